@@ -1,0 +1,69 @@
+"""Warnings as values: what was defaulted, replaced, cut, skipped, and why.
+
+Codes: PF1xx profile and budget, PF2xx metadata, PF3xx content, PF4xx template, PF5xx tokenizer, PF6xx sources,
+PF7xx security. Messages never quote raw bytes of an item (see `errors.quote`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+Severity = Literal["info", "warning", "error"]
+
+CAP = 100
+"""How many diagnostics of one code are kept one by one; the rest become a single count."""
+
+
+class Diagnostic(msgspec.Struct, frozen=True):
+    """One thing that a reader of the result should know."""
+
+    code: str
+    """`PF` and three digits; stable."""
+    severity: Severity
+    """`info` never fails a strict run; `warning` and `error` do."""
+    message: str
+    item: str | None = None
+    """The id of the item concerned."""
+    where: str | None = None
+    """File, line and field, or template and line."""
+
+
+class Diagnostics:
+    """An ordered, capped collection of diagnostics: one a run, never shared between threads."""
+
+    def __init__(self) -> None:
+        self._kept: list[Diagnostic] = []
+        self._count: Counter[str] = Counter()
+
+    def add(
+        self,
+        code: str,
+        message: str,
+        *,
+        item: str | None = None,
+        where: str | None = None,
+        severity: Severity = "warning",
+    ) -> None:
+        """Record one diagnostic; beyond `CAP` of a code only the number is kept."""
+        self._count[code] += 1
+        if self._count[code] <= CAP:
+            self._kept.append(Diagnostic(code, severity, message, item, where))
+
+    def extend(self, others: Iterator[Diagnostic] | tuple[Diagnostic, ...]) -> None:
+        """Record diagnostics made elsewhere."""
+        for d in others:
+            self.add(d.code, d.message, item=d.item, where=d.where, severity=d.severity)
+
+    def __iter__(self) -> Iterator[Diagnostic]:
+        yield from self._kept
+        for code, count in self._count.items():
+            if count > CAP:
+                severity = next(d.severity for d in self._kept if d.code == code)
+                yield Diagnostic(code, severity, f"{count - CAP} more like this")
+
+    def __len__(self) -> int:
+        return sum(min(n, CAP) + (n > CAP) for n in self._count.values())

@@ -1,0 +1,109 @@
+"""What promptforge raises. Every error is one line that names what, which, where and the way out.
+
+    PromptForgeError            exit code of the command line
+    ├── OptionError             2   an option, its name or its value
+    │   └── ProfileError        2   the same, in a profile file (has a line)
+    ├── BudgetError             3   what is required does not fit
+    ├── ItemError               4   an item or a source: a record, a file, a man page, a technique
+    ├── TokenizerError          2   an unknown or unusable tokenizer
+    ├── TemplateError           5   a template that cannot be found, compiled or rendered
+    └── StrictError             1   `on_error: raise`, and something had to be said
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .diagnostics import Diagnostic
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return ``; did you mean "x"?`` for the known word nearest to `word`, or a list of what there is."""
+    names = sorted(known)
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    if close:
+        return f'; did you mean "{close[0]}"?'
+    return f"; there are: {', '.join(names)}" if names else ""
+
+
+def quote(value: object, limit: int = 80) -> str:
+    """Return `value` as a short quoted ASCII-safe text that can neither forge a log line nor move a terminal."""
+    text = value if type(value) is str else type(value).__name__
+    shown = ascii(text[:limit])[1:-1].replace("\\'", "'")
+    return f'"{shown}{"…" if len(text) > limit else ""}"'
+
+
+class PromptForgeError(Exception):
+    """The root of all errors of this library."""
+
+    exit_code = 1
+
+
+class OptionError(PromptForgeError):
+    """An option that does not exist, or a value it does not take."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, option: str | None = None) -> None:
+        super().__init__(message)
+        self.option = option
+
+
+class ProfileError(OptionError):
+    """A profile, job or layout file that cannot be read. `where` is `file:line`."""
+
+    def __init__(self, message: str, *, where: str | None = None, option: str | None = None) -> None:
+        super().__init__(f"{where}: {message}" if where else message, option=option)
+        self.where = where
+
+
+class BudgetError(PromptForgeError):
+    """The budget cannot hold what must be in the text."""
+
+    exit_code = 3
+
+    def __init__(self, message: str, *, needed: int, largest: int) -> None:
+        super().__init__(message)
+        self.needed = needed
+        """The smallest budget, in the unit of the ceiling, that would do."""
+        self.largest = largest
+        """The ceiling that was given."""
+
+
+class ItemError(PromptForgeError):
+    """A record or a source that cannot become an item. `where` names file, line and field."""
+
+    exit_code = 4
+
+    def __init__(self, message: str, *, where: str | None = None, field: str | None = None) -> None:
+        super().__init__(f"{where}: {message}" if where else message)
+        self.where = where
+        self.field = field
+
+
+class TokenizerError(PromptForgeError):
+    """A tokenizer that is unknown or cannot be loaded."""
+
+    exit_code = 2
+
+
+class TemplateError(PromptForgeError):
+    """A template that is missing, does not compile or fails. `where` is `name:line`."""
+
+    exit_code = 5
+
+    def __init__(self, message: str, *, where: str | None = None) -> None:
+        super().__init__(f"{where}: {message}" if where else message)
+        self.where = where
+
+
+class StrictError(PromptForgeError):
+    """`on_error: raise` and a diagnostic of severity warning or above. The lenient result is not lost with it."""
+
+    def __init__(self, message: str, *, diagnostics: tuple[Diagnostic, ...] = (), result: object = None) -> None:
+        super().__init__(message)
+        self.diagnostics = diagnostics
+        self.result = result
