@@ -1,0 +1,146 @@
+"""The options of a rendering: one vocabulary for profiles (YAML), Python keywords and flags."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from .diagnostics import Diagnostics
+from .errors import OptionError
+from .vocabulary import Vocabulary, Where, rules_of, show
+
+# The same pattern in Python and in a JSON Schema: `$` alone would let a final newline through in Python.
+_NAME = r"^(shipped/)?[A-Za-z0-9][A-Za-z0-9_.-]*$(?!\n)"
+_TAG = r"^[A-Za-z0-9_+#.-]+$(?!\n)"
+
+Name = Annotated[str, Meta(pattern=_NAME, extra={"takes": "a name of letters, digits, '_', '.' and '-'"})]
+"""A layout, a format or a profile; `shipped/NAME` is the original behind a user's file of the same name."""
+Tag = Annotated[str, Meta(pattern=_TAG, extra={"takes": "a language tag such as python or c++"})]
+"""What stands after the backticks of a fence."""
+_Word = Annotated[str, Meta(min_length=1, extra={"takes": "a word"})]
+_Count = Annotated[int, Meta(ge=0, le=2**63 - 1, extra={"takes": "a whole number from 0 up"})]
+_Share = Annotated[float, Meta(ge=0, le=1)]
+_Tokenizer = Annotated[Any, Meta(extra={"takes": "a tokenizer's name, or an object with name and count(text)"})]
+
+
+def _is_tokenizer(value: Any) -> bool:
+    if isinstance(value, str):
+        return bool(value)
+    return isinstance(getattr(value, "name", None), str) and callable(getattr(value, "count", None))
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """Every option with its default. Build one with `apply`, which checks; the constructor itself does not."""
+
+    layout: Annotated[Name, "Which sections there are and how an item shows itself."] = "chunks"
+    format: Annotated[Name, "The syntax of the text: markdown, xml, json, plain, or one the user added."] = "markdown"
+    tokenizer: Annotated[
+        _Tokenizer,
+        "What counts tokens: o200k_base, cl100k_base, approximate-…, file:PATH; an object in Python.",
+    ] = "o200k_base"
+    max_tokens: Annotated[
+        _Count | None, "Ceiling of the finished text in tokens of the tokenizer; none: no ceiling."
+    ] = 4000
+    max_chars: Annotated[_Count | None, "Ceiling of the finished text in characters; none: no ceiling."] = None
+    max_items: Annotated[_Count | None, "How many items found by a search may be shown; none: no limit."] = 10
+    item_max_chars: Annotated[
+        _Count | None, "Cut the content of each item to so many characters first; none: do not."
+    ] = None
+    paths: Annotated[
+        tuple[str, ...] | None,
+        "Keep items whose path matches one of these gitwildmatch patterns; none: keep all.",
+    ] = None
+    languages: Annotated[tuple[str, ...] | None, "Keep items in these languages; none: keep all."] = None
+    kinds: Annotated[tuple[str, ...] | None, "Keep items of these kinds; none: keep all."] = None
+    min_score: Annotated[
+        _Share | None,
+        "Drop items found by a search that score less, where scores lie in 0 to 1; none: drop none.",
+    ] = 0.5
+    query: Annotated[str | None, "What is asked: used to rerank and to choose passages; none: not known."] = None
+    rerank: Annotated[Literal["none", "keyword_boost"], "How the query changes the ranking; no query, no change."] = (
+        "keyword_boost"
+    )
+    group_by: Annotated[
+        _Word,
+        "One section a file, kind, category, origin or value of a metadata key, or none; auto: the layout's.",
+    ] = "auto"
+    order: Annotated[
+        Literal["score", "given", "file", "edges"],
+        "How the chosen items are shown; edges puts the best first and last. It chooses nothing.",
+    ] = "score"
+    dedupe: Annotated[bool, "Show equal or contained content once."] = True
+    merge_overlaps: Annotated[bool, "Join overlapping or touching ranges of one file."] = True
+    combine: Annotated[
+        Literal["explicit_only", "explicit_first", "combined", "similarity_fallback"],
+        "How items the user named and items found by a search go together.",
+    ] = "explicit_first"
+    explicit_share: Annotated[
+        _Share,
+        "Share of the budget for items the user named, in combine: combined; what is left over moves.",
+    ] = 0.6
+    packing: Annotated[
+        Literal["score", "whole", "stop"],
+        "Which items, in which form: best first, whole items only, or whole until one does not fit.",
+    ] = "score"
+    trim: Annotated[
+        Literal["structure", "prefix", "none"],
+        "How one item is shortened: by its structure, cut at a line, sentence or word, or not at all.",
+    ] = "structure"
+    marker: Annotated[str, "The text that says that something was cut; it counts."] = "[Content truncated...]"
+    headers: Annotated[bool, "Show a heading for each item."] = True
+    line_numbers: Annotated[bool, "Show the range of lines of an item."] = True
+    scores: Annotated[bool, "Show the score of an item."] = False
+    sources: Annotated[bool, "Show a list of sources."] = False
+    code: Annotated[bool, "Show contents; without it only names, places and summaries."] = True
+    separator: Annotated[str | None, "Text between two items; none: the layout's own."] = None
+    header: Annotated[str | None, "Text before everything; none: nothing."] = None
+    footer: Annotated[str | None, "Text after everything; none: nothing."] = None
+    fence_language: Annotated[Tag | None, "One tag for every fence; none: each item's own language."] = None
+    context_window: Annotated[_Count | None, "Tokens the LLM takes in all, prompt and answer; none: not known."] = None
+    reserve: Annotated[_Count | None, "Tokens of the window kept for the LLM's answer; none: nothing is kept."] = None
+    on_error: Annotated[
+        Literal["warn", "raise"],
+        "warn: bad data never fails, the result says what happened; raise: it is an error.",
+    ] = "warn"
+
+
+VOCABULARY = Vocabulary(
+    "option",
+    rules_of(
+        Options,
+        none={"group_by": "none", "rerank": "none", "trim": "none"},
+        verbatim=("query",),
+        later={"rerank": ("mmr",), "packing": ("value", "proportional", "longest_first", "drop_last")},
+        allow={"tokenizer": _is_tokenizer},
+    ),
+)
+"""Name, type, default and documentation of every option: flags and the JSON Schema are made from it."""
+
+
+def apply(base: Options, changes: Mapping[str, Any], *, where: Where | None = None) -> Options:
+    """Return `base` with `changes` in it, each name and value checked.
+
+    `where` gives the `file:line` of a name for messages. Raises OptionError, or ProfileError when `where` is given.
+    """
+    if not changes:
+        return base
+    return msgspec.structs.replace(base, **{name: VOCABULARY.check(name, changes[name], where) for name in changes})
+
+
+def apply_lenient(base: Options, changes: Mapping[str, Any], diagnostics: Diagnostics) -> Options:
+    """Return `base` with those of `changes` in it whose values are good; each bad value keeps the base's, with a PF101.
+
+    Raises OptionError for a name that is no option: a misspelt one would otherwise be without effect and unseen.
+    """
+    good = {}
+    for name, value in changes.items():
+        if name not in VOCABULARY:
+            VOCABULARY.refuse(name)
+        try:
+            good[name] = VOCABULARY.check(name, value)
+        except OptionError as error:
+            diagnostics.add("PF101", f"{error}; used {show(getattr(base, name))} instead")
+    return msgspec.structs.replace(base, **good) if good else base
