@@ -1,0 +1,19 @@
+"""How much work the property tests do: `PROMPTFORGE_CASES=10` makes ten times as many examples."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+MULTIPLIER = max(1, int(os.environ.get("PROMPTFORGE_CASES", "1")))
+
+
+def cases(number: int) -> settings:
+    """Return settings for `number` examples, times the multiplier. No deadline: a slow machine is not a bug."""
+    return settings(
+        max_examples=number * MULTIPLIER,
+        deadline=None,
+        derandomize=MULTIPLIER == 1,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+    )
