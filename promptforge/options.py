@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from .diagnostics import Diagnostics
 from .errors import OptionError
-from .vocabulary import Vocabulary, Where, rules_of, show
+from .rules import Vocabulary, Where, rules_of, show
 
 # The same pattern in Python and in a JSON Schema: `$` alone would let a final newline through in Python.
 _NAME = r"^(shipped/)?[A-Za-z0-9][A-Za-z0-9_.-]*$(?!\n)"

@@ -1,0 +1,93 @@
+"""The settings of a layout: what its `layout.yaml` says beside the templates."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from . import options
+from .errors import ProfileError
+from .rules import Rule, Vocabulary, rules_of
+
+DISPLAY = (
+    *("group_by", "separator", "order", "marker", "headers", "line_numbers"),
+    *("scores", "sources", "code", "header", "footer", "fence_language"),
+)
+"""The options a layout may set: how things look. What is chosen and what it may cost is a profile's to say."""
+
+_Tag = Annotated[
+    str, Meta(pattern=r"^[A-Za-z0-9_+#.-]*$(?!\n)", extra={"takes": "a language tag such as python or c++"})
+]
+_Extension = Annotated[str, Meta(pattern=r"^\.?[a-z0-9_+#.-]+$(?!\n)")]
+
+
+class LayoutSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a layout says of itself."""
+
+    base: Annotated[options.Name | None, "Another layout, whose templates fill what is missing; none: no other."] = None
+    description: Annotated[str, "One sentence for lists."] = ""
+    sections: Annotated[tuple[str, ...], "The keys of the sections that come first, in their order."] = ()
+    titles: Annotated[dict[str, str], "The heading of a section, by its key."] = {}
+    languages: Annotated[
+        dict[_Extension, _Tag] | None,
+        "The tag of a file's extension: the only tags this layout prints; none: what is found for each file.",
+    ] = None
+    trim_end: Annotated[bool, "Take white space off the end of the text."] = False
+    options: Annotated[dict[str, Any], ""] = {}
+    """The display options it sets, checked; `group_by` and `separator` are among them."""
+
+    stated: Annotated[tuple[str, ...], ""] = ()
+    """The keys, options aside, that its file holds."""
+
+    def over(self, base: LayoutSettings) -> LayoutSettings:
+        """Return these settings, with those of `base` where these say nothing; mappings are joined key by key."""
+        own = {key: getattr(self, key) for key in self.stated}
+        for key in ("titles", "languages"):
+            if own.get(key):
+                own[key] = {**(getattr(base, key) or {}), **own[key]}
+        return msgspec.structs.replace(
+            base, **own, options=base.options | self.options, stated=tuple(dict.fromkeys(base.stated + self.stated))
+        )
+
+    @property
+    def group_by(self) -> str:
+        """What `group_by: auto` means in this layout."""
+        return str(self.options.get("group_by", "none"))
+
+    @property
+    def separator(self) -> str | None:
+        """The text between two items when the option says none; None leaves it to the templates."""
+        text: str | None = self.options.get("separator")
+        return text
+
+
+def _rules() -> dict[str, Rule]:
+    own = rules_of(LayoutSettings, verbatim=("description",))
+    del own["options"], own["stated"]
+    return own | {name: options.VOCABULARY.rules[name] for name in DISPLAY}
+
+
+_ELSEWHERE = dict.fromkeys(options.VOCABULARY, "it belongs in a profile, not in a layout")
+VOCABULARY = Vocabulary("key", _rules(), _ELSEWHERE | {"extends": "a layout that builds on another says base"})
+"""Every key of a `layout.yaml`."""
+
+
+def load_layout_settings(text: str, where: str) -> LayoutSettings:
+    """Return the settings in `text`, the content of the file that `where` names.
+
+    Raises ProfileError with `file:line`: an unknown key (an option that belongs in a profile says so), a bad value.
+    """
+    values, place = VOCABULARY.read(text, where)
+    if values.get("group_by") == "auto":
+        raise ProfileError(
+            "group_by: auto means what the layout says; say none, file, kind, category, origin or a metadata key",
+            where=place("group_by"),
+            option="group_by",
+        )
+    if values.get("languages"):
+        values["languages"] = {extension.removeprefix("."): tag for extension, tag in values["languages"].items()}
+    own = {key: value for key, value in values.items() if key not in DISPLAY}
+    display = {key: value for key, value in values.items() if key in DISPLAY}
+    return LayoutSettings(**own, options=display, stated=tuple(own))

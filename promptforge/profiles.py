@@ -1,0 +1,235 @@
+"""Profiles: what one LLM likes, as a YAML file. Finding, reading and layering them, and their JSON Schema.
+
+Layers, lowest first: `default`, the profile that `extends` names, the profile itself. The user's folders come before
+the shipped one; `shipped/NAME` is always the original, and `shipped/default` is always the ground.
+"""
+
+from __future__ import annotations
+
+import datetime
+import fnmatch
+import functools
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from . import _shipped, options
+from .errors import ProfileError, nearest, quote
+from .rules import Vocabulary, rules_of
+
+_SUFFIXES = (".yaml", ".yml")
+_SHIPPED = "shipped/"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_LARGEST = 1 << 20
+"""Bytes of a profile file: more is no profile."""
+_OWN = ("description", "match")
+"""Keys that speak of one file alone, and so are not inherited."""
+
+_Day = Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\d$(?!\n)", extra={"takes": "a date such as 2026-11-21"})]
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """What a profile says of itself and of its LLMs, beside the options it sets."""
+
+    description: Annotated[str, "One sentence for lists."] = ""
+    family: Annotated[str, "The family of LLMs it is for; empty: any."] = ""
+    as_of: Annotated[_Day | None, "The day on which its figures were gathered."] = None
+    references: Annotated[tuple[str, ...], "Where its figures come from."] = ()
+    unknown: Annotated[tuple[str, ...], "What could not be found out."] = ()
+    match: Annotated[tuple[str, ...], "Globs of the names of the LLMs for which its figures hold."] = ()
+    language_tags: Annotated[
+        dict[str, options.Tag], "The fence tag of a kind (man_page), an extension (.el) or a language (common-lisp)."
+    ] = {}
+    control_tokens: Annotated[
+        tuple[str, ...], "Texts that steer these LLMs when a server reads them as more than text."
+    ] = ()
+
+
+class ProfileFile(msgspec.Struct, frozen=True):
+    """One file that a profile was made of."""
+
+    name: str
+    """`default`, `claude`; the shipped ones as `shipped/claude`."""
+    path: Path
+    sha256: str
+    """Of the file's text as UTF-8, hexadecimal."""
+
+
+class Profile(About, frozen=True, kw_only=True):
+    """A profile with its layers laid on each other."""
+
+    name: str
+    options: dict[str, Any] = {}
+    """Checked options, only what differs: those its files set, and of `default` those unlike the built-in."""
+    chain: tuple[ProfileFile, ...] = ()
+    """The files it was made of, the ground first."""
+
+
+class _Extends(msgspec.Struct, frozen=True):
+    extends: Annotated[options.Name | None, "The profile it builds on; none: default alone."] = None
+
+
+def _is_day(value: Any) -> bool:
+    try:
+        return bool(datetime.date.fromisoformat(value))
+    except ValueError:
+        return False
+
+
+_ABOUT = rules_of(About, verbatim=("description", "family"), allow={"as_of": _is_day})
+_ELSEWHERE = {
+    "name": "a profile is called as its file is",
+    "base": "a profile that builds on another says extends",
+    **dict.fromkeys(("sections", "titles", "trim_end"), "it belongs in a layout's layout.yaml"),
+}
+VOCABULARY = Vocabulary("key", _ABOUT | rules_of(_Extends) | options.VOCABULARY.rules, _ELSEWHERE)
+"""Every key of a profile file: what it says of itself, what it builds on, and the options."""
+
+
+def load_profile(name: str | Path, folders: Iterable[Path | str] = ()) -> Profile:
+    """Return the profile called `name`, or the one in the file `name` when that ends in `.yaml`, with all its layers.
+
+    `folders` are the user's, first wins. Files are read each time and parsed once for each content. Raises
+    ProfileError: no such profile (nearest names), a bad file (`file:line`), a profile that extends itself.
+    """
+    chain = _chain(str(name), [Path(folder) for folder in folders])
+    merged: dict[str, Any] = {}
+    for file, values in chain:
+        ground = file.name.removeprefix(_SHIPPED) == "default"
+        for key, value in values.items():
+            if key in _OWN and file is not chain[-1][0]:
+                continue
+            if key == "language_tags":
+                value = {**merged.get(key, {}), **value}
+            merged[key] = value
+            if ground and key in options.VOCABULARY and value == options.VOCABULARY.rules[key].default:
+                del merged[key]  # what the ground states as it is leaves a layout free to set it
+    merged.pop("extends", None)
+    about = {key: merged.pop(key) for key in _ABOUT if key in merged}
+    return Profile(name=_stem(str(name)), options=merged, chain=tuple(file for file, _ in chain), **about)
+
+
+def find_profiles(folders: Iterable[Path | str] = ()) -> list[tuple[str, str, Path]]:
+    """Return name, description and file of every profile, by name; a user's file hides the shipped one of its name.
+
+    A file that is no good profile is listed with what is wrong with it as its description.
+    """
+    found: dict[str, tuple[str, str, Path]] = {}
+    for folder in (*map(Path, folders), _shipped.folder("profiles")):
+        for path in _listed(folder):
+            name = path.stem
+            if path.suffix in _SUFFIXES and name not in found and _NAME.fullmatch(name) and path.is_file():
+                try:
+                    found[name] = (name, _read(path)[1].get("description", ""), path)
+                except ProfileError as error:
+                    found[name] = (name, f"not usable: {error}", path)
+    return [found[name] for name in sorted(found)]
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of a profile file, for editors and for checks in CI."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "promptforge profile",
+        "type": "object",
+        "properties": {key: rule.schema() for key, rule in VOCABULARY.rules.items()},
+        "additionalProperties": False,
+    }
+
+
+def _chain(name: str, folders: list[Path]) -> list[tuple[ProfileFile, dict[str, Any]]]:
+    """Return the files of a profile and what each sets, the ground first."""
+    if name.endswith(_SUFFIXES):
+        path = Path(name)
+        if not path.is_file():
+            raise ProfileError(f"there is no profile file {quote(name)}", option="profile")
+        folders = [path.parent, *folders]
+    else:
+        path = _find(name, folders)
+    chain: list[tuple[ProfileFile, dict[str, Any]]] = []
+    while True:
+        file, values, place = _read(path)
+        chain.insert(0, (file, values))
+        if file.name == _SHIPPED + "default":
+            return chain
+        ground = _SHIPPED + "default" if file.name == "default" else "default"
+        path = _find(values.get("extends") or ground, folders, place)
+        if path in [known.path for known, _ in chain]:
+            names = " > ".join([known.name for known, _ in chain[::-1]] + [path.stem])
+            way_out = f"; the original is {_SHIPPED}{path.stem}" if _original(path.stem) else ""
+            raise ProfileError(f"the profile extends itself: {names}{way_out}", where=place, option="extends")
+
+
+def _find(name: str, folders: Sequence[Path], place: str | None = None) -> Path:
+    """Return the file of the profile called `name`; `place` is where a file asks for it."""
+    stem = name.removeprefix(_SHIPPED)
+    if not _NAME.fullmatch(stem):
+        raise ProfileError(f"a profile has no name such as {quote(name)}", where=place, option="profile")
+    original = _original(stem)
+    if stem == name:
+        for folder in folders:
+            for path in (folder / (stem + suffix) for suffix in _SUFFIXES):
+                if path.is_file():
+                    return path
+    if original:
+        return original
+    known = find_profiles(folders)
+    for_it = [other for other, _, path in known if _fits(path, stem)]
+    hint = f'; "{for_it[0]}" is the profile for it' if for_it else nearest(stem, [other for other, _, _ in known])
+    raise ProfileError(f"there is no profile {quote(name)}{hint}", where=place, option="profile")
+
+
+def _original(stem: str) -> Path | None:
+    path = _shipped.folder("profiles") / f"{stem}.yaml"
+    return path if path.is_file() else None
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:  # not there, not a folder, not ours to read
+        return []
+
+
+def _fits(path: Path, llm: str) -> bool:
+    """Whether the profile in `path` names the LLM `llm` as one of its own."""
+    try:
+        return any(fnmatch.fnmatchcase(llm.lower(), glob.lower()) for glob in _read(path)[1].get("match", ()))
+    except ProfileError:
+        return False
+
+
+def _stem(name: str) -> str:
+    return Path(name).stem if name.endswith(_SUFFIXES) else name
+
+
+def _read(path: Path) -> tuple[ProfileFile, dict[str, Any], str]:
+    """Return the file, what it sets, and where it says what it extends."""
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(_LARGEST + 1)
+    except OSError as error:
+        raise ProfileError(f"cannot be read: {error.strerror}", where=str(path)) from error
+    if len(data) > _LARGEST:
+        raise ProfileError(f"is no profile: it has more than {_LARGEST} bytes", where=str(path))
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ProfileError("is not UTF-8 text; save it as UTF-8", where=f"{path}:{line}") from None
+    values, place = _parse(text, str(path))
+    shipped = path.resolve().parent == _shipped.folder("profiles").resolve()
+    label = _SHIPPED + path.stem if shipped else path.stem
+    return ProfileFile(label, path, hashlib.sha256(text.encode()).hexdigest()), values, place
+
+
+@functools.lru_cache(maxsize=256)
+def _parse(text: str, where: str) -> tuple[dict[str, Any], str]:
+    """Return the checked values of a profile's text and where its `extends` stands (line 1 when it has none)."""
+    values, place = VOCABULARY.read(text, where)
+    return values, place("extends") or where

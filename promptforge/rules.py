@@ -1,0 +1,245 @@
+"""The words that a file or a call may use, what each takes, and what is said about everything else.
+
+A vocabulary is read off one or more Structs: a field is `Annotated[what it takes, "what it does"]`.
+So a word, its range, its message, its JSON Schema and its default are written once.
+"""
+
+from __future__ import annotations
+
+import numbers
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NoReturn
+
+import msgspec
+
+from .errors import OptionError, ProfileError, nearest, quote
+
+Where = Callable[[str], str | None]
+"""A word → `file:line` where it stands, or None when it stands in no file."""
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """What one word takes."""
+
+    name: str
+    shape: Any
+    """The type of the value, `None` left out."""
+    default: Any
+    """`msgspec.UNSET` when there is none."""
+    doc: str
+    """One sentence: the unit, what the default means."""
+    none: Any = msgspec.UNSET
+    """What `None` stands for; `UNSET` when the word does not take it."""
+    none_word: bool = True
+    """Whether the text `none` means None too."""
+    later: tuple[str, ...] = ()
+    """Choices that are planned and not there yet."""
+    allow: Callable[[Any], bool] | None = None
+    """A further check of a value that has the right type."""
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The closed set of texts it takes; empty when the set is open."""
+        return typing.get_args(self.shape) if typing.get_origin(self.shape) is typing.Literal else ()
+
+    @property
+    def takes(self) -> str:
+        """What it takes, in words: `a whole number from 0, or none`."""
+        said = _describe(self.shape)
+        return said if self.none is msgspec.UNSET or "none" in self.choices else f"{said}, or none"
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of the value as it stands in a file."""
+        if typing.get_origin(self.shape) is tuple:  # one text alone is a list of one
+            kinds: list[dict[str, Any]] = [msgspec.json.schema(self.shape), {"type": "string"}]
+        else:
+            in_a_file = typing.Annotated[str, msgspec.Meta(min_length=1)] if _bare(self.shape) is Any else self.shape
+            kinds = [msgspec.json.schema(in_a_file)]
+        if self.none is not msgspec.UNSET:
+            kinds.append({"type": "null"})
+            if self.none_word and _bare(self.shape) in (int, float):
+                kinds.append({"const": "none"})
+        value = {"description": self.doc, **(kinds[0] if len(kinds) == 1 else {"anyOf": kinds})}
+        if self.default is not msgspec.UNSET:
+            value["default"] = msgspec.to_builtins(self.default)
+        return value
+
+
+class Vocabulary:
+    """The rules of one kind of file or call, by name."""
+
+    def __init__(self, noun: str, rules: Mapping[str, Rule], elsewhere: Mapping[str, str] | None = None) -> None:
+        self.noun = noun
+        """What a word is called in messages: `option` or `key`."""
+        self.rules = dict(rules)
+        self.elsewhere = dict(elsewhere or {})
+        """Words that people look for here and that stand elsewhere, and what to tell them."""
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.rules
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.rules)
+
+    def check(self, name: str, value: Any, where: Where | None = None) -> Any:
+        """Return `value` as the word `name` keeps it: lists become tuples, `None` and `none` what they stand for.
+
+        Raises OptionError (ProfileError with a place when `where` is given): an unknown word, a value it does not take.
+        """
+        rule = self.rules.get(name)
+        if rule is None:
+            self.refuse(name, where)
+        says_none = value is None or (value.__class__ is str and value == "none" and rule.none_word)
+        if says_none and rule.none is not msgspec.UNSET:
+            return rule.none
+        try:
+            checked = msgspec.convert(value, rule.shape)
+        except (msgspec.ValidationError, ValueError):
+            try:
+                checked = msgspec.convert(_plain(value, rule), rule.shape)
+            except (msgspec.ValidationError, ValueError):
+                _refuse_value(rule, value, where)
+        if (rule.allow is not None and not rule.allow(checked)) or not _encodable(checked):
+            _refuse_value(rule, value, where)
+        return checked
+
+    def refuse(self, name: object, where: Where | None = None) -> NoReturn:
+        """Raise the error for a word that is not in the vocabulary."""
+        word = str(name)[:80]
+        hint = f": {self.elsewhere[word]}" if word in self.elsewhere else nearest(word, self.rules)
+        _fail(f"unknown {self.noun} {quote(word)}{hint}", word, where)
+
+    def read(self, text: str, file: str) -> tuple[dict[str, Any], Where]:
+        """Return the checked `key: value` lines of a YAML text and the place of each key; `file` is what messages name.
+
+        Raises ProfileError with `file:line`.
+        """
+        from .yamltext import load_with_lines  # an import of promptforge that reads no file needs no YAML
+
+        values, lines = load_with_lines(text, file)
+        at = {str(path[0])[:80]: line for path, line in lines.items() if len(path) == 1}
+
+        def where(name: str) -> str:
+            return f"{file}:{at.get(name, 1)}"
+
+        if values is not None and not isinstance(values, dict):
+            raise ProfileError(f"a file of {self.noun}s has lines of the form `key: value`", where=f"{file}:1")
+        # None: nothing but comments
+        return {name: self.check(name, value, where) for name, value in (values or {}).items()}, where
+
+
+def rules_of(
+    shape: type[msgspec.Struct],
+    *,
+    none: Mapping[str, str] | None = None,
+    verbatim: tuple[str, ...] = (),
+    later: Mapping[str, tuple[str, ...]] | None = None,
+    allow: Mapping[str, Callable[[Any], bool]] | None = None,
+) -> dict[str, Rule]:
+    """Return one rule a field of `shape`.
+
+    `none` says what None stands for where it is not None itself; `verbatim` names the fields for which the text `none`
+    is a text like any other; `later` lists choices that are not there yet; `allow` adds checks that a type cannot say.
+    """
+    hints = typing.get_type_hints(shape, include_extras=True)
+    rules = {}
+    for field in msgspec.structs.fields(shape):
+        described = typing.get_args(hints[field.name])
+        inner, nullable = _without_none(described[0])
+        if len(described) > 2:  # Annotated[Annotated[int, range], text] arrives flat
+            inner = typing.Annotated[(inner, *described[1:-1])]
+        stands_for: Any = (none or {}).get(field.name, None if nullable else msgspec.UNSET)
+        default = field.default_factory() if field.default is msgspec.NODEFAULT else field.default
+        rules[field.name] = Rule(
+            name=field.name,
+            shape=inner,
+            default=default,
+            doc=described[-1],
+            none=stands_for,
+            none_word=field.name not in verbatim,
+            later=(later or {}).get(field.name, ()),
+            allow=(allow or {}).get(field.name),
+        )
+    return rules
+
+
+def show(value: object) -> str:
+    """Return a value as a message shows it: numbers and words plain, texts quoted, anything else by its type."""
+    if value is None or value is True or value is False:
+        return {None: "none", True: "true", False: "false"}[value]
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, int):  # 10**5000 cannot even be printed
+        return repr(value) if value.bit_length() <= 64 else "a number past 64 bits"
+    if isinstance(value, list | tuple):
+        parts = [show(part) if not isinstance(part, list | tuple) else "[…]" for part in value[:5]]
+        return f"[{', '.join(parts)}{', …' if len(value) > 5 else ''}]"
+    return quote(value) if type(value) is str else f"a value of type {type(value).__name__}"
+
+
+def _without_none(shape: Any) -> tuple[Any, bool]:
+    if typing.get_origin(shape) not in (typing.Union, types.UnionType):
+        return shape, False
+    (inner,) = (part for part in typing.get_args(shape) if part is not types.NoneType)
+    return inner, True
+
+
+def _bare(shape: Any) -> Any:
+    return typing.get_args(shape)[0] if typing.get_origin(shape) is typing.Annotated else shape
+
+
+def _plain(value: Any, rule: Rule) -> Any:
+    """Return the built-in value that `value` stands for: numbers of other libraries, sets, one text for a list."""
+    if typing.get_origin(rule.shape) is tuple:
+        return [value] if isinstance(value, str) else sorted(value) if isinstance(value, set | frozenset) else value
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    return float(value) if isinstance(value, numbers.Real) and _bare(rule.shape) is float else value
+
+
+def _encodable(value: Any) -> bool:
+    """Whether every text in `value` can be written as UTF-8: a lone surrogate cannot."""
+    if isinstance(value, str):
+        return value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value)
+    if isinstance(value, tuple):
+        return all(map(_encodable, value))
+    return all(map(_encodable, (*value, *value.values()))) if isinstance(value, dict) else True
+
+
+def _describe(shape: Any) -> str:
+    for part in typing.get_args(shape)[1:]:
+        if isinstance(part, msgspec.Meta) and part.extra and "takes" in part.extra:
+            return str(part.extra["takes"])
+    origin, bare = typing.get_origin(shape), _bare(shape)
+    if origin is typing.Literal:
+        return " | ".join(typing.get_args(shape))
+    if origin is tuple:
+        return f"a list of {_describe(typing.get_args(shape)[0])}s"
+    if origin is dict:
+        return "a mapping of texts to texts"
+    metas = [part for part in typing.get_args(shape)[1:] if isinstance(part, msgspec.Meta)]
+    low = next((meta.ge for meta in metas if meta.ge is not None), None)
+    high = next((meta.le for meta in metas if meta.le is not None), None)
+    reach = "" if low is None else f" from {low} up" if high is None else f" from {low} to {high}"
+    return {bool: "true or false", int: "a whole number", float: "a number", str: "text"}[bare] + reach
+
+
+def _refuse_value(rule: Rule, value: Any, where: Where | None) -> NoReturn:
+    text = value if isinstance(value, str) else ""
+    if text in rule.later:
+        _fail(f"{rule.name}: {quote(text)} is planned, not there yet; it takes {rule.takes}", rule.name, where)
+    hint = nearest(text, rule.choices) if text and rule.choices else ""
+    hint = hint if "did you mean" in hint else ""
+    if not hint and not _encodable(value):
+        hint = ", where a lone surrogate stands that UTF-8 cannot carry"
+    _fail(f"{rule.name} takes {rule.takes}; got {show(value)}{hint}", rule.name, where)
+
+
+def _fail(message: str, name: str, where: Where | None) -> NoReturn:
+    if where is None:
+        raise OptionError(message, option=name) from None
+    raise ProfileError(message, where=where(name), option=name) from None
