@@ -1,0 +1,199 @@
+"""Independent readers of the finished text: what do a Markdown parser, an XML parser, a JSON parser, a line reader see?
+
+A structure holds no value that came from an item, so a text made of hostile items must have the structure of the text
+made of the same items with harmless placeholders in them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+from xml.etree import ElementTree
+
+from lxml import etree
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+COMMONMARK = MarkdownIt("commonmark")
+GFM = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+PARSERS = (COMMONMARK, GFM)
+
+LABEL_INLINES = frozenset({"text", "text_special", "code_inline", "em_open", "em_close", "strong_open", "strong_close"})
+"""What may stand in a line that shows a label. No link, image or HTML, and no line end that a label brought along."""
+
+INFO = re.compile(r"[A-Za-z0-9_+#.-]{0,40}")
+ROOT = ("<promptforge-judge>", "</promptforge-judge>")
+XML_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+SURROGATE = re.compile("[\ud800-\udfff]")
+LINE_END = re.compile(r"\r\n?")
+SCREENED = "| "
+"""What stands before a line that could be taken for a line of the frame."""
+
+
+# Normal forms: what reading back must give.
+
+
+def normal_markdown(content: str) -> str:
+    """Line ends are line feeds; what is no character is U+FFFD."""
+    return SURROGATE.sub("\ufffd", LINE_END.sub("\n", content)).replace("\0", "\ufffd")
+
+
+def normal_xml(content: str) -> str:
+    """As XML reads it: line ends are line feeds; what XML cannot carry is U+FFFD."""
+    return XML_ILLEGAL.sub("\ufffd", LINE_END.sub("\n", content))
+
+
+def normal_json(value: str) -> str:
+    """JSON carries everything but lone surrogates."""
+    return SURROGATE.sub("\ufffd", value)
+
+
+# Markdown
+
+
+def _blocks(tokens: list[Token]) -> Iterator[str]:
+    for token in tokens:
+        if token.type == "inline":
+            strange = {c.type for c in token.children or ()} - LABEL_INLINES - {"softbreak"}
+            yield "text" + "".join(sorted(f" with {s}" for s in strange))
+        elif token.type in ("fence", "code_block"):
+            yield "fence" if INFO.fullmatch(token.info) else "fence with a strange tag"
+        else:
+            yield token.type + token.tag
+
+
+def markdown_structure(text: str) -> list[list[str]]:
+    """The blocks that each parser sees, in order, and whether a line holds more than labels may."""
+    return [list(_blocks(parser.parse(text))) for parser in PARSERS]
+
+
+def markdown_contents(text: str) -> list[str]:
+    """What each fenced block holds, in order, without the line feed before its closing fence."""
+    return [t.content.removesuffix("\n") for t in COMMONMARK.parse(text) if t.type == "fence"]
+
+
+def unscreened(content: str) -> str:
+    """The content with the mark taken off each line, where each line carries it."""
+    lines = content.split("\n")
+    if all(line.startswith(SCREENED) or line == SCREENED.rstrip() for line in lines):
+        return "\n".join(line[len(SCREENED) :] for line in lines)
+    return content
+
+
+# XML
+
+
+def xml_root(text: str) -> etree._Element:
+    """Parse `text` as the content of one element; what libxml2 or expat finds not well-formed is an error."""
+    ElementTree.fromstring(f"{ROOT[0]}{text}{ROOT[1]}")
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True, load_dtd=False)
+    return etree.fromstring(f"{ROOT[0]}{text}{ROOT[1]}".encode(), parser)
+
+
+def _element(element: etree._Element) -> tuple[Any, ...]:
+    name = element.tag if isinstance(element.tag, str) else f"not an element: {type(element).__name__}"
+    return name, tuple(sorted(map(str, element.attrib))), tuple(_element(child) for child in element)
+
+
+def xml_structure(text: str) -> tuple[Any, ...]:
+    """The tree of element names and attribute names."""
+    return _element(xml_root(text))
+
+
+def xml_values(text: str) -> list[str]:
+    """Every attribute value and every text in the document, in order."""
+    values: list[str] = []
+    for element in xml_root(text).iter():
+        values += [str(v) for v in element.attrib.values()]
+        values += [t for t in (element.text, element.tail) if t]
+    return values
+
+
+# JSON
+
+
+def _skeleton(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _skeleton(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_skeleton(v) for v in value]
+    return "number" if type(value) in (int, float) else type(value).__name__
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    keys = [k for k, _ in pairs]
+    if len(set(keys)) != len(keys):
+        raise ValueError(f"a key twice in {keys}")
+    return dict(pairs)
+
+
+def json_value(text: str) -> Any:
+    """Parse strictly: no NaN, no key twice."""
+    return json.loads(text, parse_constant=_refuse, object_pairs_hook=_pairs)
+
+
+def json_structure(text: str) -> Any:
+    """The document with each value replaced by its type."""
+    return _skeleton(json_value(text)) if text else None
+
+
+def json_strings(text: str) -> list[str]:
+    """Every string value in the document, in order."""
+
+    def walk(value: Any) -> Iterator[str]:
+        if isinstance(value, str):
+            yield value
+        for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            yield from walk(child)
+
+    return list(walk(json_value(text)))
+
+
+# Plain
+
+
+def split_lines(text: str) -> list[str]:
+    """Lines as the most suspicious reader ends them: also at U+2028, U+0085, a form feed and their like."""
+    return text.splitlines()
+
+
+def frame_patterns(text: str, contents: list[str], placeholders: list[str]) -> list[re.Pattern[str]]:
+    """Learn the frame from a text made of placeholders: each line that is no content, as a pattern.
+
+    A line that only shows a placeholder tells nothing and is left out.
+    """
+    held = {line for content in contents for line in split_lines(content)}
+    stand_in = re.compile("|".join(map(re.escape, sorted(placeholders, key=len, reverse=True))) or r"(?!)")
+    patterns: list[re.Pattern[str]] = []
+    for line in dict.fromkeys(split_lines(text)):
+        fixed = stand_in.split(line)
+        if line in held or not "".join(fixed).strip():
+            continue
+        source = ".*".join(re.sub(r"\d+", r"\\d+", re.escape(part)) for part in fixed)
+        if source not in [p.pattern for p in patterns]:
+            patterns.append(re.compile(source))
+    return patterns
+
+
+def plain_structure(text: str, patterns: list[re.Pattern[str]]) -> list[str]:
+    """Which frame lines there are, in order."""
+    seen = []
+    for line in split_lines(text):
+        matched = next((p.pattern for p in patterns if p.fullmatch(line)), None)
+        if matched is not None:
+            seen.append(matched)
+    return seen
+
+
+STRUCTURES: dict[str, Callable[[str], Any]] = {
+    "markdown": markdown_structure,
+    "xml": xml_structure,
+    "json": json_structure,
+}
+"""The judge of each format that has a parser. Plain text has `plain_structure`."""

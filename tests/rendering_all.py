@@ -1,0 +1,31 @@
+"""Render with nothing filtered, merged or limited, so that what goes in is what a test sees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import promptforge as pf
+
+LAYOUTS = ["context", "knowledge", "chunks", "chunks-compact", "entities", "documents"]
+FORMATS = ["markdown", "xml", "json", "plain"]
+
+Records = list[dict[str, Any]]
+
+
+def render(records: Any, layout: str, format: str, **options: Any) -> pf.Result:  # noqa: A002
+    return pf.render(
+        records,
+        layout=layout,
+        format=format,
+        **{
+            "max_tokens": 10**6,
+            "max_items": None,
+            "min_score": None,
+            "dedupe": False,
+            "merge_overlaps": False,
+            "rerank": None,
+            "combine": "combined",
+            "order": "given",
+            **options,
+        },
+    )

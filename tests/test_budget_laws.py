@@ -1,0 +1,286 @@
+"""The laws of the budget: never over, everything accounted for, nothing left out that would fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import clean
+import pytest
+from effort import cases
+from hypothesis import given
+from hypothesis import strategies as st
+from rendering_all import FORMATS, LAYOUTS, Records
+
+import promptforge as pf
+
+PACKINGS = ["score", "whole", "stop"]
+
+
+class Letters:
+    """A caller's own counter: one token a character."""
+
+    name = "letters"
+
+    def count(self, text: str) -> int:
+        """Return the number of characters."""
+        return len(text)
+
+
+TOKENIZERS: dict[str, Any] = {
+    "o200k_base": "o200k_base",
+    "cl100k_base": "cl100k_base",
+    "approximate-characters": "approximate-characters",
+    "approximate-words": "approximate-words",
+    "letters": Letters(),
+}
+
+
+def count(tokenizer: Any, text: str) -> int:
+    counter = pf.get_tokenizer(tokenizer) if isinstance(tokenizer, str) else tokenizer
+    return int(counter.count(text))
+
+
+def item(number: int, **fields: Any) -> dict[str, Any]:
+    """Return a record; scores fall with the number, so that the order of choice is known."""
+    return {
+        "id": f"i{number}",
+        "kind": "text",
+        "name": f"name{number}",
+        "path": f"src/file{number}.txt",
+        "start_line": 1,
+        "end_line": 9,
+        "score": round(0.99 - number / 100, 2),
+        **fields,
+    }
+
+
+CONTENT = clean.CONTENT | st.lists(clean.SENTENCE, min_size=1, max_size=6).map(" ".join)
+ITEMS = st.lists(
+    st.fixed_dictionaries(
+        {"content": CONTENT},
+        optional={
+            "summary": clean.SENTENCE,
+            "expanded": CONTENT,
+            "kind": st.sampled_from(["code", "document", "man_page", "function", "error"]),
+            "origin": st.sampled_from(["explicit", "similarity"]),
+        },
+    ),
+    min_size=1,
+    max_size=5,
+).map(lambda fields: [item(n, **f) for n, f in enumerate(fields)])
+LAYOUT = st.sampled_from(LAYOUTS)
+FORMAT = st.sampled_from(FORMATS)
+
+
+def render(records: Records, **options: Any) -> pf.Result:
+    return pf.render(
+        records,
+        **{
+            "max_items": None,
+            "min_score": None,
+            "dedupe": False,
+            "merge_overlaps": False,
+            "combine": "combined",
+            **options,
+        },
+    )
+
+
+def check(records: Records, budget: int, tokenizer: Any, **options: Any) -> pf.Result:
+    result = render(records, max_tokens=budget, tokenizer=tokenizer, **options)
+    assert result.tokens == count(tokenizer, result.text) <= budget
+    assert sorted(entry.id for entry in result.items) == sorted(r["id"] for r in records)
+    for entry in result.items:
+        assert entry.status in ("included", "trimmed", "dropped")
+        assert entry.status == "included" or entry.reason
+    statuses = [entry.status for entry in result.items]
+    assert result.items_dropped == statuses.count("dropped")
+    assert result.items_trimmed == statuses.count("trimmed")
+    assert result.total_available == len(records)
+    assert result.truncated is any(status != "included" for status in statuses)
+    assert result.chars == len(result.text)
+    assert result.is_empty is (not result.text.strip())
+    return result
+
+
+@pytest.mark.parametrize("tokenizer", TOKENIZERS)
+@cases(12)
+@given(ITEMS, LAYOUT, FORMAT, st.sampled_from(PACKINGS), st.booleans())
+def test_every_budget_from_nothing_to_all_holds(
+    tokenizer: str,
+    records: Records,
+    layout: str,
+    format: str,  # noqa: A002
+    packing: str,
+    sources: bool,
+) -> None:
+    options: dict[str, Any] = {"layout": layout, "format": format, "packing": packing, "sources": sources}
+    full = check(records, 10**6, TOKENIZERS[tokenizer], **options)
+    assert not full.truncated
+    step = 1 if full.tokens < 80 else full.tokens // 80 + 1
+    for budget in [*range(0, full.tokens, step), full.tokens - 1]:
+        check(records, max(budget, 0), TOKENIZERS[tokenizer], **options)
+    whole = check(records, full.tokens, TOKENIZERS[tokenizer], **options)
+    assert whole.text == full.text
+
+
+@cases(40)
+@given(ITEMS, LAYOUT, FORMAT, st.sampled_from(PACKINGS), st.integers(0, 400), st.integers(0, 2000))
+def test_a_ceiling_of_tokens_and_one_of_characters_both_hold(
+    records: Records,
+    layout: str,
+    format: str,  # noqa: A002
+    packing: str,
+    tokens: int,
+    chars: int,
+) -> None:
+    result = check(records, tokens, "o200k_base", layout=layout, format=format, packing=packing, max_chars=chars)
+    assert len(result.text) <= chars
+    alone = render(records, max_tokens=None, max_chars=chars, layout=layout, format=format, packing=packing)
+    assert len(alone.text) <= chars
+
+
+@cases(60)
+@given(ITEMS, LAYOUT, FORMAT, st.sampled_from(PACKINGS), st.integers(0, 400), st.data())
+def test_what_is_required_is_whole_or_the_budget_is_an_error(
+    records: Records,
+    layout: str,
+    format: str,  # noqa: A002
+    packing: str,
+    budget: int,
+    data: st.DataObject,
+) -> None:
+    chosen = data.draw(st.integers(0, len(records) - 1))
+    records[chosen]["required"] = True
+    options: dict[str, Any] = {"layout": layout, "format": format, "packing": packing}
+    alone = render([records[chosen]], max_tokens=10**6, **options).tokens
+    try:
+        result = check(records, budget, "o200k_base", **options)
+    except pf.BudgetError as error:
+        assert budget == error.largest < error.needed
+        # A few tokens may join differently; far above the price of the item alone there is no excuse.
+        assert budget < alone + 8
+        check(records, error.needed, "o200k_base", **options)
+    else:
+        assert next(e.status for e in result.items if e.id == records[chosen]["id"]) == "included"
+
+
+@cases(60)
+@given(ITEMS, LAYOUT, FORMAT, st.integers(0, 400), st.sampled_from(["o200k_base", "letters"]))
+def test_nothing_is_left_out_that_would_still_fit_whole(
+    records: Records,
+    layout: str,
+    format: str,  # noqa: A002
+    budget: int,
+    tokenizer: str,
+) -> None:
+    options: dict[str, Any] = {"layout": layout, "format": format, "packing": "whole", "order": "given"}
+    budget = budget * 5 if tokenizer == "letters" else budget
+    result = check(records, budget, TOKENIZERS[tokenizer], **options)
+    kept = {entry.id for entry in result.items if entry.status == "included"}
+    for entry in result.items:
+        if entry.status == "dropped":
+            more = [r for r in records if r["id"] in kept | {entry.id}]
+            # Without their longer forms: the cheapest whole form is the content.
+            for record in more:
+                record.pop("expanded", None)
+            assert render(more, max_tokens=10**6, tokenizer=TOKENIZERS[tokenizer], **options).tokens > budget
+
+
+@cases(60)
+@given(ITEMS, LAYOUT, FORMAT, st.integers(0, 400))
+def test_stop_takes_the_best_until_the_first_that_does_not_fit(
+    records: Records,
+    layout: str,
+    format: str,  # noqa: A002
+    budget: int,
+) -> None:
+    for record in records:
+        record.pop("expanded", None)
+        record["origin"] = "explicit"
+    options: dict[str, Any] = {"layout": layout, "format": format, "packing": "stop", "order": "given"}
+    result = check(records, budget, "o200k_base", **options)
+    kept = [r for r in records if next(e.status for e in result.items if e.id == r["id"]) == "included"]
+    assert kept == records[: len(kept)]
+    if len(kept) < len(records):
+        assert render(records[: len(kept) + 1], max_tokens=10**6, **options).tokens > budget
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("trim", ["structure", "prefix"])
+@pytest.mark.parametrize("budget", [120, 200, 333, 500, 999])
+def test_a_divisible_item_fills_the_budget(layout: str, format: str, trim: str, budget: int) -> None:  # noqa: A002
+    words = " ".join(["alpha", "beta", "gamma", "delta"][n % 4] for n in range(2000))
+    result = check([item(0, content=words)], budget, "o200k_base", layout=layout, format=format, trim=trim)
+    assert result.items_trimmed == 1
+    assert budget - result.tokens <= max(8, budget // 100)
+    assert "[Content truncated...]" in result.text
+
+
+@cases(40)
+@given(ITEMS, LAYOUT, FORMAT, st.sampled_from(PACKINGS), st.integers(0, 300))
+def test_equal_input_gives_equal_bytes(
+    records: Records,
+    layout: str,
+    format: str,  # noqa: A002
+    packing: str,
+    budget: int,
+) -> None:
+    options: dict[str, Any] = {"layout": layout, "format": format, "packing": packing}
+    first = render(records, max_tokens=budget, **options)
+    renderer = pf.Renderer(**options)
+    for _ in range(2):
+        again = renderer.render(
+            records,
+            max_tokens=budget,
+            max_items=None,
+            min_score=None,
+            dedupe=False,
+            merge_overlaps=False,
+            combine="combined",
+        )
+        assert again.text == first.text
+        assert [(e.id, e.status, e.form, e.reason) for e in again.items] == [
+            (e.id, e.status, e.form, e.reason) for e in first.items
+        ]
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+@pytest.mark.parametrize("budget", [0, 1, 2, 3])
+def test_below_the_price_of_anything_the_text_is_empty_and_it_is_said(packing: str, budget: int) -> None:
+    result = render([item(0, content="word " * 50)], max_tokens=budget, packing=packing)
+    assert result.text == ""
+    assert result.tokens == 0
+    assert result.is_empty
+    assert result.warnings
+    assert [e.status for e in result.items] == ["dropped"]
+
+
+@cases(30)
+@given(ITEMS, LAYOUT, FORMAT, st.integers(20, 400))
+def test_a_dropped_item_comes_back_at_the_budget_it_names(
+    records: Records,
+    layout: str,
+    format: str,  # noqa: A002
+    budget: int,
+) -> None:
+    for record in records:
+        record["origin"] = "explicit"
+    options: dict[str, Any] = {"layout": layout, "format": format, "packing": "whole"}
+    for entry in check(records, budget, "o200k_base", **options).items:
+        if entry.status == "dropped" and entry.fits_at is not None:
+            assert entry.fits_at > budget
+            back = check(records, entry.fits_at, "o200k_base", **options)
+            assert next(e.status for e in back.items if e.id == entry.id) != "dropped"
+
+
+def test_max_items_limits_what_a_search_found_and_not_what_was_named() -> None:
+    records = [item(n, content=f"text {n}", origin="similarity") for n in range(5)]
+    records += [item(n, content=f"text {n}") for n in range(5, 9)]
+    result = render(records, max_items=2, max_tokens=10**6)
+    kept = {e.id for e in result.items if e.status == "included"}
+    assert kept == {"i0", "i1", "i5", "i6", "i7", "i8"}
+    assert {e.reason for e in result.items if e.status == "dropped"} == {"max_items"}
+    none = render(records, max_items=0, max_tokens=10**6)
+    assert {e.id for e in none.items if e.status == "included"} == {"i5", "i6", "i7", "i8"}
