@@ -1,0 +1,179 @@
+"""Copy anything into plain data: dict with str keys, list, str, int, float, bool, None.
+
+Nothing a caller's object could do later (a property that opens a file, a list that holds itself, an endless generator)
+reaches a template: what is not plain is replaced by its text, or by the name of its type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import islice
+from math import isfinite
+from numbers import Integral, Real
+from typing import Any
+
+MAX_DEPTH = 20
+"""How deep dicts and lists may nest; what lies deeper is left out."""
+MAX_NODES = 10_000
+"""How many values one copy may hold in all; what follows is left out."""
+MAX_TEXT = 10_000
+"""Longest text, in characters, that is taken from the `str()` of an object that is not plain."""
+MAX_BITS = 4096
+"""Longest integer, in bits. Python refuses to print one past 4,300 digits (some 14,000 bits)."""
+
+_NOTHING = object()
+_TYPE_NAME = type.__dict__["__name__"].__get__
+
+
+def name_of(value: object) -> str:
+    """Return the name of a value's type in the words of a message: `text`, `object`, `list`, `int`, `Foo` …"""
+    return name_of_type(type(value))
+
+
+def name_of_type(kind: type) -> str:
+    """Return the name of a type in the words of a message, ASCII and short."""
+    words = {str: "text", dict: "object", type(None): "null"}
+    return words.get(kind) or ascii(_TYPE_NAME(kind))[1:-1][:60]  # a metaclass may lie
+
+
+def is_flat(metadata: dict[str, Any]) -> bool:
+    """Tell whether every key is text and every value a harmless scalar already, so that nothing need be copied."""
+    if len(metadata) >= MAX_NODES:
+        return False
+    for key, value in metadata.items():
+        kind = type(value)
+        if type(key) is not str or not (
+            kind is str
+            or value is None
+            or kind is bool
+            or (kind is int and -(2**63) <= value < 2**63)
+            or (kind is float and value - value == 0)  # finite
+        ):
+            return False
+    return True
+
+
+def text_of(value: str) -> str:
+    """Return exactly a `str`, also for an instance of a subclass, without calling any method of the subclass."""
+    return value if type(value) is str else str.__str__(value)
+
+
+def copy(value: object, say: Callable[[str], None]) -> Any:
+    """Return `value` as plain data. Never raises for any object; calls `say` once for each sort of change made.
+
+    Raises nothing but `KeyboardInterrupt` and `SystemExit`, which are let through.
+    """
+    copier = _Copier()
+    result = copier.value(value, 0)
+    for change in sorted(copier.changes):
+        say(change)
+    return None if result is _NOTHING else result
+
+
+class _Copier:
+    """One copy under way: how many values it holds, and what had to be changed."""
+
+    def __init__(self) -> None:
+        self.changes: set[str] = set()
+        self._nodes = 0
+
+    def value(self, value: object, depth: int) -> Any:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            self.changes.add(f"more than {MAX_NODES} values; the rest is left out")
+            return _NOTHING
+        kind = type(value)
+        if value is None or kind is bool or kind is str:
+            return value
+        if issubclass(kind, str):
+            return str.__str__(value)  # type: ignore[arg-type]
+        if issubclass(kind, int):
+            return self._integer(int.__index__(value))
+        if issubclass(kind, float):
+            return self._float(float.__float__(value))  # type: ignore[arg-type]
+        if depth >= MAX_DEPTH:
+            self.changes.add(f"nested deeper than {MAX_DEPTH}; what lies deeper is left out")
+            return _NOTHING
+        try:
+            return self._container(value, kind, depth)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:  # an object whose every method raises, whatever it raises
+            return self._odd(value, None)
+
+    def _integer(self, value: int) -> int | str:
+        if value.bit_length() <= MAX_BITS:
+            return value
+        self.changes.add(f"an integer of more than {MAX_BITS} bits is replaced by a word about it")
+        return f"(integer of {value.bit_length()} bits)"
+
+    def _float(self, value: float) -> float | str:
+        if isfinite(value):
+            return value
+        self.changes.add("a number that is not finite is replaced by its name")
+        return repr(value)
+
+    def _container(self, value: Any, kind: type, depth: int) -> Any:
+        if issubclass(kind, dict):
+            return self._pairs(dict.items(value), depth)
+        if issubclass(kind, list):
+            return self._members(list.__iter__(value), depth)
+        if issubclass(kind, tuple):
+            return self._members(tuple.__iter__(value), depth)
+        if issubclass(kind, set | frozenset):
+            members = self._members(iter(value), depth)
+            return sorted(members, key=lambda m: (type(m).__name__, str(m)))  # no hash seed shows in the order
+        if issubclass(kind, bytes | bytearray):
+            self.changes.add("bytes are read as UTF-8")
+            return bytes(value[:MAX_TEXT]).decode("utf-8", "replace")
+        if isinstance(value, Mapping):
+            return self._pairs(((key, value[key]) for key in value), depth)
+        if isinstance(value, Integral):
+            return self._integer(int(value))
+        if isinstance(value, Real):
+            return self._float(float(value))
+        return self._odd(value, _own_text(value, kind))
+
+    def _members(self, values: Any, depth: int) -> list[Any]:
+        copied = (self.value(v, depth + 1) for v in islice(values, MAX_NODES + 1))
+        return [v for v in copied if v is not _NOTHING]
+
+    def _pairs(self, pairs: Any, depth: int) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        converted: dict[str, Any] = {}
+        for key, value in islice(pairs, MAX_NODES + 1):
+            copied = self.value(value, depth + 1)
+            if copied is _NOTHING:
+                continue
+            if issubclass(type(key), str):
+                result[text_of(key)] = copied
+            else:
+                self.changes.add("a key that is not text is written as text")
+                converted.setdefault(self._key(key), copied)
+        for name, copied in converted.items():
+            if name in result:  # {1: "a", "1": "b"}: the key that was text wins
+                self.changes.add("two keys are the same when written as text; one value is left out")
+            result.setdefault(name, copied)
+        return result
+
+    def _key(self, key: object) -> str:
+        if key is None:
+            return "null"
+        plain = self.value(key, MAX_DEPTH)
+        return str(plain) if isinstance(plain, str | int | float) else name_of(key)
+
+    def _odd(self, value: object, text: str | None) -> str:
+        name = name_of(value)
+        if text is None:
+            self.changes.add(f"a value of type {name} is replaced by the name of its type")
+            return name
+        self.changes.add(f"a value of type {name} is replaced by its text")
+        return text
+
+
+def _own_text(value: object, kind: type) -> str | None:
+    """Return `str(value)` where the type has a text of its own that names no place in memory, else None."""
+    if all(vars(base).keys().isdisjoint(("__str__", "__repr__")) for base in kind.__mro__[:-1]):
+        return None
+    text = text_of(str(value))[:MAX_TEXT]
+    return None if " at 0x" in text else text

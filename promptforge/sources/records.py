@@ -1,0 +1,195 @@
+"""Records of any known shape → items. One bad record costs only itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+
+from ..diagnostics import Diagnostics
+from ..errors import ItemError
+from ..items import Item
+from . import documentobjects, fields, plaindata, shapes
+from .notes import Notes
+
+MAX_RECORDS = 1_000_000
+"""How many records one call reads; what follows is left out, and said (PF204)."""
+
+_Records = list[Item]
+_ORIGINS = ("explicit", "similarity")
+_MOST = attrgetter("kind", "content", "name", "path", "start_line", "end_line", "metadata")
+_OTHERS = attrgetter("summary", "expanded", "id", "language")
+
+
+def to_item(record: object, *, where: str | None = None, diagnostics: Diagnostics | None = None) -> Item:
+    """Return the item that a record stands for.
+
+    `record` is an `Item`, a mapping of any shape of `shapes`, a document of LangChain, LlamaIndex or Haystack, or a
+    pair of such a document and its score. `where` names its place for messages. What had to be defaulted or converted
+    is said in `diagnostics` (PF201 keys, PF202 types, PF203 metadata).
+
+    Raises `ItemError` when the record is no item; `where` and `field` say which and why. No other exception escapes,
+    whatever the record does when it is looked at.
+    """
+    try:
+        return _clean(record) or _read(record, Notes(where, diagnostics))
+    except (ItemError, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as exc:  # an object that raises when it is merely looked at, whatever it raises
+        message = f"a record that cannot be read: {plaindata.name_of(exc)} while looking at it"
+        raise ItemError(message, where=where) from None
+
+
+def load_records(
+    records: object,
+    *,
+    where: str,
+    diagnostics: Diagnostics,
+    locate: Callable[[int], str] | None = None,
+) -> list[Item]:
+    """Return the items of many records; a bad one is left out and said (PF204, `where` names it).
+
+    `records` is an iterable of what `to_item` takes, or one such record, or `{"items": […]}`. `where` is the file or
+    the name of the argument, so that the fourth record is `items[3]`; `locate` gives a better place for an index
+    (`file:line`), and is called only for records that something is said about.
+
+    Raises `ItemError` when `records` is no iterable of records at all.
+    """
+    if isinstance(records, list) and (items := _all_clean(records)) is not None:
+        return items
+    found: list[Item] = []
+    for index, record in enumerate(_each(records, where, diagnostics)):
+        item = _clean(record)
+        if item is None:
+            place = locate(index) if locate else f"{where}[{index}]"
+            try:
+                item = to_item(record, where=place, diagnostics=diagnostics)
+            except ItemError as exc:
+                message = str(exc).removeprefix(f"{place}: ")
+                diagnostics.add("PF204", f"record skipped: {message}", where=place)
+                continue
+        found.append(item)
+    return found
+
+
+def _all_clean(records: list[Any]) -> list[Item] | None:
+    """Return the items of a list in which every record is native and in order, at some two microseconds a record."""
+    if len(records) > MAX_RECORDS:
+        return None
+    if any(type(record) is Item and not _is_typed(record) for record in records):
+        return None
+    try:
+        items = [_settled(item) for item in msgspec.convert(records, _Records)]
+    except Exception:
+        return None
+    return None if None in items else items  # type: ignore[return-value]
+
+
+def _clean(record: object) -> Item | None:
+    """Return the item of a native record about which nothing has to be changed or said, None otherwise."""
+    try:
+        if type(record) is dict or (type(record) is Item and _is_typed(record)):
+            return _settled(msgspec.convert(record, Item))
+    except Exception:  # msgspec's own error, or ValueError for an integer past what Python prints
+        return None
+    return None
+
+
+def _is_typed(item: Item) -> bool:
+    """Tell whether the fields that are no text have their types: an item made by hand was checked by nobody."""
+    start, end = item.start_line, item.end_line
+    return (
+        (start is None or type(start) is int)
+        and (end is None or type(end) is int)
+        and type(item.score) is float
+        and type(item.required) is bool
+        and type(item.metadata) is dict
+    )
+
+
+def _settled(item: Item) -> Item | None:
+    """Return the item, its metadata plain; None if anything about it has to be changed or said.
+
+    Conversion lets subclasses of `str` through, whose methods are somebody else's: only `str` itself will do.
+    """
+    kind, content, name, path, start, end, metadata = _MOST(item)
+    summary, expanded, given, language = _OTHERS(item)
+    if (
+        (type(content) is not str and (content is not None or summary is None))
+        or type(kind) is not str
+        or not kind
+        or kind == "markdown"
+        or (path is not None and type(path) is not str)
+        or (name is not None and type(name) is not str)
+        or (given is not None and type(given) is not str)
+        or (summary is not None and type(summary) is not str)
+        or (expanded is not None and type(expanded) is not str)
+        or (language is not None and type(language) is not str)
+        or item.score - item.score != 0  # infinite, or not a number
+        or (start is not None and not 0 <= start <= fields.MAX_LINE)
+        or (end is not None and not (start or 0) <= end <= fields.MAX_LINE)
+        or type(item.origin) is not str
+        or item.origin not in _ORIGINS
+    ):
+        return None
+    return _plain(item, metadata) if metadata else item
+
+
+def _plain(item: Item, metadata: dict[str, Any]) -> Item | None:
+    if "source_type" in metadata:
+        return None
+    if plaindata.is_flat(metadata):
+        return item
+    changes: list[str] = []
+    copied = plaindata.copy(metadata, changes.append)
+    return None if changes else msgspec.structs.replace(item, metadata=copied)
+
+
+def _read(record: object, notes: Notes) -> Item:
+    if type(record) is Item:
+        return fields.build(msgspec.structs.asdict(record), notes)
+    if issubclass(type(record), dict) or isinstance(record, Mapping):
+        own = _own(record, notes)
+    else:
+        own = documentobjects.read(record, notes)
+    native = shapes.native(own, notes)
+    return _clean(native) or fields.build(native, notes)
+
+
+def _own(record: Any, notes: Notes) -> dict[str, Any]:
+    """Return an ordinary dict with text keys, of any mapping; values are not looked at yet."""
+    pairs = dict.items(record) if issubclass(type(record), dict) else ((key, record[key]) for key in record)
+    own: dict[str, Any] = {}
+    for key, value in islice(pairs, plaindata.MAX_NODES):
+        if issubclass(type(key), str):
+            own[plaindata.text_of(key)] = value
+        else:
+            notes.say("PF201", f"a key of type {plaindata.name_of(key)} is not text; left out with its value")
+    return own
+
+
+def _each(records: Any, where: str, diagnostics: Diagnostics) -> Iterable[Any]:
+    """Yield the records one by one; an iterable that fails half way ends there, and that is said."""
+    if isinstance(records, Mapping):
+        inside = records.get("items") if "content" not in records else None
+        records = inside if isinstance(inside, list | tuple) else [records]
+    elif type(records) is Item or hasattr(records, "page_content"):
+        records = [records]
+    if isinstance(records, str | bytes) or not isinstance(records, Iterable):
+        raise ItemError(f"expected a list of items, found {plaindata.name_of(records)}", where=where)
+    count = 0
+    try:
+        for record in records:
+            if count >= MAX_RECORDS:
+                diagnostics.add("PF204", f"more than {MAX_RECORDS} records; the rest is left out", where=where)
+                return
+            count += 1
+            yield record
+    except (KeyboardInterrupt, SystemExit, GeneratorExit, ItemError):
+        raise
+    except BaseException as exc:
+        message = f"the records ended with {plaindata.name_of(exc)} after {count}; what came before is kept"
+        diagnostics.add("PF204", message, where=where, severity="error")
