@@ -1,0 +1,197 @@
+"""YAML text → plain data, safely: the only door to PyYAML.
+
+What is taken is the YAML 1.2 core schema in one document: maps with text keys, lists, text, int, float, bool, null.
+Refused, with file and line: anchors and aliases, merge keys, tags, the same key twice, keys that are no scalars,
+a second document, lone surrogates, more than a megabyte, nesting past 50. `no`, `off`, `2024-01-01`, `12:30` are text.
+
+Values are built from the parser's events on a stack of our own, so that no input can exhaust the interpreter's stack;
+the pure-Python scanner is used because the one in C dies on deep nesting.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from .errors import ProfileError, quote
+
+MAX_BYTES = 1 << 20
+"""Longest text that is read, in bytes of UTF-8."""
+MAX_DEPTH = 50
+MAX_NODES = 50_000
+"""Most values in one text: a megabyte of `- a` would keep the scanner busy for many seconds."""
+
+Path = tuple[str | int, ...]
+Lines = dict[Path, int]
+
+_INT = re.compile(r"[-+]?[0-9]+")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_WORDS: dict[str, Any] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **{sign + word: float(sign + "inf") for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")},
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
+}
+# Zero width, direction and tag characters, which a reader of the file does not see.
+_INVISIBLE = re.compile(
+    "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
+)
+
+
+def load(text: str, where: str) -> Any:
+    """Return the value of one YAML document; an empty one is None. `where` is the file's name for messages.
+
+    Keys are always text, as written: `1: x` has the key `"1"`. Raises `ProfileError` (with `where` as `file:line`) for
+    whatever is refused; no exception of the YAML library escapes.
+    """
+    return load_with_lines(text, where)[0]
+
+
+def load_with_lines(text: str, where: str) -> tuple[Any, Lines]:
+    """Return the value as `load` does, and the line (from 1) of every key and list member by its path."""
+    text = text.removeprefix("\ufeff")
+    if len(text) > MAX_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
+        raise ProfileError(f"longer than {MAX_BYTES} bytes; YAML of this size is not read", where=f"{where}:1")
+    builder = _Builder(where)
+    try:
+        for event in _events(text):
+            builder.take(event)
+    except ProfileError:
+        raise
+    except yaml.MarkedYAMLError as exc:
+        mark = exc.problem_mark or exc.context_mark
+        said = ascii(exc.problem or exc.context or "")[1:-1][:200]
+        raise ProfileError(f"not valid YAML: {said}", where=f"{where}:{mark.line + 1 if mark else 1}") from None
+    except yaml.reader.ReaderError as exc:
+        line = text.count("\n", 0, exc.position) + 1
+        said = f"the character U+{exc.character:04X}" if isinstance(exc.character, int) else "a character"
+        raise ProfileError(f"not valid YAML: {said} is not allowed", where=f"{where}:{line}") from None
+    except Exception as exc:  # whatever else a parser of hostile text comes to
+        raise ProfileError(f"not valid YAML ({type(exc).__name__})", where=f"{where}:1") from None
+    return builder.root, builder.lines
+
+
+def invisible(text: str) -> list[tuple[int, str]]:
+    """Return (line, `U+200B`) for each character that a reader of the file cannot see, in comments as well."""
+    return [
+        (number, f"U+{ord(found):04X}")
+        for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1)
+        for found in _INVISIBLE.findall(line)
+    ]
+
+
+def _events(text: str) -> Iterator[Any]:
+    loader = yaml.SafeLoader(text)
+    try:
+        while loader.check_event():
+            yield loader.get_event()
+    finally:
+        loader.dispose()
+
+
+class _Frame:
+    """A map or list under construction."""
+
+    __slots__ = ("key", "path", "value")
+
+    def __init__(self, value: dict[str, Any] | list[Any], path: Path) -> None:
+        self.value = value
+        self.path = path
+        self.key: str | None = None
+
+
+class _Builder:
+    """Takes events, keeps the value, its lines, and the containers that are open."""
+
+    def __init__(self, where: str) -> None:
+        self.root: Any = None
+        self.lines: Lines = {(): 1}
+        self._where = where
+        self._open: list[_Frame] = []
+        self._documents = 0
+        self._nodes = 0
+
+    def take(self, event: Any) -> None:
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.DocumentStartEvent):
+            self._documents += 1
+            if self._documents > 1:
+                raise self._refusal("a second document; one file holds one", line)
+        elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
+            self._open.pop()
+        elif isinstance(event, yaml.NodeEvent):
+            self._node(event, line)
+
+    def _refusal(self, message: str, line: int) -> ProfileError:
+        return ProfileError(message, where=f"{self._where}:{line}")
+
+    def _node(self, event: Any, line: int) -> None:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise self._refusal(f"more than {MAX_NODES} values", line)
+        if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
+            raise self._refusal("anchors and aliases (& and *) are not read; write the value out", line)
+        if event.tag is not None:
+            raise self._refusal("tags (!) are not read; write plain text, numbers, lists and maps", line)
+        frame = self._open[-1] if self._open else None
+        if frame is not None and isinstance(frame.value, dict) and frame.key is None:
+            frame.key = self._key(event, frame.value, line)
+            self.lines[(*frame.path, frame.key)] = line
+        elif isinstance(event, yaml.ScalarEvent):
+            self._put(frame, self._scalar(event, line), line)
+        else:
+            if len(self._open) >= MAX_DEPTH:
+                raise self._refusal(f"nested deeper than {MAX_DEPTH}", line)
+            value: dict[str, Any] | list[Any] = {} if isinstance(event, yaml.MappingStartEvent) else []
+            self._open.append(_Frame(value, self._put(frame, value, line)))
+
+    def _key(self, event: Any, taken: dict[str, Any], line: int) -> str:
+        if not isinstance(event, yaml.ScalarEvent):
+            raise self._refusal("a key must be one word or text, not a list or a map", line)
+        key = self._text(event.value, line)
+        if key == "<<" and event.style is None:
+            raise self._refusal("merge keys (<<) are not read; write the values out", line)
+        if key in taken:
+            raise self._refusal(f"the key {quote(key)} is there twice", line)
+        return key
+
+    def _put(self, frame: _Frame | None, value: Any, line: int) -> Path:
+        """Put a value where it belongs and return its path."""
+        if frame is None:
+            self.root = value
+            return ()
+        if isinstance(frame.value, list):
+            frame.value.append(value)
+            path: Path = (*frame.path, len(frame.value) - 1)
+            self.lines[path] = line
+            return path
+        key = frame.key or ""
+        frame.value[key], frame.key = value, None
+        return (*frame.path, key)
+
+    def _text(self, value: str, line: int) -> str:
+        if value.isascii():
+            return value
+        try:  # "\ud83d\ude00", as JSON writes an emoji, is one character
+            return value.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            raise self._refusal("half of a surrogate pair is no character", line) from None
+
+    def _scalar(self, event: Any, line: int) -> Any:
+        text: str = event.value
+        if event.style is not None or not event.implicit[0]:
+            return self._text(text, line)
+        if text in _WORDS:
+            return _WORDS[text]
+        if len(text) <= 100:  # longer digits are text: no number of an option has them
+            if _INT.fullmatch(text):
+                return int(text)
+            if text.startswith(("0o", "0x")) and re.fullmatch(r"0o[0-7]+|0x[0-9a-fA-F]+", text):
+                return int(text, 0)
+            if _FLOAT.fullmatch(text):
+                return float(text)
+        return self._text(text, line)
