@@ -1,0 +1,216 @@
+"""The vocabulary of options: every name, value, range and message."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from promptforge.diagnostics import Diagnostics
+from promptforge.errors import OptionError, ProfileError
+from promptforge.options import VOCABULARY, Options, apply, apply_lenient
+
+DEFAULT = Options()
+
+
+class Words:
+    name = "words"
+
+    def count(self, text: str) -> int:
+        return len(text.split())
+
+
+def test_defaults_are_those_of_the_contract() -> None:
+    said = {
+        "layout": "chunks", "format": "markdown", "tokenizer": "o200k_base", "max_tokens": 4000, "max_chars": None,
+        "max_items": 10, "item_max_chars": None, "paths": None, "languages": None, "kinds": None, "min_score": 0.5,
+        "query": None, "rerank": "keyword_boost", "group_by": "auto", "order": "score", "dedupe": True,
+        "merge_overlaps": True, "combine": "explicit_first", "explicit_share": 0.6, "packing": "score",
+        "trim": "structure", "marker": "[Content truncated...]", "headers": True, "line_numbers": True, "scores": False,
+        "sources": False, "code": True, "separator": None, "header": None, "footer": None, "fence_language": None,
+        "context_window": None, "reserve": None, "on_error": "warn",
+    }  # fmt: skip
+    assert {name: getattr(DEFAULT, name) for name in VOCABULARY} == said
+
+
+@pytest.mark.parametrize("name", VOCABULARY)
+def test_every_default_is_a_value_the_option_takes(name: str) -> None:
+    rule = VOCABULARY.rules[name]
+    assert rule.default == getattr(DEFAULT, name)
+    assert apply(DEFAULT, {name: rule.default}) == DEFAULT
+    assert rule.doc.endswith(".") and rule.doc[0].isalpha() and "\n" not in rule.doc
+
+
+@pytest.mark.parametrize(
+    ("name", "given_value", "kept"),
+    [
+        ("max_tokens", 0, 0),
+        ("max_tokens", None, None),
+        ("max_tokens", "none", None),
+        ("max_tokens", sys.maxsize, sys.maxsize),
+        ("max_items", None, None),
+        ("min_score", 1, 1.0),
+        ("min_score", None, None),
+        ("explicit_share", 0, 0.0),
+        ("kinds", ["code", "error"], ("code", "error")),
+        ("kinds", ("code",), ("code",)),
+        ("kinds", {"b", "a"}, ("a", "b")),
+        ("kinds", "code", ("code",)),
+        ("kinds", "none", None),
+        ("kinds", [], ()),
+        ("group_by", None, "none"),
+        ("group_by", "team", "team"),
+        ("rerank", None, "none"),
+        ("trim", None, "none"),
+        ("trim", "none", "none"),
+        ("query", "none", "none"),
+        ("query", None, None),
+        ("separator", "\n---\n", "\n---\n"),
+        ("separator", None, None),
+        ("header", "none", None),
+        ("marker", "", ""),
+        ("fence_language", "c++", "c++"),
+        ("layout", "shipped/chunks", "shipped/chunks"),
+        ("packing", "stop", "stop"),
+    ],
+)
+def test_a_good_value_is_kept(name: str, given_value: Any, kept: Any) -> None:
+    assert getattr(apply(DEFAULT, {name: given_value}), name) == kept
+    assert type(getattr(apply(DEFAULT, {name: given_value}), name)) is type(kept)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("max_tokens", -5, "max_tokens takes a whole number from 0 up, or none; got -5"),
+        ("max_tokens", 4000.0, "max_tokens takes a whole number from 0 up, or none; got 4000.0"),
+        ("max_tokens", True, "max_tokens takes a whole number from 0 up, or none; got true"),
+        ("max_tokens", "4000", 'max_tokens takes a whole number from 0 up, or none; got "4000"'),
+        ("max_items", 10**5000, "max_items takes a whole number from 0 up, or none; got a number past 64 bits"),
+        ("min_score", 1.5, "min_score takes a number from 0 to 1, or none; got 1.5"),
+        ("min_score", float("nan"), "min_score takes a number from 0 to 1, or none; got nan"),
+        ("explicit_share", None, "explicit_share takes a number from 0 to 1; got none"),
+        ("explicit_share", False, "explicit_share takes a number from 0 to 1; got false"),
+        ("headers", 1, "headers takes true or false; got 1"),
+        ("headers", "yes", 'headers takes true or false; got "yes"'),
+        ("order", "scor", 'order takes score | given | file | edges; got "scor"; did you mean "score"?'),
+        ("order", "x", 'order takes score | given | file | edges; got "x"'),
+        ("order", None, "order takes score | given | file | edges; got none"),
+        ("rerank", "mmr", 'rerank: "mmr" is planned, not there yet; it takes none | keyword_boost'),
+        ("packing", "value", 'packing: "value" is planned, not there yet; it takes score | whole | stop'),
+        ("kinds", [1, "a"], 'kinds takes a list of texts, or none; got [1, "a"]'),
+        ("kinds", {"a": 1}, "kinds takes a list of texts, or none; got a value of type dict"),
+        ("marker", None, "marker takes text; got none"),
+        ("group_by", "", 'group_by takes a word, or none; got ""'),
+        ("layout", "../x", "layout takes a name of letters, digits, '_', '.' and '-'; got \"../x\""),
+        ("format", "xml\n", "format takes a name of letters, digits, '_', '.' and '-'; got \"xml\\n\""),
+        ("fence_language", "a`b", 'fence_language takes a language tag such as python or c++, or none; got "a`b"'),
+        ("tokenizer", 3, "tokenizer takes a tokenizer's name, or an object with name and count(text); got 3"),
+        ("tokenizer", "", "tokenizer takes a tokenizer's name, or an object with name and count(text); got \"\""),
+        (
+            "query",
+            "a\ud800",
+            'query takes text, or none; got "a\\ud800", where a lone surrogate stands that UTF-8 cannot carry',
+        ),
+    ],
+)
+def test_a_bad_value_is_named(name: str, value: Any, message: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        apply(DEFAULT, {name: value})
+    assert str(caught.value) == message
+    assert caught.value.option == name
+    assert not isinstance(caught.value, ProfileError)
+
+    diagnostics = Diagnostics()
+    assert apply_lenient(DEFAULT, {name: value, "order": "file"} | {name: value}, diagnostics) == apply(
+        DEFAULT, {} if name == "order" else {"order": "file"}
+    )
+    (said,) = diagnostics
+    assert (said.code, said.severity) == ("PF101", "warning")
+    assert said.message.startswith(f"{message}; used ")
+
+
+def test_a_lenient_fallback_is_the_base_not_the_default() -> None:
+    diagnostics = Diagnostics()
+    base = apply(DEFAULT, {"max_tokens": 700})
+    assert apply_lenient(base, {"max_tokens": "many"}, diagnostics).max_tokens == 700
+    (said,) = diagnostics
+    assert said.message.endswith('got "many"; used 700 instead')
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("contxt_window", '; did you mean "context_window"?'), ("max-tokens", '; did you mean "max_tokens"?')],
+)
+def test_an_unknown_name_is_an_error_in_both_modes(name: str, hint: str) -> None:
+    with pytest.raises(OptionError, match="unknown option") as strict:
+        apply(DEFAULT, {name: 1})
+    with pytest.raises(OptionError) as lenient:
+        apply_lenient(DEFAULT, {name: 1}, Diagnostics())
+    assert str(strict.value) == str(lenient.value) == f'unknown option "{name}"{hint}'
+
+
+def test_an_unknown_name_like_no_other_lists_them_all() -> None:
+    with pytest.raises(OptionError) as caught:
+        apply(DEFAULT, {"zzz": 1})
+    assert all(name in str(caught.value) for name in VOCABULARY)
+
+
+def test_a_place_makes_it_a_profile_error() -> None:
+    with pytest.raises(ProfileError) as caught:
+        apply(DEFAULT, {"contxt_window": 1}, where=lambda name: f"mine.yaml:3 {name}")
+    assert str(caught.value) == 'mine.yaml:3 contxt_window: unknown option "contxt_window"; did you mean "context_window"?'
+    assert caught.value.where == "mine.yaml:3 contxt_window"
+
+
+def test_a_hostile_name_is_shown_short_and_escaped() -> None:
+    with pytest.raises(OptionError) as caught:
+        apply(DEFAULT, {"\x1b[2J\n" + "x" * 10_000: 1})
+    assert "\x1b" not in str(caught.value) and "\n" not in str(caught.value) and len(str(caught.value)) < 1000
+
+
+def test_a_tokenizer_may_be_an_object() -> None:
+    words = Words()
+    assert apply(DEFAULT, {"tokenizer": words}).tokenizer is words
+
+
+def test_numbers_of_other_libraries() -> None:
+    class Count(int):
+        """Stands for numpy.int64, which is registered as Integral too."""
+
+    class Real(float):
+        """Stands for numpy.float64, a subclass of float."""
+
+    changed = apply(DEFAULT, {"max_tokens": Count(7), "min_score": Real(0.25)})
+    assert (type(changed.max_tokens), type(changed.min_score)) == (int, float)
+    assert (changed.max_tokens, changed.min_score) == (7, 0.25)
+    with pytest.raises(OptionError):
+        apply(DEFAULT, {"max_tokens": Real(7.0)})
+
+
+def test_nothing_changed_is_the_same_object() -> None:
+    assert apply(DEFAULT, {}) is DEFAULT
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=20) | st.binary(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@given(st.dictionaries(st.sampled_from(sorted(VOCABULARY)), ANYTHING, max_size=5))
+def test_law_any_value_gives_good_options_or_an_option_error(changes: dict[str, Any]) -> None:
+    diagnostics = Diagnostics()
+    lenient = apply_lenient(DEFAULT, changes, diagnostics)
+    assert apply(lenient, {name: getattr(lenient, name) for name in VOCABULARY}) == lenient
+    try:
+        strict = apply(DEFAULT, changes)
+    except OptionError as error:
+        assert len(diagnostics) > 0
+        assert error.option in changes and str(error).isprintable()
+    else:
+        assert strict == lenient and len(diagnostics) == 0
