@@ -7,6 +7,7 @@ So a word, its range, its message, its JSON Schema and its default are written o
 from __future__ import annotations
 
 import numbers
+import re
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -59,7 +60,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
             kinds = [msgspec.json.schema(in_a_file)]
         if self.none is not msgspec.UNSET:
             kinds.append({"type": "null"})
-            if self.none_word and _bare(self.shape) in (int, float):
+            takes_none = _bare(self.shape) is str and re.search(kinds[0].get("pattern", ""), "none")
+            if self.none is None and self.none_word and typing.get_origin(self.shape) is not tuple and not takes_none:
                 kinds.append({"const": "none"})
         value = {"description": self.doc, **(kinds[0] if len(kinds) == 1 else {"anyOf": kinds})}
         if self.default is not msgspec.UNSET:
@@ -83,6 +85,9 @@ class Vocabulary:
     def __iter__(self) -> Iterator[str]:
         return iter(self.rules)
 
+    def __len__(self) -> int:
+        return len(self.rules)
+
     def check(self, name: str, value: Any, where: Where | None = None) -> Any:
         """Return `value` as the word `name` keeps it: lists become tuples, `None` and `none` what they stand for.
 
@@ -94,6 +99,8 @@ class Vocabulary:
         says_none = value is None or (value.__class__ is str and value == "none" and rule.none_word)
         if says_none and rule.none is not msgspec.UNSET:
             return rule.none
+        if isinstance(value, set | frozenset):  # its order differs from run to run
+            value = sorted(value, key=show)
         try:
             checked = msgspec.convert(value, rule.shape)
         except (msgspec.ValidationError, ValueError):
@@ -103,7 +110,7 @@ class Vocabulary:
                 _refuse_value(rule, value, where)
         if (rule.allow is not None and not rule.allow(checked)) or not _encodable(checked):
             _refuse_value(rule, value, where)
-        return checked
+        return _exact(checked)
 
     def refuse(self, name: object, where: Where | None = None) -> NoReturn:
         """Raise the error for a word that is not in the vocabulary."""
@@ -191,14 +198,21 @@ def _bare(shape: Any) -> Any:
 
 
 def _plain(value: Any, rule: Rule) -> Any:
-    """Return the built-in value that `value` stands for: numbers of other libraries, sets, one text for a list."""
+    """Return the built-in value that `value` stands for: a number of another library, one text for a list."""
     if typing.get_origin(rule.shape) is tuple:
-        return [value] if isinstance(value, str) else sorted(value) if isinstance(value, set | frozenset) else value
+        return [value] if isinstance(value, str) else value
     if isinstance(value, bool):
         return value
     if isinstance(value, numbers.Integral):
         return int(value)
     return float(value) if isinstance(value, numbers.Real) and _bare(rule.shape) is float else value
+
+
+def _exact(value: Any) -> Any:
+    """Return `value` with its texts as plain `str`: a Markup would pass every escaping, a StrEnum prints otherwise."""
+    if isinstance(value, str):
+        return value if value.__class__ is str else str.__str__(value)
+    return tuple(map(_exact, value)) if isinstance(value, tuple) else value
 
 
 def _encodable(value: Any) -> bool:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import enum
 import sys
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markupsafe import Markup
 
 from promptforge.diagnostics import Diagnostics
 from promptforge.errors import OptionError, ProfileError
 from promptforge.options import VOCABULARY, Options, apply, apply_lenient
 
 DEFAULT = Options()
+
+
+class Order(str, enum.Enum):
+    FILE = "file"
 
 
 class Words:
@@ -194,6 +200,13 @@ def test_numbers_of_other_libraries() -> None:
     assert (changed.max_tokens, changed.min_score) == (7, 0.25)
     with pytest.raises(OptionError):
         apply(DEFAULT, {"max_tokens": Real(7.0)})
+
+
+def test_texts_become_plain_text() -> None:
+    changed = apply(DEFAULT, {"header": Markup("<b>"), "order": Order.FILE, "kinds": [Markup("code")]})
+    assert (type(changed.header), type(changed.order)) == (str, str)
+    assert changed.kinds is not None and type(changed.kinds[0]) is str
+    assert (changed.header, changed.order, changed.kinds) == ("<b>", "file", ("code",))
 
 
 def test_nothing_changed_is_the_same_object() -> None:
