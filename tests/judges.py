@@ -163,7 +163,23 @@ def split_lines(text: str) -> list[str]:
     return text.splitlines()
 
 
-def frame_patterns(text: str, contents: list[str], placeholders: list[str]) -> list[re.Pattern[str]]:
+KNOWN_FRAMES: dict[str, tuple[str, ...]] = {
+    "chunks": (r"File: .*", r"-{40}"),
+    "chunks-compact": (r"--- .* ---",),
+    "knowledge": (
+        r"Explicit Knowledge Sources:",
+        r"Similarity Search Results:",
+        r"---",
+        r"--- .* ---",
+        r"Source: (man page|document) '.*'",
+        r"Source: MITRE ATT&CK .*",
+    ),
+    "entities": (r"=== .* ===", r"---", r"Sources:", r"  - .*"),
+}
+"""Lines of the plain frames whose bytes are promised, whether or not a given text happens to have them."""
+
+
+def frame_patterns(text: str, contents: list[str], placeholders: list[str], layout: str = "") -> list[re.Pattern[str]]:
     """Learn the frame from a text made of placeholders: each line that is no content, as a pattern.
 
     A line that only shows a placeholder tells nothing and is left out.
@@ -178,7 +194,7 @@ def frame_patterns(text: str, contents: list[str], placeholders: list[str]) -> l
         source = ".*".join(re.sub(r"\d+", r"\\d+", re.escape(part)) for part in fixed)
         if source not in [p.pattern for p in patterns]:
             patterns.append(re.compile(source))
-    return patterns
+    return patterns + [re.compile(source) for source in KNOWN_FRAMES.get(layout, ())]
 
 
 def plain_structure(text: str, patterns: list[re.Pattern[str]]) -> list[str]:

@@ -24,11 +24,11 @@ FENCED = ("context", "chunks", "chunks-compact", "entities")
 RECORDS = records_of(hostile.LABEL, hostile.TEXT)
 
 
-def structure_of(text: str, format: str, tame_text: str, tamer: Tamer, tame: Records) -> Any:  # noqa: A002
+def structure_of(text: str, format: str, tame_text: str, tamer: Tamer, tame: Records, layout: str) -> Any:  # noqa: A002
     if format in judges.STRUCTURES:
         return judges.STRUCTURES[format](text)
     contents = [r[k] for r in tame for k in ("content", "summary", "expanded") if k in r]
-    return judges.plain_structure(text, judges.frame_patterns(tame_text, contents, list(tamer.original)))
+    return judges.plain_structure(text, judges.frame_patterns(tame_text, contents, list(tamer.original), layout))
 
 
 def check_structure(records: Records, layout: str, format: str, **options: Any) -> tuple[str, str, Tamer]:  # noqa: A002
@@ -39,8 +39,8 @@ def check_structure(records: Records, layout: str, format: str, **options: Any) 
     result = render(records, layout, format, **options)
     result.text.encode()
     assert result.tokens == COUNT(result.text)
-    expected = structure_of(tame_text, format, tame_text, tamer, tame)
-    assert structure_of(result.text, format, tame_text, tamer, tame) == expected
+    expected = structure_of(tame_text, format, tame_text, tamer, tame, layout)
+    assert structure_of(result.text, format, tame_text, tamer, tame, layout) == expected
     for warning in result.warnings:
         assert warning.message.isprintable(), "a message must not carry bytes of an item to a terminal"
     return result.text, tame_text, tamer
