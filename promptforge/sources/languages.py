@@ -29,15 +29,16 @@ _FENCES = {
 }  # fmt: skip
 # Tags that are fences themselves. Of several, the one first in this list wins: `csproj` is xml, `gyp` is python.
 _PLAIN = (
-    "python", "typescript", "javascript", "rust", "go", "java", "kotlin", "c", "objectivec", "cpp", "csharp", "fsharp",
-    "vbnet", "swift", "ruby", "php", "perl", "lua", "luau",
-    "scala", "clojure", "groovy", "haskell", "erlang", "elixir", "elm", "ocaml", "dart", "julia", "r", "zsh", "fish",
-    "bash", "csh", "batch", "powershell", "nushell", "asm", "awk", "systemverilog", "verilog", "vhdl", "fortran", "pascal", "nim", "zig", "crystal",
-    "d", "solidity", "scheme", "prolog", "sas", "vala", "vim", "gdscript", "coffeescript", "gleam", "purescript", "idris", "lean", "sql",
-    "graphql", "protobuf", "cmake", "makefile", "meson", "dockerfile", "nix", "hcl", "puppet", "thrift", "prisma", "hlsl",
-    "metal", "qml", "jsonnet", "cue", "m4", "robot", "gherkin", "xquery", "css", "scss", "sass", "less", "stylus",
-    "vue", "svelte", "astro", "html", "jinja", "erb", "handlebars", "liquid", "twig", "mustache", "nunjucks", "ejs", "pug", "markdown",
-    "rst", "asciidoc", "latex", "bibtex", "xml", "json", "json5", "yaml", "toml", "ini", "properties", "csv", "tsv", "diff", "plantuml", "pem", "text",
+    "python", "typescript", "javascript", "rust", "go", "java", "kotlin", "c", "objectivec", "cpp", "csharp",
+    "fsharp", "vbnet", "swift", "ruby", "php", "perl", "lua", "luau", "scala", "clojure", "groovy", "haskell",
+    "erlang", "elixir", "elm", "ocaml", "dart", "julia", "r", "zsh", "fish", "bash", "csh", "batch", "powershell",
+    "nushell", "asm", "awk", "systemverilog", "verilog", "vhdl", "fortran", "pascal", "nim", "zig", "crystal", "d",
+    "solidity", "scheme", "prolog", "sas", "vala", "vim", "gdscript", "coffeescript", "gleam", "purescript",
+    "idris", "lean", "sql", "graphql", "protobuf", "cmake", "makefile", "meson", "dockerfile", "nix", "hcl",
+    "puppet", "thrift", "prisma", "hlsl", "metal", "qml", "jsonnet", "cue", "m4", "robot", "gherkin", "xquery",
+    "css", "scss", "sass", "less", "stylus", "vue", "svelte", "astro", "html", "jinja", "erb", "handlebars",
+    "liquid", "twig", "mustache", "nunjucks", "ejs", "pug", "markdown", "rst", "asciidoc", "latex", "bibtex", "xml",
+    "json", "json5", "yaml", "toml", "ini", "properties", "csv", "tsv", "diff", "plantuml", "pem", "text",
 )  # fmt: skip
 _RANK = {tag: rank for rank, tag in enumerate(_PLAIN)}
 _DATA = frozenset((

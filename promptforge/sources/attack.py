@@ -1,0 +1,179 @@
+"""ATT&CK techniques by their id, from a STIX bundle, a folder of STIX files, or JSON or JSON Lines of techniques.
+
+Code: PF606 a technique that was revoked or deprecated; PF601 a file in the folder that cannot be read.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ..diagnostics import Diagnostics
+from ..errors import ItemError, quote
+from ..items import Item
+from . import plaindata, shapes, stix
+from . import workspace as places
+
+MAX_FILES = 200_000
+"""How many files of a folder are read."""
+
+# `(Citation: Name (2020))` and the blank before it; possessive, so that no text makes it slow.
+_CITATION = re.compile(r"[ \t]?\(Citation:(?:[^()]++|\([^()]*+\))*+\)")
+_LINK = re.compile(r"\[([^\[\]\n]++)\]\((?:https?://|/)(?:[^()\s]++|\([^()\s]*+\))*+\)")
+_CODE = re.compile(r"<code>([^<`]*+)</code>")
+
+Index = dict[str, dict[str, Any]]
+"""Technique records by their id, as `stix.techniques` makes them."""
+
+
+def read(path: str | os.PathLike[str], *, workspace: str | os.PathLike[str], diagnostics: Diagnostics) -> Index:
+    """Return the techniques in a file or folder the user named, to be asked by `find` as often as needed.
+
+    Raises `ItemError` when it cannot be read, is no JSON, or holds no technique.
+    """
+    where = places.shown(path)
+    if places.locate(path, workspace).is_dir():
+        objects = list(_folder(path, workspace, diagnostics))
+    else:
+        objects = _objects(places.read_text(path, workspace=workspace, diagnostics=diagnostics), where)
+    index = stix.techniques(thing for thing in objects if "type" in thing)
+    for thing in objects:
+        record = _simple(thing)
+        if record is not None:
+            index.setdefault(record["technique_id"], record)
+    if not index:
+        message = "holds no technique; expected a STIX 2 bundle, a folder of them, or a list of techniques"
+        raise ItemError(message, where=where)
+    return index
+
+
+def find(index: Index, technique_id: str, *, diagnostics: Diagnostics) -> Item:
+    """Return the technique with this id (`T1003`, `T1003.001`, any case) as an item of kind `mitre_attack`.
+
+    A revoked technique is answered by the one that took its place; that, and a deprecated one, is said. The content is
+    the description without citations; metadata: `technique_id full_name tactics tools mitigations platforms url`.
+    Raises `ItemError` for an id that is not there, with the nearest.
+    """
+    wanted = technique_id.strip().upper()
+    record = index.get(wanted)
+    if record is None:
+        near = difflib.get_close_matches(wanted[:40], sorted(index), n=1, cutoff=0.0)
+        raise ItemError(
+            f'no technique {quote(technique_id)}; did you mean "{near[0] if near else ""}"?', field="technique"
+        )
+    seen = {wanted}
+    while record["revoked"] and record["revoked_by"] in index and record["revoked_by"] not in seen:
+        successor = record["revoked_by"]
+        diagnostics.add("PF606", f"{record['technique_id']} was revoked; {successor} took its place", item=successor)
+        seen.add(successor)
+        record = index[successor]
+    for state in ("revoked", "deprecated"):
+        if record[state]:
+            diagnostics.add("PF606", f"{record['technique_id']} is {state}", item=record["technique_id"])
+    keys = ("technique_id", "full_name", "parent_id", "tactics", "tools", "mitigations", "platforms", "url")
+    metadata = {key: record[key] for key in keys if record[key] is not None}
+    return Item(kind="mitre_attack", name=record["name"], content=prose(record["description"]), metadata=metadata)
+
+
+def load(
+    technique_id: str, *, attack: str | os.PathLike[str], workspace: str | os.PathLike[str], diagnostics: Diagnostics
+) -> Item:
+    """Return one technique from a file or folder; for several, `read` once and `find` each."""
+    return find(read(attack, workspace=workspace, diagnostics=diagnostics), technique_id, diagnostics=diagnostics)
+
+
+def prose(description: str) -> str:
+    """Return a description without citation marks, links reduced to their text, code as markdown writes it."""
+    text = _LINK.sub(r"\1", _CITATION.sub("", description))
+    return _CODE.sub(r"`\1`", text).strip()
+
+
+def _folder(
+    path: str | os.PathLike[str], workspace: str | os.PathLike[str], diagnostics: Diagnostics
+) -> Iterator[dict[str, Any]]:
+    """Yield the objects of all JSON files below a folder; links to folders are not followed."""
+    top = places.locate(path, workspace)
+    count = 0
+    for folder, names, files in os.walk(top):
+        names.sort()
+        for name in sorted(files):
+            if not name.lower().endswith((".json", ".jsonl")):
+                continue
+            count += 1
+            if count > MAX_FILES:
+                diagnostics.add("PF602", f"more than {MAX_FILES} files; the rest is left out", where=places.shown(path))
+                return
+            relative = os.path.relpath(os.path.join(folder, name), top)
+            try:
+                # The folder is the fence here: a link in it may not lead out.
+                text = places.read_text(relative, workspace=top, diagnostics=diagnostics)
+                yield from _objects(text, places.shown(relative))
+            except ItemError as exc:
+                message = str(exc).removeprefix(f"{exc.where}: ")
+                diagnostics.add("PF601", f"skipped: {message}", where=exc.where)
+
+
+def _objects(text: str, where: str) -> list[dict[str, Any]]:
+    """Return the objects in a text: a bundle, `{"techniques": […]}`, a list, one object, or one a line."""
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as exc:
+        if exc.msg == "Extra data" and text.lstrip()[:1] == "{":
+            return [thing for line in _lines(text, where) for thing in _flat(line)]
+        raise ItemError(f"not valid JSON: {exc.msg} (column {exc.colno})", where=f"{where}:{exc.lineno}") from None
+    except (ValueError, RecursionError):
+        raise ItemError("not valid JSON: nested too deeply, or a number of too many digits", where=where) from None
+    return _flat(value)
+
+
+def _lines(text: str, where: str) -> Iterator[Any]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                yield json.loads(line)
+            except (ValueError, RecursionError) as exc:
+                reason = exc.msg if isinstance(exc, json.JSONDecodeError) else "too deep or too long"
+                raise ItemError(f"not valid JSON: {reason}", where=f"{where}:{number}") from None
+
+
+def _flat(value: Any) -> list[dict[str, Any]]:
+    if isinstance(value, dict):
+        inner = next((value[key] for key in ("objects", "techniques") if isinstance(value.get(key), list)), [value])
+    else:
+        inner = value if isinstance(value, list) else []
+    return [thing for thing in inner if isinstance(thing, dict)]
+
+
+def _simple(thing: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the record of a technique that is written plainly, not in STIX; None for anything else."""
+    given = next((thing[k] for k in ("technique_id", "external_id", "id") if isinstance(thing.get(k), str)), "")
+    if not re.fullmatch(r"[A-Za-z]{1,4}[0-9]{1,6}(\.[0-9]{1,4})?", given) or not isinstance(thing.get("name"), str):
+        return None
+    plain = plaindata.copy(thing, lambda change: None)
+
+    def names(*keys: str) -> list[str]:
+        return next((found for key in keys if (found := shapes.texts(plain.get(key)))), [])
+
+    def text(key: str) -> str | None:
+        value = plain.get(key)
+        return value if isinstance(value, str) else None
+
+    return {
+        "technique_id": given.upper(),
+        "name": plain["name"],
+        "full_name": text("full_name") or plain["name"],
+        "parent_id": text("parent_id"),
+        "description": text("description") or "",
+        "tactics": names("tactics", "tactic"),
+        "tools": names("tools", "related_tools"),
+        "mitigations": names("mitigations", "mitigation"),
+        "platforms": names("platforms"),
+        "url": text("url"),
+        "revoked": plain.get("revoked") is True,
+        "deprecated": plain.get("deprecated") is True or plain.get("x_mitre_deprecated") is True,
+        "revoked_by": text("revoked_by"),
+    }

@@ -1,0 +1,92 @@
+"""Code and text files the user named: `PATH`, `PATH:LINE`, `PATH:START-END`, or a pattern such as `src/**/*.py`.
+
+Codes: PF601 a match of a pattern that cannot be read, PF604 one that is no text, PF605 a range past the end.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from ..diagnostics import Diagnostics
+from ..errors import ItemError
+from ..items import Item
+from . import languages, patterns
+from . import workspace as places
+
+_RANGE = re.compile(r"(?s:(.+)):([0-9]{1,9})(?:-([0-9]{0,9}))?")
+
+
+def load(
+    spec: str, *, workspace: str | os.PathLike[str], diagnostics: Diagnostics, context_lines: int = 0
+) -> list[Item]:
+    """Return the items of one `--file`: `code` for programming languages, `file` for the rest, explicit both.
+
+    Lines count from 1, both ends included; `PATH:12` is one line, `PATH:12-` all from there on. `context_lines` more
+    lines on either side are taken, as far as the file goes, and the range says so. A whole file has no range. The line
+    end that closes the text is left out. Raises `ItemError` when a named file cannot be read, a pattern matches
+    nothing, or a range lies outside the file.
+    """
+    path, start, end = _parse(spec, workspace)
+    if not patterns.is_pattern(path) or _exists(path, workspace):
+        text = places.read_text(path, workspace=workspace, diagnostics=diagnostics)
+        return [_item(path, text, start, end, context_lines, diagnostics)]
+    items = []
+    for name in patterns.expand(path, workspace=workspace, diagnostics=diagnostics):
+        try:
+            text = places.read_text(name, workspace=workspace, diagnostics=diagnostics)
+            if "\0" in text[:8192]:  # a picture that a pattern happened to catch
+                diagnostics.add("PF604", "no text but binary data; skipped", where=places.shown(name))
+                continue
+            items.append(_item(name, text, start, end, context_lines, diagnostics))
+        except ItemError as exc:
+            message = str(exc).removeprefix(f"{exc.where}: ")
+            diagnostics.add("PF601", f"skipped: {message}", where=exc.where)
+    return items
+
+
+def _exists(path: str, workspace: str | os.PathLike[str]) -> bool:
+    try:
+        return os.path.lexists(os.path.join(workspace, path))
+    except ValueError:
+        return False
+
+
+def _parse(spec: str, workspace: str | os.PathLike[str]) -> tuple[str, int | None, int | None]:
+    """Return path, first and last line (None: to the end); a file of that whole name wins over a range."""
+    found = _RANGE.fullmatch(spec)
+    if found is None or _exists(spec, workspace):
+        return spec, None, None
+    path, first, last = found[1], int(found[2]), found[3]
+    end = first if last is None else int(last) if last else None
+    if first < 1 or (end is not None and end < first):
+        message = "lines count from 1, and the range ends where it begins or later: PATH:START-END"
+        raise ItemError(message, where=places.shown(spec))
+    return path, first, end
+
+
+def _item(
+    path: str, text: str, start: int | None, end: int | None, context_lines: int, diagnostics: Diagnostics
+) -> Item:
+    language = languages.language_of(path)
+    kind = "code" if languages.is_code(language) else "file"
+    if start is None:
+        return Item(kind=kind, content=_closed(text), path=path, language=language)
+    lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)
+    if lines[-1] == "":
+        lines.pop()
+    if start > len(lines):
+        message = f"line {start} lies past the end; there are {len(lines)} lines"
+        raise ItemError(message, where=places.shown(path))
+    if end is not None and end > len(lines):
+        message = f"line {end} lies past the end; the last line is {len(lines)}"
+        diagnostics.add("PF605", message, where=places.shown(path))
+    first = max(1, start - max(0, context_lines))
+    last = min(len(lines), (len(lines) if end is None else end) + max(0, context_lines))
+    content = _closed("".join(lines[first - 1 : last]))
+    return Item(kind=kind, content=content, path=path, language=language, start_line=first, end_line=last)
+
+
+def _closed(text: str) -> str:
+    """Return the text without the line end that closes it."""
+    return text[:-2] if text.endswith("\r\n") else text[:-1] if text.endswith(("\n", "\r")) else text

@@ -1,0 +1,182 @@
+"""Files of items: a JSON list, `{"items": […]}`, one JSON object, JSON Lines, or a YAML list; `-` is standard input.
+
+What it is, is told by its content; the name's ending decides only where the content leaves a doubt. One bad line or
+record costs only itself (PF204).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from ..diagnostics import Diagnostics
+from ..errors import ItemError, ProfileError
+from ..items import Item
+from . import workspace as places
+from .records import load_records
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_LINES = (".jsonl", ".ndjson")
+_WAY_OUT = "expected a list of items as JSON, JSON Lines or YAML; a text file is given by --file or --doc"
+
+
+def load(path: str, *, diagnostics: Diagnostics, workspace: str | os.PathLike[str]) -> list[Item]:
+    """Return the items in a file the user named, or on standard input (`-`).
+
+    Raises `ItemError`, with file and line, when it cannot be read or none of the known forms fits.
+    """
+    if path == "-":
+        data = sys.stdin.buffer.read(places.MAX_BYTES + 1)
+        if len(data) > places.MAX_BYTES:
+            raise ItemError(f"more than {places.MAX_BYTES >> 20} MiB on standard input", where="<stdin>")
+        text = places.decode(data, where="<stdin>", diagnostics=diagnostics)
+        return parse(text, where="<stdin>", diagnostics=diagnostics)
+    text = places.read_text(path, workspace=workspace, diagnostics=diagnostics)
+    return parse(text, where=places.shown(path), diagnostics=diagnostics)
+
+
+def parse(text: str, *, where: str, diagnostics: Diagnostics) -> list[Item]:
+    """Return the items in a text of one of the known forms. `where` is its name, whose ending is a hint.
+
+    Raises `ItemError` as `load` does.
+    """
+    first = text.lstrip(" \t\r\n\ufeff")[:1]
+    ending = os.path.splitext(where)[1].lower()
+    if not first:
+        return []
+    if ending in _LINES:
+        return _json_lines(text, where, diagnostics)
+    if first not in "[{" or ending in (".yaml", ".yml"):
+        return _yaml(text, where, diagnostics)
+    try:
+        value = _decode(text)
+    except json.JSONDecodeError as exc:
+        if first == "{" and _is_object(text.split("\n", 1)[0] if exc.msg == "Extra data" else ""):
+            return _json_lines(text, where, diagnostics)
+        message = f"not valid JSON: {exc.msg} (column {exc.colno})"
+        raise ItemError(message, where=f"{where}:{exc.lineno}") from None
+    except (ValueError, RecursionError) as exc:
+        raise ItemError(f"not valid JSON: {_reason(exc)}", where=f"{where}:1") from None
+    offset = 0
+    if isinstance(value, dict) and "items" in value and not value.keys() & {"content", "summary"}:
+        value = _listed(value, where, diagnostics)
+        found = re.search(r'"items"\s*:\s*(?=\[)', text)
+        offset = found.end() if found else len(text)
+    elif isinstance(value, dict):
+        value = [value]
+    if not isinstance(value, list):
+        raise ItemError(_WAY_OUT, where=f"{where}:1")
+    starts = _Starts(text, offset, where)
+    return load_records(value, where=where, diagnostics=diagnostics, locate=starts.line)
+
+
+class _Starts:
+    """Where the members of a JSON list begin; worked out only when one of them has to be named."""
+
+    def __init__(self, text: str, offset: int, where: str) -> None:
+        self._text, self._offset, self._where = text, offset, where
+        self._lines: list[int] | None = None
+
+    def line(self, index: int) -> str:
+        if self._lines is None:
+            self._lines = self._scan()
+        return f"{self._where}:{self._lines[index]}" if index < len(self._lines) else f"{self._where}[{index}]"
+
+    def _scan(self) -> list[int]:
+        text, decoder, lines, line = self._text, json.JSONDecoder(), [], 1
+        at = _after_space(text, self._offset)
+        if text[at : at + 1] != "[":
+            return [text.count("\n", 0, at) + 1]  # one object alone
+        counted = 0
+        while text[at : at + 1] in ("[", ","):
+            at = _after_space(text, at + 1)
+            line, counted = line + text.count("\n", counted, at), at
+            try:
+                at = _after_space(text, decoder.raw_decode(text, at)[1])
+            except (ValueError, RecursionError):
+                break
+            lines.append(line)
+        return lines
+
+
+def _after_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _decode(text: str) -> Any:
+    """Decode JSON as the standard says: no NaN; the last of two equal keys wins; lone surrogates are let through."""
+    return json.loads(text, parse_constant=_no_constant)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(_decode(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _reason(exc: Exception) -> str:
+    if isinstance(exc, RecursionError):
+        return "nested too deeply"
+    text = str(exc)
+    return text if text.endswith("is no number of JSON") else "a number of too many digits"
+
+
+def _listed(value: dict[str, Any], where: str, diagnostics: Diagnostics) -> Any:
+    """Return what `items` holds; other keys beside it are said to be ignored."""
+    if others := len(value) - 1:
+        message = f"{others} other key{'s' if others > 1 else ''} beside items; ignored"
+        diagnostics.add("PF201", message, where=where, severity="info")
+    if not isinstance(value["items"], list):
+        raise ItemError("items: expected a list", where=f"{where}:1", field="items")
+    return value["items"]
+
+
+def _json_lines(text: str, where: str, diagnostics: Diagnostics) -> list[Item]:
+    records: list[Any] = []
+    numbers: list[int] = []
+    bad = 0
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            records.append(_decode(line))
+            numbers.append(number)
+        except (ValueError, RecursionError) as exc:
+            bad += 1
+            reason = exc.msg if isinstance(exc, json.JSONDecodeError) else _reason(exc)
+            diagnostics.add("PF204", f"line skipped: not valid JSON: {reason}", where=f"{where}:{number}")
+    if bad and not records:
+        raise ItemError(f"not one line is valid JSON; {_WAY_OUT}", where=f"{where}:1")
+    locate: Callable[[int], str] = lambda index: f"{where}:{numbers[index]}"  # noqa: E731
+    return load_records(records, where=where, diagnostics=diagnostics, locate=locate)
+
+
+def _yaml(text: str, where: str, diagnostics: Diagnostics) -> list[Item]:
+    from .. import yamltext
+
+    try:
+        value, lines = yamltext.load_with_lines(text, where)
+    except ProfileError as exc:
+        message = str(exc).removeprefix(f"{exc.where}: ")
+        raise ItemError(f"{message}; {_WAY_OUT}", where=exc.where) from None
+    at: tuple[str | int, ...] = ()
+    if isinstance(value, dict) and "items" in value and not value.keys() & {"content", "summary"}:
+        value, at = _listed(value, where, diagnostics), ("items",)
+    elif isinstance(value, dict):
+        value = [value]
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise ItemError(_WAY_OUT, where=f"{where}:1")
+    locate: Callable[[int], str] = lambda index: f"{where}:{lines.get((*at, index), 1)}"  # noqa: E731
+    return load_records(value, where=where, diagnostics=diagnostics, locate=locate)

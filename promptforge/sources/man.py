@@ -1,0 +1,159 @@
+"""Man pages of this machine, as text: found by `man -w`, set by mandoc, man-db or groff, whichever is there.
+
+No shell is ever involved, names are checked before they are passed on, and programs get a small environment of their
+own, a deadline, and no terminal.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from ..errors import ItemError, quote
+from ..items import Item
+
+WIDTH = 100
+"""Width of a line, in columns."""
+SECONDS = 20
+"""How long one program may take."""
+MAX_BYTES = 64 << 20
+"""The longest page that is unpacked here."""
+
+_NAME = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.+:@\[-]*")
+_SECTION = re.compile(r"[0-9][A-Za-z]{0,8}|[ln]")
+_OVERSTRIKE = re.compile(r".\x08|\x1b\[[0-9;]*m", re.DOTALL)
+# Hyphen, minus and hard blank as typesetters have them: an option copied from the text would not work.
+_PLAIN = str.maketrans({"\u2010": "-", "\u2011": "-", "\u2212": "-", "\u00ad": "-", "\u00a0": " "})
+# `TAR      July 13, 2020      TAR(1)`, or with no date but blanks before the name.
+_FOOT = re.compile(r"\S.*?\s{2,}\S|\s{20,}\S+\([0-9a-zA-Z]+\)$")
+_OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".lzma": lzma.open}
+
+
+def load(spec: str) -> Item:
+    """Return the man page `NAME`, `NAME.SECTION` or `NAME(SECTION)` as an item of kind `man_page`.
+
+    The content begins at the first section's heading; the running head and foot are left out. Metadata: `section`, and
+    `sections`, a list of `{name, start_line}` with lines of the content from 1. A name with a dot in it
+    (`systemd.unit`) is tried as it is where the part after the dot is no section. Raises `ItemError` when there is no
+    such page, no `man`, or nothing to set a page with.
+    """
+    if shutil.which("man") is None:
+        raise ItemError("there is no `man` program on this machine; install man-db or mandoc", where=_where(spec))
+    for name, section in _readings(spec):
+        if (page := _find(name, section)) is not None:
+            break
+    else:
+        message = "no such man page; is the package installed, and are its man pages (some systems leave them out)?"
+        raise ItemError(message, where=_where(spec))
+    text = _typeset(page, name, section)
+    content = _body(text or "")
+    if not content:
+        message = "the page was found but could not be set; install mandoc, man-db or groff"
+        raise ItemError(message, where=_where(spec))
+    found = {"section": section or _section_of(page), "sections": _sections(content)}
+    return Item(kind="man_page", name=name, content=content, metadata=found)
+
+
+def _where(spec: str) -> str:
+    return f"man page {quote(spec)}"
+
+
+def _readings(spec: str) -> list[tuple[str, str | None]]:
+    """Return the (name, section) pairs that a spec may mean, likeliest first."""
+    bracketed = re.fullmatch(r"(.+)\(([^()]+)\)", spec)
+    name, dot, suffix = spec.rpartition(".")
+    pairs: list[tuple[str, str | None]] = [(spec, None)]
+    if bracketed:
+        pairs = [(bracketed[1], bracketed[2])]
+    elif dot and _SECTION.fullmatch(suffix):
+        pairs.insert(0, (name, suffix))
+    good = [(n, s) for n, s in pairs if _NAME.fullmatch(n) and len(n) < 200 and (s is None or _SECTION.fullmatch(s))]
+    if not good:
+        message = "not a name of a man page; expected NAME, NAME.SECTION or NAME(SECTION)"
+        raise ItemError(message, where=_where(spec))
+    return good
+
+
+def _run(*command: str, folder: Path | None = None, data: bytes | None = None) -> str | None:
+    """Return what a program prints, None when it fails, is not there or takes too long."""
+    kept = {key: os.environ[key] for key in ("PATH", "HOME", "MANPATH", "TMPDIR", "SYSTEMROOT") if key in os.environ}
+    environment = {**kept, "LC_ALL": "C.UTF-8", "MANWIDTH": str(WIDTH), "MAN_KEEP_FORMATTING": "", "TERM": "dumb"}
+    try:
+        done = subprocess.run(
+            command,
+            input=data if data is not None else b"",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=folder,
+            env=environment,
+            timeout=SECONDS,
+            check=False,
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
+
+
+def _find(name: str, section: str | None) -> Path | None:
+    """Return the file of a page, or None. Some systems print several; the first is the one `man` would show."""
+    found = _run("man", "-w", *(("-s", section) if section else ()), "--", name)
+    lines = (found or "").splitlines()
+    page = Path(lines[0].strip()) if lines else None
+    return page if page is not None and page.is_file() else None
+
+
+def _typeset(page: Path, name: str, section: str | None) -> str | None:
+    """Return the page as text, by the first program that is there and prints something."""
+    root = page.parent.parent  # `.so man1/other.1` is relative to it
+    if page.suffix not in (".bz2", ".xz", ".lzma", ".zst") and shutil.which("mandoc"):
+        text = _run("mandoc", "-T", "utf8", "-O", f"width={WIDTH}", os.fspath(page), folder=root)
+        if text and _sections(_body(text)):
+            return text
+    if text := _run("man", "-P", "cat", *(("-s", section) if section else ()), "--", name):
+        return text
+    source = _unpack(page)
+    return _run("groff", "-t", "-mandoc", "-Tutf8", f"-rLL={WIDTH}n", folder=root, data=source) if source else None
+
+
+def _unpack(page: Path) -> bytes | None:
+    try:
+        with _OPENERS.get(page.suffix, open)(page, "rb") as file:
+            data: bytes = file.read(MAX_BYTES)
+            return data
+    except (OSError, EOFError, lzma.LZMAError):
+        return None
+
+
+def _body(text: str) -> str:
+    """Return the page without overstrikes, running head and foot, and blanks at line ends."""
+    plain = _OVERSTRIKE.sub("", text).translate(_PLAIN)
+    lines = [line.rstrip() for line in plain.splitlines()]
+    while lines and not lines[0]:
+        lines.pop(0)
+    if lines and re.search(r"\S\s*\(.*\).*\s\s", lines[0]):  # `TAR(1)      GNU TAR Manual      TAR(1)`
+        lines.pop(0)
+    while lines and not lines[-1]:
+        lines.pop()
+    if lines and _FOOT.match(lines[-1]):
+        lines.pop()
+    return "\n".join(lines).strip("\n")
+
+
+def _sections(content: str) -> list[dict[str, str | int]]:
+    """Return the headings of a page: the lines that are not indented."""
+    lines = enumerate(content.split("\n"), 1)
+    return [{"name": line, "start_line": number} for number, line in lines if line and not line[0].isspace()]
+
+
+def _section_of(page: Path) -> str:
+    """Return the section that a file name tells: `1` for `tar.1.gz`."""
+    stem = page.name
+    for packed in (*_OPENERS, ".zst", ".Z"):
+        stem = stem.removesuffix(packed)
+    return stem.rpartition(".")[2]

@@ -1,0 +1,117 @@
+"""File name patterns → the files that match, in order. Folders behind links are not entered.
+
+Codes: PF601 a match that cannot be read, PF602 too many names or matches, PF701 a link that leads out of the workspace.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from fnmatch import fnmatchcase
+
+from ..diagnostics import Diagnostics
+from ..errors import ItemError
+from .workspace import is_inside, locate, shown
+
+MAX_VISITED = 200_000
+"""How many names a pattern may look at."""
+MAX_MATCHES = 10_000
+"""How many files a pattern may give."""
+
+
+def is_pattern(path: str) -> bool:
+    """Tell whether a path holds `*`, `?` or `[`."""
+    return any(c in path for c in "*?[")
+
+
+def expand(pattern: str, *, workspace: str | os.PathLike[str], diagnostics: Diagnostics) -> list[str]:
+    """Return the paths of the regular files that match, as the user would have written them, sorted by name.
+
+    `*`, `?` and `[…]` stay within one name, `**` crosses folders; a name that begins with a dot is matched only by a
+    pattern whose part begins with one. Raises `ItemError` when nothing matches, or the folder lies outside the
+    workspace.
+    """
+    parts = pattern.replace(os.sep, "/").split("/")
+    fixed = next((i for i, part in enumerate(parts) if is_pattern(part)), len(parts) - 1)
+    lead = "".join(part + "/" for part in parts[:fixed])
+    top = locate(lead or ".", workspace)
+    walk = _Walk(parts[fixed:])
+    walk.enter(os.fspath(top), "", 0)
+    if walk.visited > MAX_VISITED:
+        diagnostics.add("PF602", f"more than {MAX_VISITED} names; not all were looked at", where=shown(pattern))
+    root = None if os.path.isabs(pattern) else os.path.realpath(workspace)
+    names = [
+        lead + name for name in sorted(walk.found) if _is_open(os.path.join(top, name), lead + name, root, diagnostics)
+    ]
+    if not names:
+        raise ItemError("no file matches this pattern", where=shown(pattern))
+    if len(names) > MAX_MATCHES:
+        message = f"{len(names)} files match; the first {MAX_MATCHES} are read"
+        diagnostics.add("PF602", message, where=shown(pattern))
+    return names[:MAX_MATCHES]
+
+
+class _Walk:
+    """One walk: the parts of the pattern, what was found, which (folder, part) pairs were done."""
+
+    def __init__(self, parts: list[str]) -> None:
+        self._parts = parts
+        self._done: set[tuple[str, int]] = set()
+        self.found: set[str] = set()
+        self.visited = 0
+
+    def enter(self, folder: str, lead: str, at: int) -> None:
+        if (folder, at) in self._done:
+            return
+        self._done.add((folder, at))
+        part, last = self._parts[at], at == len(self._parts) - 1
+        if part == "**" and not last:
+            self.enter(folder, lead, at + 1)
+        for entry in _entries(folder):
+            self.visited += 1
+            if self.visited > MAX_VISITED:
+                return
+            if part != "**" and not fnmatchcase(entry.name, part):
+                continue
+            if entry.name.startswith(".") and not part.startswith("."):
+                continue
+            if _is_folder(entry):
+                if part == "**":
+                    self.enter(entry.path, f"{lead}{entry.name}/", at)
+                elif not last:
+                    self.enter(entry.path, f"{lead}{entry.name}/", at + 1)
+            elif last:
+                self.found.add(lead + entry.name)
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            return list(found)
+    except OSError:  # no such folder, or one that may not be read
+        return []
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _is_open(path: str, name: str, root: str | None, diagnostics: Diagnostics) -> bool:
+    """Tell whether a match is a regular file that may be read; a pattern skips the others, and says so."""
+    real = os.path.realpath(path)
+    if root is not None and not is_inside(real, root):
+        diagnostics.add("PF701", "a link that leads out of the workspace; skipped", where=shown(name))
+        return False
+    try:
+        mode = os.stat(real).st_mode
+    except OSError:
+        diagnostics.add("PF601", "a link that leads nowhere; skipped", where=shown(name))
+        return False
+    if stat.S_ISREG(mode):
+        return True
+    if not stat.S_ISDIR(mode):  # a link to a folder is no match, and nothing to talk about
+        diagnostics.add("PF601", "a pipe, socket or device; skipped", where=shown(name))
+    return False
