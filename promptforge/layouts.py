@@ -64,7 +64,7 @@ class LayoutSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _rules() -> dict[str, Rule]:
-    own = rules_of(LayoutSettings, verbatim=("description",))
+    own = rules_of(LayoutSettings)
     del own["options"], own["stated"]
     return own | {name: options.VOCABULARY.rules[name] for name in DISPLAY}
 

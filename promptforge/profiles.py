@@ -30,7 +30,7 @@ _LARGEST = 1 << 20
 _OWN = ("description", "match")
 """Keys that speak of one file alone, and so are not inherited."""
 
-_Day = Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\d$(?!\n)", extra={"takes": "a date such as 2026-11-21"})]
+_Day = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$(?!\n)", extra={"takes": "a date such as 2026-11-21"})]
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +81,7 @@ def _is_day(value: Any) -> bool:
         return False
 
 
-_ABOUT = rules_of(About, verbatim=("description", "family"), allow={"as_of": _is_day})
+_ABOUT = rules_of(About, allow={"as_of": _is_day})
 _ELSEWHERE = {
     "name": "a profile is called as its file is",
     "base": "a profile that builds on another says extends",

@@ -6,6 +6,7 @@ So a word, its range, its message, its JSON Schema and its default are written o
 
 from __future__ import annotations
 
+import itertools
 import numbers
 import re
 import types
@@ -34,7 +35,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     none: Any = msgspec.UNSET
     """What `None` stands for; `UNSET` when the word does not take it."""
     none_word: bool = True
-    """Whether the text `none` means None too."""
+    """Whether the text `none` means None too. In a file it always does, as `query: none` means no query."""
     later: tuple[str, ...] = ()
     """Choices that are planned and not there yet."""
     allow: Callable[[Any], bool] | None = None
@@ -65,7 +66,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
                 kinds.append({"const": "none"})
         value = {"description": self.doc, **(kinds[0] if len(kinds) == 1 else {"anyOf": kinds})}
         if self.default is not msgspec.UNSET:
-            value["default"] = msgspec.to_builtins(self.default)
+            value["default"] = list(self.default) if isinstance(self.default, tuple) else self.default
         return value
 
 
@@ -96,8 +97,9 @@ class Vocabulary:
         rule = self.rules.get(name)
         if rule is None:
             self.refuse(name, where)
-        says_none = value is None or (value.__class__ is str and value == "none" and rule.none_word)
-        if says_none and rule.none is not msgspec.UNSET:
+        if value.__class__ is str and value == "none" and (rule.none_word or where is not None):
+            value = value if rule.none is msgspec.UNSET else None
+        if value is None and rule.none is not msgspec.UNSET:
             return rule.none
         if isinstance(value, set | frozenset):  # its order differs from run to run
             value = sorted(value, key=show)
@@ -181,9 +183,15 @@ def show(value: object) -> str:
     if isinstance(value, int):  # 10**5000 cannot even be printed
         return repr(value) if value.bit_length() <= 64 else "a number past 64 bits"
     if isinstance(value, list | tuple):
-        parts = [show(part) if not isinstance(part, list | tuple) else "[…]" for part in value[:5]]
-        return f"[{', '.join(parts)}{', …' if len(value) > 5 else ''}]"
+        return f"[{', '.join(map(_show_part, value[:5]))}{', …' if len(value) > 5 else ''}]"
+    if isinstance(value, dict):
+        pairs = [f"{_show_part(key)}: {_show_part(value[key])}" for key in itertools.islice(value, 3)]
+        return f"{{{', '.join(pairs)}{', …' if len(value) > 3 else ''}}}"
     return quote(value) if type(value) is str else f"a value of type {type(value).__name__}"
+
+
+def _show_part(value: object) -> str:
+    return "…" if isinstance(value, list | tuple | dict) else show(value)
 
 
 def _without_none(shape: Any) -> tuple[Any, bool]:
@@ -234,7 +242,7 @@ def _describe(shape: Any) -> str:
     if origin is tuple:
         return f"a list of {_describe(typing.get_args(shape)[0])}s"
     if origin is dict:
-        return "a mapping of texts to texts"
+        return f"a mapping of texts, each to {_describe(typing.get_args(shape)[1])}"
     metas = [part for part in typing.get_args(shape)[1:] if isinstance(part, msgspec.Meta)]
     low = next((meta.ge for meta in metas if meta.ge is not None), None)
     high = next((meta.le for meta in metas if meta.le is not None), None)
@@ -248,7 +256,7 @@ def _refuse_value(rule: Rule, value: Any, where: Where | None) -> NoReturn:
         _fail(f"{rule.name}: {quote(text)} is planned, not there yet; it takes {rule.takes}", rule.name, where)
     hint = nearest(text, rule.choices) if text and rule.choices else ""
     hint = hint if "did you mean" in hint else ""
-    if not hint and not _encodable(value):
+    if text and not hint and not _encodable(text):
         hint = ", where a lone surrogate stands that UTF-8 cannot carry"
     _fail(f"{rule.name} takes {rule.takes}; got {show(value)}{hint}", rule.name, where)
 

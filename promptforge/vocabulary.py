@@ -1,224 +1,96 @@
-"""The words that a file or a call may use, what each takes, and what is said about everything else.
+"""The token tables that ship with the package: how they are packed, and what each encoding is.
 
-A vocabulary is read off one or more Structs: a field is `Annotated[what it takes, "what it does"]`.
-So a word, its range, its message, its JSON Schema and its default are written once.
+A packed table is zlib over: the number of tokens (4 bytes, little endian), the length of each token (a byte each),
+the tokens' bytes one after the other. The place of a token in the table is its rank.
 """
 
 from __future__ import annotations
 
-import numbers
-import types
-import typing
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NoReturn
+import base64
+import binascii
+import hashlib
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-import msgspec
-
-from .errors import OptionError, ProfileError, nearest, quote
-
-Where = Callable[[str], str | None]
-"""A word → `file:line` where it stands, or None when it stands in no file."""
+from ._shipped import VOCABULARIES
 
 
-class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """What one word takes."""
+class Vocabulary(NamedTuple):
+    """One encoding as tiktoken 0.14 defines it (`tiktoken_ext/openai_public.py`)."""
 
-    name: str
-    shape: Any
-    """The type of the value, `None` left out."""
-    default: Any
-    """`msgspec.UNSET` when there is none."""
-    doc: str
-    """One sentence: the unit, what the default means."""
-    none: Any = msgspec.UNSET
-    """What `None` stands for; `UNSET` when the word does not take it."""
-    none_word: bool = True
-    """Whether the text `none` means None too."""
-    later: tuple[str, ...] = ()
-    """Choices that are planned and not there yet."""
-    allow: Callable[[Any], bool] | None = None
-    """A further check of a value that has the right type."""
+    sha256: str
+    """Of the `.tiktoken` file that OpenAI publishes."""
+    pattern: str
+    """The regular expression that cuts a text into pieces before tokens are looked for."""
 
     @property
-    def choices(self) -> tuple[str, ...]:
-        """The closed set of texts it takes; empty when the set is open."""
-        return typing.get_args(self.shape) if typing.get_origin(self.shape) is typing.Literal else ()
-
-    @property
-    def takes(self) -> str:
-        """What it takes, in words: `a whole number from 0, or none`."""
-        said = _describe(self.shape)
-        return said if self.none is msgspec.UNSET or "none" in self.choices else f"{said}, or none"
-
-    def schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of the value as it stands in a file."""
-        if typing.get_origin(self.shape) is tuple:  # one text alone is a list of one
-            kinds: list[dict[str, Any]] = [msgspec.json.schema(self.shape), {"type": "string"}]
-        else:
-            in_a_file = typing.Annotated[str, msgspec.Meta(min_length=1)] if _bare(self.shape) is Any else self.shape
-            kinds = [msgspec.json.schema(in_a_file)]
-        if self.none is not msgspec.UNSET:
-            kinds.append({"type": "null"})
-            if self.none_word and _bare(self.shape) in (int, float):
-                kinds.append({"const": "none"})
-        value = {"description": self.doc, **(kinds[0] if len(kinds) == 1 else {"anyOf": kinds})}
-        if self.default is not msgspec.UNSET:
-            value["default"] = msgspec.to_builtins(self.default)
-        return value
+    def fingerprint(self) -> str:
+        """Name table and pattern in one sha256 (hex)."""
+        return hashlib.sha256(f"{self.sha256}\n{self.pattern}".encode()).hexdigest()
 
 
-class Vocabulary:
-    """The rules of one kind of file or call, by name."""
+_CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+PUBLISHED: Mapping[str, Vocabulary] = {
+    "o200k_base": Vocabulary(
+        "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+" + _CONTRACTIONS + "|"
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*" + _CONTRACTIONS + "|"
+        r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    ),
+    "cl100k_base": Vocabulary(
+        "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]"
+        r"|\s+(?!\S)|\s",
+    ),
+}
+LONGEST = 128
+"""Bytes of the longest token of either table (a run of blanks)."""
 
-    def __init__(self, noun: str, rules: Mapping[str, Rule]) -> None:
-        self.noun = noun
-        """What a word is called in messages: `option` or `key`."""
-        self.rules = dict(rules)
 
-    def __contains__(self, name: object) -> bool:
-        return name in self.rules
+def pack(tokens: Sequence[bytes]) -> bytes:
+    """Return the packed table of `tokens`, given in the order of their ranks; none is longer than 255 bytes."""
+    lengths = bytes(len(token) for token in tokens)
+    return zlib.compress(len(tokens).to_bytes(4, "little") + lengths + b"".join(tokens), 9)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.rules)
 
-    def check(self, name: str, value: Any, where: Where | None = None) -> Any:
-        """Return `value` as the word `name` keeps it: lists become tuples, `None` and `none` what they stand for.
+def unpack(packed: bytes) -> list[bytes]:
+    """Return the tokens of a packed table in the order of their ranks; `ValueError` if it is damaged."""
+    try:
+        data = zlib.decompress(packed)
+    except zlib.error as error:
+        raise ValueError(f"not a packed token table: {error}") from None
+    count = int.from_bytes(data[:4], "little")
+    tokens: list[bytes] = []
+    start = 4 + count
+    for length in data[4 : 4 + count]:
+        tokens.append(data[start : start + length])
+        start += length
+    if len(tokens) != count or start != len(data):
+        raise ValueError(f"not a packed token table: {count} tokens do not fill {len(data)} bytes")
+    return tokens
 
-        Raises OptionError (ProfileError with a place when `where` is given): an unknown word, a value it does not take.
-        """
-        rule = self.rules.get(name)
-        if rule is None:
-            self.refuse(name, where)
-        says_none = value is None or (value.__class__ is str and value == "none" and rule.none_word)
-        if says_none and rule.none is not msgspec.UNSET:
-            return rule.none
+
+def format_tiktoken(tokens: Sequence[bytes]) -> bytes:
+    """Return the `.tiktoken` file of `tokens`: a line each, the token in base64 and its rank."""
+    return b"".join(b"%s %d\n" % (base64.b64encode(token), rank) for rank, token in enumerate(tokens))
+
+
+def parse_tiktoken(text: bytes) -> dict[bytes, int]:
+    """Return token → rank of a `.tiktoken` file; `ValueError` names the line that is none."""
+    ranks: dict[bytes, int] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
         try:
-            checked = msgspec.convert(value, rule.shape)
-        except (msgspec.ValidationError, ValueError):
-            try:
-                checked = msgspec.convert(_plain(value, rule), rule.shape)
-            except (msgspec.ValidationError, ValueError):
-                _refuse_value(rule, value, where)
-        if (rule.allow is not None and not rule.allow(checked)) or not _encodable(checked):
-            _refuse_value(rule, value, where)
-        return checked
-
-    def refuse(self, name: object, where: Where | None = None) -> NoReturn:
-        """Raise the error for a word that is not in the vocabulary."""
-        word = str(name)[:80]
-        _fail(f"unknown {self.noun} {quote(word)}{nearest(word, self.rules)}", word, where)
+            token, rank = line.split()
+            ranks[base64.b64decode(token, validate=True)] = int(rank)
+        except (ValueError, binascii.Error):
+            raise ValueError(f"line {number} is not a token in base64 and its rank") from None
+    return ranks
 
 
-def rules_of(
-    shape: type[msgspec.Struct],
-    *,
-    none: Mapping[str, str] | None = None,
-    verbatim: tuple[str, ...] = (),
-    later: Mapping[str, tuple[str, ...]] | None = None,
-    allow: Mapping[str, Callable[[Any], bool]] | None = None,
-) -> dict[str, Rule]:
-    """Return one rule a field of `shape`.
-
-    `none` says what None stands for where it is not None itself; `verbatim` names the fields for which the text `none`
-    is a text like any other; `later` lists choices that are not there yet; `allow` adds checks that a type cannot say.
-    """
-    hints = typing.get_type_hints(shape, include_extras=True)
-    rules = {}
-    for field in msgspec.structs.fields(shape):
-        described = typing.get_args(hints[field.name])
-        inner, nullable = _without_none(described[0])
-        if len(described) > 2:  # Annotated[Annotated[int, range], text] arrives flat
-            inner = typing.Annotated[(inner, *described[1:-1])]
-        stands_for: Any = (none or {}).get(field.name, None if nullable else msgspec.UNSET)
-        default = field.default_factory() if field.default is msgspec.NODEFAULT else field.default
-        rules[field.name] = Rule(
-            name=field.name,
-            shape=inner,
-            default=default,
-            doc=described[-1],
-            none=stands_for,
-            none_word=field.name not in verbatim,
-            later=(later or {}).get(field.name, ()),
-            allow=(allow or {}).get(field.name),
-        )
-    return rules
-
-
-def show(value: object) -> str:
-    """Return a value as a message shows it: numbers and words plain, texts quoted, anything else by its type."""
-    if value is None or value is True or value is False:
-        return {None: "none", True: "true", False: "false"}[value]
-    if isinstance(value, float):
-        return repr(value)
-    if isinstance(value, int):  # 10**5000 cannot even be printed
-        return repr(value) if value.bit_length() <= 64 else "a number past 64 bits"
-    if isinstance(value, list | tuple):
-        parts = [show(part) if not isinstance(part, list | tuple) else "[…]" for part in value[:5]]
-        return f"[{', '.join(parts)}{', …' if len(value) > 5 else ''}]"
-    return quote(value) if type(value) is str else f"a value of type {type(value).__name__}"
-
-
-def _without_none(shape: Any) -> tuple[Any, bool]:
-    if typing.get_origin(shape) not in (typing.Union, types.UnionType):
-        return shape, False
-    (inner,) = (part for part in typing.get_args(shape) if part is not types.NoneType)
-    return inner, True
-
-
-def _bare(shape: Any) -> Any:
-    return typing.get_args(shape)[0] if typing.get_origin(shape) is typing.Annotated else shape
-
-
-def _plain(value: Any, rule: Rule) -> Any:
-    """Return the built-in value that `value` stands for: numbers of other libraries, sets, one text for a list."""
-    if typing.get_origin(rule.shape) is tuple:
-        return [value] if isinstance(value, str) else sorted(value) if isinstance(value, set | frozenset) else value
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, numbers.Integral):
-        return int(value)
-    return float(value) if isinstance(value, numbers.Real) and _bare(rule.shape) is float else value
-
-
-def _encodable(value: Any) -> bool:
-    """Whether every text in `value` can be written as UTF-8: a lone surrogate cannot."""
-    if isinstance(value, str):
-        return value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value)
-    if isinstance(value, tuple):
-        return all(map(_encodable, value))
-    return all(map(_encodable, (*value, *value.values()))) if isinstance(value, dict) else True
-
-
-def _describe(shape: Any) -> str:
-    for part in typing.get_args(shape)[1:]:
-        if isinstance(part, msgspec.Meta) and part.extra and "takes" in part.extra:
-            return str(part.extra["takes"])
-    origin, bare = typing.get_origin(shape), _bare(shape)
-    if origin is typing.Literal:
-        return " | ".join(typing.get_args(shape))
-    if origin is tuple:
-        return f"a list of {_describe(typing.get_args(shape)[0])}s"
-    if origin is dict:
-        return "a mapping of texts to texts"
-    metas = [part for part in typing.get_args(shape)[1:] if isinstance(part, msgspec.Meta)]
-    low = next((meta.ge for meta in metas if meta.ge is not None), None)
-    high = next((meta.le for meta in metas if meta.le is not None), None)
-    reach = "" if low is None else f" from {low} up" if high is None else f" from {low} to {high}"
-    return {bool: "true or false", int: "a whole number", float: "a number", str: "text"}[bare] + reach
-
-
-def _refuse_value(rule: Rule, value: Any, where: Where | None) -> NoReturn:
-    text = value if isinstance(value, str) else ""
-    if text in rule.later:
-        _fail(f"{rule.name}: {quote(text)} is planned, not there yet; it takes {rule.takes}", rule.name, where)
-    hint = nearest(text, rule.choices) if text and rule.choices else ""
-    hint = hint if "did you mean" in hint else ""
-    if not hint and not _encodable(value):
-        hint = ", where a lone surrogate stands that UTF-8 cannot carry"
-    _fail(f"{rule.name} takes {rule.takes}; got {show(value)}{hint}", rule.name, where)
-
-
-def _fail(message: str, name: str, where: Where | None) -> NoReturn:
-    if where is None:
-        raise OptionError(message, option=name) from None
-    raise ProfileError(message, where=where(name), option=name) from None
+def load_ranks(name: str) -> dict[bytes, int]:
+    """Return token → rank of the shipped table `name` (a key of `PUBLISHED`)."""
+    packed = (VOCABULARIES / f"{name}.bin").read_bytes()
+    return {token: rank for rank, token in enumerate(unpack(packed))}

@@ -1,0 +1,86 @@
+"""Where a text may be cut: the ends of lines, sentences and words, and the places where counts of tokens add up.
+
+The encodings split a text into pieces first, by a regular expression without look-behind, and look for tokens inside
+a piece. So count(a + b) = count(a) + count(b) wherever no piece and no look-ahead reaches over the join. From the
+patterns of o200k_base and cl100k_base (and those of Llama 3 and Qwen, which cut alike) that holds
+
+- before a blank or a tab that follows anything but white space,
+- before a line end that follows a letter or a digit (after punctuation it would belong to the punctuation's piece),
+- after a line end, if the next line has something visible after blanks and tabs alone, and does not begin with "/"
+  (which o200k_base takes together with punctuation and line ends before it).
+
+Python counts U+001C to U+001F as white space and the encodings do not: the rules below only lose chances by it.
+Letters are named one by one, for what Python calls a letter may be unassigned to the encodings' older or newer Unicode.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal, get_args
+
+Unit = Literal["line", "sentence", "word", "character"]
+UNITS: tuple[Unit, ...] = get_args(Unit)
+
+BLANK = "\t\x0b\x0c \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+"""Unicode's white space without line feed and carriage return, for use inside a character class."""
+WHITE = "\r\n" + BLANK
+
+_LETTER = "0-9A-Za-zÀ-ÖØ-öø-ÿΑ-ΡΣ-Ωα-ωА-яא-תぁ-ゖァ-ヺ一-龥가-힣"
+_JOIN = rf"(?:\S(?=[ \t])|[{_LETTER}](?=[\r\n])|[\r\n](?!/)(?=[ \t]*+\S))"
+_FIRST_JOIN = re.compile(_JOIN)
+_LAST_JOIN = re.compile("(?s:.*)" + _JOIN)
+
+_EAST = "\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3"
+_ENDS: dict[Unit, str] = {
+    "line": r"\n(?=(?s:.))",
+    "sentence": r"""(?:[.!?…][)\]"'’”»]*(?=\s)|[。！？｡][」』”’）]*(?=(?s:.))|\n[ \t\r]*\n(?=(?s:.)))""",
+    "word": rf"(?:\S(?=\s)|[{_EAST}](?=(?s:.)))",
+    # Not inside CR LF, nor before what changes the look of the character before it, nor after a joiner.
+    "character": r"(?:\r(?!\n)|[^\r\u200d])(?=[^\u0300-\u036f\u200d\ufe00-\ufe0f\u20d0-\u20ff\U0001f3fb-\U0001f3ff])",
+}
+_EACH_END = {unit: re.compile(pattern, re.DOTALL) for unit, pattern in _ENDS.items()}
+_LAST_END = {unit: re.compile("(?s:.*)" + pattern, re.DOTALL) for unit, pattern in _ENDS.items()}
+
+
+def first_join(text: str, start: int, stop: int) -> int | None:
+    """Return the first place after `start` and before `stop` where counts add up."""
+    found = _FIRST_JOIN.search(text, start, stop)
+    return found.end() if found else None
+
+
+def last_join(text: str, start: int, stop: int) -> int | None:
+    """Return the last place after `start` and before `stop` where counts add up; found from the end backwards."""
+    found = _LAST_JOIN.match(text, start, stop)
+    return found.end() if found else None
+
+
+def is_join(text: str, place: int) -> bool:
+    """Return whether counts add up at `place`."""
+    return place > 0 and _FIRST_JOIN.match(text, place - 1) is not None
+
+
+def split_at_joins(text: str, size: int) -> Iterator[str]:
+    """Yield stretches of `text`, in order, of about `size` characters, the sum of whose counts is the count of `text`.
+
+    A stretch is longer where `text` has no such place for longer than `size`.
+    """
+    start = 0
+    while len(text) - start > size:
+        stop = last_join(text, start, start + size) or first_join(text, start + size - 1, len(text))
+        if stop is None:
+            break
+        yield text[start:stop]
+        start = stop
+    yield text[start:]
+
+
+def last_end(text: str, unit: Unit, upto: int) -> int:
+    """Return the last end of a `unit` in `text` at or before `upto` (< len(text)); 0 if there is none."""
+    found = _LAST_END[unit].match(text, 0, upto + 1)
+    return found.end() if found else 0
+
+
+def ends(text: str, unit: Unit, start: int, stop: int) -> list[int]:
+    """Return all ends of a `unit` after `start` and before `stop`, ascending."""
+    return [found.end() for found in _EACH_END[unit].finditer(text, start, stop)]

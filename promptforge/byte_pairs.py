@@ -1,0 +1,252 @@
+"""Exact counts by byte pair encoding: whole texts of any size, texts in parts, bounds and cuts.
+
+Everything here rests on the places where counts add up (see `boundaries`), so that nothing is counted twice.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from .boundaries import BLANK, Unit, first_join, last_join, split_at_joins
+from .counting import Counter
+from .cutting import cut_at_tokens
+
+STRETCH = 1 << 18
+"""Characters that are given to the tokenizer at a time."""
+BLANK_RUN = 1 << 17
+"""Blanks in a row that are counted apart. (tiktoken's regular expression gives up at 1,000,055 of them.)"""
+CACHED = 1 << 25
+"""Characters of text whose counts are remembered, a counter."""
+SMALL = 16
+"""Characters of a part that is not worth a look for places to cut."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_EACH_BLANK = [blank for blank in map(chr, range(0x3001)) if re.match(f"[{BLANK}]", blank)]
+_BLANK_RUN = re.compile(f"[{BLANK}]{{{BLANK_RUN},}}+(?![\r\n])")
+
+Value = TypeVar("Value")
+
+
+class Encoding(Protocol):
+    """What is used of `tiktoken.Encoding`."""
+
+    def encode_ordinary(self, text: str) -> list[int]:
+        """Return the tokens of `text`."""
+        ...
+
+    def decode_bytes(self, tokens: Sequence[int]) -> bytes:
+        """Return the bytes of `tokens`."""
+        ...
+
+
+class Recent(Generic[Value]):
+    """A memory of values by text, of at most `size` characters: what was not asked for lately is forgotten.
+
+    Threads may share it: each step is one operation of a dict, and a value lost to a race is computed again.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._half = size // 2
+        self._room = self._half
+        self._new: dict[str, Value] = {}
+        self._old: dict[str, Value] = {}
+
+    def get(self, text: str) -> Value | None:
+        """Return what was remembered of `text`."""
+        found = self._new.get(text)
+        if found is None and (found := self._old.get(text)) is not None:
+            self.put(text, found)
+        return found
+
+    def put(self, text: str, value: Value) -> None:
+        """Remember `value` of `text`, unless `text` is very long."""
+        if len(text) > self._half >> 4:
+            return
+        self._room -= len(text) + 64
+        if self._room < 0:
+            self._old, self._new, self._room = self._new, {}, self._half
+        self._new[text] = value
+
+
+class _Part(NamedTuple):
+    """A part of a text, cut where counts add up."""
+
+    head: str
+    body: int
+    """Tokens between head and tail."""
+    tail: str | None
+    """`None`: nowhere to cut, all of it is head."""
+
+
+class BytePairCounter(Counter):
+    """Counts by `encoding`, which is made when the first text is counted."""
+
+    def __init__(
+        self,
+        name: str,
+        load: Callable[[], tuple[str, Mapping[bytes, int]]],
+        make: Callable[[str, Mapping[bytes, int]], Encoding],
+        *,
+        longest: int,
+        fingerprint: str,
+        exact: bool = True,
+        additive: bool = True,
+        normalize: Callable[[str], str] | None = None,
+    ) -> None:
+        """Take where pattern and ranks come from and what makes an encoding of them.
+
+        `longest`: bytes of the longest token. `additive`: counts add up where `boundaries` says so for the pattern
+        (and, with `normalize`, for what it makes of the text).
+        """
+        super().__init__(name, exact=exact, fingerprint=fingerprint)
+        self._load = load
+        self._make = make
+        self._longest = longest
+        self._additive = additive
+        self._normalize = normalize
+        self._lock = threading.RLock()
+        self._encoding: Encoding | None = None
+        self._blanks: Encoding | None = None
+        self._counts: Recent[int] = Recent(CACHED)
+        self._parts: Recent[_Part] = Recent(CACHED)
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens of `text`; half of a surrogate pair counts as U+FFFD, which replaces it in UTF-8."""
+        tokens = self._counts.get(text)
+        if tokens is None:
+            if len(text) <= STRETCH or not self._additive:
+                tokens = self._count(text)
+            else:
+                tokens = sum(map(self._count, split_at_joins(text, STRETCH)))
+            self._counts.put(text, tokens)
+        return tokens
+
+    def count_parts(self, parts: Sequence[str]) -> int:
+        """Return exactly `count("".join(parts))`; a part seen before costs no more than its two ends."""
+        if not self._additive:
+            return self.count("".join(parts))
+        total = 0
+        between: list[str] = []
+        for text in parts:
+            if len(text) < SMALL:
+                between.append(text)
+                continue
+            part = self._parts.get(text) or self._split(text)
+            between.append(part.head)
+            if part.tail is not None:
+                total += self.count("".join(between)) + part.body
+                between = [part.tail]
+        return total + self.count("".join(between))
+
+    def at_least(self, text: str, limit: int) -> int:
+        """Return the better of two bounds: bytes over the longest token, and words at the beginning.
+
+        No token has letters of two words. But o200k_base may take line ends and "/" to the punctuation before them,
+        so a word that begins with "/" after a line end is not counted; nor is what Python alone takes for a blank.
+        """
+        limit = max(limit, 0)
+        if not self._additive:
+            return 0
+        least = 0 if self._normalize else -(-len(text) // self._longest)
+        if least > limit:
+            return limit + 1
+        beginning = text[: 8 * (limit + 1)]
+        words = len(beginning.split(None, limit))
+        words -= sum(map(beginning.count, ("\n/", "\r/", "\x1c", "\x1d", "\x1e", "\x1f")))
+        return min(max(least, words), limit + 1)
+
+    def count_upto(self, text: str, limit: int) -> int:
+        """Return the count, or `limit + 1` as soon as there are more."""
+        if not self._additive:
+            return super().count_upto(text, limit)
+        limit = max(limit, 0)
+        total = 0
+        for stretch in split_at_joins(text, 8 * limit + 64):
+            if self.at_least(stretch, limit - total) > limit - total:
+                return limit + 1
+            total += self.count(stretch)
+            if total > limit:
+                return limit + 1
+        return total
+
+    def cut(self, text: str, n: int, unit: Unit) -> str:
+        """Cut with one count of about what `n` tokens take; see `Counter.cut`.
+
+        A cut at a line is the longest there is, unless it falls in more than 1,024 characters of line ends.
+        """
+        simple = self._additive and self._normalize is None
+        found = cut_at_tokens(text, n, unit, self) if simple else None
+        return super().cut(text, n, unit) if found is None else found
+
+    def encode(self, text: str) -> list[int] | None:
+        """Return the tokens of a stretch of text; `None` if tiktoken cannot."""
+        if self._encoding is None:
+            with self._lock:
+                if self._encoding is None:
+                    self._encoding = self._make(*self._load())
+        text = replace_surrogates(text)
+        return _encode(self._encoding, self._normalize(text) if self._normalize else text)
+
+    def decode(self, tokens: Sequence[int]) -> bytes:
+        """Return the bytes of tokens that `encode` gave."""
+        return self._encoding.decode_bytes(tokens) if self._encoding else b""
+
+    def _split(self, text: str) -> _Part:
+        """Cut a part at its first and its last place where counts add up, count what is between, remember it."""
+        start = first_join(text, 0, len(text))
+        if start is None:
+            part = _Part(text, 0, None)
+        else:
+            stop = last_join(text, 0, len(text)) or start
+            part = _Part(text[:start], self.count(text[start:stop]), text[stop:])
+        self._parts.put(text, part)
+        return part
+
+    def _count(self, text: str) -> int:
+        """Count a stretch; one with a very long run of blanks, piece by piece around that run."""
+        run = _BLANK_RUN.search(text) if len(text) > BLANK_RUN and self._additive else None
+        if run is None:
+            tokens = self.encode(text)
+            # No tiktoken is known to give up here; if one does, the number of bytes is never too few.
+            return len(replace_surrogates(text).encode()) if tokens is None else len(tokens)
+        start, stop = run.span()
+        if stop < len(text):
+            stop -= 1  # The last blank goes with the word after it; the others are one piece.
+        total = self._count(text[:start]) + self._count_blanks(text[start:stop])
+        return total + (self._count(text[stop:]) if stop < len(text) else 0)
+
+    def _count_blanks(self, text: str) -> int:
+        """Count one piece of blanks by the tokens that blanks can be made of, without the pattern."""
+        if self._blanks is None:
+            with self._lock:
+                _, ranks = self._load()
+                alphabet = set("".join(_EACH_BLANK).encode())
+                blanks = {token: rank for token, rank in ranks.items() if alphabet.issuperset(token)}
+                self._blanks = self._make(r"[\s\S]+", blanks)
+        tokens = _encode(self._blanks, text)
+        return len(text.encode()) if tokens is None else len(tokens)
+
+
+def replace_surrogates(text: str) -> str:
+    """Return `text` with U+FFFD for each half of a surrogate pair, which no encoding of bytes can hold."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return _SURROGATE.sub("\ufffd", text)
+    return text
+
+
+def _encode(encoding: Encoding, text: str) -> list[int] | None:
+    try:
+        return encoding.encode_ordinary(text)
+    except ValueError:
+        return None
+    except BaseException as error:
+        # Rust's panics are no Exception, and their class cannot be imported.
+        if type(error).__name__ != "PanicException":
+            raise
+        return None

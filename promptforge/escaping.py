@@ -1,0 +1,385 @@
+"""Text of an item → text that cannot break out of its place. One set of rules a syntax, chosen by the template's name.
+
+The vocabulary:
+
+- *label*: a short value (name, path, language, number, metadata). It prints on one line; what is harmless prints as it is.
+- *content*: the long text of an item (`Content`). It may span lines where the syntax has a place for that.
+- *place*: where in the page a value lands (in an attribute, at the start of a line, …). The templates module finds it
+  by reading the template, so no author has to say it.
+
+Nothing here reads files, options or Jinja.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from decimal import ROUND_HALF_EVEN, Decimal
+from json.encoder import encode_basestring
+from typing import NamedTuple
+
+
+class Safe(str):
+    """Text made by the engine or written in a template. It has no arithmetic: `Safe + x` is an ordinary string."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return self
+
+
+class Block(Safe):
+    """Safe text whose last line must stay alone: a closing fence followed by anything on its line closes nothing."""
+
+    __slots__ = ()
+
+
+class Content(str):
+    """The long text of an item, cleaned for one syntax. Any string operation turns it back into a label."""
+
+    __slots__ = ()
+
+
+LABEL_CAP = 2000
+"""Characters of a label that are shown; more is cut with an ellipsis."""
+
+# What the eye does not see or what moves what it sees: controls, soft hyphen, joiners, bidi, fillers, interlinear marks,
+# tags, private variation selectors, lone surrogates, noncharacters.
+INVISIBLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\ud800-\udfff\ufdd0-\ufdef\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_JOINED = re.compile("[\u00a9-\u3299\U0001f000-\U0001faff\ufe0f]\ufe0f?\u200d(?=[\u2190-\u2bff\U0001f000-\U0001faff])")
+SURROGATE = re.compile("[\ud800-\udfff]")
+_XML_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_LONE_CR = re.compile("\r(?!\n)")
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def _show(match: re.Match[str]) -> str:
+    char = match[0]
+    code = ord(char)
+    if char in "\ufe0e\ufe0f\u200d":  # an emoji's own selector or joiner stays, a row of them does not
+        before = match.string[match.start() - 1 : match.start()]
+        if before > "\u00a8" and not INVISIBLE.match(before) and before.strip():
+            return char
+        if char == "\u200d" and _JOINED.match(match.string, max(0, match.start() - 2)):
+            return char
+    return _SHORT.get(char) or (f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}")
+
+
+def to_text(value: object) -> str:
+    """Return a scalar as text; `None` is the empty text, floats print as Python's shortest form."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if value is True or value is False:
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return ", ".join(to_text(v) for v in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{to_text(k)}: {to_text(v)}" for k, v in value.items())
+    return str(value)
+
+
+def label(value: object) -> str:
+    """Return `value` on one line: what cannot be seen is shown as an escape such as `\\n` or `\\u202e`."""
+    text = to_text(value)
+    if len(text) > LABEL_CAP:
+        text = text[: LABEL_CAP - 1] + "…"
+    if text.isascii() and text.isprintable():
+        return text
+    return INVISIBLE.sub(_show, text)
+
+
+# --- Markdown (CommonMark 0.31, with the pipe of GFM tables) ---------------------------------------------------------
+
+_MD_SPECIAL = re.compile(
+    r"[`*]"
+    r"|<(?=[A-Za-z/!?])"  # <b>, </b>, <!--, <?x, <http://…>
+    r"|\](?=[(\[])"  # a link needs ]( or ][
+    r"|&(?=#?\w{1,32};)"
+    r"|\\(?=[!-/:-@\[-`{-~]|$)"
+)
+_MD_BLOCK = re.compile(
+    r"#{1,6}(?=\s|$)|>|[-+](?=\s|$)|~{3}|\|"
+    r"|[-=_~|:+ ]+$"  # setext underline, rule, table delimiter
+    r"|\[[^\]]*\]:"
+)
+_MD_ORDERED = re.compile(r"(\d{1,9})([.)])(?=\s|$)")
+_TAG = re.compile(r"[A-Za-z0-9_+#.\-]{1,40}")
+_FENCE_CAP = 24
+
+
+def _md_escape(text: str) -> str:
+    return _MD_SPECIAL.sub(r"\\\g<0>", text)
+
+
+def md_inline(value: object) -> Safe:
+    """Return a label for the middle of a line of Markdown."""
+    if type(value) is Safe or type(value) is Block:
+        return value
+    return Safe(_md_escape(label(value)))
+
+
+def md_cell(value: object) -> Safe:
+    """Return a label for a table cell, where a pipe would open the next one."""
+    if type(value) is Safe or type(value) is Block:
+        return value
+    return Safe(_md_escape(label(value)).replace("|", "\\|"))
+
+
+def md_line(value: object) -> Safe:
+    """Return a label that begins its line: no heading, list, quote, rule, table or indented code comes of it."""
+    if type(value) is Safe or type(value) is Block:
+        return value
+    text = label(value)
+    if text[:1].isspace():
+        text = f"\\x{ord(text[0]):02x}{text[1:]}"
+    escaped = _md_escape(text)
+    if _MD_BLOCK.match(escaped):
+        return Safe("\\" + escaped)
+    return Safe(_MD_ORDERED.sub(r"\1\\\2", escaped, count=1) if _MD_ORDERED.match(escaped) else escaped)
+
+
+def md_prose(value: object) -> Safe:
+    """Return running text: as it is where every line is harmless, else escaped on one line."""
+    if type(value) is Safe or type(value) is Block:
+        return value
+    text = to_text(value)
+    if len(text) <= LABEL_CAP * 10:
+        lines = text.split("\n")
+        if all(line == md_line(line) for line in lines) and text == text.strip("\n"):
+            return Safe(text)
+    return md_line(text)
+
+
+def longest_run(text: str, mark: str) -> int:
+    """Return the length of the longest run of the character `mark` in `text`, 0 where no run reaches three."""
+    if mark * 3 not in text:
+        return 0
+    return max(map(len, re.findall(re.escape(mark) + "{3,}", text)))
+
+
+def md_fence(text: object, language: object = None) -> Block:
+    """Return `text` in a fenced code block that nothing in it can close.
+
+    The fence is one longer than any run of its mark inside, at least three. Where that would take more than 24
+    backticks, tildes are used; where both are out, each line gets the prefix `| ` (see `clean`, which says so).
+    """
+    body = text if isinstance(text, Content) else clean(to_text(text), "md").text
+    run = longest_run(body, "`")
+    mark = "`"
+    if run >= _FENCE_CAP:
+        mark, run = "~", longest_run(body, "~")
+    tag = to_text(language)
+    if not _TAG.fullmatch(tag):
+        tag = ""
+    line = mark * max(3, run + 1)
+    return Block(f"{line}{tag}\n{body}\n{line}")
+
+
+def md_code(value: object) -> Safe:
+    """Return a label as inline code, in a run of backticks longer than any inside."""
+    text = label(value)
+    run = max(map(len, re.findall("`+", text)), default=0)
+    mark = "`" * (run + 1)
+    pad = " " if text[:1] in ("`", " ", "") or text[-1:] in ("`", " ") else ""
+    return Safe(f"{mark}{pad}{text}{pad}{mark}")
+
+
+# --- XML 1.0 ---------------------------------------------------------------------------------------------------------
+
+
+def xml_text(value: object) -> Safe:
+    """Return a value for character data: only `&`, `<` and the `>` of `]]>` are escaped."""
+    if type(value) is Safe or type(value) is Block:
+        return value
+    text = value if type(value) is Content else label(value)
+    if "&" in text or "<" in text or "]]>" in text:
+        text = text.replace("&", "&amp;").replace("<", "&lt;").replace("]]>", "]]&gt;")
+    return Safe(_XML_ILLEGAL.sub("\ufffd", text))
+
+
+def xml_attribute(value: object) -> Safe:
+    """Return a label for an attribute in double quotes."""
+    if type(value) is Safe or type(value) is Block:
+        return value
+    text = label(value)
+    if "&" in text or "<" in text or '"' in text:
+        text = text.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+    return Safe(_XML_ILLEGAL.sub("\ufffd", text))
+
+
+# --- JSON (RFC 8259) -------------------------------------------------------------------------------------------------
+
+
+def _json_finite(value: object) -> object:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {to_text(k): _json_finite(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json_finite(v) for v in value]
+    return value
+
+
+def _json_show(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if 0xD800 <= code < 0xE000:
+        return "\ufffd"
+    units = match[0].encode("utf-16-be")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
+
+
+def json_value(value: object) -> Safe:
+    """Return a value as JSON: text quoted, UTF-8 as it is, only what JSON requires escaped; NaN and infinities null.
+
+    In labels what cannot be seen is written `\\uXXXX`; the parsed value is the same.
+    """
+    if type(value) is Safe or type(value) is Block:
+        return value
+    if isinstance(value, str):
+        text = encode_basestring(value)
+    else:
+        text = json.dumps(_json_finite(value), ensure_ascii=False)
+    if text.isascii():
+        return Safe(text)
+    if type(value) is Content:
+        return Safe(SURROGATE.sub("\ufffd", text))
+    return Safe(INVISIBLE.sub(_json_show, text))
+
+
+def json_string(value: object) -> Safe:
+    """Return a value for the inside of a JSON string that the template has opened."""
+    if type(value) is Safe or type(value) is Block:
+        return value
+    return Safe(json_value(to_text(value))[1:-1])
+
+
+# --- plain text ------------------------------------------------------------------------------------------------------
+
+
+def plain(value: object) -> Safe:
+    """Return a value for plain text: a label on one line, content as it is (its lines are guarded by `clean`)."""
+    if type(value) is Safe or type(value) is Block:
+        return value
+    return Safe(value if type(value) is Content else label(value))
+
+
+# --- the table -------------------------------------------------------------------------------------------------------
+
+Escape = Callable[[object], Safe]
+
+PLACES: dict[str, dict[str, Escape]] = {
+    "md": {"line": md_line, "inline": md_inline, "cell": md_cell},
+    "xml": {"text": xml_text, "attribute": xml_attribute},
+    "json": {"value": json_value, "string": json_string},
+    "txt": {"line": plain, "inline": plain},
+}
+"""By the extension of a template, then by place. An unknown extension is plain text."""
+
+ALIASES = {"html": "xml", "svg": "xml", "markdown": "md", "jsonl": "json"}
+
+
+def syntax_of(extension: str) -> str:
+    """Return which rules an extension follows: `md`, `xml`, `json` or `txt`."""
+    known = ALIASES.get(extension, extension)
+    return known if known in PLACES else "txt"
+
+
+# --- content, once an item ------------------------------------------------------------------------------------------
+
+
+class Cleaned(NamedTuple):
+    """Content ready for one syntax, and what had to be changed or noticed: (code, message) pairs."""
+
+    text: Content
+    notes: tuple[tuple[str, str], ...]
+
+
+def _prefix(match: re.Match[str]) -> str:
+    return f"| {match[0]}"
+
+
+def clean(text: str, syntax: str, frame: re.Pattern[str] | None = None) -> Cleaned:
+    """Return `text` as content of `syntax`, with a note for each change.
+
+    `frame` matches, in plain text, a whole line that could be taken for a line of the template; such lines get the
+    prefix `| `. What a syntax cannot carry becomes U+FFFD; a carriage return alone, which Markdown and XML read as a
+    line end, becomes one.
+    """
+    notes: list[tuple[str, str]] = []
+    body = text
+    if not body.isascii():
+        body, count = SURROGATE.subn("\ufffd", body)
+        if count:
+            notes.append(("PF302", f"{count} lone surrogates were replaced by U+FFFD"))
+        seen = len(INVISIBLE.findall(body)) - sum(map(body.count, "\n\r\t"))
+        if seen > 0:
+            notes.append(("PF702", f"{seen} invisible or direction-changing characters are in the content"))
+    elif "\x1b" in body or "\x08" in body:
+        notes.append(("PF703", "terminal control characters are in the content"))
+    if syntax == "json":
+        return Cleaned(Content(body), tuple(notes))
+    if "\r" in body:
+        body, count = _LONE_CR.subn("\n", body)
+        if count:
+            notes.append(("PF303", f"{count} carriage returns without a line feed became line ends"))
+    if syntax == "xml":
+        body, count = _XML_ILLEGAL.subn("\ufffd", body)
+        if count:
+            notes.append(("PF302", f"{count} characters that XML cannot carry were replaced by U+FFFD"))
+    elif syntax == "md":
+        if "\x00" in body:
+            notes.append(("PF302", f"{body.count(chr(0))} NUL characters were replaced by U+FFFD"))
+            body = body.replace("\x00", "\ufffd")
+        if longest_run(body, "`") >= _FENCE_CAP and longest_run(body, "~") >= _FENCE_CAP:
+            notes.append(("PF305", "each line was prefixed, since runs of both fence marks in it are too long to outdo"))
+            body = re.sub("^", "| ", body, flags=re.MULTILINE)
+    elif frame is not None:
+        body, count = frame.subn(_prefix, body)
+        if count:
+            notes.append(("PF304", f"{count} lines that could be taken for lines of the frame were prefixed with '| '"))
+    return Cleaned(Content(body), tuple(notes))
+
+
+# --- filters that only make text ------------------------------------------------------------------------------------
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+def capitalize(value: object) -> str:
+    """Return each run of letters and digits with its first character in upper case and the rest in lower case.
+
+    Common Lisp's `string-capitalize`: unlike `str.title`, a digit starts a word, so `2nd` stays `2nd`.
+    """
+
+    def word(match: re.Match[str]) -> str:
+        first, rest = match[0][0], match[0][1:]
+        upper = first.upper()
+        return (upper if len(upper) == 1 else first) + "".join(c.lower() if len(c.lower()) == 1 else c for c in rest)
+
+    return _WORD.sub(word, to_text(value))
+
+
+def _decimal(value: object) -> Decimal:
+    try:
+        number = Decimal(repr(value)) if isinstance(value, int | float) else Decimal(to_text(value))
+    except ArithmeticError:
+        return Decimal(0)
+    return number if number.is_finite() else Decimal(0)
+
+
+def percent(value: object) -> str:
+    """Return a share such as 0.855 as `86%`; halves of the decimal value go to the even number."""
+    return f"{(_decimal(value) * 100).quantize(Decimal(1), ROUND_HALF_EVEN)}%"
+
+
+def decimals(value: object, places: int = 2) -> str:
+    """Return a number with `places` digits after the point; halves of the decimal value go to the even digit."""
+    return f"{_decimal(value).quantize(Decimal(1).scaleb(-places), ROUND_HALF_EVEN)}"

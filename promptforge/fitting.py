@@ -1,0 +1,219 @@
+"""Which items in which form: arithmetic over prices. No text, no templates, no tokenizer.
+
+A cost is a pair (tokens, characters); a limit is such a pair too. Prices of items roughly add up, so they guide; the
+`measure` of a whole page decides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from .errors import BudgetError
+
+Cost = tuple[int, float]
+"""Tokens, characters."""
+
+FREE: Cost = (0, 0)
+UNLIMITED = math.inf
+
+JOINT = 8
+"""Tokens by which an item may cost less on the page than alone: what its first and last lines share with neighbours."""
+
+
+class Form(NamedTuple):
+    """One way to show an item."""
+
+    name: str
+    """`expanded content summary trimmed`."""
+    text: str
+    """The text that stands for its content."""
+
+
+class Scale(Protocol):
+    """What fitting must know of the page. All of it is a pure function of its arguments."""
+
+    def forms(self, index: int) -> Sequence[Form]:
+        """Return the whole forms of an item, the longest first."""
+        ...
+
+    def price(self, index: int, form: Form) -> Cost:
+        """Return what an item costs alone."""
+        ...
+
+    def may_fit(self, index: int, form: Form, room: Cost) -> bool:
+        """Return False where it is cheap to see that an item is more than `room`; True decides nothing."""
+        ...
+
+    def measure(self, chosen: Mapping[int, Form]) -> Cost:
+        """Return what the page costs with just these items on it."""
+        ...
+
+    def shorten(self, index: int, chosen: Mapping[int, Form], limit: Cost) -> tuple[Form, Cost] | None:
+        """Return the best shorter form of an item beside `chosen` within `limit`, and what the page then costs."""
+        ...
+
+
+class Part(NamedTuple):
+    """Items to be packed together, best first."""
+
+    walk: Sequence[int]
+    share: float = 1.0
+    """How much of the limit the page may cost when this part is done; 1: all of it."""
+    most: int | None = None
+    """How many of the items may be chosen."""
+    required: bool = False
+    """All of them, whole, or `BudgetError`."""
+
+
+class Fit(NamedTuple):
+    """What fits."""
+
+    chosen: dict[int, Form]
+    reasons: dict[int, str]
+    """Index of an item of the walk that is not chosen → `budget` or `max_items`."""
+    cost: Cost
+    frame_fits: bool
+    """False where even the page without items is over the limit: then nothing may be printed."""
+
+
+def within(cost: Cost, limit: Cost) -> bool:
+    """Return whether `cost` is at most `limit` in both units."""
+    return cost[0] <= limit[0] and cost[1] <= limit[1]
+
+
+def plus(a: Cost, b: Cost) -> Cost:
+    """Return the sum of two costs."""
+    return a[0] + b[0], a[1] + b[1]
+
+
+def minus(a: Cost, b: Cost) -> Cost:
+    """Return the difference of two costs."""
+    return a[0] - b[0], a[1] - b[1]
+
+
+def shares(explicit: Cost, similarity: Cost, limit: Cost, share: float) -> float:
+    """Return the share of `limit` that explicit items may take, from what each side would cost whole.
+
+    Each side is sure of its part (`share` and the rest); what one does not need, the other may use.
+    """
+    if within(plus(explicit, similarity), limit):
+        return 1.0
+    left = [1 - s / m for s, m in zip(similarity, limit, strict=True) if 0 < m < UNLIMITED]
+    return max([share, *([min(left)] if left else [])])
+
+
+def fit(parts: Iterable[Part], scale: Scale, limit: Cost, *, packing: str = "score", trim: bool = True) -> Fit:
+    """Return which items of `parts` to show, in which form, so that the page costs at most `limit`.
+
+    `packing`: `score` takes the best first, shortens what does not fit whole (with `trim`) and goes on to smaller ones;
+    `whole` never shortens; `stop` ends at the first that does not fit. Raises `BudgetError` when a required item does
+    not fit.
+    """
+    packer = _Packer(scale, limit, packing, trim and packing == "score")
+    frame = scale.measure({})
+    for part in parts:
+        packer.pack(part)
+    if not packer.chosen:
+        packer.cost = frame
+    return Fit(packer.chosen, packer.reasons, packer.cost, within(packer.cost, limit))
+
+
+class _Packer:
+    def __init__(self, scale: Scale, limit: Cost, packing: str, trim: bool) -> None:
+        self.scale = scale
+        self.limit = limit
+        self.packing = packing
+        self.trim = trim
+        self.chosen: dict[int, Form] = {}
+        self.reasons: dict[int, str] = {}
+        self.cost: Cost = FREE
+        self.taken = 0
+        self.stopped = False
+
+    def pack(self, part: Part) -> None:
+        if part.required:
+            self.require(part.walk)
+            return
+        limit = (math.floor(self.limit[0] * part.share), self.limit[1] * part.share) if part.share < 1 else self.limit
+        walk = [i for i in part.walk if i not in self.chosen]
+        self.taken = 0
+        done = self.take_prefix(walk, limit, part.most)
+        for position, index in enumerate(walk[done:], done):
+            if part.most is not None and self.taken >= part.most:
+                self.reasons.update(dict.fromkeys(walk[position:], "max_items"))
+                return
+            if not self.stopped and self.take(index, limit):
+                self.taken += 1
+                self.reasons.pop(index, None)
+            else:
+                self.reasons[index] = "budget"
+                self.stopped = self.stopped or self.packing == "stop"
+
+    def require(self, walk: Sequence[int]) -> None:
+        for index in walk:
+            forms = self.scale.forms(index)
+            self.chosen[index] = next((f for f in forms if f.name == "content"), forms[0])
+        if walk:
+            self.cost = self.scale.measure(self.chosen)
+        if walk and not within(self.cost, self.limit):
+            unit, needed, most = (
+                ("tokens", self.cost[0], self.limit[0])
+                if self.cost[0] > self.limit[0]
+                else ("characters", self.cost[1], self.limit[1])
+            )
+            raise BudgetError(
+                f"the required items need {needed:,} {unit} and the budget is {most:,}; raise it or require less",
+                needed=int(needed),
+                largest=int(most),
+            )
+
+    def take_prefix(self, walk: Sequence[int], limit: Cost, most: int | None) -> int:
+        """Take items from the front of `walk` while the sum of prices says that they fit; return how many fitted."""
+        spent = self.cost
+        prices: list[Cost] = []
+        for index in walk if not self.stopped else ():
+            form = self.scale.forms(index)[0]
+            room = minus(limit, spent)
+            if (most is not None and len(prices) >= most) or not self.scale.may_fit(index, form, room):
+                break
+            price = self.scale.price(index, form)
+            if not within(price, room):
+                break
+            spent = plus(spent, price)
+            prices.append(price)
+            self.chosen[index] = form
+        while prices:
+            cost = self.scale.measure(self.chosen)
+            if within(cost, limit):
+                self.cost = cost
+                break
+            while prices and not within(cost, limit):  # separators and headings were not in the sum
+                cost = minus(cost, prices.pop())
+                del self.chosen[walk[len(prices)]]
+        self.taken = len(prices)
+        return len(prices)
+
+    def take(self, index: int, limit: Cost) -> bool:
+        room = minus(limit, self.cost)
+        roomy = plus(room, (JOINT, 0))
+        for form in self.scale.forms(index):
+            if self.trim and form.name == "summary" and self.shorten(index, limit):
+                return True
+            if not self.scale.may_fit(index, form, roomy) or not within(self.scale.price(index, form), roomy):
+                continue
+            cost = self.scale.measure({**self.chosen, index: form})
+            if within(cost, limit):
+                self.chosen[index], self.cost = form, cost
+                return True
+        return self.trim and self.shorten(index, limit)
+
+    def shorten(self, index: int, limit: Cost) -> bool:
+        shorter = self.scale.shorten(index, self.chosen, limit)
+        if shorter is None:
+            return False
+        self.chosen[index], self.cost = shorter
+        return True
+
+

@@ -1,0 +1,112 @@
+"""Items → sections: which go together on the page, and in what order they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from .escaping import capitalize, to_text
+from .items import Item
+
+CATEGORIES = {
+    **dict.fromkeys(("function", "method", "class", "interface", "type", "file", "module", "code"), "code"),
+    **dict.fromkeys(("document", "section", "requirement", "feature", "man_page"), "documentation"),
+    **dict.fromkeys(("session", "message", "decision"), "conversation"),
+}
+"""The category of a kind; any other is `other`."""
+
+
+class Entry(NamedTuple):
+    """One item on its way to the page."""
+
+    index: int
+    """Its place in the caller's list."""
+    item: Item
+    rank: float
+    """What orders it: its score, or what a query made of it."""
+
+
+class Section(NamedTuple):
+    """Items that stand together."""
+
+    key: str
+    title: str
+    """Its heading; empty where there is none."""
+    entries: list[Entry]
+
+
+def _key(by: str) -> Callable[[Item], str]:
+    if by == "file":
+        return lambda item: item.path or ""
+    if by == "kind":
+        return lambda item: item.kind
+    if by == "category":
+        return lambda item: CATEGORIES.get(item.kind, "other")
+    if by == "origin":
+        return lambda item: item.origin
+    return lambda item: to_text(item.metadata.get(by)) or "other"
+
+
+def _start(entry: Entry) -> int:
+    return entry.item.start_line or 0
+
+
+def _best_first(entry: Entry) -> float:
+    return -entry.rank
+
+
+def edges(entries: Sequence[Entry]) -> list[Entry]:
+    """Return `entries`, best first, as best first, second best last, third second, and so on inwards."""
+    return [*entries[::2], *reversed(entries[1::2])]
+
+
+def _place(entry: Entry) -> tuple[str, int]:
+    return (entry.item.path or "", _start(entry))
+
+
+def group(
+    entries: Iterable[Entry],
+    by: str = "none",
+    *,
+    order: str = "score",
+    first: Sequence[str] = (),
+    titles: dict[str, str] | None = None,
+) -> list[Section]:
+    """Return the sections of the page.
+
+    `by` is `none file kind category origin` or a metadata key; `order` is `score given file edges`; `first` names the
+    sections that come first, in their order, and `titles` their headings.
+
+    By file: the file with the best item first, and within it by line. By anything else: the sections of `first`, then
+    the others as they come, the best item first in each. `given` keeps the caller's order everywhere.
+    """
+    given = sorted(entries, key=lambda e: e.index)
+    if order == "given":
+        ranked = given
+    elif order == "file":
+        ranked = sorted(given, key=_place)
+    else:
+        ranked = sorted(given, key=_best_first)
+    if by == "none":
+        return [Section("all", "", edges(ranked) if order == "edges" else ranked)] if ranked else []
+    key = _key(by)
+    groups: dict[str, list[Entry]] = {}
+    for entry in ranked:
+        groups.setdefault(key(entry.item), []).append(entry)
+    names = [name for name in first if name in groups]
+    names += [name for name in groups if name not in names]
+    sections = []
+    for name in names:
+        members = groups[name]
+        if by == "file" and order == "score":
+            members = sorted(sorted(members, key=lambda e: e.index), key=_start)
+        elif order == "edges":
+            members = edges(members)
+        title = (titles or {}).get(name) or (name if by == "file" else capitalize(name.replace("_", " ")))
+        sections.append(Section(name, title, members))
+    return sections
+
+
+def flatten(sections: Iterable[Section]) -> list[Any]:
+    """Return the entries of all sections in the order of the page."""
+    return [entry for section in sections for entry in section.entries]

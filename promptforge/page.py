@@ -1,0 +1,317 @@
+"""One page in the making: what items look like, what they cost, and the text once it is known which are on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from .counting import Counter
+from .escaping import Content, Safe, clean
+from .fitting import UNLIMITED, Cost, Form, minus, within
+from .grouping import Entry, Section, flatten, group
+from .items import Item
+from .layouts import LayoutSettings
+from .options import Options
+from .templates import Fields, Look, Open
+from .tokens import get_tokenizer
+from .trimming import text as trimming
+
+# Char.IsWhiteSpace of .NET, whose TrimEnd the chunks layout follows; Python's strip would also take U+001C to U+001F.
+_WHITE = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+_SLACK = 8
+"""Tokens that a cut at a line may leave unused before a closer cut is tried."""
+
+
+class Page:
+    """What fitting needs to know (it is a `fitting.Scale`), and the finished text. For one rendering only."""
+
+    def __init__(
+        self,
+        look: Look,
+        options: Options,
+        settings: LayoutSettings,
+        counter: Counter,
+        entries: Iterable[Entry],
+        language: Callable[[Item], str | None],
+    ) -> None:
+        self.look = look
+        self.options = options
+        self.settings = settings
+        self.counter = counter
+        self.entries = {entry.index: entry for entry in entries}
+        self.language = language
+        self.notes: dict[tuple[int, Form], tuple[tuple[str, str], ...]] = {}
+        """What cleaning the content of a form had to change."""
+        self._forms: dict[int, list[Form]] = {}
+        self._views: dict[tuple[int, Form], Fields] = {}
+        self._prices: dict[tuple[int, Form], Cost] = {}
+        self._shown: dict[tuple[str, bool], bool] = {}
+        self._frames: dict[str, int] = {}
+        self._last: tuple[dict[int, Form], list[str], Cost] | None = None
+        self._in_tokens = options.max_tokens is not None
+        self._by = settings.group_by if options.group_by == "auto" else options.group_by
+        own = settings.separator if options.separator is None else options.separator
+        self.separator = "" if own is None else own
+        # What the caller put around the items is the caller's; only the syntax itself is kept from breaking.
+        made: Callable[[str], str] = Safe if look.syntax in ("md", "txt") else Content
+        self._around = {
+            "separator": made(self.separator),
+            "header": made(options.header) if options.header else None,
+            "footer": made(options.footer) if options.footer else None,
+            "query": options.query,
+        }
+        self._flags = {
+            "headers": options.headers,
+            "line_numbers": options.line_numbers,
+            "scores": options.scores,
+            "code": options.code,
+            "query": options.query,
+        }
+        lines = [self.separator, options.header or "", options.footer or "", options.marker]
+        self._frame = look.frame([line for line in lines if line.strip()])
+
+    # --- one item ---------------------------------------------------------------------------------------------------
+
+    def forms(self, index: int) -> Sequence[Form]:
+        """Return the whole forms of an item, the longest first."""
+        forms = self._forms.get(index)
+        if forms is None:
+            item, most = self.entries[index].item, self.options.item_max_chars
+            forms = []
+            for name, text in (("expanded", item.expanded), ("content", item.content)):
+                if text is not None:
+                    if most is not None:
+                        text = trimming.limit(text, most, self.options.marker)
+                    forms.append(Form(name, text))
+            if item.summary is not None:
+                forms.append(Form("summary", item.summary))
+            self._forms[index] = forms = forms or [Form("content", "")]
+        return forms
+
+    def view(self, index: int, form: Form) -> Fields:
+        """Return what templates see of an item in a form, its `text` included."""
+        view = self._views.get((index, form))
+        if view is None:
+            item = self.entries[index].item
+            content, notes = clean(form.text, self.look.syntax, self._frame)
+            summary: Content | None = content if form.name == "summary" else None
+            if summary is None and item.summary is not None:
+                summary, more = clean(item.summary, self.look.syntax, self._frame)
+                notes += more
+            if notes:
+                self.notes[index, form] = notes
+            lines = item.start_line is not None and item.end_line is not None
+            view = Fields(
+                id=item.id,
+                kind=item.kind,
+                name=item.name,
+                path=item.path,
+                title=item.path or item.name or item.id or item.kind,
+                start_line=item.start_line,
+                end_line=item.end_line,
+                lines=f"{item.start_line}-{item.end_line}" if lines else None,
+                line_range=line_range(item),
+                language=self.language(item),
+                score=item.score,
+                origin=item.origin,
+                metadata=Open(item.metadata),
+                content=content,
+                summary=summary,
+                form=form.name,
+            )
+            view["text"] = self.look.render_item(item.kind, {"item": view, **self._flags})
+            self._views[index, form] = view
+        return view
+
+    def text(self, index: int, form: Form) -> str:
+        """Return the text of an item in a form, alone."""
+        return str(self.view(index, form)["text"])
+
+    # --- prices -----------------------------------------------------------------------------------------------------
+
+    def count(self, parts: Sequence[str]) -> int:
+        """Return the tokens of the joined parts."""
+        return self.counter.count_parts(parts)
+
+    def price(self, index: int, form: Form) -> Cost:
+        """Return what an item costs alone."""
+        price = self._prices.get((index, form))
+        if price is None:
+            text = self.text(index, form)
+            price = (self.count([text]) if self._in_tokens else 0, len(text))
+            self._prices[index, form] = price
+            key = self._key(index, form)
+            self._shown[key] = self._shown.get(key, True) and len(text) >= len(form.text)
+        return price
+
+    def _key(self, index: int, form: Form) -> tuple[str, bool]:
+        item = self.entries[index].item
+        return item.kind, form.name != "summary" and item.summary is not None
+
+    def fits(self, form: Form, room: Cost) -> bool:
+        """Return False where the content alone is more than `room`; holds only where templates print the content."""
+        if room[0] < 0 or room[1] < 0:
+            return False
+        if not self._in_tokens or self.look.syntax == "json":
+            return True
+        return self.counter.at_least(form.text, int(room[0])) <= room[0]
+
+    def may_fit(self, index: int, form: Form, room: Cost) -> bool:
+        """Return False where it is cheap to see that the item is more than `room`."""
+        return not self._shown.get(self._key(index, form), False) or self.fits(form, room)
+
+    def measure(self, chosen: Mapping[int, Form]) -> Cost:
+        """Return what the page costs with just these items on it."""
+        return self._build(chosen)[2]
+
+    def parts(self, chosen: Mapping[int, Form]) -> list[str]:
+        """Return the page with just these items on it, in parts."""
+        return self._build(chosen)[1]
+
+    def _build(self, chosen: Mapping[int, Form]) -> tuple[dict[int, Form], list[str], Cost]:
+        if self._last is None or self._last[0] != chosen:
+            parts = self.render(chosen)
+            cost = (self.count(parts) if self._in_tokens else 0, sum(map(len, parts)))
+            self._last = (dict(chosen), parts, cost)
+        return self._last
+
+    # --- shorter forms ----------------------------------------------------------------------------------------------
+
+    def shorten(self, index: int, chosen: Mapping[int, Form], limit: Cost) -> tuple[Form, Cost] | None:
+        """Return the longest beginning of an item that fits beside `chosen` within `limit`, and the page's cost then."""
+        item = self.entries[index].item
+        whole = next((f for f in self.forms(index) if f.name != "summary"), None)
+        if whole is None or item.required:
+            return None
+        room = minus(limit, self.measure(chosen))
+        marker = self.options.marker
+        if room[0] < self._frames.get(item.kind, 0) * 0.6 or room[1] <= len(marker):
+            return None
+        empty = Form("trimmed", trimming.mark("", marker))
+        bare = self.measure({**chosen, index: empty})
+        frame = bare[0] - (limit[0] - room[0]) if self._in_tokens else 0
+        self._frames[item.kind] = min(frame, self._frames.get(item.kind, frame))
+        if not within(bare, limit):
+            return None
+        tokens, chars = left = minus(limit, bare)
+        best: tuple[Form, Cost] | None = None
+        tried: set[str] = set()
+        for _ in range(6):  # the first guess is that content costs on the page what it costs alone
+            prefix = self._cut(whole.text, tokens, chars, limit)
+            if not prefix or prefix in tried:
+                break
+            tried.add(prefix)
+            form = Form("trimmed", trimming.mark(prefix, marker))
+            cost = self.measure({**chosen, index: form})
+            if within(cost, limit):
+                if best is not None and cost <= best[1]:
+                    break
+                best = (form, cost)
+                spare = minus(limit, cost)
+                if spare[0] <= self._slack(limit[0]) or spare[1] <= self._slack(limit[1]):
+                    break
+                tokens, chars = tokens + min(spare[0], tokens), chars + min(spare[1], chars)
+            else:  # escapes made it longer: as much less as it was too much
+                used = minus(cost, bare)
+                tokens = _scaled(tokens, left[0], used[0])
+                chars = _scaled(chars, left[1], used[1])
+        return best
+
+    def _slack(self, limit: float) -> float:
+        return max(_SLACK, limit * 0.01) if limit < UNLIMITED else -1
+
+    def _cut(self, text: str, tokens: float, chars: float, limit: Cost) -> str:
+        """Return the beginning of `text` within so many tokens and characters, at the neatest end that wastes little."""
+        best = ""
+        for unit in trimming.UNITS:
+            prefix = text
+            if tokens < UNLIMITED:
+                prefix = self.counter.cut(prefix, int(tokens), unit)
+            if chars < UNLIMITED:
+                prefix = get_tokenizer("characters").cut(prefix, int(chars), unit)
+            prefix = prefix.rstrip()
+            if len(prefix) > len(best) and len(prefix) < len(text.rstrip()):
+                best = prefix
+            if not best:
+                continue
+            if tokens < UNLIMITED and tokens - self.counter.count(best) <= self._slack(limit[0]):
+                break
+            if chars - len(best) <= self._slack(limit[1]):
+                break
+        return best
+
+    # --- the page ---------------------------------------------------------------------------------------------------
+
+    def sections(self, indices: Iterable[int], by: str | None = None) -> list[Section]:
+        """Return these items in sections, in the order of the page."""
+        return group(
+            [self.entries[i] for i in indices],
+            self._by if by is None else by,
+            order=self.options.order,
+            first=self.settings.sections,
+            titles=self.settings.titles,
+        )
+
+    def walk(self, indices: Iterable[int]) -> list[int]:
+        """Return these items as the layout groups them, the best first in each group: `order` has no say in it."""
+        sections = group([self.entries[i] for i in indices], self._by, first=self.settings.sections)
+        return [entry.index for entry in flatten(sections)]
+
+    def render(self, chosen: Mapping[int, Form], *, only: str | None = None) -> list[str]:
+        """Return the parts of the page; `only` leaves just the items of one origin on it."""
+        indices = [i for i in chosen if only is None or self.entries[i].item.origin == only]
+        sections = self.sections(indices)
+        variables: dict[str, Any] = dict(self._around)
+        variables["items"] = [self.view(e.index, chosen[e.index]) for e in flatten(sections)]
+        variables["total"] = len(self.entries)
+        variables["sources"] = self._sources(sections) if self.options.sources else None
+        uses = self.look.page_uses
+        if "sections" in uses:
+            variables["sections"] = self._shown_sections(sections, chosen)
+        for origin in ("explicit", "similarity"):
+            if origin in uses:
+                these = self.sections([i for i in indices if self.entries[i].item.origin == origin])
+                variables[origin] = self._shown_sections(these, chosen)
+        parts = self.look.render_page(variables)
+        if self.settings.trim_end:
+            while parts:
+                parts[-1] = parts[-1].rstrip(_WHITE)
+                if parts[-1]:
+                    break
+                parts.pop()
+        return parts
+
+    def _shown_sections(self, sections: list[Section], chosen: Mapping[int, Form]) -> list[Fields]:
+        return [
+            Fields(key=s.key, title=s.title, items=[self.view(e.index, chosen[e.index]) for e in s.entries]) for s in sections
+        ]
+
+    def _sources(self, sections: list[Section]) -> list[Fields]:
+        return [Fields(source_of(entry.item)) for entry in flatten(sections)]
+
+
+def _scaled(guess: float, left: float, used: float) -> float:
+    """Return a smaller guess after one that used more than was left."""
+    return min(guess - max(used - left, 1), guess * left / used) if used > left else guess
+
+
+def line_range(item: Item) -> str | None:
+    """Return `line 5` or `lines 5-8`, or `None` where the lines are not known."""
+    if item.start_line is None or item.end_line is None:
+        return None
+    return f"line {item.start_line}" if item.start_line == item.end_line else f"lines {item.start_line}-{item.end_line}"
+
+
+def source_of(item: Item) -> dict[str, Any]:
+    """Return an item as a source to be cited: id, name, kind, path, line, score."""
+    return {
+        "id": item.id,
+        "name": item.name or item.path or item.id or item.kind,
+        "kind": item.kind,
+        "path": item.path,
+        "line": item.start_line,
+        "score": item.score,
+    }
+
+
+__all__ = ["Page", "line_range", "source_of"]

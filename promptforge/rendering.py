@@ -1,0 +1,300 @@
+"""The renderer: the stages in order, and the account of what they did."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from . import accounts, fitting, selection
+from .diagnostics import Diagnostics
+from .errors import BudgetError, StrictError, TemplateError
+from .fitting import UNLIMITED, Cost, Form, Part
+from .grouping import Entry
+from .items import Item
+from .layouts import LayoutSettings
+from .options import Options, apply, apply_lenient
+from .page import Page
+from .profiles import Profile, load_profile
+from .results import Result
+from .sources.languages import language_of
+from .sources.records import load_records, to_item
+from .templates import Look, Templates
+from .tokens import get_tokenizer
+
+Folders = str | Path | Sequence[str | Path] | None
+"""One folder of the user's, or several, the first wins."""
+
+
+def _paths(folders: Folders) -> tuple[Path, ...]:
+    if folders is None:
+        return ()
+    if isinstance(folders, str | Path):
+        return (Path(folders),)
+    return tuple(Path(folder) for folder in folders)
+
+
+class Renderer:
+    """Configuration: a profile, templates and options. Renders any number of times, from any thread.
+
+    `profile` is a name or a `.yaml` file; `templates` and `profiles` are folders of the user's that come before the
+    shipped ones; `options` are those of the profile vocabulary. Files are read once, when the renderer is made.
+
+    Raises `ProfileError`, `TemplateError`, `OptionError`.
+    """
+
+    def __init__(
+        self,
+        *,
+        profile: str | Path | None = None,
+        templates: Folders = None,
+        profiles: Folders = None,
+        **options: Any,
+    ) -> None:
+        self._made_of: dict[str, Any] = {"profile": profile, "templates": templates, "profiles": profiles}
+        self._folders = _paths(profiles)
+        self.profile: Profile = load_profile(profile or "default", self._folders)
+        self._templates = Templates(_paths(templates))
+        self._given = options
+        self._notes = Diagnostics()
+        self._bases: dict[str, tuple[LayoutSettings, Options]] = {}
+        self._languages = lru_cache(maxsize=10_000)(self._find_language)
+        self._settle(options, self._notes)
+
+    # --- options ----------------------------------------------------------------------------------------------------
+
+    def _settle(self, changes: Mapping[str, Any], diagnostics: Diagnostics) -> tuple[LayoutSettings, Options]:
+        """Return the layout's settings and the options in force: default < layout < profile < `changes`."""
+        change = apply if changes.get("on_error", self.profile.options.get("on_error")) == "raise" else _lenient(diagnostics)
+        plain = change(apply(Options(), self.profile.options), changes)
+        base = self._bases.get(plain.layout)
+        if base is None:
+            settings = self._templates.settings(plain.layout)
+            base = (settings, apply(apply(Options(), settings.options), self.profile.options))
+            self._bases[plain.layout] = base
+        settings, ground = base
+        return settings, change(ground, changes) if settings.options else plain
+
+    def _find_language(self, kind: str, path: str, languages: tuple[tuple[str, str], ...] | None) -> str | None:
+        tags = self.profile.language_tags
+        extension = path.rpartition(".")[2].lower()
+        if languages is not None:
+            return dict(languages).get(extension)
+        found = tags.get(f".{extension}") if path else None
+        found = found or (language_of(path) if path else None)
+        return tags.get(found or "", found) or tags.get(kind)
+
+    def _language(self, options: Options, settings: LayoutSettings) -> Any:
+        languages = tuple(sorted(settings.languages.items())) if settings.languages is not None else None
+        tags = self.profile.language_tags
+        forced = options.fence_language
+
+        def language(item: Item) -> str | None:
+            if forced:
+                return forced
+            own = item.language
+            if own is not None:
+                return None if own == "none" else tags.get(own, own)
+            return self._languages(item.kind, item.path or "", languages)
+
+        return language
+
+    # --- rendering --------------------------------------------------------------------------------------------------
+
+    def render(
+        self,
+        items: object,
+        *,
+        profile: str | Path | None = None,
+        templates: Folders = None,
+        profiles: Folders = None,
+        **options: Any,
+    ) -> Result:
+        """Return the context text made of `items`, and the account of it.
+
+        `items`: `Item`s, mappings of any known shape, or documents of LangChain, LlamaIndex and Haystack. `options` win
+        over the renderer's own. Lenient by default: bad data is left out and said in `Result.warnings`; with
+        `on_error="raise"` any warning is a `StrictError` that carries the result.
+
+        Raises `BudgetError` when a required item does not fit, `OptionError` for an unknown option, `TemplateError`
+        when there is no such layout or format.
+        """
+        if profile is not None or templates is not None or profiles is not None:
+            named = {"profile": profile, "templates": templates, "profiles": profiles}
+            made_of = {**self._made_of, **{k: v for k, v in named.items() if v is not None}}
+            return Renderer(**made_of, **self._given).render(items, **options)
+        started = time.perf_counter()
+        diagnostics = Diagnostics()
+        diagnostics.extend(tuple(self._notes))
+        settings, chosen = self._settle({**self._given, **options}, diagnostics)
+        loaded = load_records(items, where="items", diagnostics=diagnostics)
+        try:
+            result = self._make(self._templates, settings, chosen, loaded, diagnostics, started)
+        except TemplateError as error:
+            result = self._fall_back(error, chosen, loaded, diagnostics, started)
+        return _judge(result, chosen)
+
+    def _fall_back(
+        self, error: TemplateError, options: Options, items: list[Item], diagnostics: Diagnostics, started: float
+    ) -> Result:
+        """Render with the shipped templates after a template of the user's failed."""
+        shipped = Templates()
+        if len(self._templates.folders) < 2 or options.layout not in shipped.layouts():
+            raise error
+        if options.format not in shipped.formats(options.layout):
+            raise error
+        diagnostics.add("PF401", f"{error}; the shipped templates were used instead", where=error.where, severity="error")
+        settings = shipped.settings(options.layout)
+        return self._make(shipped, settings, options, items, diagnostics, started)
+
+    def _make(
+        self,
+        templates: Templates,
+        settings: LayoutSettings,
+        options: Options,
+        items: list[Item],
+        diagnostics: Diagnostics,
+        started: float,
+    ) -> Result:
+        look = templates.look(options.layout, options.format)
+        counter = get_tokenizer(options.tokenizer)
+        language = self._language(options, settings)
+        limit = _limit(options, diagnostics)
+        chosen = selection.select(items, options, language, diagnostics)
+        entries, dropped = _combine(chosen, options, diagnostics)
+        page = Page(look, options, settings, counter, entries, language)
+        fit = self._fit(page, entries, options, limit)
+        restored = [
+            Entry(i, items[i], items[i].score)
+            for i, holder in chosen.inside.items()
+            if holder in fit.reasons or (holder in fit.chosen and fit.chosen[holder].name == "trimmed")
+        ]
+        if restored:  # what an item held whole has to stand for itself, now that the item itself is not there whole
+            for entry in restored:
+                del dropped[entry.index]
+            entries = sorted([*entries, *restored])
+            page = Page(look, options, settings, counter, entries, language)
+            fit = self._fit(page, entries, options, limit)
+        if not fit.frame_fits:
+            if options.on_error == "raise":
+                raise BudgetError(
+                    f"the frame of the page alone needs {fit.cost[0]:,} tokens and the budget is {limit[0]:,}",
+                    needed=int(fit.cost[0]),
+                    largest=int(limit[0]),
+                )
+            diagnostics.add("PF110", "the budget cannot hold even the frame of the page, so the text is empty")
+        return accounts.account(
+            page, fit, items, dropped, options, self.profile, look, counter, limit, diagnostics, started, templates
+        )
+
+    def _fit(self, page: Page, entries: list[Entry], options: Options, limit: Cost) -> fitting.Fit:
+        ranks = {entry.index: entry.rank for entry in entries}
+        required = [e.index for e in entries if e.item.required]
+        explicit = [e.index for e in entries if e.item.origin == "explicit" and not e.item.required]
+        similar = [e.index for e in entries if e.item.origin == "similarity" and not e.item.required]
+        if options.packing == "score":
+            explicit.sort(key=lambda i: -ranks[i])
+            similar.sort(key=lambda i: -ranks[i])
+        else:  # whole and stop read the page from its beginning
+            explicit, similar = page.walk(explicit), page.walk(similar)
+        most = options.max_items
+        parts = [Part(required, required=True)]
+        if options.combine == "combined" and explicit and similar:
+            costs = [_sum(page, side) for side in (explicit, similar[:most])]
+            share = fitting.shares(*costs, limit, options.explicit_share)
+            parts += [Part(explicit, share), Part(similar, most=most), Part(explicit)]
+        else:
+            parts += [Part(explicit), Part(similar, most=most)]
+        return fitting.fit(parts, page, limit, packing=options.packing, trim=options.trim != "none")
+
+    def render_item(self, item: object, **options: Any) -> str:
+        """Return one item's text alone, without a page around it; `options` win over the renderer's own."""
+        diagnostics = Diagnostics()
+        settings, chosen = self._settle({**self._given, **options}, diagnostics)
+        one = to_item(item)
+        look = self._templates.look(chosen.layout, chosen.format)
+        counter = get_tokenizer(chosen.tokenizer)
+        page = Page(look, chosen, settings, counter, [Entry(0, one, one.score)], self._language(chosen, settings))
+        return str.__str__(page.text(0, page.forms(0)[0]))
+
+
+def _lenient(diagnostics: Diagnostics) -> Any:
+    return lambda base, changes: apply_lenient(base, changes, diagnostics)
+
+
+def _sum(page: Page, indices: Iterable[int]) -> Cost:
+    cost: Cost = (0, 0)
+    for index in indices:
+        cost = fitting.plus(cost, page.price(index, page.forms(index)[0]))
+    return cost
+
+
+def _limit(options: Options, diagnostics: Diagnostics) -> Cost:
+    tokens: float = UNLIMITED if options.max_tokens is None else options.max_tokens
+    if options.context_window is not None and options.max_tokens is not None:
+        window = max(0, options.context_window - (options.reserve or 0))
+        if window < tokens:
+            diagnostics.add(
+                "PF102",
+                f"max_tokens {options.max_tokens:,} was lowered to the window less the reserve, {window:,}",
+                severity="info",
+            )
+            tokens = window
+    return tokens, UNLIMITED if options.max_chars is None else options.max_chars  # type: ignore[return-value]
+
+
+def _combine(chosen: selection.Selection, options: Options, diagnostics: Diagnostics) -> tuple[list[Entry], dict[int, str]]:
+    """Return the entries that the mode of combination leaves, and all that were dropped so far."""
+    dropped = dict(chosen.dropped)
+    any_explicit = any(entry.item.origin == "explicit" for entry in chosen.entries)
+    if options.combine == "explicit_only" or (options.combine == "similarity_fallback" and any_explicit):
+        left = [entry for entry in chosen.entries if entry.item.origin == "explicit" or entry.item.required]
+        gone = [entry.index for entry in chosen.entries if entry not in left]
+        if gone:
+            diagnostics.add("PF113", f"{len(gone)} found items were left out by combine: {options.combine}", severity="info")
+        dropped.update(dict.fromkeys(gone, "combine"))
+        return left, dropped
+    return chosen.entries, dropped
+
+
+def _judge(result: Result, options: Options) -> Result:
+    if options.on_error == "raise":
+        grave = [d for d in result.warnings if d.severity != "info"]
+        if grave:
+            more = f" (and {len(grave) - 1} more)" if len(grave) > 1 else ""
+            place = f"{grave[0].where}: " if grave[0].where else ""
+            raise StrictError(f"{place}{grave[0].code} {grave[0].message}{more}", diagnostics=tuple(grave), result=result)
+    return result
+
+
+@lru_cache(maxsize=64)
+def _shared(profile: str | None) -> Renderer:
+    return Renderer(profile=profile)
+
+
+def render(
+    items: object,
+    *,
+    profile: str | Path | None = None,
+    templates: Folders = None,
+    profiles: Folders = None,
+    **options: Any,
+) -> Result:
+    """Return the context text made of `items`: `Renderer(...).render(items, ...)` in one call."""
+    if templates is None and profiles is None and (profile is None or (isinstance(profile, str) and "." not in profile)):
+        return _shared(profile).render(items, **options)
+    return Renderer(profile=profile, templates=templates, profiles=profiles).render(items, **options)
+
+
+def digest(value: object) -> str:
+    """Return the sha256 (hexadecimal) of a value as canonical JSON."""
+    return hashlib.sha256(msgspec.json.encode(value, order="deterministic")).hexdigest()
+
+
+__all__ = ["Form", "Look", "Renderer", "digest", "math", "render"]

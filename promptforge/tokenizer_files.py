@@ -1,0 +1,181 @@
+"""Tokenizers from files of the user's: `.tiktoken`, tekken.json, tokenizer.json.
+
+Byte pair encodings that split a text by one regular expression are counted as the shipped ones are; other
+tokenizer.json files need the tokenizers library.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import json
+import unicodedata
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from .byte_pairs import BytePairCounter, Encoding
+from .counting import Counter
+from .errors import TokenizerError, quote
+from .vocabulary import PUBLISHED, parse_tiktoken
+
+LLAMA = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
+    r"|\s+(?!\S)|\s+"
+)
+"""How Llama 3 splits a text. Counts add up in the same places as for cl100k_base."""
+QWEN = LLAMA.replace(r"\p{N}{1,3}", r"\p{N}")
+GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+"""How a ByteLevel pre-tokenizer splits by itself."""
+ADDITIVE = frozenset({LLAMA, QWEN, *(vocabulary.pattern for vocabulary in PUBLISHED.values())})
+
+Make = Callable[[str, Mapping[bytes, int]], Encoding]
+
+
+class Table(NamedTuple):
+    """A byte pair encoding."""
+
+    pattern: str
+    ranks: dict[bytes, int]
+    normal_form: str | None = None
+    """`NFC` or `NFKC`."""
+    exact: bool = True
+
+
+class _Unconvertible(Exception):
+    """This tokenizer.json is no byte pair encoding with one pattern; the message says why."""
+
+
+def load_file(
+    name: str, path: str, content: bytes, make: Make, open_json: Callable[[str], Callable[[str], int]]
+) -> Counter:
+    """Return the counter of a file's content.
+
+    `make` makes an encoding of pattern and ranks; `open_json` opens a tokenizer.json by a library, or raises
+    `ImportError`. `TokenizerError` if the file is none of the three kinds, or is damaged.
+    """
+    digest = hashlib.sha256(content).hexdigest()
+    try:
+        if not content.lstrip().startswith(b"{"):
+            table = _read_tiktoken(content, digest)
+        else:
+            data = json.loads(content)
+            table = _read_tekken(data) if "model" not in data else _read_json(data)
+        if not table.ranks:
+            raise ValueError("it has no tokens")
+        return _count_by(name, table, digest, make)
+    except _Unconvertible as reason:
+        return _count_by_library(name, path, digest, str(reason), open_json)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise TokenizerError(
+            f"tokenizer {quote(name)}: no .tiktoken, tokenizer.json or tekken.json file: {quote(str(error), 200)}"
+        ) from error
+
+
+def _count_by(name: str, table: Table, digest: str, make: Make) -> Counter:
+    encoding = make(table.pattern, table.ranks)  # now, so that a pattern it cannot read is an error here
+    counter = BytePairCounter(
+        name,
+        lambda: (table.pattern, table.ranks),
+        lambda pattern, ranks: encoding if ranks is table.ranks else make(pattern, ranks),
+        longest=max(map(len, table.ranks)),
+        fingerprint=hashlib.sha256(f"{digest}\n{table.pattern}".encode()).hexdigest(),
+        exact=table.exact,
+        additive=table.pattern in ADDITIVE and table.normal_form != "NFKC",
+        normalize=functools.partial(unicodedata.normalize, table.normal_form) if table.normal_form else None,
+    )
+    counter.count("a")
+    return counter
+
+
+def _count_by_library(
+    name: str, path: str, digest: str, reason: str, open_json: Callable[[str], Callable[[str], int]]
+) -> Counter:
+    try:
+        count = open_json(path)
+    except ImportError:
+        raise TokenizerError(
+            f"tokenizer {quote(name)}: {reason}, so it needs the tokenizers library: pip install '.[tokenizers]'"
+        ) from None
+    except Exception as error:  # the library raises bare Exception
+        raise TokenizerError(f"tokenizer {quote(name)}: {quote(str(error), 200)}") from error
+    return LibraryCounter(name, count, digest)
+
+
+class LibraryCounter(Counter):
+    """Counts by a function of a library, whole texts only."""
+
+    def __init__(self, name: str, count: Callable[[str], int], fingerprint: str) -> None:
+        super().__init__(name, exact=True, fingerprint=fingerprint)
+        self._count = count
+
+    def count(self, text: str) -> int:
+        """Return the library's count."""
+        return self._count(text)
+
+
+def _read_tiktoken(content: bytes, digest: str) -> Table:
+    """Such a file does not name its pattern: for one that is not published it is a guess, Llama 3's and cl100k's."""
+    for vocabulary in PUBLISHED.values():
+        if vocabulary.sha256 == digest:
+            return Table(vocabulary.pattern, parse_tiktoken(content))
+    return Table(PUBLISHED["cl100k_base"].pattern, parse_tiktoken(content), exact=False)
+
+
+def _read_tekken(data: dict[str, Any]) -> Table:
+    config = data["config"]
+    count = config["default_vocab_size"] - config["default_num_special_tokens"]
+    ranks = {base64.b64decode(entry["token_bytes"]): entry["rank"] for entry in data["vocab"][:count]}
+    return Table(config["pattern"], ranks)
+
+
+def _read_json(data: dict[str, Any]) -> Table:
+    model = data["model"]
+    if model.get("type", "BPE") != "BPE" or "merges" not in model:
+        raise _Unconvertible("its model is no byte pair encoding")
+    odd = ("dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "fuse_unk")
+    if any(model.get(key) for key in odd):
+        raise _Unconvertible("its byte pair encoding is not one of bytes alone")
+    normalizer = data.get("normalizer")
+    normal_form = normalizer["type"] if normalizer else None
+    if normal_form not in (None, "NFC", "NFKC"):
+        raise _Unconvertible(f"it normalizes by {normal_form}")
+    pattern = _read_pattern(data.get("pre_tokenizer"))
+    symbols = _byte_symbols()
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    try:
+        for merge in model["merges"]:
+            left, right = merge.split(" ") if isinstance(merge, str) else merge
+            ranks.setdefault(bytes(symbols[symbol] for symbol in left + right), len(ranks))
+    except KeyError:
+        raise _Unconvertible("its tokens are not spelled in bytes") from None
+    return Table(pattern, ranks, normal_form)
+
+
+def _read_pattern(pre_tokenizer: dict[str, Any] | None) -> str:
+    steps = [pre_tokenizer] if pre_tokenizer else []
+    if pre_tokenizer and pre_tokenizer["type"] == "Sequence":
+        steps = pre_tokenizer["pretokenizers"]
+    kinds = [step["type"] for step in steps]
+    if not kinds or kinds[-1] != "ByteLevel" or steps[-1].get("add_prefix_space"):
+        raise _Unconvertible("its text is not split into bytes")
+    by_itself = steps[-1].get("use_regex", True)
+    if kinds == ["ByteLevel"] and by_itself:
+        return GPT2
+    if kinds == ["Split", "ByteLevel"] and not by_itself:
+        pattern, behavior = steps[0]["pattern"], steps[0]["behavior"]
+        inverted = bool(steps[0].get("invert"))
+        if "Regex" in pattern and (behavior, inverted) in (("Isolated", False), ("Removed", True)):
+            return str(pattern["Regex"])
+    raise _Unconvertible(f"it splits a text by {' and '.join(kinds)}, not by one pattern")
+
+
+@functools.cache
+def _byte_symbols() -> dict[str, int]:
+    """Return the byte of each character by which such a file spells bytes.
+
+    Bytes that print as themselves in Latin-1 are themselves; the others follow from U+0100 in their order.
+    """
+    plain = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = [byte for byte in range(256) if byte not in plain]
+    return {chr(byte): byte for byte in plain} | {chr(0x100 + index): byte for index, byte in enumerate(others)}

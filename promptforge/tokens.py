@@ -1,0 +1,134 @@
+"""Counting tokens: the names there are, and the only door to the tokenizer libraries.
+
+Everything is counted on this machine, from tables that ship with the package or from the user's files. Nothing is
+loaded before the first text is counted, and nothing is ever downloaded.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from .boundaries import UNITS, Unit
+from .byte_pairs import BytePairCounter, Encoding, replace_surrogates
+from .counting import Counter, ForeignCounter, Tokenizer
+from .errors import TokenizerError, nearest, quote
+from .estimates import FACTORS, CharacterCounter, CharacterEstimate, ScaledCounter, WordEstimate
+from .tokenizer_files import load_file
+from .vocabulary import LONGEST, PUBLISHED, load_ranks
+
+__all__ = ["UNITS", "Counter", "Tokenizer", "Unit", "get_tokenizer", "names"]
+
+_DESCRIPTIONS = {
+    "o200k_base": "exact: GPT-4o, GPT-4.1, GPT-5, the o series, gpt-oss",
+    "cl100k_base": "exact: GPT-4, GPT-3.5, the text-embedding models",
+    "characters": "exact: Unicode characters instead of tokens",
+    "approximate-characters": "estimate: a quarter of the characters, more for punctuation",
+    "approximate-words": "estimate: four thirds of the words, more for long and mixed-case ones",
+    **{
+        name: f"estimate: at most what {family} takes, {hundredths / 100:.2f} times o200k_base"
+        for name, (hundredths, family) in FACTORS.items()
+    },
+}
+_FILE = "file:"
+_lock = threading.RLock()
+_shared: dict[str, Counter] = {}
+
+
+def names() -> list[tuple[str, str]]:
+    """Return the tokenizers there are: name and a line that says what it counts."""
+    files = "exact: a .tiktoken, tokenizer.json or tekken.json file of your own"
+    return [*_DESCRIPTIONS.items(), ("file:PATH", files)]
+
+
+def get_tokenizer(name_or_object: str | Tokenizer) -> Counter:
+    """Return the counter of a tokenizer: one of `names()`, `file:PATH`, or an object with `name` and `count(text)`.
+
+    A name gives the same counter each time. `TokenizerError` if there is no such name, the file cannot be used, or
+    the object cannot count.
+    """
+    if isinstance(name_or_object, Counter):
+        return name_or_object
+    if isinstance(name_or_object, str):
+        if name_or_object.startswith(_FILE):
+            return _from_file(name_or_object)
+        return _named(name_or_object)
+    name: object = getattr(name_or_object, "name", None)
+    if isinstance(name, str) and callable(getattr(name_or_object, "count", None)):
+        return ForeignCounter(name_or_object)
+    raise TokenizerError(
+        f"{quote(name_or_object)} is no tokenizer: it needs an attribute name (str) and a method count(text) -> int"
+    )
+
+
+def _named(name: str) -> Counter:
+    found = _shared.get(name)
+    if found is None:
+        with _lock:
+            found = _shared.get(name)
+            if found is None:
+                found = _shared[name] = _make(name)
+    return found
+
+
+def _from_file(name: str) -> Counter:
+    """Share the counter of a file until the file changes."""
+    path = name.removeprefix(_FILE)
+    try:
+        content = Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        raise TokenizerError(f"tokenizer {quote(name)}: cannot read the file: {error}") from None
+    key = f"{_FILE}{path}\0{hashlib.sha256(content).hexdigest()}"
+    with _lock:
+        if key not in _shared:
+            _shared[key] = load_file(name, path, content, functools.partial(_encoding, name), _open_json)
+        return _shared[key]
+
+
+def _make(name: str) -> Counter:
+    if name in PUBLISHED:
+        return BytePairCounter(
+            name,
+            lambda: (PUBLISHED[name].pattern, load_ranks(name)),
+            functools.partial(_encoding, name),
+            longest=LONGEST,
+            fingerprint=PUBLISHED[name].fingerprint,
+        )
+    if name in FACTORS:
+        return ScaledCounter(name, _named("o200k_base"), FACTORS[name][0])
+    if name == "characters":
+        return CharacterCounter()
+    if name == "approximate-characters":
+        return CharacterEstimate()
+    if name == "approximate-words":
+        return WordEstimate()
+    known = [name for name, _ in names()]
+    hint = nearest(name, known)
+    listed = "" if hint.startswith("; there") else f" There are: {', '.join(known)}"
+    raise TokenizerError(f"unknown tokenizer {quote(name)}{hint}{listed}")
+
+
+def _encoding(name: str, pattern: str, ranks: Mapping[bytes, int]) -> Encoding:
+    """Make an encoding of tiktoken's from tables at hand."""
+    import tiktoken
+
+    # Without special tokens: their spelling is ordinary text in what is counted here.
+    return tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=dict(ranks), special_tokens={})
+
+
+def _open_json(path: str) -> Callable[[str], int]:
+    """Return the count of a tokenizer.json by the tokenizers library; `ImportError` if it is not installed."""
+    import tokenizers
+
+    tokenizer = tokenizers.Tokenizer.from_file(path)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.encode_special_tokens = True  # their spelling is ordinary text here too
+
+    def count(text: str) -> int:
+        return len(tokenizer.encode(replace_surrogates(text), add_special_tokens=False).ids)
+
+    return count
