@@ -18,7 +18,7 @@ from promptforge.options import VOCABULARY, Options, apply, apply_lenient
 DEFAULT = Options()
 
 
-class Order(str, enum.Enum):
+class Order(enum.StrEnum):
     FILE = "file"
 
 
@@ -113,7 +113,13 @@ def test_a_good_value_is_kept(name: str, given_value: Any, kept: Any) -> None:
         ("rerank", "mmr", 'rerank: "mmr" is planned, not there yet; it takes none | keyword_boost'),
         ("packing", "value", 'packing: "value" is planned, not there yet; it takes score | whole | stop'),
         ("kinds", [1, "a"], 'kinds takes a list of texts, or none; got [1, "a"]'),
-        ("kinds", {"a": 1}, "kinds takes a list of texts, or none; got a value of type dict"),
+        ("kinds", {"a": 1}, 'kinds takes a list of texts, or none; got {"a": 1}'),
+        ("kinds", [[["a"]], {}, 1, 2, 3, 4], "kinds takes a list of texts, or none; got […, …, 1, 2, 3, …]"),
+        (
+            "kinds",
+            dict.fromkeys("abcd"),
+            'kinds takes a list of texts, or none; got {"a": none, "b": none, "c": none, …}',
+        ),
         ("marker", None, "marker takes text; got none"),
         ("group_by", "", 'group_by takes a word, or none; got ""'),
         ("layout", "../x", "layout takes a name of letters, digits, '_', '.' and '-'; got \"../x\""),
@@ -160,6 +166,10 @@ def test_an_unknown_name_is_an_error_in_both_modes(name: str, hint: str) -> None
     with pytest.raises(OptionError) as lenient:
         apply_lenient(DEFAULT, {name: 1}, Diagnostics())
     assert str(strict.value) == str(lenient.value) == f'unknown option "{name}"{hint}'
+
+
+def test_in_a_file_none_is_no_query() -> None:
+    assert apply(DEFAULT, {"query": "none"}, where=lambda name: "job.yaml:1").query is None
 
 
 def test_an_unknown_name_like_no_other_lists_them_all() -> None:

@@ -1,0 +1,370 @@
+"""Profiles: found, read, layered, checked, and described by a JSON Schema."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from promptforge import _shipped
+from promptforge.errors import ProfileError
+from promptforge.options import VOCABULARY as OPTIONS
+from promptforge.options import Options, apply
+from promptforge.profiles import VOCABULARY, Profile, find_profiles, load_profile, schema
+from promptforge.yamltext import load, load_with_lines
+
+SHIPPED = _shipped.folder("profiles")
+NAMES = sorted(path.stem for path in SHIPPED.glob("*.yaml"))
+FAMILIES = [name for name in NAMES if name not in ("default", "lisp", "knowledge-long")]
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    path = folder / f"{name}.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def refused(name: str | Path, *folders: Path) -> str:
+    with pytest.raises(ProfileError) as caught:
+        load_profile(name, folders)
+    return str(caught.value)
+
+
+def options_of(profile: Profile) -> Options:
+    return apply(Options(), profile.options)
+
+
+# --- The shipped ones ----------------------------------------------------------------------------------------------
+
+
+def test_default_holds_every_key_with_its_default() -> None:
+    values, _ = VOCABULARY.read((SHIPPED / "default.yaml").read_text(encoding="utf-8"), "default.yaml")
+    described = values.pop("description")
+    assert described
+    assert values == {name: VOCABULARY.rules[name].default for name in VOCABULARY if name != "description"}
+
+
+def test_default_says_something_of_every_key() -> None:
+    text = (SHIPPED / "default.yaml").read_text(encoding="utf-8")
+    _, lines = load_with_lines(text, "default.yaml")
+    above = text.splitlines()
+    for (key,) in (path for path in lines if len(path) == 1):
+        assert above[lines[(key,)] - 2].startswith("# "), key
+
+
+def test_default_names_every_choice() -> None:
+    text = (SHIPPED / "default.yaml").read_text(encoding="utf-8")
+    for rule in OPTIONS.rules.values():
+        comment = text[: text.index(f"\n{rule.name}: ")].rsplit("\n\n", 1)[-1]
+        assert all(choice in comment for choice in rule.choices), rule.name
+
+
+def test_default_changes_nothing() -> None:
+    profile = load_profile("default")
+    assert profile.options == {}
+    assert options_of(profile) == Options()
+    assert [file.name for file in profile.chain] == ["shipped/default"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_shipped_profile_loads(name: str) -> None:
+    profile = load_profile(name)
+    assert profile.name == name and profile.description
+    assert options_of(profile).max_tokens == 4000
+    file = profile.chain[-1]
+    assert file.name == f"shipped/{name}"
+    assert file.sha256 == hashlib.sha256(file.path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_family_says_where_its_figures_come_from(name: str) -> None:
+    profile = load_profile(name)
+    settled = options_of(profile)
+    assert profile.family == name and profile.as_of == "2026-11-21"
+    assert profile.match and profile.references and profile.unknown
+    assert settled.context_window is not None and settled.reserve is not None
+    assert 0 < settled.reserve < settled.context_window
+    assert len(set(profile.control_tokens)) == len(profile.control_tokens)
+    assert settled.tokenizer == "o200k_base" if name == "gpt" else settled.tokenizer.startswith("approximate-")
+
+
+@pytest.mark.parametrize(
+    ("name", "layout", "form"),
+    [
+        ("claude", "documents", "xml"),
+        ("gpt", "documents", "markdown"),
+        ("gemini", "documents", "xml"),
+        ("deepseek", "documents", "plain"),
+        ("gemma", "chunks", "markdown"),
+        ("llama", "chunks", "markdown"),
+        ("mistral", "chunks", "markdown"),
+        ("qwen", "chunks", "markdown"),
+        ("command", "chunks", "markdown"),
+        ("lisp", "context", "markdown"),
+        ("knowledge-long", "knowledge-long", "plain"),
+    ],
+)
+def test_what_each_prints(name: str, layout: str, form: str) -> None:
+    settled = options_of(load_profile(name))
+    assert (settled.layout, settled.format) == (layout, form)
+
+
+def test_lisp_prints_all_items_in_their_order_between_lisp_fences() -> None:
+    settled = options_of(load_profile("lisp"))
+    assert (settled.fence_language, settled.order, settled.max_items, settled.min_score) == (
+        "lisp",
+        "given",
+        None,
+        None,
+    )
+    assert (settled.rerank, settled.dedupe, settled.merge_overlaps) == ("none", False, False)
+
+
+def test_deepseek_names_the_wide_bar_and_the_low_block() -> None:
+    tokens = load_profile("deepseek").control_tokens
+    assert "<\uff5cbegin\u2581of\u2581sentence\uff5c>" in tokens
+    assert sum("\uff5c" in token for token in tokens) > 10
+
+
+def test_claude_names_the_old_turns_with_their_line_breaks() -> None:
+    assert load_profile("claude").control_tokens == ("\n\nHuman:", "\n\nAssistant:")
+
+
+# --- Layers --------------------------------------------------------------------------------------------------------
+
+
+def test_a_profile_lies_on_what_it_extends_and_that_on_default(tmp_path: Path) -> None:
+    write(tmp_path, "mine", "extends: claude\nmax_tokens: 12000\nlanguage_tags: {man_page: text}\n")
+    profile = load_profile("mine", [tmp_path])
+    assert [file.name for file in profile.chain] == ["shipped/default", "shipped/claude", "mine"]
+    claude = load_profile("claude")
+    assert profile.options == {**claude.options, "max_tokens": 12000}
+    assert (profile.family, profile.as_of, profile.references) == ("claude", claude.as_of, claude.references)
+    assert (profile.name, profile.description, profile.match) == ("mine", "", ())
+    assert profile.language_tags == {"man_page": "text"}
+
+
+def test_language_tags_are_joined_and_other_lists_replaced(tmp_path: Path) -> None:
+    write(tmp_path, "low", "language_tags: {.el: lisp, man_page: text}\ncontrol_tokens: [a]\nkinds: [x]\n")
+    write(tmp_path, "high", "extends: low\nlanguage_tags: {.el: elisp}\ncontrol_tokens: [b]\nkinds: none\n")
+    profile = load_profile("high", [tmp_path])
+    assert profile.language_tags == {".el": "elisp", "man_page": "text"}
+    assert profile.control_tokens == ("b",)
+    assert profile.options == {"kinds": None}
+    assert load_profile("low", [tmp_path]).language_tags == {".el": "lisp", "man_page": "text"}
+
+
+def test_the_users_file_wins_and_the_original_stays_in_reach(tmp_path: Path) -> None:
+    first, second = tmp_path / "1", tmp_path / "2"
+    first.mkdir()
+    second.mkdir()
+    write(first, "claude", "extends: shipped/claude\nmax_tokens: 1\n")
+    write(second, "claude", "max_tokens: 2\n")
+    assert load_profile("claude", [first, second]).options["max_tokens"] == 1
+    assert load_profile("claude", [first, second]).options["format"] == "xml"
+    assert load_profile("claude", [second, first]).options == {"max_tokens": 2}
+    assert load_profile("shipped/claude", [first]).options == load_profile("claude").options
+    assert load_profile("shipped/claude", [first]).name == "shipped/claude"
+
+
+def test_a_users_default_lies_under_every_profile(tmp_path: Path) -> None:
+    write(tmp_path, "default", "max_tokens: 900\norder: edges\nheaders: true\n")
+    assert load_profile("default", [tmp_path]).options == {"max_tokens": 900, "order": "edges"}
+    claude = load_profile("claude", [tmp_path])
+    assert (claude.options["max_tokens"], claude.options["format"]) == (900, "xml")
+    assert [file.name for file in claude.chain] == ["shipped/default", "default", "shipped/claude"]
+
+
+def test_a_profile_may_say_a_default_to_overrule_a_layout(tmp_path: Path) -> None:
+    write(tmp_path, "mine", "headers: true\n")
+    assert load_profile("mine", [tmp_path]).options == {"headers": True}
+
+
+def test_a_path_is_as_good_as_a_name_and_finds_its_neighbours(tmp_path: Path) -> None:
+    write(tmp_path, "low", "max_tokens: 3\n")
+    path = write(tmp_path, "high", "extends: low\n")
+    for name in (path, str(path)):
+        profile = load_profile(name)
+        assert (profile.name, profile.options) == ("high", {"max_tokens": 3})
+
+
+def test_a_shipped_file_by_its_path_is_the_shipped_profile() -> None:
+    for name in ("default", "claude"):
+        assert load_profile(SHIPPED / f"{name}.yaml").options == load_profile(name).options
+
+
+def test_an_edit_shows_at_once(tmp_path: Path) -> None:
+    write(tmp_path, "mine", "max_tokens: 1\n")
+    assert load_profile("mine", [tmp_path]).options == {"max_tokens": 1}
+    write(tmp_path, "mine", "max_tokens: 2\n")
+    assert load_profile("mine", [tmp_path]).options == {"max_tokens": 2}
+
+
+def test_only_comments_is_a_profile(tmp_path: Path) -> None:
+    write(tmp_path, "mine", "# nothing yet\n")
+    assert load_profile("mine", [tmp_path]).options == {}
+
+
+# --- Errors --------------------------------------------------------------------------------------------------------
+
+
+def test_an_unknown_key_is_named_with_its_line(tmp_path: Path) -> None:
+    path = write(tmp_path, "mine", "description: x\nmax_tokens: 5\ncontxt_window: 9\n")
+    assert refused("mine", tmp_path) == f'{path}:3: unknown key "contxt_window"; did you mean "context_window"?'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("max_tokens: -1", ":1: max_tokens takes a whole number from 0 up, or none; got -1"),
+        ("max_tokens: 4k", ':1: max_tokens takes a whole number from 0 up, or none; got "4k"'),
+        ("\norder: scores", ':2: order takes score | given | file | edges; got "scores"; did you mean "score"?'),
+        ("headers: no", ':1: headers takes true or false; got "no"'),
+        ("as_of: 2026-02-30", ':1: as_of takes a date such as 2026-11-21, or none; got "2026-02-30"'),
+        ("as_of: 2026", ":1: as_of takes a date such as 2026-11-21, or none; got 2026"),
+        ("references: {a: b}", ':1: references takes a list of texts; got {"a": "b"}'),
+        (
+            "language_tags: {a: 'b c'}",
+            ":1: language_tags takes a mapping of texts, each to a language tag such as python or c++; "
+            'got {"a": "b c"}',
+        ),
+        ("- a", ":1: a file of keys has lines of the form `key: value`"),
+        ("name: x", ':1: unknown key "name": a profile is called as its file is'),
+        ("\ntitles: {}", ':2: unknown key "titles": it belongs in a layout\'s layout.yaml'),
+        ("1: x", ':1: unknown key "1"; there are: as_of,'),
+        ("extends: ../x", ":1: extends takes a name of letters, digits, '_', '.' and '-', or none; got \"../x\""),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path: Path, text: str, message: str) -> None:
+    path = write(tmp_path, "mine", text + "\n")
+    assert refused("mine", tmp_path).startswith(f"{path}{message}")
+
+
+def test_a_bad_file_below_is_named_as_itself(tmp_path: Path) -> None:
+    low = write(tmp_path, "low", "# x\nmax_tokens: x\n")
+    write(tmp_path, "high", "extends: low\n")
+    assert refused("high", tmp_path).startswith(f"{low}:2: max_tokens takes")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("cluade", '; did you mean "claude"?'),
+        ("claude-opus-5-5", '; "claude" is the profile for it'),
+        ("GPT-6.1-sol", '; "gpt" is the profile for it'),
+        ("shipped/gemmini", '; did you mean "gemini"?'),
+        ("zzz", f"; there are: {', '.join(NAMES)}"),
+    ],
+)
+def test_an_unknown_profile_is_an_error_with_a_way_out(name: str, hint: str) -> None:
+    assert refused(name) == f'there is no profile "{name}"{hint}'
+
+
+def test_an_unknown_profile_below_is_named_with_its_line(tmp_path: Path) -> None:
+    path = write(tmp_path, "mine", "max_tokens: 1\nextends: cluade\n")
+    assert refused("mine", tmp_path) == f'{path}:2: there is no profile "cluade"; did you mean "claude"?'
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../claude", "/etc/passwd", "a b", "shipped/", "shipped/../x", "a\x1b"]
+)
+def test_a_name_that_is_none_is_refused(name: str) -> None:
+    said = refused(name)
+    assert said.startswith("a profile has no name such as ") and said.isprintable()
+
+
+def test_a_file_that_is_not_there() -> None:
+    assert refused("nowhere/mine.yaml") == 'there is no profile file "nowhere/mine.yaml"'
+
+
+def test_a_profile_that_extends_itself(tmp_path: Path) -> None:
+    path = write(tmp_path, "claude", "max_tokens: 1\nextends: claude\n")
+    message = f"{path}:2: the profile extends itself: claude > claude; the original is shipped/claude"
+    assert refused("claude", tmp_path) == message
+    assert refused(path) == message
+
+
+def test_a_circle_of_profiles(tmp_path: Path) -> None:
+    write(tmp_path, "a", "extends: b\n")
+    path = write(tmp_path, "b", "extends: a\n")
+    assert refused("a", tmp_path) == f"{path}:1: the profile extends itself: a > b > a"
+
+
+def test_a_default_that_extends_a_shipped_profile_goes_round_and_says_so(tmp_path: Path) -> None:
+    write(tmp_path, "default", "extends: claude\n")
+    assert "claude > default; the original is shipped/default" in refused("default", tmp_path)
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_bytes(b"max_tokens: 1\ndescription: \xff\n")
+    assert refused("mine", tmp_path) == f"{path}:2: is not UTF-8 text; save it as UTF-8"
+
+
+def test_a_file_too_long_to_be_a_profile(tmp_path: Path) -> None:
+    path = write(tmp_path, "mine", "#" * (1 << 20) + "\n")
+    assert refused("mine", tmp_path) == f"{path}: is no profile: it has more than 1048576 bytes"
+
+
+# --- Lists and the schema ------------------------------------------------------------------------------------------
+
+
+def test_the_list_has_each_name_once_and_the_users_first(tmp_path: Path) -> None:
+    mine = write(tmp_path, "claude", "description: my own\n")
+    broken = write(tmp_path, "broken", "max_tokens: x\n")
+    (tmp_path / "notes.txt").write_text("no profile")
+    found = {name: (said, path) for name, said, path in find_profiles([tmp_path, tmp_path / "nowhere"])}
+    assert sorted(found) == sorted([*NAMES, "broken"])
+    assert found["claude"] == ("my own", mine)
+    assert found["gpt"][1] == SHIPPED / "gpt.yaml"
+    assert found["broken"] == (
+        f'not usable: {broken}:1: max_tokens takes a whole number from 0 up, or none; got "x"',
+        broken,
+    )
+
+
+def test_the_schema_is_one_and_lies_beside_the_profiles() -> None:
+    jsonschema.Draft202012Validator.check_schema(schema())
+    assert json.loads((SHIPPED / "schema.json").read_text(encoding="utf-8")) == schema(), (
+        "profiles/schema.json is old; write json.dumps(promptforge.profiles.schema(), indent=2) into it"
+    )
+    assert all(value["description"] for value in schema()["properties"].values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_shipped_profile_obeys_the_schema_and_names_it(name: str) -> None:
+    text = (SHIPPED / f"{name}.yaml").read_text(encoding="utf-8")
+    assert text.startswith("# yaml-language-server: $schema=schema.json\n")
+    jsonschema.validate(load(text, name), schema())
+
+
+JUDGE = jsonschema.Draft202012Validator(schema())
+TEXTS = st.sampled_from(["", "none", "score", "stop", "mmr", "a b", "../x", "c++", "2026-11-21", "text\n", "a\n"])
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 9) | st.just(2**63) | st.sampled_from([0.5, -0.5, 1.5]) | TEXTS,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXTS, inner, max_size=2),
+    max_leaves=3,
+)
+
+
+@given(st.sampled_from([*VOCABULARY, "contxt_window", "name"]), VALUES)
+def test_law_the_schema_and_promptforge_judge_alike(key: str, value: Any) -> None:
+    try:
+        VOCABULARY.check(key, value, lambda name: "file.yaml:1")
+        good = True
+    except ProfileError:
+        good = False
+    assert JUDGE.is_valid({key: value}) == good
+
+
+def test_the_readme_names_every_profile_and_no_other() -> None:
+    readme = (SHIPPED / "README.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^\| `([\w-]+)` \|", readme, re.MULTILINE)) == NAMES
+    assert "python" not in readme.lower().replace("in python.", "")
