@@ -1,8 +1,6 @@
 """The settings of a layout: what its `layout.yaml` says beside the templates."""
 
-from __future__ import annotations
-
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import msgspec
 from msgspec import Meta
@@ -41,7 +39,7 @@ class LayoutSettings(msgspec.Struct, frozen=True, kw_only=True):
     stated: Annotated[tuple[str, ...], ""] = ()
     """The keys, options aside, that its file holds."""
 
-    def over(self, base: LayoutSettings) -> LayoutSettings:
+    def over(self, base: Self) -> Self:
         """Return these settings, with those of `base` where these say nothing; mappings are joined key by key."""
         own = {key: getattr(self, key) for key in self.stated}
         for key in ("titles", "languages"):

@@ -1,7 +1,5 @@
 """The options of a rendering: one vocabulary for profiles (YAML), Python keywords and flags."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 

@@ -4,8 +4,6 @@ Layers, lowest first: `default`, the profile that `extends` names, the profile i
 the shipped one; `shipped/NAME` is always the original, and `shipped/default` is always the ground.
 """
 
-from __future__ import annotations
-
 import datetime
 import fnmatch
 import functools

@@ -29,7 +29,6 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     shape: Any
     """The type of the value, `None` left out."""
     default: Any
-    """`msgspec.UNSET` when there is none."""
     doc: str
     """One sentence: the unit, what the default means."""
     none: Any = msgspec.UNSET
@@ -65,8 +64,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
             if self.none is None and self.none_word and typing.get_origin(self.shape) is not tuple and not takes_none:
                 kinds.append({"const": "none"})
         value = {"description": self.doc, **(kinds[0] if len(kinds) == 1 else {"anyOf": kinds})}
-        if self.default is not msgspec.UNSET:
-            value["default"] = list(self.default) if isinstance(self.default, tuple) else self.default
+        value["default"] = list(self.default) if isinstance(self.default, tuple) else self.default
         return value
 
 
@@ -147,29 +145,27 @@ def rules_of(
     later: Mapping[str, tuple[str, ...]] | None = None,
     allow: Mapping[str, Callable[[Any], bool]] | None = None,
 ) -> dict[str, Rule]:
-    """Return one rule a field of `shape`.
+    """Return one rule a field of `shape`: each is `Annotated`, has a default, and its module evaluates annotations.
 
     `none` says what None stands for where it is not None itself; `verbatim` names the fields for which the text `none`
     is a text like any other; `later` lists choices that are not there yet; `allow` adds checks that a type cannot say.
     """
-    hints = typing.get_type_hints(shape, include_extras=True)
-    rules = {}
-    for field in msgspec.structs.fields(shape):
-        described = typing.get_args(hints[field.name])
+    blank, rules = shape(), {}
+    for name, annotation in shape.__annotations__.items():
+        described = typing.get_args(annotation)
         inner, nullable = _without_none(described[0])
         if len(described) > 2:  # Annotated[Annotated[int, range], text] arrives flat
             inner = typing.Annotated[(inner, *described[1:-1])]
-        stands_for: Any = (none or {}).get(field.name, None if nullable else msgspec.UNSET)
-        default = field.default_factory() if field.default is msgspec.NODEFAULT else field.default
-        rules[field.name] = Rule(
-            name=field.name,
+        stands_for: Any = (none or {}).get(name, None if nullable else msgspec.UNSET)
+        rules[name] = Rule(
+            name=name,
             shape=inner,
-            default=default,
+            default=getattr(blank, name),
             doc=described[-1],
             none=stands_for,
-            none_word=field.name not in verbatim,
-            later=(later or {}).get(field.name, ()),
-            allow=(allow or {}).get(field.name),
+            none_word=name not in verbatim,
+            later=(later or {}).get(name, ()),
+            allow=(allow or {}).get(name),
         )
     return rules
 

@@ -302,6 +302,11 @@ def test_a_default_that_extends_a_shipped_profile_goes_round_and_says_so(tmp_pat
     assert "claude > default; the original is shipped/default" in refused("default", tmp_path)
 
 
+def test_a_broken_neighbour_does_not_hide_the_hint(tmp_path: Path) -> None:
+    write(tmp_path, "aaa", "match: [claude-*]\nmax_tokens: x\n")
+    assert refused("claude-opus-5-5", tmp_path, tmp_path / "nowhere").endswith('; "claude" is the profile for it')
+
+
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_bytes(b"max_tokens: 1\ndescription: \xff\n")
