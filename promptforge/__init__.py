@@ -1,20 +1,23 @@
 """promptforge: retrieved pieces in, one exact, safe, well-laid-out context text for an LLM out."""
 
-from .diagnostics import Diagnostic
-from .errors import (
-    BudgetError,
-    ItemError,
-    OptionError,
-    ProfileError,
-    PromptForgeError,
-    StrictError,
-    TemplateError,
-    TokenizerError,
-)
-from .items import Item
-from .rendering import Renderer, render
-from .results import Result, ResultItem, ResultSection, Source
-from .tokens import Tokenizer, get_tokenizer
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .diagnostics import Diagnostic
+    from .errors import (
+        BudgetError,
+        ItemError,
+        OptionError,
+        ProfileError,
+        PromptForgeError,
+        StrictError,
+        TemplateError,
+        TokenizerError,
+    )
+    from .items import Item
+    from .rendering import Renderer, render
+    from .results import Result, ResultItem, ResultSection, Source
+    from .tokens import Tokenizer, get_tokenizer
 
 __all__ = [
     "BudgetError",
@@ -37,7 +40,31 @@ __all__ = [
     "render",
 ]
 
-for _name in __all__:  # tracebacks and help say promptforge.BudgetError, not the module it happens to live in
-    if isinstance(_public := globals()[_name], type):
-        _public.__module__ = __name__
-del _name, _public
+_HOMES = {
+    "diagnostics": ("Diagnostic",),
+    "errors": tuple(name for name in __all__ if name.endswith("Error")),
+    "items": ("Item",),
+    "rendering": ("Renderer", "render"),
+    "results": ("Result", "ResultItem", "ResultSection", "Source"),
+    "tokens": ("Tokenizer", "get_tokenizer"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for: `promptforge --help` needs none of them."""
+    from importlib import import_module
+
+    for module, names in _HOMES.items():
+        if name in names:
+            home = import_module(f".{module}", __name__)
+            for each in names:
+                value = getattr(home, each)
+                if isinstance(value, type):
+                    value.__module__ = __name__  # tracebacks and help say promptforge.BudgetError
+                globals()[each] = value
+            return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -15,6 +15,7 @@ Letters are named one by one, for what Python calls a letter may be unassigned t
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from typing import Literal, get_args
@@ -28,8 +29,6 @@ WHITE = "\r\n" + BLANK
 
 _LETTER = "0-9A-Za-zÀ-ÖØ-öø-ÿΑ-ΡΣ-Ωα-ωА-яא-תぁ-ゖァ-ヺ一-龥가-힣"
 _JOIN = rf"(?:\S(?=[ \t])|[{_LETTER}](?=[\r\n])|[\r\n](?!/)(?=[ \t]*+\S))"
-_FIRST_JOIN = re.compile(_JOIN)
-_LAST_JOIN = re.compile("(?s:.*)" + _JOIN)
 
 _EAST = "\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3"
 _ENDS: dict[Unit, str] = {
@@ -39,25 +38,35 @@ _ENDS: dict[Unit, str] = {
     # Not inside CR LF, nor before what changes the look of the character before it, nor after a joiner.
     "character": r"(?:\r(?!\n)|[^\r\u200d])(?=[^\u0300-\u036f\u200d\ufe00-\ufe0f\u20d0-\u20ff\U0001f3fb-\U0001f3ff])",
 }
-_EACH_END = {unit: re.compile(pattern, re.DOTALL) for unit, pattern in _ENDS.items()}
-_LAST_END = {unit: re.compile("(?s:.*)" + pattern, re.DOTALL) for unit, pattern in _ENDS.items()}
+
+
+@functools.cache
+def _joins() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Compile what finds the next place where counts add up, and the last one; when first needed."""
+    return re.compile(_JOIN), re.compile("(?s:.*)" + _JOIN)
+
+
+@functools.cache
+def _unit_ends(unit: Unit) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Compile what finds the next end of a unit, and the last one."""
+    return re.compile(_ENDS[unit]), re.compile("(?s:.*)" + _ENDS[unit])
 
 
 def first_join(text: str, start: int, stop: int) -> int | None:
     """Return the first place after `start` and before `stop` where counts add up."""
-    found = _FIRST_JOIN.search(text, start, stop)
+    found = _joins()[0].search(text, start, stop)
     return found.end() if found else None
 
 
 def last_join(text: str, start: int, stop: int) -> int | None:
     """Return the last place after `start` and before `stop` where counts add up; found from the end backwards."""
-    found = _LAST_JOIN.match(text, start, stop)
+    found = _joins()[1].match(text, start, stop)
     return found.end() if found else None
 
 
 def is_join(text: str, place: int) -> bool:
     """Return whether counts add up at `place`."""
-    return place > 0 and _FIRST_JOIN.match(text, place - 1) is not None
+    return place > 0 and _joins()[0].match(text, place - 1) is not None
 
 
 def split_at_joins(text: str, size: int) -> Iterator[str]:
@@ -77,10 +86,10 @@ def split_at_joins(text: str, size: int) -> Iterator[str]:
 
 def last_end(text: str, unit: Unit, upto: int) -> int:
     """Return the last end of a `unit` in `text` at or before `upto` (< len(text)); 0 if there is none."""
-    found = _LAST_END[unit].match(text, 0, upto + 1)
+    found = _unit_ends(unit)[1].match(text, 0, upto + 1)
     return found.end() if found else 0
 
 
 def ends(text: str, unit: Unit, start: int, stop: int) -> list[int]:
     """Return all ends of a `unit` after `start` and before `stop`, ascending."""
-    return [found.end() for found in _EACH_END[unit].finditer(text, start, stop)]
+    return [found.end() for found in _unit_ends(unit)[0].finditer(text, start, stop)]

@@ -24,8 +24,8 @@ SMALL = 16
 """Characters of a part that is not worth a look for places to cut."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_EACH_BLANK = [blank for blank in map(chr, range(0x3001)) if re.match(f"[{BLANK}]", blank)]
-_BLANK_RUN = re.compile(f"[{BLANK}]{{{BLANK_RUN},}}+(?![\r\n])")
+_BLANKS = re.compile(f"[{BLANK}]+")
+_LAST_OTHER = re.compile(f"(?s:.*)[^{BLANK}]")
 
 Value = TypeVar("Value")
 
@@ -207,12 +207,12 @@ class BytePairCounter(Counter):
 
     def _count(self, text: str) -> int:
         """Count a stretch; one with a very long run of blanks, piece by piece around that run."""
-        run = _BLANK_RUN.search(text) if len(text) > BLANK_RUN and self._additive else None
+        run = _find_blanks(text) if len(text) > BLANK_RUN and self._additive else None
         if run is None:
             tokens = self.encode(text)
             # No tiktoken is known to give up here; if one does, the number of bytes is never too few.
             return len(replace_surrogates(text).encode()) if tokens is None else len(tokens)
-        start, stop = run.span()
+        start, stop = run
         if stop < len(text):
             stop -= 1  # The last blank goes with the word after it; the others are one piece.
         total = self._count(text[:start]) + self._count_blanks(text[start:stop])
@@ -223,11 +223,23 @@ class BytePairCounter(Counter):
         if self._blanks is None:
             with self._lock:
                 _, ranks = self._load()
-                alphabet = set("".join(_EACH_BLANK).encode())
+                alphabet = set("".join(_BLANKS.findall("".join(map(chr, range(0x3001))))).encode())
                 blanks = {token: rank for token, rank in ranks.items() if alphabet.issuperset(token)}
                 self._blanks = self._make(r"[\s\S]+", blanks)
         tokens = _encode(self._blanks, text)
         return len(text.encode()) if tokens is None else len(tokens)
+
+
+def _find_blanks(text: str) -> tuple[int, int] | None:
+    """Return start and stop of a very long run of blanks that no line end follows (else they are one piece with it)."""
+    stop = 0
+    for probe in range(BLANK_RUN - 1, len(text), BLANK_RUN):
+        if probe >= stop and (run := _BLANKS.match(text, probe)):
+            before = _LAST_OTHER.match(text, stop, probe)
+            start, stop = before.end() if before else stop, run.end()
+            if stop - start >= BLANK_RUN and text[stop : stop + 1] not in ("\r", "\n"):
+                return start, stop
+    return None
 
 
 def replace_surrogates(text: str) -> str:

@@ -97,6 +97,6 @@ class ForeignCounter(Counter):
         if tokens < 0:
             shown = str(found) if isinstance(found, int) else type(found).__name__
             raise TokenizerError(
-                f"tokenizer {quote(self.name)}: count() returned {quote(shown)}; it must return a whole number from 0 up"
+                f"tokenizer {quote(self.name)}: count() returned {quote(shown)}; it must be a whole number, 0 or more"
             )
         return tokens

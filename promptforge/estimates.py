@@ -81,7 +81,7 @@ def _finish_characters(units: int, special: int) -> int:
 
 
 def estimate_by_characters(text: str) -> int:
-    """Return a quarter of the length, rounded up, and a token for every three characters that are no letter or digit."""
+    """Return a quarter of the length, rounded up, and a third of the characters that are no letter, digit or blank."""
     return _finish_characters(*_measure(text))
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from .errors import BudgetError
 
-Cost = tuple[int, float]
+Cost = tuple[float, float]
 """Tokens, characters."""
 
 FREE: Cost = (0, 0)
@@ -136,7 +136,7 @@ class _Packer:
         if part.required:
             self.require(part.walk)
             return
-        limit = (math.floor(self.limit[0] * part.share), self.limit[1] * part.share) if part.share < 1 else self.limit
+        limit = (self.limit[0] * part.share, self.limit[1] * part.share) if part.share < 1 else self.limit
         walk = [i for i in part.walk if i not in self.chosen]
         self.taken = 0
         done = self.take_prefix(walk, limit, part.most)

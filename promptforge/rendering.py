@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from . import accounts, fitting, selection
-from .diagnostics import Diagnostics
+from .diagnostics import Diagnostic, Diagnostics
 from .errors import BudgetError, StrictError, TemplateError
 from .fitting import UNLIMITED, Cost, Form, Part
 from .grouping import Entry
@@ -62,24 +62,23 @@ class Renderer:
         self.profile: Profile = load_profile(profile or "default", self._folders)
         self._templates = Templates(_paths(templates))
         self._given = options
-        self._notes = Diagnostics()
         self._bases: dict[str, tuple[LayoutSettings, Options]] = {}
         self._languages = lru_cache(maxsize=10_000)(self._find_language)
-        self._settle(options, self._notes)
+        self._settle(options, Diagnostics())
 
     # --- options ----------------------------------------------------------------------------------------------------
 
     def _settle(self, changes: Mapping[str, Any], diagnostics: Diagnostics) -> tuple[LayoutSettings, Options]:
         """Return the layout's settings and the options in force: default < layout < profile < `changes`."""
-        change = apply if changes.get("on_error", self.profile.options.get("on_error")) == "raise" else _lenient(diagnostics)
-        plain = change(apply(Options(), self.profile.options), changes)
-        base = self._bases.get(plain.layout)
+        own = self.profile.options
+        change = apply if changes.get("on_error", own.get("on_error")) == "raise" else _lenient(diagnostics)
+        layout = str(changes.get("layout") or own.get("layout", Options().layout))
+        base = self._bases.get(layout)
         if base is None:
-            settings = self._templates.settings(plain.layout)
-            base = (settings, apply(apply(Options(), settings.options), self.profile.options))
-            self._bases[plain.layout] = base
+            settings = self._templates.settings(layout)
+            base = self._bases[layout] = (settings, apply(apply(Options(), settings.options), own))
         settings, ground = base
-        return settings, change(ground, changes) if settings.options else plain
+        return settings, change(ground, changes)
 
     def _find_language(self, kind: str, path: str, languages: tuple[tuple[str, str], ...] | None) -> str | None:
         tags = self.profile.language_tags
@@ -114,6 +113,7 @@ class Renderer:
         profile: str | Path | None = None,
         templates: Folders = None,
         profiles: Folders = None,
+        before: tuple[Diagnostic, ...] = (),
         **options: Any,
     ) -> Result:
         """Return the context text made of `items`, and the account of it.
@@ -123,15 +123,15 @@ class Renderer:
         `on_error="raise"` any warning is a `StrictError` that carries the result.
 
         Raises `BudgetError` when a required item does not fit, `OptionError` for an unknown option, `TemplateError`
-        when there is no such layout or format.
+        when there is no such layout or format. `before` is what was said while the items were loaded.
         """
         if profile is not None or templates is not None or profiles is not None:
             named = {"profile": profile, "templates": templates, "profiles": profiles}
             made_of = {**self._made_of, **{k: v for k, v in named.items() if v is not None}}
-            return Renderer(**made_of, **self._given).render(items, **options)
+            return Renderer(**made_of, **self._given).render(items, before=before, **options)
         started = time.perf_counter()
         diagnostics = Diagnostics()
-        diagnostics.extend(tuple(self._notes))
+        diagnostics.extend(before)
         settings, chosen = self._settle({**self._given, **options}, diagnostics)
         loaded = load_records(items, where="items", diagnostics=diagnostics)
         try:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import unicodedata
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from .byte_pairs import BytePairCounter, Encoding
 from .counting import Counter
@@ -37,13 +37,13 @@ class Table(NamedTuple):
 
     pattern: str
     ranks: dict[bytes, int]
-    normal_form: str | None = None
+    normal_form: Literal["NFC", "NFKC"] | None = None
     """`NFC` or `NFKC`."""
     exact: bool = True
 
 
-class _Unconvertible(Exception):
-    """This tokenizer.json is no byte pair encoding with one pattern; the message says why."""
+class _UnconvertibleError(Exception):
+    """For a tokenizer.json that is no byte pair encoding with one pattern; the message says why."""
 
 
 def load_file(
@@ -60,11 +60,13 @@ def load_file(
             table = _read_tiktoken(content, digest)
         else:
             data = json.loads(content)
-            table = _read_tekken(data) if "model" not in data else _read_json(data)
+            if "model" not in data and "config" not in data:
+                raise ValueError('it has neither "model" nor "config"')
+            table = _read_json(data) if "model" in data else _read_tekken(data)
         if not table.ranks:
             raise ValueError("it has no tokens")
         return _count_by(name, table, digest, make)
-    except _Unconvertible as reason:
+    except _UnconvertibleError as reason:
         return _count_by_library(name, path, digest, str(reason), open_json)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise TokenizerError(
@@ -132,14 +134,16 @@ def _read_tekken(data: dict[str, Any]) -> Table:
 def _read_json(data: dict[str, Any]) -> Table:
     model = data["model"]
     if model.get("type", "BPE") != "BPE" or "merges" not in model:
-        raise _Unconvertible("its model is no byte pair encoding")
+        raise _UnconvertibleError("its model is no byte pair encoding")
     odd = ("dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "fuse_unk")
     if any(model.get(key) for key in odd):
-        raise _Unconvertible("its byte pair encoding is not one of bytes alone")
+        raise _UnconvertibleError("its byte pair encoding is not one of bytes alone")
     normalizer = data.get("normalizer")
-    normal_form = normalizer["type"] if normalizer else None
-    if normal_form not in (None, "NFC", "NFKC"):
-        raise _Unconvertible(f"it normalizes by {normal_form}")
+    normal_form: Literal["NFC", "NFKC"] | None = None
+    if normalizer:
+        if normalizer["type"] not in ("NFC", "NFKC"):
+            raise _UnconvertibleError(f"it normalizes by {normalizer['type']}")
+        normal_form = normalizer["type"]
     pattern = _read_pattern(data.get("pre_tokenizer"))
     symbols = _byte_symbols()
     ranks = {bytes([byte]): byte for byte in range(256)}
@@ -148,7 +152,7 @@ def _read_json(data: dict[str, Any]) -> Table:
             left, right = merge.split(" ") if isinstance(merge, str) else merge
             ranks.setdefault(bytes(symbols[symbol] for symbol in left + right), len(ranks))
     except KeyError:
-        raise _Unconvertible("its tokens are not spelled in bytes") from None
+        raise _UnconvertibleError("its tokens are not spelled in bytes") from None
     return Table(pattern, ranks, normal_form)
 
 
@@ -158,7 +162,7 @@ def _read_pattern(pre_tokenizer: dict[str, Any] | None) -> str:
         steps = pre_tokenizer["pretokenizers"]
     kinds = [step["type"] for step in steps]
     if not kinds or kinds[-1] != "ByteLevel" or steps[-1].get("add_prefix_space"):
-        raise _Unconvertible("its text is not split into bytes")
+        raise _UnconvertibleError("its text is not split into bytes")
     by_itself = steps[-1].get("use_regex", True)
     if kinds == ["ByteLevel"] and by_itself:
         return GPT2
@@ -167,7 +171,7 @@ def _read_pattern(pre_tokenizer: dict[str, Any] | None) -> str:
         inverted = bool(steps[0].get("invert"))
         if "Regex" in pattern and (behavior, inverted) in (("Isolated", False), ("Removed", True)):
             return str(pattern["Regex"])
-    raise _Unconvertible(f"it splits a text by {' and '.join(kinds)}, not by one pattern")
+    raise _UnconvertibleError(f"it splits a text by {' and '.join(kinds)}, not by one pattern")
 
 
 @functools.cache

@@ -85,7 +85,7 @@ def invisible(text: str) -> list[tuple[int, str]]:
 
 
 def _events(text: str) -> Iterator[Any]:
-    loader = yaml.SafeLoader(text)
+    loader: Any = yaml.SafeLoader(text)
     try:
         while loader.check_event():
             yield loader.get_event()

@@ -49,6 +49,10 @@ def build(fields: Mapping[str, Any], notes: Notes) -> Item:
     )
 
 
+def _silent(change: str) -> None:
+    """Say nothing: what is made of one value is judged by its caller."""
+
+
 def _saying(notes: Notes) -> Any:
     return lambda change: notes.say("PF203", f"metadata: {change}")
 
@@ -66,12 +70,12 @@ def _text(value: object, name: str, notes: Notes) -> str | None:
         return plaindata.text_of(value)  # type: ignore[arg-type]
     if issubclass(kind, bytes | bytearray):
         notes.say("PF202", f"{name}: expected text, found bytes; read as UTF-8")
-        return bytes(value).decode("utf-8", "replace")  # type: ignore[call-overload]
+        return str(plaindata.copy(value, _silent))
     if kind is int or kind is float:
         # A number for an id is what every database hands out, so it fails no strict run.
         severity = "info" if name == "id" else "warning"
         notes.say("PF202", f"{name}: expected text, found {kind.__name__}; written as text", severity)  # type: ignore[arg-type]
-        return str(plaindata.copy(value, lambda change: None))
+        return str(plaindata.copy(value, _silent))
     raise notes.refusal(name, f"expected text, found {plaindata.name_of(value)}")
 
 
@@ -82,7 +86,7 @@ def _kind(value: object, notes: Notes) -> str:
 
 def _number(value: object) -> float | None:
     """Return a number, also one written as text or of a numeric library's own type; None for anything else."""
-    plain = plaindata.copy(value, lambda change: None)
+    plain = plaindata.copy(value, _silent)
     if isinstance(plain, bool) or not isinstance(plain, int | float | str) or len(str(plain)) > 100:
         return None
     try:
@@ -138,7 +142,7 @@ def _flag(value: object, notes: Notes) -> bool:
     if value is None or type(value) is bool:
         return bool(value)
     known = {"true": True, "false": False, "1": True, "0": False}
-    plain = plaindata.copy(value, lambda change: None)
+    plain = plaindata.copy(value, _silent)
     word = str(plain).lower() if isinstance(plain, str | int) else ""
     if word not in known:
         raise notes.refusal("required", f"expected true or false, found {plaindata.name_of(value)}")

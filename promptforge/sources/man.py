@@ -13,7 +13,9 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from ..errors import ItemError, quote
 from ..items import Item
@@ -32,7 +34,12 @@ _OVERSTRIKE = re.compile(r".\x08|\x1b\[[0-9;]*m", re.DOTALL)
 _PLAIN = str.maketrans({"\u2010": "-", "\u2011": "-", "\u2212": "-", "\u00ad": "-", "\u00a0": " "})
 # `TAR      July 13, 2020      TAR(1)`, or with no date but blanks before the name.
 _FOOT = re.compile(r"\S.*?\s{2,}\S|\s{20,}\S+\([0-9a-zA-Z]+\)$")
-_OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".lzma": lzma.open}
+_OPENERS: dict[str, Callable[[Path, str], Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+    ".lzma": lzma.open,
+}
 
 
 def load(spec: str) -> Item:
@@ -123,7 +130,7 @@ def _typeset(page: Path, name: str, section: str | None) -> str | None:
 
 def _unpack(page: Path) -> bytes | None:
     try:
-        with _OPENERS.get(page.suffix, open)(page, "rb") as file:
+        with _OPENERS.get(page.suffix, Path.open)(page, "rb") as file:
             data: bytes = file.read(MAX_BYTES)
             return data
     except (OSError, EOFError, lzma.LZMAError):

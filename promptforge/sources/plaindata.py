@@ -77,7 +77,7 @@ class _Copier:
         self.changes: set[str] = set()
         self._nodes = 0
 
-    def value(self, value: object, depth: int) -> Any:
+    def value(self, value: Any, depth: int) -> Any:
         self._nodes += 1
         if self._nodes > MAX_NODES:
             self.changes.add(f"more than {MAX_NODES} values; the rest is left out")
@@ -86,11 +86,11 @@ class _Copier:
         if value is None or kind is bool or kind is str:
             return value
         if issubclass(kind, str):
-            return str.__str__(value)  # type: ignore[arg-type]
+            return str.__str__(value)
         if issubclass(kind, int):
             return self._integer(int.__index__(value))
         if issubclass(kind, float):
-            return self._float(float.__float__(value))  # type: ignore[arg-type]
+            return self._float(float.__float__(value))
         if depth >= MAX_DEPTH:
             self.changes.add(f"nested deeper than {MAX_DEPTH}; what lies deeper is left out")
             return _NOTHING

@@ -21,7 +21,8 @@ MAX_RECORDS = 1_000_000
 _Records = list[Item]
 _ORIGINS = ("explicit", "similarity")
 _MOST = attrgetter("kind", "content", "name", "path", "start_line", "end_line", "metadata")
-_OTHERS = attrgetter("summary", "expanded", "id", "language")
+_UNCHECKED = attrgetter("start_line", "end_line", "metadata")
+_OTHERS = attrgetter("summary", "expanded", "id", "language", "origin")
 
 
 def to_item(record: object, *, where: str | None = None, diagnostics: Diagnostics | None = None) -> Item:
@@ -58,7 +59,7 @@ def load_records(
 
     Raises `ItemError` when `records` is no iterable of records at all.
     """
-    if isinstance(records, list) and (items := _all_clean(records)) is not None:
+    if type(records) is list and (items := _all_clean(records)) is not None:
         return items
     found: list[Item] = []
     for index, record in enumerate(_each(records, where, diagnostics)):
@@ -100,13 +101,14 @@ def _clean(record: object) -> Item | None:
 
 def _is_typed(item: Item) -> bool:
     """Tell whether the fields that are no text have their types: an item made by hand was checked by nobody."""
-    start, end = item.start_line, item.end_line
+    start, end, metadata = _UNCHECKED(item)
     return (
         (start is None or type(start) is int)
         and (end is None or type(end) is int)
         and type(item.score) is float
         and type(item.required) is bool
-        and type(item.metadata) is dict
+        and type(item.origin) is str
+        and type(metadata) is dict
     )
 
 
@@ -116,7 +118,7 @@ def _settled(item: Item) -> Item | None:
     Conversion lets subclasses of `str` through, whose methods are somebody else's: only `str` itself will do.
     """
     kind, content, name, path, start, end, metadata = _MOST(item)
-    summary, expanded, given, language = _OTHERS(item)
+    summary, expanded, given, language, origin = _OTHERS(item)
     if (
         (type(content) is not str and (content is not None or summary is None))
         or type(kind) is not str
@@ -131,8 +133,7 @@ def _settled(item: Item) -> Item | None:
         or item.score - item.score != 0  # infinite, or not a number
         or (start is not None and not 0 <= start <= fields.MAX_LINE)
         or (end is not None and not (start or 0) <= end <= fields.MAX_LINE)
-        or type(item.origin) is not str
-        or item.origin not in _ORIGINS
+        or origin not in _ORIGINS
     ):
         return None
     return _plain(item, metadata) if metadata else item
@@ -173,13 +174,9 @@ def _own(record: Any, notes: Notes) -> dict[str, Any]:
 
 def _each(records: Any, where: str, diagnostics: Diagnostics) -> Iterable[Any]:
     """Yield the records one by one; an iterable that fails half way ends there, and that is said."""
-    if isinstance(records, Mapping):
-        inside = records.get("items") if "content" not in records else None
-        records = inside if isinstance(inside, list | tuple) else [records]
-    elif type(records) is Item or hasattr(records, "page_content"):
-        records = [records]
-    if isinstance(records, str | bytes) or not isinstance(records, Iterable):
-        raise ItemError(f"expected a list of items, found {plaindata.name_of(records)}", where=where)
+    records = _listed(records)
+    if records is None:
+        raise ItemError("expected a list of items: objects with content or summary, or documents", where=where)
     count = 0
     try:
         for record in records:
@@ -193,3 +190,21 @@ def _each(records: Any, where: str, diagnostics: Diagnostics) -> Iterable[Any]:
     except BaseException as exc:
         message = f"the records ended with {plaindata.name_of(exc)} after {count}; what came before is kept"
         diagnostics.add("PF204", message, where=where, severity="error")
+
+
+def _listed(records: Any) -> Iterable[Any] | None:
+    """Return what the records can be taken from one by one: one record alone is a list of one; None for no records."""
+    kind = type(records)
+    if issubclass(kind, list | tuple):
+        return records  # type: ignore[no-any-return]
+    try:
+        if issubclass(kind, dict) or isinstance(records, Mapping):
+            inside = None if "content" in records else records.get("items")
+            return inside if isinstance(inside, list | tuple) else [records]
+        if kind is Item or hasattr(records, "page_content"):
+            return [records]
+        return None if issubclass(kind, str | bytes) or not isinstance(records, Iterable) else records
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # an object that raises when it is merely looked at, whatever it raises
+        return None

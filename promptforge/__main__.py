@@ -1,0 +1,5 @@
+"""`python -m promptforge`."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,99 @@
+"""The command line: arguments in, text out, exit code. Commands are imported only when they run."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from typing import Any, NoReturn
+
+import click
+
+from .errors import PromptForgeError
+
+COMMANDS = {
+    "count": "Count the tokens of files, or of standard input.",
+    "list": "List layouts, formats, profiles and tokenizers.",
+    "render": "Turn items and named sources into one context text.",
+    "schema": "Print the JSON Schema of a profile, for editors.",
+    "show": "Print a template, a profile or a layout's settings.",
+}
+"""Name → what it does; the module of the same name holds it."""
+
+EPILOG = """Exit codes: 0 done; 1 findings (a strict run that had something to say); 2 usage; 3 what is required does not
+fit; 4 bad input, with file, line and field; 5 a template failed."""
+
+
+class _Lazy(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f".commands.{name}", __package__).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from .errors import nearest, quote
+
+            raise click.UsageError(f"there is no command {quote(args[0])}{nearest(args[0], COMMANDS)}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+def _version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from importlib import metadata
+
+        click.echo(f"promptforge {metadata.version('promptforge-engine')}")
+        ctx.exit()
+
+
+@click.group(cls=_Lazy, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version.")
+def group() -> None:
+    """Retrieved pieces in, one exact, safe, well-laid-out context text for an LLM out.
+
+    The text goes to standard output, everything else to standard error.
+    """
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line and exit; no error ends in a traceback."""
+    given = sys.argv[1:] if arguments is None else arguments
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # what a terminal's encoding cannot print must not end the run
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    try:
+        code = group.main(given, prog_name="promptforge", standalone_mode=False)
+        sys.stdout.flush()
+    except PromptForgeError as error:
+        code = fail(error, as_json="--json" in given)
+    except click.exceptions.Abort:
+        code = 130
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except BrokenPipeError:  # the reader has gone, as with `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except OSError as error:
+        click.echo(f"promptforge: {error.strerror or error}{f': {error.filename}' if error.filename else ''}", err=True)
+        code = 4
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def fail(error: PromptForgeError, *, as_json: bool) -> int:
+    """Say what went wrong, on standard error and with `--json` as an object on standard output; return the exit code."""
+    click.echo(f"promptforge: {error}", err=True)
+    if as_json:
+        facts = {key: value for key in ("where", "field", "option", "needed", "largest") if (value := getattr(error, key, None))}
+        name = type(error).__name__.removesuffix("Error").lower()
+        click.echo(json.dumps({"promptforge": 1, "error": {"code": name, "message": str(error), **facts}}))
+    return error.exit_code

@@ -1,0 +1,104 @@
+"""The flags that several commands take, made from the vocabulary of the options."""
+
+from __future__ import annotations
+
+import os
+import typing
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..options import VOCABULARY, Options
+from ..rules import Rule
+
+Command = Callable[..., Any]
+_FOLDERS = (("templates", "PROMPTFORGE_TEMPLATES"), ("profiles", "PROMPTFORGE_PROFILES"))
+
+
+class _Value(click.ParamType):
+    """A value of an option, checked by the same rule as in a profile."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.name = "text" if not rule.choices else "|".join(rule.choices)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        if self.rule.choices:
+            return f"[{self.name}]"
+        kind = _base(self.rule.shape)
+        return {int: "N", float: "X"}.get(kind, "NAME" if self.rule.name in ("layout", "format", "tokenizer") else "TEXT")
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        kind = _base(self.rule.shape)
+        number: Any = value
+        if kind in (int, float) and value != "none":
+            try:
+                number = kind(value.replace("_", ""))
+            except ValueError:
+                number = value
+        return number
+
+
+def _base(shape: Any) -> Any:
+    return typing.get_args(shape)[0] if typing.get_origin(shape) is typing.Annotated else shape
+
+
+def option_flags(function: Command) -> Command:
+    """Add one flag for each option: `max_tokens` → `--max-tokens`, a yes-or-no `headers` → `--headers/--no-headers`."""
+    for name in reversed(list(VOCABULARY)):
+        if name == "on_error":
+            continue
+        rule = VOCABULARY.rules[name]
+        flag = "--" + name.replace("_", "-")
+        default = getattr(Options(), name)
+        if _base(rule.shape) is bool:
+            decorate = click.option(f"{flag}/--no-{flag[2:]}", name, default=None, help=_help(rule, "yes" if default else "no"))
+        else:
+            many = typing.get_origin(_base(rule.shape)) is tuple
+            decorate = click.option(
+                flag, name, type=_Value(rule), multiple=many, default=None, help=_help(rule, None if many else default)
+            )
+        function = decorate(function)
+    function = click.option(
+        "--strict", is_flag=True, help="Fail (exit 1, nothing on standard output) where there is anything to warn of."
+    )(function)
+    return profile_flags(function)
+
+
+def _help(rule: Rule, default: object) -> str:
+    shown = "" if default in (None, "") else f" [default: {default}]"
+    return f"{rule.doc}{shown}"
+
+
+def profile_flags(function: Command) -> Command:
+    """Add `--profile`, `--templates` and `--profiles`."""
+    for name, variable in reversed(_FOLDERS):
+        function = click.option(
+            f"--{name}",
+            multiple=True,
+            type=click.Path(file_okay=False, path_type=Path),
+            help=f"A folder of your own {name}, before the shipped ones; also {variable}.",
+        )(function)
+    return click.option("--profile", "-p", metavar="NAME", help="A profile's name, or its .yaml file.")(function)
+
+
+def folders_of(given: dict[str, Any]) -> dict[str, list[Path]]:
+    """Take the folders out of the flags, with those of the environment after them."""
+    found = {}
+    for name, variable in _FOLDERS:
+        listed = [Path(part) for part in os.environ.get(variable, "").split(os.pathsep) if part]
+        found[name] = [*given.pop(name, ()), *listed]
+    return found
+
+
+def options_of(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the options among the flags that were really given."""
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name in VOCABULARY
+        if (value := given.get(name)) is not None and value != ()
+    }

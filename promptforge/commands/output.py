@@ -1,0 +1,57 @@
+"""Where results go: the product to standard output or, at one stroke, to a file; what is to be said to standard error."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..diagnostics import Diagnostic
+
+VERSION = 1
+"""Of the shape of `--json`."""
+
+
+def write(text: str, path: str | None) -> None:
+    """Write the product: to standard output as it is, or to a file that is there whole or not at all."""
+    data = text.encode("utf-8", "replace")
+    if path is None or path == "-":
+        stream = click.get_binary_stream("stdout")
+        stream.write(data)
+        if stream.isatty() and not data.endswith(b"\n"):
+            stream.write(b"\n")  # for the reader's prompt; a pipe gets the text and nothing more
+        stream.flush()
+        return
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def write_json(facts: dict[str, Any], path: str | None = None) -> None:
+    """Write the one versioned shape."""
+    write(json.dumps({"promptforge": VERSION, **facts}, ensure_ascii=False, indent=2) + "\n", path)
+
+
+def say(diagnostics: Iterable[Diagnostic], *, quiet: bool = False) -> None:
+    """Print diagnostics to standard error, a line each; `quiet` keeps only warnings and errors."""
+    for d in diagnostics:
+        if quiet and d.severity == "info":
+            continue
+        place = d.where or d.item
+        click.echo(f"promptforge: {d.severity}: {f'{place}: ' if place else ''}{d.message} [{d.code}]", err=True)

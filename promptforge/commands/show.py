@@ -1,0 +1,41 @@
+"""`promptforge show`: the source of a template, a layout's settings or a profile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..errors import TemplateError, nearest, quote
+from ..profiles import find_profiles
+from ..templates import Templates
+from .flags import folders_of, profile_flags
+from .output import write, write_json
+
+
+@click.command("show")
+@click.argument("name")
+@profile_flags
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(name: str, as_json: bool, **given: Any) -> None:
+    """Print the source of NAME: a template such as chunks/item.md.j2, a profile such as claude, or a layout."""
+    folders = folders_of(given)
+    templates = Templates(folders["templates"])
+    found = templates.find(name) or templates.find(f"{name}/layout.yaml")
+    profiles = {profile: path for profile, _, path in find_profiles(folders["profiles"])}
+    wanted = name.removesuffix(".yaml")
+    path: Path
+    if found is not None:
+        path = found.path
+    elif wanted in profiles:
+        path = profiles[wanted]
+    else:
+        known = [*templates.names(), *templates.layouts(), *profiles]
+        raise TemplateError(f"there is no template, layout or profile {quote(name)}{nearest(name, known)}")
+    text = templates.source(found.name)[0] if found is not None else path.read_text(encoding="utf-8")
+    if as_json:
+        write_json({"name": name, "file": str(path), "text": text})
+        return
+    click.echo(f"promptforge: {path}", err=True)
+    write(text, None)

@@ -1,0 +1,78 @@
+"""Everything a user can name, gathered: item files, files, documents, man pages, techniques, and jobs that list them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from ..diagnostics import Diagnostics
+from ..errors import ItemError
+from ..items import Item
+from . import attack, documents, files, itemfiles, man
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What was named, each in its order."""
+
+    items: Sequence[str] = ()
+    """Item files; `-` is standard input."""
+    records: Sequence[object] = ()
+    """Items written out in a job."""
+    files: Sequence[str] = ()
+    documents: Sequence[str] = ()
+    man_pages: Sequence[str] = ()
+    techniques: Sequence[str] = ()
+    attack: str | None = None
+    """Where the techniques are looked up."""
+    workspace: str = field(default_factory=os.getcwd)
+    context_lines: int = 0
+
+
+def gather(wanted: Wanted, diagnostics: Diagnostics) -> list[Item]:
+    """Return the items of everything in `wanted`; what cannot be had is left out and said (PF606).
+
+    Raises `ItemError` when that leaves nothing at all, with the first thing that went wrong.
+    """
+    from .records import load_records
+
+    found: list[Item] = []
+    failed: list[ItemError] = []
+
+    def attempt(load: Callable[[], list[Item]]) -> None:
+        try:
+            found.extend(load())
+        except ItemError as error:
+            failed.append(error)
+            diagnostics.add("PF606", f"left out: {error}", where=error.where)
+
+    place = wanted.workspace
+    for path in wanted.items:
+        attempt(lambda path=path: itemfiles.load(path, diagnostics=diagnostics, workspace=place))  # type: ignore[misc]
+    if wanted.records:
+        found += load_records(wanted.records, where="items", diagnostics=diagnostics)
+    for name in wanted.man_pages:
+        attempt(lambda name=name: [man.load(name)])  # type: ignore[misc]
+    for path in wanted.documents:
+        attempt(lambda path=path: documents.load(path, workspace=place, diagnostics=diagnostics))  # type: ignore[misc]
+    if wanted.techniques:
+        attempt(lambda: _techniques(wanted, attempt, diagnostics))
+    for spec in wanted.files:
+        attempt(
+            lambda spec=spec: files.load(  # type: ignore[misc]
+                spec, workspace=place, diagnostics=diagnostics, context_lines=wanted.context_lines
+            )
+        )
+    if failed and not found:
+        raise failed[0]
+    return found
+
+
+def _techniques(wanted: Wanted, attempt: Callable[[Callable[[], list[Item]]], None], diagnostics: Diagnostics) -> list[Item]:
+    if wanted.attack is None:
+        raise ItemError("techniques need --attack PATH: a STIX 2.1 bundle, a folder of STIX objects, or JSON of techniques")
+    index = attack.read(wanted.attack, workspace=wanted.workspace, diagnostics=diagnostics)
+    for name in wanted.techniques:
+        attempt(lambda name=name: [attack.find(index, name, diagnostics=diagnostics)])  # type: ignore[misc]
+    return []
