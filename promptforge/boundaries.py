@@ -33,7 +33,8 @@ _JOIN = rf"(?:\S(?=[ \t])|[{_LETTER}](?=[\r\n])|[\r\n](?!/)(?=[ \t]*+\S))"
 _EAST = "\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3"
 _ENDS: dict[Unit, str] = {
     "line": r"\n(?=(?s:.))",
-    "sentence": r"""(?:[.!?…][)\]"'’”»]*(?=\s)|[。！？｡][」』”’）]*(?=(?s:.))|\n[ \t\r]*\n(?=(?s:.)))""",
+    # Before a blank line too: a heading or an item of a list ends there without a full stop.
+    "sentence": r"""(?:[.!?…][)\]"'’”»]*(?=\s)|[。！？｡][」』”’）]*(?=[^」』”’）])|\n(?=[ \t\r]*\n))""",
     "word": rf"(?:\S(?=\s)|[{_EAST}](?=(?s:.)))",
     # Not inside CR LF, nor before what changes the look of the character before it, nor after a joiner.
     "character": r"(?:\r(?!\n)|[^\r\u200d])(?=[^\u0300-\u036f\u200d\ufe00-\ufe0f\u20d0-\u20ff\U0001f3fb-\U0001f3ff])",
