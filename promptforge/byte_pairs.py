@@ -8,17 +8,18 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 from .boundaries import BLANK, Unit, first_join, last_join, split_at_joins
 from .counting import Counter
 from .cutting import cut_at_tokens
+from .recent import Recent
 
 STRETCH = 1 << 18
 """Characters that are given to the tokenizer at a time."""
 BLANK_RUN = 1 << 17
 """Blanks in a row that are counted apart. (tiktoken's regular expression gives up at 1,000,055 of them.)"""
-CACHED = 1 << 25
+CACHED = 1 << 24
 """Characters of text whose counts are remembered, a counter."""
 SMALL = 16
 """Characters of a part that is not worth a look for places to cut."""
@@ -26,8 +27,6 @@ SMALL = 16
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BLANKS = re.compile(f"[{BLANK}]+")
 _LAST_OTHER = re.compile(f"(?s:.*)[^{BLANK}]")
-
-Value = TypeVar("Value")
 
 
 class Encoding(Protocol):
@@ -40,35 +39,6 @@ class Encoding(Protocol):
     def decode_bytes(self, tokens: Sequence[int]) -> bytes:
         """Return the bytes of `tokens`."""
         ...
-
-
-class Recent(Generic[Value]):
-    """A memory of values by text, of at most `size` characters: what was not asked for lately is forgotten.
-
-    Threads may share it: each step is one operation of a dict, and a value lost to a race is computed again.
-    """
-
-    def __init__(self, size: int) -> None:
-        self._half = size // 2
-        self._room = self._half
-        self._new: dict[str, Value] = {}
-        self._old: dict[str, Value] = {}
-
-    def get(self, text: str) -> Value | None:
-        """Return what was remembered of `text`."""
-        found = self._new.get(text)
-        if found is None and (found := self._old.get(text)) is not None:
-            self.put(text, found)
-        return found
-
-    def put(self, text: str, value: Value) -> None:
-        """Remember `value` of `text`, unless `text` is very long."""
-        if len(text) > self._half >> 4:
-            return
-        self._room -= len(text) + 64
-        if self._room < 0:
-            self._old, self._new, self._room = self._new, {}, self._half
-        self._new[text] = value
 
 
 class _Part(NamedTuple):
@@ -114,13 +84,10 @@ class BytePairCounter(Counter):
         self._parts: Recent[_Part] = Recent(CACHED)
 
     def count(self, text: str) -> int:
-        """Return the number of tokens of `text`; half of a surrogate pair counts as U+FFFD, which replaces it in UTF-8."""
+        """Return the number of tokens of `text`; each surrogate counts as U+FFFD, which replaces it in UTF-8."""
         tokens = self._counts.get(text)
         if tokens is None:
-            if len(text) <= STRETCH or not self._additive:
-                tokens = self._count(text)
-            else:
-                tokens = sum(map(self._count, split_at_joins(text, STRETCH)))
+            tokens = self._count_afresh(text)
             self._counts.put(text, tokens)
         return tokens
 
@@ -163,10 +130,10 @@ class BytePairCounter(Counter):
         if not self._additive:
             return super().count_upto(text, limit)
         limit = max(limit, 0)
+        if self.at_least(text, limit) > limit:
+            return limit + 1
         total = 0
-        for stretch in split_at_joins(text, 8 * limit + 64):
-            if self.at_least(stretch, limit - total) > limit - total:
-                return limit + 1
+        for stretch in split_at_joins(text, 4 * limit + 64):
             total += self.count(stretch)
             if total > limit:
                 return limit + 1
@@ -194,6 +161,11 @@ class BytePairCounter(Counter):
         """Return the bytes of tokens that `encode` gave."""
         return self._encoding.decode_bytes(tokens) if self._encoding else b""
 
+    def _count_afresh(self, text: str) -> int:
+        if len(text) <= STRETCH or not self._additive:
+            return self._count(text)
+        return sum(map(self._count, split_at_joins(text, STRETCH)))
+
     def _split(self, text: str) -> _Part:
         """Cut a part at its first and its last place where counts add up, count what is between, remember it."""
         start = first_join(text, 0, len(text))
@@ -201,7 +173,7 @@ class BytePairCounter(Counter):
             part = _Part(text, 0, None)
         else:
             stop = last_join(text, 0, len(text)) or start
-            part = _Part(text[:start], self.count(text[start:stop]), text[stop:])
+            part = _Part(text[:start], self._count_afresh(text[start:stop]), text[stop:])
         self._parts.put(text, part)
         return part
 
@@ -226,7 +198,7 @@ class BytePairCounter(Counter):
                 alphabet = set("".join(_BLANKS.findall("".join(map(chr, range(0x3001))))).encode())
                 blanks = {token: rank for token, rank in ranks.items() if alphabet.issuperset(token)}
                 self._blanks = self._make(r"[\s\S]+", blanks)
-        tokens = _encode(self._blanks, text)
+        tokens = _encode(self._blanks, self._normalize(text) if self._normalize else text)
         return len(text.encode()) if tokens is None else len(tokens)
 
 

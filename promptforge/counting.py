@@ -49,8 +49,9 @@ class Counter:
 
     def count_upto(self, text: str, limit: int) -> int:
         """Return `count(text)`, or `limit + 1` if it is more than `limit`, looking no further than needed."""
+        limit = max(limit, 0)
         least = self.at_least(text, limit)
-        return least if least > limit else min(self.count(text), max(limit, 0) + 1)
+        return least if least > limit else min(self.count(text), limit + 1)
 
     def cut(self, text: str, n: int, unit: Unit) -> str:
         """Return the longest beginning of `text` found that has at most `n` tokens and ends where a `unit` ends.

@@ -35,7 +35,7 @@ def cut_at_tokens(text: str, n: int, unit: Unit, encoder: Encoder) -> str | None
     """
     if n <= 0:
         return ""
-    base, left, room = 0, n, 6 * n + 64
+    base, left, room = 0, n, 4 * n + 64
     while True:
         join = last_join(text, base, base + room) if base + room < len(text) else None
         stop = join or min(base + room, len(text))
@@ -48,7 +48,7 @@ def cut_at_tokens(text: str, n: int, unit: Unit, encoder: Encoder) -> str | None
             return text
         if join:
             left -= len(tokens)
-            base, room = join, 6 * left + 64
+            base, room = join, 4 * left + 64
         else:
             room *= 4
     kept = encoder.decode(tokens[:left])

@@ -14,9 +14,10 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from .byte_pairs import BytePairCounter, Encoding
+from .byte_pairs import CACHED, BytePairCounter, Encoding
 from .counting import Counter
 from .errors import TokenizerError, quote
+from .recent import Recent
 from .vocabulary import PUBLISHED, parse_tiktoken
 
 LLAMA = (
@@ -110,10 +111,15 @@ class LibraryCounter(Counter):
     def __init__(self, name: str, count: Callable[[str], int], fingerprint: str) -> None:
         super().__init__(name, exact=True, fingerprint=fingerprint)
         self._count = count
+        self._counts: Recent[int] = Recent(CACHED)
 
     def count(self, text: str) -> int:
         """Return the library's count."""
-        return self._count(text)
+        tokens = self._counts.get(text)
+        if tokens is None:
+            tokens = self._count(text)
+            self._counts.put(text, tokens)
+        return tokens
 
 
 def _read_tiktoken(content: bytes, digest: str) -> Table:

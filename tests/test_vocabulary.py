@@ -1,0 +1,111 @@
+"""The shipped token tables are OpenAI's, byte for byte, and the encodings are tiktoken's own."""
+
+from __future__ import annotations
+
+import hashlib
+import runpy
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiktoken_ext.openai_public
+from hypothesis import given
+from hypothesis import strategies as st
+
+from promptforge import vocabulary
+from promptforge._shipped import VOCABULARIES
+from promptforge.vocabulary import PUBLISHED, format_tiktoken, load_ranks, pack, parse_tiktoken, unpack
+
+NAMES = sorted(PUBLISHED)
+
+
+def shipped(name: str) -> list[bytes]:
+    return unpack((VOCABULARIES / f"{name}.bin").read_bytes())
+
+
+@pytest.fixture
+def build(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    return runpy.run_path(str(VOCABULARIES / "build.py"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_published_file_comes_back(name: str) -> None:
+    assert hashlib.sha256(format_tiktoken(shipped(name))).hexdigest() == PUBLISHED[name].sha256
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_hash_and_pattern_are_those_of_tiktoken(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def load(url: str, expected_hash: str) -> dict[bytes, int]:
+        asked.append((url.rsplit("/", 1)[1], expected_hash))
+        return {}
+
+    monkeypatch.setattr(tiktoken_ext.openai_public, "load_tiktoken_bpe", load)
+    theirs = getattr(tiktoken_ext.openai_public, name)()
+    assert theirs["pat_str"] == PUBLISHED[name].pattern
+    assert asked == [(f"{name}.tiktoken", PUBLISHED[name].sha256)]
+
+
+def test_longest_token() -> None:
+    assert {max(map(len, load_ranks(name))) for name in NAMES} == {vocabulary.LONGEST}
+
+
+def test_fingerprints_differ_with_table_and_pattern() -> None:
+    one = PUBLISHED["o200k_base"]
+    prints = {one.fingerprint, one._replace(pattern="x").fingerprint, one._replace(sha256="0").fingerprint}
+    assert len(prints) == 3
+    assert all(len(found) == 64 for found in prints)
+
+
+@given(st.lists(st.binary(max_size=255)))
+def test_pack_and_unpack(tokens: list[bytes]) -> None:
+    assert unpack(pack(tokens)) == tokens
+
+
+@given(st.lists(st.binary(min_size=1), unique=True))
+def test_format_and_parse(tokens: list[bytes]) -> None:
+    assert parse_tiktoken(format_tiktoken(tokens)) == {token: rank for rank, token in enumerate(tokens)}
+
+
+@pytest.mark.parametrize("cut", [0, 3, 10, -1])
+def test_a_damaged_table_is_an_error(cut: int) -> None:
+    with pytest.raises(ValueError, match="not a packed token table"):
+        unpack(pack([b"one", b"two", b"three"])[:cut])
+
+
+def test_a_table_with_bytes_to_spare_is_an_error() -> None:
+    import zlib
+
+    with pytest.raises(ValueError, match="2 tokens do not fill 10 bytes"):
+        unpack(zlib.compress(b"\x02\0\0\0\x01\x01abcd"))
+
+
+@pytest.mark.parametrize("line", [b"YQ==", b"YQ== x", b"!!!! 1", b"YQ== 1 2"])
+def test_a_line_that_is_no_token_is_named(line: bytes) -> None:
+    with pytest.raises(ValueError, match="line 3 is not a token"):
+        parse_tiktoken(b"YQ== 0\n\n" + line)
+
+
+def test_build_makes_the_shipped_table(tmp_path: Path, build: dict[str, Any]) -> None:
+    source = tmp_path / "any.name"
+    source.write_bytes(format_tiktoken(shipped("cl100k_base")))
+    target = build["build"](source, tmp_path)
+    assert target == tmp_path / "cl100k_base.bin"
+    assert unpack(target.read_bytes()) == shipped("cl100k_base")
+
+
+def test_build_refuses_a_file_that_is_not_published(tmp_path: Path, build: dict[str, Any]) -> None:
+    source = tmp_path / "o200k_base.tiktoken"
+    source.write_bytes(b"YQ== 0\n")
+    with pytest.raises(SystemExit, match="none of the published tables"):
+        build["build"](source, tmp_path)
+    assert list(tmp_path.iterdir()) == [source]
+
+
+def test_the_notice_lies_beside_the_tables() -> None:
+    notice = (VOCABULARIES / "LICENSE-tiktoken.txt").read_text()
+    assert "Copyright (c) 2022 OpenAI" in notice
+    assert "this permission notice shall be included" in notice
