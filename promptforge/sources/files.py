@@ -33,15 +33,16 @@ def load(
         return [_item(path, text, start, end, context_lines, diagnostics)]
     items = []
     for name in patterns.expand(path, workspace=workspace, diagnostics=diagnostics):
+        said = Diagnostics()
         try:
-            text = places.read_text(name, workspace=workspace, diagnostics=diagnostics)
+            text = places.read_text(name, workspace=workspace, diagnostics=said)
             if "\0" in text[:8192]:  # a picture that a pattern happened to catch
                 diagnostics.add("PF604", "no text but binary data; skipped", where=places.shown(name))
                 continue
-            items.append(_item(name, text, start, end, context_lines, diagnostics))
+            items.append(_item(name, text, start, end, context_lines, said))
         except ItemError as exc:
-            message = str(exc).removeprefix(f"{exc.where}: ")
-            diagnostics.add("PF601", f"skipped: {message}", where=exc.where)
+            said.add("PF601", "skipped: " + str(exc).removeprefix(f"{exc.where}: "), where=exc.where)
+        diagnostics.extend(tuple(said))
     return items
 
 

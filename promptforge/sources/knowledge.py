@@ -69,9 +69,13 @@ def gather(wanted: Wanted, diagnostics: Diagnostics) -> list[Item]:
     return found
 
 
-def _techniques(wanted: Wanted, attempt: Callable[[Callable[[], list[Item]]], None], diagnostics: Diagnostics) -> list[Item]:
+def _techniques(
+    wanted: Wanted, attempt: Callable[[Callable[[], list[Item]]], None], diagnostics: Diagnostics
+) -> list[Item]:
     if wanted.attack is None:
-        raise ItemError("techniques need --attack PATH: a STIX 2.1 bundle, a folder of STIX objects, or JSON of techniques")
+        raise ItemError(
+            "techniques need --attack PATH: a STIX 2.1 bundle, a folder of STIX objects, or JSON of techniques"
+        )
     index = attack.read(wanted.attack, workspace=wanted.workspace, diagnostics=diagnostics)
     for name in wanted.techniques:
         attempt(lambda name=name: [attack.find(index, name, diagnostics=diagnostics)])  # type: ignore[misc]

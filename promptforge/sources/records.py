@@ -19,6 +19,7 @@ MAX_RECORDS = 1_000_000
 """How many records one call reads; what follows is left out, and said (PF204)."""
 
 _Records = list[Item]
+_NO_METADATA: dict[str, Any] = {}
 _ORIGINS = ("explicit", "similarity")
 _MOST = attrgetter("kind", "content", "name", "path", "start_line", "end_line", "metadata")
 _UNCHECKED = attrgetter("start_line", "end_line", "metadata")
@@ -80,11 +81,13 @@ def _all_clean(records: list[Any]) -> list[Item] | None:
     """Return the items of a list in which every record is native and in order, at some two microseconds a record."""
     if len(records) > MAX_RECORDS:
         return None
-    if any(type(record) is Item and not _is_typed(record) for record in records):
-        return None
     try:
+        if not all(map(_is_safe, records)):
+            return None
         items = [_settled(item) for item in msgspec.convert(records, _Records)]
-    except Exception:
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # msgspec's own error, ValueError for an integer past what Python prints, a key that raises
         return None
     return None if None in items else items  # type: ignore[return-value]
 
@@ -92,11 +95,18 @@ def _all_clean(records: list[Any]) -> list[Item] | None:
 def _clean(record: object) -> Item | None:
     """Return the item of a native record about which nothing has to be changed or said, None otherwise."""
     try:
-        if type(record) is dict or (type(record) is Item and _is_typed(record)):
-            return _settled(msgspec.convert(record, Item))
-    except Exception:  # msgspec's own error, or ValueError for an integer past what Python prints
+        return _settled(msgspec.convert(record, Item)) if _is_safe(record) else None
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # as in `_all_clean`
         return None
-    return None
+
+
+def _is_safe(record: object) -> bool:
+    """Tell whether msgspec may convert it: a mapping that is no dict would be asked for all its pairs, endless or not."""
+    if type(record) is dict:
+        return type(record.get("metadata", _NO_METADATA)) is dict
+    return type(record) is Item and _is_typed(record)
 
 
 def _is_typed(item: Item) -> bool:

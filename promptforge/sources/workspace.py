@@ -107,13 +107,17 @@ def _read(real: Path, where: str, diagnostics: Diagnostics) -> bytes:
 
 def _read_once(real: Path, flags: int, where: str) -> tuple[bytes, bool]:
     handle = os.open(real, flags)
-    with open(handle, "rb", closefd=True) as file:
+    try:
         before = os.fstat(handle)
         if not stat.S_ISREG(before.st_mode):
-            kind = "a folder; name the files in it, or a pattern like folder/**" if stat.S_ISDIR(before.st_mode) else ""
-            raise ItemError(f"not a file but {kind or 'a pipe, socket or device'}", where=where)
-        data = file.read(MAX_BYTES + 1)
+            folder = "a folder; name the files in it, or a pattern like folder/**"
+            kind = folder if stat.S_ISDIR(before.st_mode) else "a pipe, socket or device"
+            raise ItemError(f"not a file but {kind}", where=where)
+        with open(handle, "rb", closefd=False) as file:
+            data = file.read(MAX_BYTES + 1)
         after = os.fstat(handle)
+    finally:
+        os.close(handle)
     same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
     return data, not same
 

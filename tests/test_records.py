@@ -1,0 +1,587 @@
+from __future__ import annotations
+
+import itertools
+import math
+import types
+from collections.abc import Iterator, Mapping
+from datetime import date
+from decimal import Decimal
+from pathlib import PurePosixPath
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from promptforge.diagnostics import Diagnostics
+from promptforge.errors import ItemError
+from promptforge.items import Item
+from promptforge.sources import plaindata, records
+from promptforge.sources.records import load_records, to_item
+
+
+def read(record: object) -> tuple[Item, list[str]]:
+    diagnostics = Diagnostics()
+    item = to_item(record, where="f:1", diagnostics=diagnostics)
+    return item, [f"{d.code} {d.message}" for d in diagnostics]
+
+
+def clean(record: object) -> Item:
+    item, said = read(record)
+    assert said == []
+    return item
+
+
+# Native records.
+
+
+def test_every_field_of_a_native_record() -> None:
+    record = {
+        "kind": "code",
+        "content": "x = 1",
+        "expanded": "# a\nx = 1",
+        "summary": "sets x",
+        "id": "i1",
+        "name": "x",
+        "path": "a.py",
+        "start_line": 3,
+        "end_line": 3,
+        "language": "python",
+        "score": 0.25,
+        "origin": "similarity",
+        "required": True,
+        "metadata": {"tags": ["a", {"b": None}], "n": 1},
+    }
+    assert clean(record) == Item(**record)  # type: ignore[arg-type]
+    assert clean(types.MappingProxyType(record)) == Item(**record)  # type: ignore[arg-type]
+
+
+def test_defaults_and_the_word_markdown() -> None:
+    assert clean({"content": "x"}) == Item(content="x")
+    assert clean({"summary": "x"}) == Item(summary="x")
+    assert clean({"content": ""}).content == ""
+    assert clean({"kind": "markdown", "content": "x"}).kind == "document"
+    assert clean({"kind": None, "content": "x", "score": None, "metadata": None}) == Item(content="x")
+    assert clean({"content": "x", "score": 1}).score == 1.0
+
+
+@pytest.mark.parametrize(
+    ("record", "field", "message"),
+    [
+        ({}, "content", "content: missing; an item needs content or summary, as text"),
+        ({"content": None}, "content", "content: missing; an item needs content or summary, as text"),
+        ({"content": ["a"]}, "content", "content: expected text, found list"),
+        ({"content": True}, "content", "content: expected text, found bool"),
+        ({"content": {"a": 1}}, "content", "content: expected text, found object"),
+        ({"content": "x", "name": ["a"]}, "name", "name: expected text, found list"),
+        ({"content": "x", "kind": {}}, "kind", "kind: expected text, found object"),
+        ({"content": "x", "score": "high"}, "score", "score: expected a number, found text"),
+        ({"content": "x", "score": True}, "score", "score: expected a number, found bool"),
+        ({"content": "x", "start_line": "ten"}, "start_line", "start_line: expected a line number, found text"),
+        ({"content": "x", "end_line": []}, "end_line", "end_line: expected a line number, found list"),
+        (
+            {"content": "x", "origin": "web\n"},
+            "origin",
+            'origin: expected "explicit" or "similarity", found "web\\n"',
+        ),
+        ({"content": "x", "required": "maybe"}, "required", "required: expected true or false, found text"),
+        ("x", None, 'expected an object with the fields of an item, found text; write {"content": "…"}'),
+        (None, None, "expected an object with the fields of an item, found null"),
+        (7, None, "expected an object with the fields of an item, found int"),
+        ([1], None, "expected an object with the fields of an item, found list"),
+        (object(), None, "expected an object with the fields of an item, found object"),
+    ],
+)
+def test_what_is_no_item(record: object, field: str | None, message: str) -> None:
+    with pytest.raises(ItemError) as caught:
+        to_item(record, where="f.json:7")
+    assert str(caught.value) == f"f.json:7: {message}"
+    assert (caught.value.field, caught.value.where) == (field, "f.json:7")
+
+
+@pytest.mark.parametrize(
+    ("record", "expected", "said"),
+    [
+        ({"content": 5}, {"content": "5"}, "PF202 content: expected text, found int; written as text"),
+        ({"content": b"\xc3\xa9"}, {"content": "é"}, "PF202 content: expected text, found bytes; read as UTF-8"),
+        ({"id": 42}, {"id": "42"}, "PF202 id: expected text, found int; written as text"),
+        ({"score": "0.5"}, {"score": 0.5}, "PF202 score: expected a number, found text; read as a number"),
+        ({"score": math.nan}, {"score": 0.0}, "PF202 score: expected a finite number; 0 is taken"),
+        ({"score": -math.inf}, {"score": 0.0}, "PF202 score: expected a finite number; 0 is taken"),
+        ({"start_line": "3"}, {"start_line": 3}, "PF202 start_line: expected an int, found text; read as a number"),
+        ({"start_line": 3.0}, {"start_line": 3}, "PF202 start_line: expected an int, found float; read as a number"),
+        ({"end_line": 3.5}, {}, "PF202 end_line: expected a line number from 1; left out"),
+        ({"start_line": -1}, {}, "PF202 start_line: expected a line number from 1; left out"),
+        ({"start_line": 2**40}, {}, "PF202 start_line: expected a line number from 1; left out"),
+        (
+            {"start_line": 9, "end_line": 2},
+            {"start_line": 9},
+            "PF202 end_line: 2 lies before start_line 9; left out",
+        ),
+        (
+            {"required": "true"},
+            {"required": True},
+            "PF202 required: expected true or false, found text; read as True",
+        ),
+        ({"metadata": "m"}, {}, "PF203 metadata: expected an object, found text; left out"),
+        (
+            {"contnet": [1]},
+            {"metadata": {"contnet": [1]}},
+            'PF201 unknown key "contnet"; did you mean "content"?; kept as metadata',
+        ),
+        ({"zq\n": 1}, {"metadata": {"zq\n": 1}}, 'PF201 unknown key "zq\\n"; kept as metadata'),
+    ],
+)
+def test_what_is_read_leniently_and_said(record: dict[str, Any], expected: dict[str, Any], said: str) -> None:
+    item, spoken = read({"content": "x", **record})
+    assert item == Item(**{"content": "x", **expected})
+    assert spoken == [said]
+
+
+def test_expanded_alone_is_the_content() -> None:
+    item, said = read({"expanded": "x"})
+    assert item == Item(content="x")
+    assert said == ["PF201 content is missing; expanded is taken for it"]
+
+
+# Items made by hand are validated by nobody but us.
+
+
+def test_an_item_passes_through_and_a_wrong_one_is_mended_or_refused() -> None:
+    good = Item(content="x", metadata={"a": 1})
+    assert clean(good) is good
+    assert clean(Item(kind="markdown", content="x")).kind == "document"
+    assert read(Item(content="x", score="0.5"))[0].score == 0.5  # type: ignore[arg-type]
+    with pytest.raises(ItemError, match="content: missing"):
+        to_item(Item())
+    with pytest.raises(ItemError, match="path: expected text"):
+        to_item(Item(content="x", path=["a"]))  # type: ignore[arg-type]
+
+
+# Other shapes.
+
+
+def test_a_rag_document() -> None:
+    about = {"source": "nmap", "source_type": "man_page", "section": 1}
+    assert clean({"content": "c", "metadata": about}) == Item(kind="man_page", name="nmap", content="c", metadata=about)
+    about = {"source": "docs/attack-guide.md", "source_type": "markdown"}
+    assert clean({"content": "c", "metadata": about}) == Item(
+        kind="document", name="attack-guide.md", path="docs/attack-guide.md", content="c", metadata=about
+    )
+    about = {"source": "T9001", "source_type": "mitre_attack", "name": "Jars", "tactic": "Eating", "tools": ["Spoon"]}
+    assert clean({"content": "c", "metadata": about}) == Item(
+        kind="mitre_attack",
+        name="Jars",
+        content="c",
+        metadata={"technique_id": "T9001", **about, "tactics": ["Eating"]},
+    )
+    assert clean({"content": "c", "metadata": {"source_type": "wiki", "source": "p"}}).kind == "wiki"
+    assert clean({"content": "c", "name": "own", "metadata": {"source_type": "man_page", "source": "p"}}).name == "own"
+    # Without its mark, `source` is metadata like any other.
+    assert clean({"content": "c", "metadata": {"source": "a.md"}}) == Item(content="c", metadata={"source": "a.md"})
+
+
+CHUNK = {
+    "filePath": "src/a.cs",
+    "content": "c",
+    "startLine": 3,
+    "endLine": 9,
+    "relevance": 0.875,
+    "language": "csharp",
+    "expandedContext": "b\nc\nd",
+}
+
+
+def test_a_knowledge_chunk_in_both_spellings() -> None:
+    expected = Item(
+        kind="code",
+        content="c",
+        expanded="b\nc\nd",
+        path="src/a.cs",
+        start_line=3,
+        end_line=9,
+        language="csharp",
+        score=0.875,
+        origin="similarity",
+    )
+    assert clean(CHUNK) == expected
+    assert clean({k[0].upper() + k[1:]: v for k, v in CHUNK.items()}) == expected
+
+
+def test_a_chunk_says_its_own_language_or_has_none() -> None:
+    assert clean({**CHUNK, "language": None}).language == "none"
+    assert clean({k: v for k, v in CHUNK.items() if k != "language"}).language == "none"
+    assert clean({**CHUNK, "language": ""}).language == ""
+    assert clean({**CHUNK, "chunkIndex": 4, "id": "k"}).metadata == {"chunkIndex": 4}
+    assert clean({"Content": "c"}).origin == "similarity"
+
+
+def test_a_search_result_with_its_entity() -> None:
+    entity = {
+        "name": "f",
+        "type": "function",
+        "filePath": "a.ts",
+        "startLine": 1,
+        "endLine": 2,
+        "summary": "s",
+        "content": "c",
+        "exported": True,
+    }
+    assert clean({"entityId": "e1", "score": 0.5, "entity": entity, "strategy": "graph"}) == Item(
+        kind="function",
+        id="e1",
+        name="f",
+        path="a.ts",
+        start_line=1,
+        end_line=2,
+        summary="s",
+        content="c",
+        score=0.5,
+        origin="similarity",
+        metadata={"strategy": "graph", "exported": True},
+    )
+    bare, said = read({"entityId": 7, "score": 1, "entity": {"name": "f", "type": "class", "filePath": ""}})
+    assert (bare.id, bare.content, bare.path) == ("7", "", None)
+    assert len(said) == 2
+
+
+def test_a_lisp_style_item() -> None:
+    about = {"filename": "src/example.lisp", "start-line": 10, "end-line": 12}
+    assert clean({"type": ":code", "content": "c", "metadata": about}) == Item(
+        kind="code", content="c", path="src/example.lisp", start_line=10, end_line=12, metadata=about
+    )
+    assert clean({"type": ":REPL-HISTORY", "content": "c", "metadata": None}).kind == "repl-history"
+    empty = clean({"type": "code", "content": "c", "metadata": {":filename": "", ":start-line": 0, ":end-line": 0}})
+    assert (empty.path, empty.start_line, empty.end_line) == ("", 0, 0)
+
+
+def test_langchain_as_dict_and_as_object() -> None:
+    about = {"source": "a.md", "page": 3, "title": "T", "relevance_score": 0.5, "start_line": "odd"}
+    expected = Item(content="c", path="a.md", name="T", score=0.5, origin="similarity", metadata=about)
+    assert clean({"page_content": "c", "metadata": about, "type": "Document"}) == expected
+    assert clean({"lc": 1, "kwargs": {"page_content": "c", "metadata": about}}) == expected
+    document = types.SimpleNamespace(page_content="c", metadata=about, id=None)
+    assert clean(document) == expected
+    assert clean((document, 0.25)).score == 0.25
+    with pytest.raises(ItemError, match="content: expected text, found int|content: missing"):
+        to_item(types.SimpleNamespace(page_content=None, metadata={}))
+
+
+def test_llama_index_nodes() -> None:
+    class Node:
+        node_id = "n1"
+        metadata = {"file_path": "a.py", "start_line": 2, "end_line": 5}  # noqa: RUF012
+
+        def get_content(self) -> str:
+            return "c"
+
+    expected = Item(
+        id="n1",
+        content="c",
+        path="a.py",
+        start_line=2,
+        end_line=5,
+        score=0.5,
+        origin="similarity",
+        metadata=Node.metadata,
+    )
+    assert clean(types.SimpleNamespace(node=Node(), score=0.5)) == expected
+    assert clean(types.SimpleNamespace(node=Node(), score=None)).score == 1.0
+    assert clean(Node()).id == "n1"
+    assert clean({"node": {"id_": "n1", "text": "c", "metadata": Node.metadata}, "score": 0.5}) == expected
+
+
+def test_haystack_documents() -> None:
+    document = types.SimpleNamespace(id="h", content="c", meta={"file_path": "a.md"}, score=0.5)
+    expected = Item(id="h", content="c", path="a.md", score=0.5, origin="similarity", metadata={"file_path": "a.md"})
+    assert clean(document) == expected
+    assert clean({"id": "h", "content": "c", "meta": {"file_path": "a.md"}, "score": 0.5}) == expected
+    with pytest.raises(ItemError, match="content: missing"):
+        to_item(types.SimpleNamespace(id="h", content=None, meta={}, score=None))
+
+
+# Many records.
+
+
+def test_one_bad_record_costs_only_itself() -> None:
+    diagnostics = Diagnostics()
+    given_ = [{"content": "a"}, {"content": []}, Item(content="b"), 7, {"content": "c"}]
+    items = load_records(given_, where="items", diagnostics=diagnostics)
+    assert [i.content for i in items] == ["a", "b", "c"]
+    assert [(d.code, d.where, d.message) for d in diagnostics] == [
+        ("PF204", "items[1]", "record skipped: content: expected text, found list"),
+        ("PF204", "items[3]", "record skipped: expected an object with the fields of an item, found int"),
+    ]
+
+
+def test_what_may_hold_records() -> None:
+    diagnostics = Diagnostics()
+    one = [Item(content="a")]
+    for holder in (
+        [{"content": "a"}],
+        ({"content": "a"},),
+        iter([{"content": "a"}]),
+        {"items": [{"content": "a"}]},
+        {"content": "a"},
+        Item(content="a"),
+    ):
+        assert load_records(holder, where="items", diagnostics=diagnostics) == one
+    assert load_records([], where="items", diagnostics=diagnostics) == []
+    for wrong in ("text", b"x", 5, None):
+        with pytest.raises(ItemError, match="expected a list of items"):
+            load_records(wrong, where="items", diagnostics=diagnostics)
+    assert len(diagnostics) == 0
+
+
+def test_records_that_end_in_an_error_keep_what_came_before() -> None:
+    def failing() -> Iterator[dict[str, str]]:
+        yield {"content": "a"}
+        raise OSError("the connection is gone")
+
+    diagnostics = Diagnostics()
+    assert load_records(failing(), where="items", diagnostics=diagnostics) == [Item(content="a")]
+    assert [(d.code, d.severity) for d in diagnostics] == [("PF204", "error")]
+
+
+def test_endless_records_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "MAX_RECORDS", 50)
+    diagnostics = Diagnostics()
+    items = load_records(({"content": "x"} for _ in itertools.count()), where="items", diagnostics=diagnostics)
+    assert len(items) == 50
+    many = load_records([{"content": "x"}] * 60, where="items", diagnostics=diagnostics)
+    assert len(many) == 50
+    assert [d.code for d in diagnostics] == ["PF204", "PF204"]
+
+
+@given(st.lists(st.sampled_from([{"content": "a"}, {"content": "a", "metadata": {"k": [1]}}, {"content": 1}, {}])))
+def test_a_list_gives_what_its_records_give_one_by_one(given_: list[dict[str, Any]]) -> None:
+    diagnostics = Diagnostics()
+    alone = []
+    for record in given_:
+        with_own = Diagnostics()
+        try:
+            alone.append(to_item(record, diagnostics=with_own))
+        except ItemError:
+            continue
+    assert load_records(given_, where="items", diagnostics=diagnostics) == alone
+
+
+def test_metadata_is_a_copy() -> None:
+    inner: list[str] = ["a"]
+    record = {"content": "x", "metadata": {"tags": inner}}
+    for item in (to_item(record), to_item(Item(**record))):  # type: ignore[arg-type]
+        inner.append("later")
+        assert item.metadata["tags"] != inner
+        inner.pop()
+
+
+# Hostile objects.
+
+
+class Boom(BaseException):
+    pass
+
+
+def boom(*_: Any, **__: Any) -> Any:
+    raise Boom("x")
+
+
+EVIL = dict.fromkeys(
+    (
+        "__getattribute__ __str__ __repr__ __eq__ __ne__ __hash__ __len__ __iter__ __next__ __bool__ __float__ __int__ "
+        "__index__ __contains__ __getitem__ __html__ __format__ __lt__ __call__ __enter__"
+    ).split(),
+    boom,
+)
+
+
+class Lying(type):
+    def __getattribute__(cls, name: str) -> Any:
+        raise Boom(name)
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        raise Boom("x")
+
+
+class Endless(Mapping[str, Any]):
+    def __getitem__(self, key: str) -> Any:
+        return 1
+
+    def __iter__(self) -> Iterator[str]:
+        return (str(i) for i in itertools.count())
+
+    def __len__(self) -> int:
+        return 5
+
+
+def hostile() -> dict[str, Any]:
+    holds_itself: dict[str, Any] = {}
+    holds_itself["d"] = holds_itself
+    list_of_itself: list[Any] = []
+    list_of_itself.append(list_of_itself)
+    return {
+        "evil": type("E", (), EVIL)(),
+        "text": type("S", (str,), EVIL)("abc"),
+        "object": type("D", (dict,), EVIL)(a=1),
+        "list": type("L", (list,), EVIL)([1]),
+        "int": type("I", (int,), EVIL)(3),
+        "float": type("F", (float,), EVIL)(2.0),
+        "lying class": Lying("M", (), {}),
+        "instance of one": object.__new__(Lying("M", (), {})),
+        "dict of itself": holds_itself,
+        "list of itself": list_of_itself,
+        "endless mapping": Endless(),
+        "endless generator": (x for x in itertools.count()),
+        "endless counter": itertools.count(),
+        "huge int": 10**5000,
+        "nan": math.nan,
+        "bytes": b"\xff",
+        "surrogate": "\ud800",
+        "odd keys": {1: "a", "1": "b", None: "c", ("t",): "d"},
+        "a class": dict,
+        "wide": [1] * 100_000,
+    }
+
+
+def is_plain(value: object, depth: int = 0) -> bool:
+    if type(value) is dict:
+        return depth <= 25 and all(type(k) is str and is_plain(v, depth + 1) for k, v in value.items())
+    if type(value) is list:
+        return depth <= 25 and all(is_plain(v, depth + 1) for v in value)
+    return value is None or type(value) in (str, int, bool) or (type(value) is float and math.isfinite(value))
+
+
+@pytest.mark.parametrize("name", list(hostile()))
+def test_hostile_values_in_every_place(name: str) -> None:
+    value = hostile()[name]
+    places: list[Any] = [
+        value,
+        (value, 0.5),
+        types.SimpleNamespace(page_content="x", metadata=value),
+        types.SimpleNamespace(page_content=value, metadata={}, id=value),
+        types.SimpleNamespace(node=types.SimpleNamespace(text="x", metadata=value), score=value),
+        types.SimpleNamespace(content="x", meta=value, score=value),
+        {"entity": {"content": "c", "name": value, "filePath": value}, "entityId": value, "score": value},
+        {"content": "c", "type": value, "metadata": {"filename": value, "start-line": value}},
+        {"content": "c", "metadata": {"source_type": value, "source": value, "tools": value}},
+        {"page_content": "c", "metadata": {k: value for k in ("source", "title", "score", "start_line")}},
+        {"node": {"text": "c", "metadata": value}, "score": value},
+        *({"content": "c", field: value} for field in (*Item.__struct_fields__, "filePath", "meta", "lc", "zz")),
+    ]
+    for record in places:
+        try:
+            item = to_item(record, where="w", diagnostics=Diagnostics())
+        except ItemError as exc:
+            assert str(exc).startswith("w: ")
+            continue
+        assert all(is_plain(getattr(item, field)) for field in Item.__struct_fields__)
+        assert type(item.metadata) is dict
+    others = load_records([{"content": "a"}, value, {"content": "b"}], where="w", diagnostics=Diagnostics())
+    assert [i.content for i in others if i.content in ("a", "b")] == ["a", "b"]
+
+
+def test_what_is_let_through() -> None:
+    def stop(_: object) -> str:
+        raise KeyboardInterrupt
+
+    asked = type("P", (), {"page_content": property(stop)})()
+    with pytest.raises(KeyboardInterrupt):
+        to_item(asked)
+
+
+# Plain data.
+
+
+def copied(value: object) -> tuple[Any, list[str]]:
+    changes: list[str] = []
+    return plaindata.copy(value, changes.append), changes
+
+
+def test_plain_values_of_other_types() -> None:
+    value = {
+        "date": date(2026, 1, 2),
+        "decimal": Decimal("1.50"),
+        "path": PurePosixPath("a/b"),
+        "set": {"b", "a", "c"},
+        "tuple": (1, 2),
+        "object": object(),
+        "generator": (x for x in "ab"),
+        "big": 10**5000,
+        "nan": math.nan,
+        3: "int key",
+        "3": "text key",
+    }
+    plain, changes = copied(value)
+    assert plain == {
+        "date": "2026-01-02",
+        "decimal": "1.50",
+        "path": "a/b",
+        "set": ["a", "b", "c"],
+        "tuple": [1, 2],
+        "object": "object",
+        "generator": "generator",
+        "big": "(integer of 16610 bits)",
+        "nan": "nan",
+        "3": "text key",
+    }
+    assert len(changes) == 9
+    assert changes == sorted(changes)
+
+
+def test_depth_and_size_are_bounded() -> None:
+    deep: list[Any] = []
+    for _ in range(5000):
+        deep = [deep]
+    plain, changes = copied(deep)
+    depth = 0
+    while plain:
+        plain, depth = plain[0], depth + 1
+    assert depth == plaindata.MAX_DEPTH - 1
+    assert changes == ["nested deeper than 20; what lies deeper is left out"]
+    plain, changes = copied({"a": ["x"] * 50_000, "b": 1})
+    assert len(plain["a"]) == plaindata.MAX_NODES - 2
+    assert len(changes) == 1
+
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(PLAIN)
+def test_plain_data_is_copied_as_it_is(value: Any) -> None:
+    assert copied(value) == (value, [])
+
+
+ANYTHING = st.recursive(
+    PLAIN | st.binary(max_size=5) | st.complex_numbers() | st.dates() | st.just(object()) | st.floats(),
+    lambda inner: st.tuples(inner, inner) | st.dictionaries(st.integers() | st.none() | st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+KEYS = st.sampled_from(
+    [
+        *Item.__struct_fields__,
+        "type",
+        "entity",
+        "filePath",
+        "Content",
+        "page_content",
+        "meta",
+        "node",
+        "text",
+        "relevance",
+    ]
+)
+
+
+@given(st.dictionaries(KEYS, ANYTHING, max_size=6))
+def test_any_record_is_an_item_or_an_item_error(record: dict[str, Any]) -> None:
+    try:
+        item = to_item(record, where="w", diagnostics=Diagnostics())
+    except ItemError:
+        return
+    assert all(is_plain(getattr(item, field)) for field in Item.__struct_fields__)
+    assert item.content is not None or item.summary is not None
+    assert to_item(item, where="w") == item

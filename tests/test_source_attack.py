@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from promptforge.diagnostics import Diagnostics
+from promptforge.errors import ItemError
+from promptforge.items import Item
+from promptforge.sources import attack, stix
+
+DATA = Path(__file__).parent / "data"
+MITRE = Path(__file__).parents[2] / "shared" / "data" / "mitre"
+
+
+def read(path: Path) -> attack.Index:
+    return attack.read(str(path), workspace=DATA, diagnostics=Diagnostics())
+
+
+def find(index: attack.Index, technique: str) -> tuple[Item, list[str]]:
+    diagnostics = Diagnostics()
+    item = attack.find(index, technique, diagnostics=diagnostics)
+    return item, [d.message for d in diagnostics]
+
+
+JAR = Item(
+    kind="mitre_attack",
+    name="Cookie Jar Opening",
+    content="Someone opens the jar with a spoon and runs `open jar`.",
+    metadata={
+        "technique_id": "T9001",
+        "full_name": "Cookie Jar Opening",
+        "tactics": ["Entering the Kitchen", "Eating the Cake"],
+        "tools": ["Ladle", "Spoon"],
+        "mitigations": ["Lock the Cupboard"],
+        "platforms": ["Cupboard", "Shelf"],
+        "url": "https://kitchen.example/T9001",
+    },
+)
+
+
+@pytest.fixture
+def objects() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((DATA / "bundle.json").read_text())["objects"]
+    return found
+
+
+@pytest.mark.parametrize("form", ["bundle", "list", "lines", "folder", "folder of bundles"])
+def test_every_form_of_stix(form: str, objects: list[dict[str, Any]], tmp_path: Path) -> None:
+    path = tmp_path / "attack"
+    if form == "bundle":
+        shutil.copy(DATA / "bundle.json", path)
+    elif form == "list":
+        path.write_text(json.dumps(objects))
+    elif form == "lines":
+        path.write_text("\n".join(map(json.dumps, objects)))
+    else:
+        for number, thing in enumerate(objects):
+            folder = path / thing["type"]
+            folder.mkdir(parents=True, exist_ok=True)
+            whole = {"type": "bundle", "objects": [thing]} if "bundles" in form else thing
+            (folder / f"{number}.json").write_text(json.dumps(whole))
+    index = read(path)
+    assert sorted(index) == ["T9001", "T9001.001", "T9002", "T9003"]
+    assert find(index, "T9001") == (JAR, [])
+    assert find(index, " t9001 ") == (JAR, [])
+
+
+def test_a_subtechnique_names_its_parent() -> None:
+    item, said = find(read(DATA / "bundle.json"), "T9001.001")
+    assert (item.name, item.content, said) == ("Lid Lifting", "Lifts the lid.", [])
+    assert item.metadata == {
+        "technique_id": "T9001.001",
+        "full_name": "Cookie Jar Opening: Lid Lifting",
+        "parent_id": "T9001",
+        "tactics": ["Command and Control"],
+        "tools": [],
+        "mitigations": [],
+        "platforms": [],
+    }
+
+
+def test_revoked_deprecated_and_unknown() -> None:
+    index = read(DATA / "bundle.json")
+    assert find(index, "T9002") == (JAR, ["T9002 was revoked; T9001 took its place"])
+    item, said = find(index, "T9003")
+    assert (item.name, said) == ("Crumb Tracing", ["T9003 is deprecated"])
+    with pytest.raises(ItemError, match=r'no technique "T9001\.01"; did you mean "T9001'):
+        find(index, "T9001.01")
+    with pytest.raises(ItemError, match=r'no technique "\\x1b"; did you mean'):
+        find(index, "\x1b")
+
+
+def test_revoked_in_a_circle_ends(objects: list[dict[str, Any]], tmp_path: Path) -> None:
+    for thing in objects:
+        if thing["type"] == "attack-pattern":
+            thing["revoked"] = True
+    back = {"type": "relationship", "relationship_type": "revoked-by", "source_ref": "attack-pattern--1"}
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps([*objects, {**back, "target_ref": "attack-pattern--3"}]))
+    item, said = find(read(path), "T9002")
+    assert item.metadata["technique_id"] == "T9001"
+    assert said == ["T9002 was revoked; T9001 took its place", "T9001 is revoked"]
+
+
+@pytest.mark.parametrize(
+    "technique",
+    [
+        {"technique_id": "T9001", "tactics": ["A", "B"], "tools": ["S"], "mitigations": ["L"]},
+        {"id": "t9001", "tactic": "A", "related_tools": "S", "mitigation": "L"},
+        {
+            "technique_id": "T9001",
+            "tactics": [{"name": "A"}],
+            "tools": [{"name": "S"}, {}],
+            "mitigations": [{"name": "L"}],
+        },
+    ],
+)
+@pytest.mark.parametrize("form", ["list", "object", "lines", "single"])
+def test_plain_lists_of_techniques(technique: dict[str, Any], form: str, tmp_path: Path) -> None:
+    record = {"name": "Jar", "description": "d (Citation: x)", **technique}
+    text = {
+        "list": json.dumps([record]),
+        "object": json.dumps({"techniques": [record]}),
+        "lines": json.dumps(record) + "\n" + json.dumps({"id": "T9009", "name": "Other"}),
+        "single": json.dumps(record),
+    }[form]
+    (tmp_path / "t.json").write_text(text)
+    item = attack.load("T9001", attack="t.json", workspace=tmp_path, diagnostics=Diagnostics())
+    assert (item.kind, item.name, item.content) == ("mitre_attack", "Jar", "d")
+    assert (item.metadata["tactics"][0], item.metadata["tools"], item.metadata["mitigations"]) == ("A", ["S"], ["L"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[]", "holds no technique"),
+        ("7", "holds no technique"),
+        ('{"objects": [1, null, {"type": "attack-pattern"}, {"id": 5}]}', "holds no technique"),
+        ("{", "t.json:1: not valid JSON"),
+        ('{"a": 1}\n{', "t.json:2: not valid JSON"),
+        ("[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_what_holds_no_technique(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(text)
+    with pytest.raises(ItemError, match=message):
+        attack.read("t.json", workspace=tmp_path, diagnostics=Diagnostics())
+
+
+def test_a_bad_file_in_a_folder_costs_only_itself(tmp_path: Path) -> None:
+    shutil.copy(DATA / "bundle.json", tmp_path / "a.json")
+    (tmp_path / "b.json").write_text("{")
+    (tmp_path / "c.json").symlink_to("/etc/hostname")
+    (tmp_path / "d.txt").write_text("{")
+    diagnostics = Diagnostics()
+    assert "T9001" in attack.read(tmp_path, workspace=DATA, diagnostics=diagnostics)
+    assert [(d.code, d.where) for d in diagnostics] == [("PF601", "b.json:1"), ("PF601", "c.json")]
+
+
+def test_malformed_stix_is_passed_over() -> None:
+    odd: list[dict[str, Any]] = [
+        {
+            "type": "attack-pattern",
+            "name": 5,
+            "external_references": [{"source_name": "mitre-attack", "external_id": "T1"}],
+        },
+        {"type": "attack-pattern", "name": "x", "external_references": "odd"},
+        {"type": "attack-pattern", "name": "x", "external_references": [None, {"source_name": 5}]},
+        {"type": "relationship", "relationship_type": [], "source_ref": {}, "target_ref": 1},
+        {"type": "x-mitre-tactic", "x_mitre_shortname": ["a"]},
+        {"type": "x-mitre-matrix", "tactic_refs": [[], {}]},
+        {
+            "type": "attack-pattern",
+            "id": ["x"],
+            "name": "Good",
+            "description": 7,
+            "kill_chain_phases": [None, {"kill_chain_name": "mitre-attack", "phase_name": []}],
+            "x_mitre_platforms": "odd",
+            "external_references": [{"source_name": "mitre-attack", "external_id": "T9009", "url": 5}],
+        },
+    ]
+    assert list(stix.techniques(odd)) == ["T9009"]
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("a (Citation: X) b.(Citation: Y (2020) z)", "a b."),
+        ("(Citation: never closed", "(Citation: never closed"),
+        ("[t](https://x.example/a_(b)) and [n](note) [i]", "t and [n](note) [i]"),
+        ("[Tool](/software/S1)", "Tool"),
+        ("<code>a b</code><code>c`</code>", "`a b`<code>c`</code>"),
+    ],
+)
+def test_prose(text: str, plain: str) -> None:
+    assert attack.prose(text) == plain
+
+
+def test_prose_is_quick_on_hostile_text() -> None:
+    for text in (
+        "(Citation: " * 50_000,
+        "(Citation: a(" * 50_000,
+        "[" * 200_000,
+        "[a](https://" * 30_000,
+        "<code>" * 50_000,
+    ):
+        assert attack.prose(text) == text.strip()
+
+
+@pytest.mark.skipif(not MITRE.exists(), reason="the data lies outside the repository")
+def test_real_techniques_from_stix_and_from_plain_json_agree() -> None:
+    from_stix, plain = read(MITRE / "stix-bundle-mini.json"), read(MITRE / "techniques-sample.json")
+    assert len(plain) == 67
+    for technique in sorted(from_stix.keys() & plain.keys()):
+        assert find(from_stix, technique) == find(plain, technique)
+    item, _ = find(from_stix, "T1003")
+    assert (item.name, item.metadata["tactics"]) == ("OS Credential Dumping", ["Credential Access"])
+    assert not any("(Citation" in attack.prose(record["description"]) for record in plain.values())

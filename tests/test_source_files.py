@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from promptforge.diagnostics import Diagnostics
+from promptforge.errors import ItemError
+from promptforge.items import Item
+from promptforge.sources import documents, files, patterns
+
+
+@pytest.fixture
+def space(tmp_path: Path) -> Path:
+    (tmp_path / "src" / "deep" / "er").mkdir(parents=True)
+    (tmp_path / ".hidden").mkdir()
+    for name in ("src/b.py", "src/a.py", "src/deep/c.py", "src/deep/er/d.py", ".hidden/e.py", "src/.f.py"):
+        (tmp_path / name).write_text(f"# {name}\n")
+    (tmp_path / "ten.txt").write_text("".join(f"{i}\n" for i in range(1, 11)))
+    (tmp_path / "src" / "picture.png").write_bytes(b"\x89PNG\x00\x00")
+    return tmp_path
+
+
+def load(spec: str, space: Path, context_lines: int = 0) -> tuple[list[Item], list[str]]:
+    diagnostics = Diagnostics()
+    items = files.load(spec, workspace=space, diagnostics=diagnostics, context_lines=context_lines)
+    return items, [f"{d.code} {d.where}" for d in diagnostics]
+
+
+def test_a_whole_file(space: Path) -> None:
+    assert load("src/a.py", space) == (
+        [Item(kind="code", content="# src/a.py", path="src/a.py", language="python")],
+        [],
+    )
+    item = load("ten.txt", space)[0][0]
+    assert (item.kind, item.language, item.origin, item.start_line) == ("file", "text", "explicit", None)
+
+
+@pytest.mark.parametrize(
+    ("spec", "context", "start", "end"),
+    [
+        ("ten.txt:3", 0, 3, 3),
+        ("ten.txt:3-5", 0, 3, 5),
+        ("ten.txt:3-", 0, 3, 10),
+        ("ten.txt:10-10", 0, 10, 10),
+        ("ten.txt:3-5", 1, 2, 6),
+        ("ten.txt:2-9", 5, 1, 10),
+        ("ten.txt:3-5", -4, 3, 5),
+    ],
+)
+def test_a_range_and_its_context(spec: str, context: int, start: int, end: int, space: Path) -> None:
+    items, said = load(spec, space, context)
+    assert said == []
+    assert (items[0].start_line, items[0].end_line) == (start, end)
+    assert items[0].content == "\n".join(str(i) for i in range(start, end + 1))
+    assert items[0].path == "ten.txt"
+
+
+def test_ranges_that_are_not_there(space: Path) -> None:
+    items, said = load("ten.txt:8-99", space)
+    assert (items[0].start_line, items[0].end_line, said) == (8, 10, ["PF605 ten.txt"])
+    for spec, message in (
+        ("ten.txt:0-3", "lines count from 1"),
+        ("ten.txt:5-3", "lines count from 1"),
+        ("ten.txt:11", "line 11 lies past the end; there are 10 lines"),
+        ("ten.txt:x-3", "no such file"),
+    ):
+        with pytest.raises(ItemError, match=message):
+            load(spec, space)
+
+
+def test_line_ends_of_all_three_kinds_count(tmp_path: Path) -> None:
+    (tmp_path / "f.txt").write_bytes(b"a\r\nb\rc\nd\x0be\xe2\x80\xa8f")
+    assert load("f.txt:2", tmp_path)[0][0].content == "b"
+    assert load("f.txt:1-2", tmp_path)[0][0].content == "a\r\nb"
+    assert load("f.txt:4", tmp_path)[0][0].content == "d\x0be\u2028f"
+
+
+def test_a_file_whose_name_looks_like_a_range_or_a_pattern(tmp_path: Path) -> None:
+    (tmp_path / "a:3").write_text("colon")
+    (tmp_path / "[x].txt").write_text("bracket")
+    assert load("a:3", tmp_path)[0][0].content == "colon"
+    assert load("[x].txt", tmp_path)[0][0].content == "bracket"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("src/*.py", ["src/a.py", "src/b.py"]),
+        ("src/**/*.py", ["src/a.py", "src/b.py", "src/deep/c.py", "src/deep/er/d.py"]),
+        ("**/*.py", ["src/a.py", "src/b.py", "src/deep/c.py", "src/deep/er/d.py"]),
+        ("**/**/d.py", ["src/deep/er/d.py"]),
+        ("src/*/*.py", ["src/deep/c.py"]),
+        ("src/[ab].py", ["src/a.py", "src/b.py"]),
+        ("s?c/a.py", ["src/a.py"]),
+        ("src/.*.py", ["src/.f.py"]),
+        (".hidden/*", [".hidden/e.py"]),
+        ("src/deep/**", ["src/deep/c.py", "src/deep/er/d.py"]),
+    ],
+)
+def test_patterns(pattern: str, names: list[str], space: Path) -> None:
+    items, said = load(pattern, space)
+    assert [i.path for i in items] == names
+    assert said == []
+    absolute, _ = load(str(space / pattern), space)
+    assert [i.path for i in absolute] == [str(space / name) for name in names]
+
+
+def test_a_pattern_passes_over_what_it_cannot_read(space: Path) -> None:
+    (space / "src" / "out.py").symlink_to("/etc/hostname")
+    (space / "src" / "gone.py").symlink_to("nowhere")
+    (space / "src" / "again").symlink_to(".")
+    os.mkfifo(space / "src" / "pipe.py")
+    items, said = load("src/**", space)
+    assert [i.path for i in items] == ["src/a.py", "src/b.py", "src/deep/c.py", "src/deep/er/d.py"]
+    assert sorted(said) == [
+        "PF601 src/gone.py",
+        "PF601 src/pipe.py",
+        "PF604 src/picture.png",
+        "PF701 src/out.py",
+    ]
+
+
+def test_patterns_that_match_nothing_or_leave_the_workspace(space: Path) -> None:
+    for pattern in ("*.rs", "nowhere/*.py", "ten.txt/*", "src/deep/*/*/*"):
+        with pytest.raises(ItemError, match="no file matches"):
+            load(pattern, space)
+    with pytest.raises(ItemError, match="leads out"):
+        load("../*", space)
+
+
+def test_patterns_are_bounded(space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "MAX_MATCHES", 1)
+    assert load("src/*.py", space)[1] == ["PF602 src/*.py"]
+    monkeypatch.setattr(patterns, "MAX_VISITED", 2)
+    assert "PF602 src/**/*.py" in load("src/**/*.py", space)[1]
+
+
+def test_a_name_that_is_not_utf8(tmp_path: Path) -> None:
+    try:
+        (tmp_path / os.fsdecode(b"\xff.py")).write_text("x")
+    except OSError:
+        pytest.skip("the file system takes only UTF-8 names")
+    items, _ = load("*.py", tmp_path)
+    assert items[0].content == "x"
+
+
+# Documents.
+
+
+def document(text: str, tmp_path: Path) -> tuple[Item, list[str]]:
+    (tmp_path / "docs").mkdir(exist_ok=True)
+    (tmp_path / "docs" / "attack-guide.md").write_bytes(text.encode())
+    diagnostics = Diagnostics()
+    found = documents.load("docs/attack-guide.md", workspace=tmp_path, diagnostics=diagnostics)
+    return found[0], [f"{d.code} {d.where}" for d in diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "metadata", "said"),
+    [
+        ("# T\n\nx\n", "# T\n\nx", {}, []),
+        ("---\ntitle: T\ntags: [a]\n---\n\n# T\n", "# T", {"title": "T", "tags": ["a"]}, []),
+        ("\ufeff---\r\ntitle: T\r\n...\r\nx", "x", {"title": "T"}, []),
+        ("---\n---\nx", "---\n---\nx", {}, []),
+        ("---\ntitle: T\n---", "", {"title": "T"}, []),
+        ("---\nprose between rules\n---\nx", "---\nprose between rules\n---\nx", {}, []),
+        ("---\na: 1\nb: [\n---\nx", "---\na: 1\nb: [\n---\nx", {}, ["PF205 docs/attack-guide.md:4"]),
+        ("---\na: !x 1\n---\nx", "---\na: !x 1\n---\nx", {}, ["PF205 docs/attack-guide.md:2"]),
+        ("---\nn: .nan\n---\nx", "x", {"n": "nan"}, ["PF203 docs/attack-guide.md"]),
+        ("---\ntitle: never closed\nx", "---\ntitle: never closed\nx", {}, []),
+        ("\n---\ntitle: T\n---\n", "\n---\ntitle: T\n---", {}, []),
+    ],
+)
+def test_front_matter(text: str, content: str, metadata: dict[str, object], said: list[str], tmp_path: Path) -> None:
+    item, spoken = document(text, tmp_path)
+    assert item == Item(
+        kind="document", name="attack-guide.md", path="docs/attack-guide.md", content=content, metadata=metadata
+    )
+    assert spoken == said
+
+
+def test_documents_by_pattern(tmp_path: Path) -> None:
+    (tmp_path / "b.md").write_text("b")
+    (tmp_path / "a.md").write_text("a")
+    found = documents.load("*.md", workspace=tmp_path, diagnostics=Diagnostics())
+    assert [i.name for i in found] == ["a.md", "b.md"]
+    with pytest.raises(ItemError, match="no such file"):
+        documents.load("c.md", workspace=tmp_path, diagnostics=Diagnostics())

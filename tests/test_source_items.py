@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from promptforge.diagnostics import Diagnostics
+from promptforge.errors import ItemError
+from promptforge.items import Item
+from promptforge.sources import itemfiles
+
+
+def parse(text: str, where: str = "f.json") -> tuple[list[str | None], list[str]]:
+    diagnostics = Diagnostics()
+    items = itemfiles.parse(text, where=where, diagnostics=diagnostics)
+    return [i.content for i in items], [f"{d.code} {d.where}" for d in diagnostics]
+
+
+LIST = '[{"content": "a"}, {"content": "b"}]'
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        (LIST, "f.json"),
+        (LIST, "no ending"),
+        (LIST, "f.yaml"),
+        ("\n  " + LIST + "\n", "f"),
+        (f'{{"items": {LIST}}}', "f"),
+        ('{"content": "a"}\n{"content": "b"}', "f"),
+        ('{"content": "a"}\n\n  {"content": "b"}\r\n', "f.jsonl"),
+        ("- content: a\n- content: b\n", "f"),
+        ("items:\n- content: a\n- content: b\n", "f.yml"),
+        ("# notes\n- {content: a}\n- {content: b}\n", "<stdin>"),
+    ],
+)
+def test_forms(text: str, where: str) -> None:
+    assert parse(text, where) == (["a", "b"], [])
+
+
+def test_one_object_and_none() -> None:
+    assert parse('{"content": "a"}') == (["a"], [])
+    assert parse('{\n "content": "a"\n}', "f.jsonl2") == (["a"], [])
+    assert parse("content: a", "f") == (["a"], [])
+    for text in ("", " \n", "[]", '{"items": []}', "# nothing"):
+        assert parse(text, "f") == ([], [])
+
+
+def test_a_bad_record_is_named_by_file_and_line() -> None:
+    text = '[\n  {"content": "a"},\n\n  {"content":\n   ["x"]},\n  {"content": "b"}, {"content": 1}, 7\n]'
+    assert parse(text) == (["a", "b", "1"], ["PF204 f.json:4", "PF202 f.json:6", "PF204 f.json:6"])
+    inside = '{"about": "list",\n "items"\n:\n[{"content": {}},\n{"content": "b"}]}'
+    assert parse(inside) == (["b"], ["PF201 f.json", "PF204 f.json:4"])
+    assert parse('\n{"content": []}') == ([], ["PF204 f.json:2"])
+    lines = '{"content": "a"}\n{"content": []}\n{"content": \n\n{"content": NaN}\n{"content": "b"}'
+    assert parse(lines, "f.jsonl") == (
+        ["a", "b"],
+        ["PF204 f.jsonl:3", "PF204 f.jsonl:5", "PF204 f.jsonl:2"],
+    )
+    assert parse("- content: a\n-\n  content: [x]\n- content: b\n", "f.yaml") == (["a", "b"], ["PF204 f.yaml:3"])
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "message"),
+    [
+        ('[{"content": "a"}\n{"content": "b"}]', "f", r"f:2: not valid JSON: Expecting ',' delimiter \(column 1\)"),
+        ('[{"content": NaN}]', "f", "f:1: not valid JSON: NaN is no number of JSON"),
+        ('{"content": "a", "score": -Infinity}', "f", "f:1: not valid JSON: -Infinity is no number"),
+        ('{"content": "a"', "f", "f:1: not valid JSON"),
+        ("[" * 100_000, "f", "f:1: not valid JSON: nested too deeply"),
+        ('{"a":' * 100_000, "f", "f:1: not valid JSON: nested too deeply"),
+        ('[{"content": "a", "start_line": ' + "9" * 5000 + "}]", "f", "f:1: not valid JSON: a number of too many"),
+        ('{"items": 5}', "f", "f:1: items: expected a list"),
+        ("not json\nnor this", "f.jsonl", "f.jsonl:1: not one line is valid JSON"),
+        ("Dear reader,\nthis is: a letter: yes.", "f.txt", "f.txt:2: not valid YAML: .*--file or --doc"),
+        ("just prose", "f.txt", "f.txt:1: expected a list of items"),
+        ("- &a content: x", "f", "f:1: anchors"),
+    ],
+)
+def test_what_is_no_list_of_items(text: str, where: str, message: str) -> None:
+    with pytest.raises(ItemError, match=message) as caught:
+        parse(text, where)
+    assert str(caught.value).isprintable()
+
+
+def test_json_as_it_comes() -> None:
+    diagnostics = Diagnostics()
+    text = '[{"content": "a", "content": "b\\ud800", "score": 1e999, "metadata": {"n": 1e999}}]'
+    items = itemfiles.parse(text, where="f", diagnostics=diagnostics)
+    assert items == [Item(content="b\ud800", score=0.0, metadata={"n": "inf"})]
+    assert [d.code for d in diagnostics] == ["PF203", "PF202"]
+
+
+def test_files_and_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "f.json").write_bytes(LIST.encode("utf-8-sig"))
+    (tmp_path / "g.json").write_bytes(LIST.encode("utf-16"))
+    for name in ("f.json", "g.json"):
+        assert len(itemfiles.load(name, diagnostics=Diagnostics(), workspace=tmp_path)) == 2
+    with pytest.raises(ItemError, match="no such file"):
+        itemfiles.load("h", diagnostics=Diagnostics(), workspace=tmp_path)
+    for data in (LIST.encode("utf-8-sig"), b'{"content": "a\xff"}\n{"content": "b"}'):
+        diagnostics = Diagnostics()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+        assert len(itemfiles.load("-", diagnostics=diagnostics, workspace=tmp_path)) == 2
+        assert [d.where for d in diagnostics] == (["<stdin>:1"] if b"\xff" in data else [])
+
+
+RECORDS = st.lists(st.builds(lambda c, n: {"content": c, "metadata": {"n": n}}, st.text(), st.none() | st.booleans()))
+
+
+@given(RECORDS)
+def test_all_forms_say_the_same(records: list[dict[str, object]]) -> None:
+    expected = [Item(**record) for record in records]  # type: ignore[arg-type]
+    said = Diagnostics()
+    assert itemfiles.parse(json.dumps(records), where="f", diagnostics=said) == expected
+    assert itemfiles.parse(json.dumps({"items": records}, indent=1), where="f", diagnostics=said) == expected
+    lines = "\n".join(json.dumps(r, ensure_ascii=False) for r in records)
+    assert itemfiles.parse(lines, where="f.jsonl", diagnostics=said) == expected
+    assert len(said) == 0
+
+
+@given(st.text() | st.text('[]{}":,ab \n-'))
+def test_any_text_is_items_or_an_item_error(text: str) -> None:
+    try:
+        itemfiles.parse(text, where="f", diagnostics=Diagnostics())
+    except ItemError as exc:
+        assert exc.where is not None

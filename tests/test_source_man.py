@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from promptforge.errors import ItemError
+from promptforge.sources import man
+
+HAS_MAN = shutil.which("man") is not None
+PAGE = """.TH SPOON 1 "2026-01-02" "Kitchen" "Kitchen Manual"
+.SH NAME
+spoon \\- open a jar
+.SH SYNOPSIS
+.B spoon
+[\\fB\\-\\-lid\\fR] \\fIjar\\fR
+.SH DESCRIPTION
+Opens the
+.B jar
+gently.
+.SS A part
+Of it.
+.SH SEE ALSO
+ladle(1)
+"""
+
+
+@pytest.fixture
+def manual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A manual of our own, found through MANPATH."""
+    if not HAS_MAN:
+        pytest.skip("no man on this machine")
+    (tmp_path / "man1").mkdir()
+    (tmp_path / "man5").mkdir()
+    (tmp_path / "man1" / "spoon.1").write_text(PAGE)
+    (tmp_path / "man5" / "spoon.conf.5").write_text(PAGE.replace("SPOON 1", "SPOON.CONF 5"))
+    (tmp_path / "man1" / "ladle.1").write_text(".so man1/spoon.1\n")
+    monkeypatch.setenv("MANPATH", str(tmp_path))
+    found = subprocess.run(["man", "-w", "spoon"], capture_output=True, check=False)
+    if found.returncode:
+        pytest.skip("this man does not read MANPATH")
+    return tmp_path
+
+
+@pytest.mark.parametrize("without", [(), ("mandoc",)])
+def test_a_page(without: tuple[str, ...], manual: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = shutil.which
+    monkeypatch.setattr(man.shutil, "which", lambda name: None if name in without else real(name))
+    try:
+        item = man.load("spoon")
+    except ItemError as exc:
+        if "could not be set" in str(exc):
+            pytest.skip("nothing else sets pages here")
+        raise
+    assert (item.kind, item.name, item.origin) == ("man_page", "spoon", "explicit")
+    lines = (item.content or "").split("\n")
+    assert lines[0] == "NAME"
+    assert "spoon - open a jar" in lines[1]
+    assert "ladle(1)" in lines[-1]
+    assert "--lid" in (item.content or "")
+    assert "\x08" not in (item.content or "")
+    assert all(line == line.rstrip() for line in lines)
+    assert item.metadata["section"] == "1"
+    assert [s["name"] for s in item.metadata["sections"]] == ["NAME", "SYNOPSIS", "DESCRIPTION", "SEE ALSO"]
+    assert all(lines[s["start_line"] - 1] == s["name"] for s in item.metadata["sections"])
+
+
+@pytest.mark.parametrize(
+    ("spec", "name", "section"),
+    [
+        ("spoon.1", "spoon", "1"),
+        ("spoon(1)", "spoon", "1"),
+        ("spoon.conf", "spoon.conf", "5"),
+        ("spoon.conf.5", "spoon.conf", "5"),
+        ("spoon.conf(5)", "spoon.conf", "5"),
+        ("ladle", "ladle", "1"),
+    ],
+)
+def test_names_and_sections(spec: str, name: str, section: str, manual: Path) -> None:
+    item = man.load(spec)
+    assert (item.name, item.metadata["section"]) == (name, section)
+    assert "open a jar" in (item.content or "")
+
+
+@pytest.mark.parametrize("spec", ["nosuchpage", "spoon.5", "spoon(7)"])
+def test_no_such_page(spec: str, manual: Path) -> None:
+    with pytest.raises(ItemError, match="no such man page"):
+        man.load(spec)
+
+
+@pytest.mark.skipif(not HAS_MAN, reason="no man on this machine")
+@pytest.mark.parametrize(
+    "spec", ["", "-k", "--help", "a b", "a;b", "../x", "/etc/passwd", "a\n", "a(b c)", "$(x)", "é", "x" * 300, "a()"]
+)
+def test_names_that_are_none_never_reach_a_program(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(man.subprocess, "run", lambda *_, **__: pytest.fail("a program was started"))
+    with pytest.raises(ItemError, match="not a name of a man page") as caught:
+        man.load(spec)
+    assert str(caught.value).isprintable()
+
+
+def test_without_man(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(man.shutil, "which", lambda _: None)
+    with pytest.raises(ItemError, match="no `man` program"):
+        man.load("tar")
+
+
+def test_a_program_that_hangs_or_fails_is_passed_over(manual: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def hang(*_: object, **__: object) -> None:
+        raise subprocess.TimeoutExpired("man", 1)
+
+    monkeypatch.setattr(man.subprocess, "run", hang)
+    with pytest.raises(ItemError, match="no such man page"):
+        man.load("spoon")
+
+
+def test_typeset_marks_are_taken_off() -> None:
+    text = "TAR(1)      GNU TAR Manual      TAR(1)\n\nN\bNA\bAM\bME\bE\n   _\bt_\ba\u2010r\x1b[1m \u2212x\x1b[0m  \n\n\nTAR    July    TAR(1)\n\n"
+    assert man._body(text) == "NAME\n   ta-r -x"
+
+
+@pytest.mark.skipif(not HAS_MAN, reason="no man on this machine")
+@pytest.mark.parametrize("name", ["tar", "ssh_config.5", "systemd.unit", "git-log", "python3.11", "bash", "printf.3"])
+def test_pages_of_this_machine(name: str) -> None:
+    try:
+        item = man.load(name)
+    except ItemError:
+        pytest.skip("not installed")
+    names = [s["name"] for s in item.metadata["sections"]]
+    assert names[0] == "NAME"
+    assert len(names) > 3
+    assert all("  " not in n for n in names)
