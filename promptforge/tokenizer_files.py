@@ -64,20 +64,22 @@ def load_file(
             if "model" not in data and "config" not in data:
                 raise ValueError('it has neither "model" nor "config"')
             table = _read_json(data) if "model" in data else _read_tekken(data)
-        if not table.ranks:
-            raise ValueError("it has no tokens")
-        return _count_by(name, table, digest, make)
+        missing = next((byte for byte in range(256) if bytes([byte]) not in table.ranks), None)
+        if missing is not None:
+            raise ValueError(f"it has no token for byte 0x{missing:02x}")
+        encoding = make(table.pattern, table.ranks)  # now, so that a pattern it cannot read is an error here
     except _UnconvertibleError as reason:
         return _count_by_library(name, path, digest, str(reason), open_json)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise TokenizerError(
             f"tokenizer {quote(name)}: no .tiktoken, tokenizer.json or tekken.json file: {quote(str(error), 200)}"
         ) from error
 
+    return _count_by(name, table, digest, make, encoding)
 
-def _count_by(name: str, table: Table, digest: str, make: Make) -> Counter:
-    encoding = make(table.pattern, table.ranks)  # now, so that a pattern it cannot read is an error here
-    counter = BytePairCounter(
+
+def _count_by(name: str, table: Table, digest: str, make: Make, encoding: Encoding) -> Counter:
+    return BytePairCounter(
         name,
         lambda: (table.pattern, table.ranks),
         lambda pattern, ranks: encoding if ranks is table.ranks else make(pattern, ranks),
@@ -87,8 +89,6 @@ def _count_by(name: str, table: Table, digest: str, make: Make) -> Counter:
         additive=table.pattern in ADDITIVE and table.normal_form != "NFKC",
         normalize=functools.partial(unicodedata.normalize, table.normal_form) if table.normal_form else None,
     )
-    counter.count("a")
-    return counter
 
 
 def _count_by_library(
@@ -176,8 +176,15 @@ def _read_pattern(pre_tokenizer: dict[str, Any] | None) -> str:
         pattern, behavior = steps[0]["pattern"], steps[0]["behavior"]
         inverted = bool(steps[0].get("invert"))
         if "Regex" in pattern and (behavior, inverted) in (("Isolated", False), ("Removed", True)):
-            return str(pattern["Regex"])
+            return _keep_unmatched(str(pattern["Regex"])) if behavior == "Isolated" else str(pattern["Regex"])
     raise _UnconvertibleError(f"it splits a text by {' and '.join(kinds)}, not by one pattern")
+
+
+def _keep_unmatched(pattern: str) -> str:
+    """Let what the pattern does not match be pieces too: tiktoken would leave it out, these files do not."""
+    if pattern in ADDITIVE or pattern == GPT2:
+        return pattern
+    return rf"{pattern}|(?:(?!{pattern})[\s\S])+"
 
 
 @functools.cache
