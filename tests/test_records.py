@@ -263,7 +263,7 @@ def test_langchain_as_dict_and_as_object() -> None:
     document = types.SimpleNamespace(page_content="c", metadata=about, id=None)
     assert clean(document) == expected
     assert clean((document, 0.25)).score == 0.25
-    with pytest.raises(ItemError, match="content: expected text, found int|content: missing"):
+    with pytest.raises(ItemError, match="content: missing"):
         to_item(types.SimpleNamespace(page_content=None, metadata={}))
 
 
@@ -386,13 +386,12 @@ def boom(*_: Any, **__: Any) -> Any:
     raise Boom("x")
 
 
-EVIL = dict.fromkeys(
-    (
-        "__getattribute__ __str__ __repr__ __eq__ __ne__ __hash__ __len__ __iter__ __next__ __bool__ __float__ __int__ "
-        "__index__ __contains__ __getitem__ __html__ __format__ __lt__ __call__ __enter__"
-    ).split(),
-    boom,
-)
+NAMES = (
+    "__getattribute__", "__str__", "__repr__", "__eq__", "__ne__", "__hash__", "__len__", "__iter__", "__next__",
+    "__bool__", "__float__", "__int__", "__index__", "__contains__", "__getitem__", "__html__", "__format__",
+    "__lt__", "__call__", "__enter__",
+)  # fmt: skip
+EVIL = dict.fromkeys(NAMES, boom)
 
 
 class Lying(type):
@@ -427,7 +426,7 @@ def hostile() -> dict[str, Any]:
         "int": type("I", (int,), EVIL)(3),
         "float": type("F", (float,), EVIL)(2.0),
         "lying class": Lying("M", (), {}),
-        "instance of one": object.__new__(Lying("M", (), {})),
+        "instance of one": object.__new__(Lying("M", (), {})),  # type: ignore[arg-type]
         "dict of itself": holds_itself,
         "list of itself": list_of_itself,
         "endless mapping": Endless(),

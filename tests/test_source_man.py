@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,7 +51,7 @@ def manual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("without", [(), ("mandoc",)])
 def test_a_page(without: tuple[str, ...], manual: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = shutil.which
-    monkeypatch.setattr(man.shutil, "which", lambda name: None if name in without else real(name))
+    monkeypatch.setattr(shutil, "which", lambda name: None if name in without else real(name))
     try:
         item = man.load("spoon")
     except ItemError as exc:
@@ -95,14 +99,14 @@ def test_no_such_page(spec: str, manual: Path) -> None:
     "spec", ["", "-k", "--help", "a b", "a;b", "../x", "/etc/passwd", "a\n", "a(b c)", "$(x)", "é", "x" * 300, "a()"]
 )
 def test_names_that_are_none_never_reach_a_program(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(man.subprocess, "run", lambda *_, **__: pytest.fail("a program was started"))
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("a program was started"))
     with pytest.raises(ItemError, match="not a name of a man page") as caught:
         man.load(spec)
     assert str(caught.value).isprintable()
 
 
 def test_without_man(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(man.shutil, "which", lambda _: None)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(ItemError, match="no `man` program"):
         man.load("tar")
 
@@ -111,13 +115,14 @@ def test_a_program_that_hangs_or_fails_is_passed_over(manual: Path, monkeypatch:
     def hang(*_: object, **__: object) -> None:
         raise subprocess.TimeoutExpired("man", 1)
 
-    monkeypatch.setattr(man.subprocess, "run", hang)
+    monkeypatch.setattr(subprocess, "run", hang)
     with pytest.raises(ItemError, match="no such man page"):
         man.load("spoon")
 
 
 def test_typeset_marks_are_taken_off() -> None:
-    text = "TAR(1)      GNU TAR Manual      TAR(1)\n\nN\bNA\bAM\bME\bE\n   _\bt_\ba\u2010r\x1b[1m \u2212x\x1b[0m  \n\n\nTAR    July    TAR(1)\n\n"
+    marked = "N\bNA\bAM\bME\bE\n   _\bt_\ba\u2010r\x1b[1m \u2212x\x1b[0m  "
+    text = f"TAR(1)      GNU TAR Manual      TAR(1)\n\n{marked}\n\n\nTAR    July    TAR(1)\n\n"
     assert man._body(text) == "NAME\n   ta-r -x"
 
 
@@ -132,3 +137,34 @@ def test_pages_of_this_machine(name: str) -> None:
     assert names[0] == "NAME"
     assert len(names) > 3
     assert all("  " not in n for n in names)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".xz"])
+def test_groff_alone_sets_packed_pages(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which("groff") is None:
+        pytest.skip("no groff on this machine")
+    opener = {"": open, ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}[suffix]
+    page = tmp_path / "man1" / f"spoon.1{suffix}"
+    page.parent.mkdir()
+    with opener(page, "wb") as file:
+        file.write(PAGE.encode())
+    real = man._run
+
+    def without_others(*command: str, **options: Any) -> str | None:
+        return real(*command, **options) if command[0] == "groff" else None
+
+    monkeypatch.setattr(man, "_run", without_others)
+    monkeypatch.setattr(man, "_find", lambda *_: page)
+    item = man.load("spoon")
+    assert "spoon - open a jar" in (item.content or "")
+    assert item.metadata["section"] == "1"
+
+
+def test_a_page_that_cannot_be_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "spoon.1.gz"
+    page.write_bytes(b"not packed at all")
+    monkeypatch.setattr(shutil, "which", lambda name: name)
+    monkeypatch.setattr(man, "_run", lambda *_, **__: None)
+    monkeypatch.setattr(man, "_find", lambda *_: page)
+    with pytest.raises(ItemError, match="could not be set"):
+        man.load("spoon")

@@ -111,7 +111,7 @@ def test_a_file_that_changes_while_it_is_read_is_said(tmp_path: Path, monkeypatc
         os.utime(path, ns=(0, next(seen)))
         return real(handle)
 
-    monkeypatch.setattr(workspace.os, "fstat", touched)
+    monkeypatch.setattr(os, "fstat", touched)
     assert read("f", tmp_path) == ("a", ["PF603 f"])
 
 

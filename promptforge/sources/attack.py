@@ -1,6 +1,6 @@
 """ATT&CK techniques by their id, from a STIX bundle, a folder of STIX files, or JSON or JSON Lines of techniques.
 
-Code: PF606 a technique that was revoked or deprecated; PF601 a file in the folder that cannot be read.
+Code: PF607 a technique that was revoked or deprecated; PF601 a file in the folder that cannot be read.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ def find(index: Index, technique_id: str, *, diagnostics: Diagnostics) -> Item:
     seen = {wanted}
     while record["revoked"] and record["revoked_by"] in index and record["revoked_by"] not in seen:
         successor = record["revoked_by"]
-        diagnostics.add("PF606", f"{record['technique_id']} was revoked; {successor} took its place", item=successor)
+        diagnostics.add("PF607", f"{record['technique_id']} was revoked; {successor} took its place", item=successor)
         seen.add(successor)
         record = index[successor]
     for state in ("revoked", "deprecated"):
         if record[state]:
-            diagnostics.add("PF606", f"{record['technique_id']} is {state}", item=record["technique_id"])
+            diagnostics.add("PF607", f"{record['technique_id']} is {state}", item=record["technique_id"])
     keys = ("technique_id", "full_name", "parent_id", "tactics", "tools", "mitigations", "platforms", "url")
     metadata = {key: record[key] for key in keys if record[key] is not None}
     return Item(kind="mitre_attack", name=record["name"], content=prose(record["description"]), metadata=metadata)

@@ -79,7 +79,7 @@ def _yaml(text: str, where: str) -> Job:
         lines=lines,
         files=tuple(_texts(value.get("files"), ("files",), where, lines)),
         items=tuple(_entries(items, ("items",), where, lines, str | dict, "names of files, or items")),
-        **lists,  # type: ignore[arg-type]
+        **lists,
     )
 
 

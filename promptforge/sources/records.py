@@ -22,7 +22,7 @@ _Records = list[Item]
 _NO_METADATA: dict[str, Any] = {}
 _ORIGINS = ("explicit", "similarity")
 _MOST = attrgetter("kind", "content", "name", "path", "start_line", "end_line", "metadata")
-_UNCHECKED = attrgetter("start_line", "end_line", "metadata")
+_UNCHECKED = attrgetter("start_line", "end_line", "score", "required", "origin", "metadata")
 _OTHERS = attrgetter("summary", "expanded", "id", "language", "origin")
 
 
@@ -103,7 +103,7 @@ def _clean(record: object) -> Item | None:
 
 
 def _is_safe(record: object) -> bool:
-    """Tell whether msgspec may convert it: a mapping that is no dict would be asked for all its pairs, endless or not."""
+    """Tell whether msgspec may convert it: of a mapping that is no dict it takes all pairs, also of an endless one."""
     if type(record) is dict:
         return type(record.get("metadata", _NO_METADATA)) is dict
     return type(record) is Item and _is_typed(record)
@@ -111,13 +111,13 @@ def _is_safe(record: object) -> bool:
 
 def _is_typed(item: Item) -> bool:
     """Tell whether the fields that are no text have their types: an item made by hand was checked by nobody."""
-    start, end, metadata = _UNCHECKED(item)
+    start, end, score, required, origin, metadata = _UNCHECKED(item)
     return (
         (start is None or type(start) is int)
         and (end is None or type(end) is int)
-        and type(item.score) is float
-        and type(item.required) is bool
-        and type(item.origin) is str
+        and type(score) is float
+        and type(required) is bool
+        and type(origin) is str
         and type(metadata) is dict
     )
 

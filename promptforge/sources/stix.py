@@ -77,8 +77,8 @@ class _Collection:
             elif kind == "x-mitre-matrix":
                 matrices.append(thing)
         for matrix in matrices:
-            refs = {_text(ref): rank for rank, ref in enumerate(_list(matrix.get("tactic_refs")))}
-            order |= {short: refs[t["id"]] for short, t in tactics.items() if _text(t.get("id")) in refs}
+            refs = {ref: rank for rank, ref in enumerate(_list(matrix.get("tactic_refs"))) if isinstance(ref, str)}
+            order |= {short: refs[_text(t.get("id"))] for short, t in tactics.items() if _text(t.get("id")) in refs}
         self._order = order
         self._tactics = {short: _text(t.get("name")) for short, t in tactics.items()}
 
