@@ -143,7 +143,7 @@ def test_pages_of_this_machine(name: str) -> None:
 def test_groff_alone_sets_packed_pages(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if shutil.which("groff") is None:
         pytest.skip("no groff on this machine")
-    opener = {"": open, ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}[suffix]
+    opener: Any = {"": open, ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}[suffix]
     page = tmp_path / "man1" / f"spoon.1{suffix}"
     page.parent.mkdir()
     with opener(page, "wb") as file:
