@@ -1,0 +1,247 @@
+"""Exact on every text, in parts as a whole, bounds that hold, cuts that fit."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import tiktoken
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from tokenizing import (
+    BUILT_IN,
+    ENCODINGS,
+    HOSTILE,
+    PARTS,
+    PIECES,
+    RANKS,
+    SCALE,
+    TIKTOKEN,
+    count_by_tiktoken,
+    fresh,
+    random_parts,
+)
+
+from promptforge import byte_pairs
+from promptforge.boundaries import UNITS, Unit, ends
+from promptforge.byte_pairs import BytePairCounter
+from promptforge.recent import Recent
+from promptforge.tokens import get_tokenizer
+from promptforge.vocabulary import LONGEST, PUBLISHED
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+@SCALE
+@given(parts=PARTS)
+@example(parts=["!\n", "/x"])
+@example(parts=["a\n\n", "\n", " b c\n", "\t", "\x1c d"])
+def test_parts_count_as_the_whole(name: str, parts: Sequence[str]) -> None:
+    counter = get_tokenizer(name)
+    tokens = count_by_tiktoken(name, "".join(parts))
+    assert counter.count("".join(parts)) == tokens
+    assert counter.count_parts(parts) == tokens
+    assert counter.count_parts(parts) == tokens  # and from memory
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_thousands_of_texts(name: str) -> None:
+    counter = get_tokenizer(name)
+    for parts in random_parts(1):
+        text = "".join(parts)
+        tokens = count_by_tiktoken(name, text)
+        assert counter.count_parts(parts) == tokens, parts
+        for limit in (tokens // 3, tokens):
+            assert counter.at_least(text, limit) <= min(tokens, limit + 1), (parts, limit)
+            assert counter.count_upto(text, limit) == min(tokens, limit + 1), (parts, limit)
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+@SCALE
+@given(parts=PARTS)
+def test_long_texts_are_counted_in_stretches(name: str, parts: Sequence[str]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(byte_pairs, "STRETCH", 10)
+        patch.setattr(byte_pairs, "BLANK_RUN", 3)
+        patch.setattr(byte_pairs, "SMALL", 2)
+        assert fresh(name).count_parts(parts) == count_by_tiktoken(name, "".join(parts))
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+@SCALE
+@given(parts=PARTS, limit=st.integers(-1, 60))
+def test_bounds(name: str, parts: Sequence[str], limit: int) -> None:
+    counter, text = get_tokenizer(name), "".join(parts)
+    tokens = counter.count(text)
+    assert counter.count_parts(parts) == tokens
+    assert counter.count_upto(text, limit) == min(tokens, max(limit, 0) + 1)
+    assert 0 <= counter.at_least(text, limit) <= min(tokens, max(limit, 0) + 1)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+@settings(max_examples=80, deadline=None)
+@given(text=PIECES.flatmap(lambda text: st.integers(1, 4).map(lambda times: text * times)), n=st.integers(-1, 60))
+def test_cuts_fit(name: str, text: str, n: int) -> None:
+    counter = get_tokenizer(name)
+    for unit in UNITS:
+        found = counter.cut(text, n, unit)
+        assert text.startswith(found)
+        assert counter.count(found) <= max(n, 0)
+        assert n <= 0 or (found == text) == (counter.count(text) <= n)
+        if unit != "sentence":
+            assert found in ("", text) or len(found) in ends(text, unit, 0, len(text))
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+@SCALE
+@given(
+    text=st.lists(st.one_of(st.sampled_from(HOSTILE), st.just("\n")), max_size=60).map("".join), n=st.integers(0, 40)
+)
+@example(text="!\n/\n/\n/\nx\n", n=2)
+@example(text="\n" * 17 + "x", n=1)
+def test_no_longer_cut_at_a_line_fits(name: str, text: str, n: int) -> None:
+    counter = get_tokenizer(name)
+    places = [0, *ends(text, "line", 0, len(text)), len(text)]
+    longest = max(place for place in places if count_by_tiktoken(name, text[:place]) <= n)
+    assert len(counter.cut(text, n, "line")) == longest
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+@pytest.mark.parametrize(
+    ("unit", "n", "expected"),
+    [
+        ("line", 9, "One two.\n"),
+        ("sentence", 9, "One two.\nThree four five."),
+        ("word", 5, "One two.\nThree four"),
+        ("character", 5, "One two.\nThree four"),
+        ("line", 2, ""),
+        ("word", 1, "One"),
+        ("line", 0, ""),
+    ],
+)
+def test_cuts_end_where_a_unit_ends(name: str, unit: Unit, n: int, expected: str) -> None:
+    assert get_tokenizer(name).cut("One two.\nThree four five. Six seven eight nine ten\n", n, unit) == expected
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_a_cut_reads_only_the_beginning(name: str) -> None:
+    counted: list[int] = []
+
+    class Watched(BytePairCounter):
+        def encode(self, text: str) -> list[int] | None:
+            counted.append(len(text))
+            return super().encode(text)
+
+    counter = fresh(name, Watched)
+    text = "The quick brown fox, and so on.\n" * 100_000
+    for unit in UNITS:
+        assert counter.count(counter.cut(text, 500, unit)) in range(480, 501)
+        assert counter.count_upto(text, 500) == 501
+    assert sum(counted) < 60_000
+
+
+@pytest.mark.parametrize(
+    ("text", "cl100k", "o200k"),
+    [
+        # From OpenAI's cookbook, "How to count tokens with tiktoken".
+        ("antidisestablishmentarianism", 6, 6),
+        ("2 + 2 = 4", 7, 7),
+        ("お誕生日おめでとう", 9, 8),
+        ("tiktoken is great!", 6, 6),
+        ("", 0, 0),
+    ],
+)
+def test_known_counts(text: str, cl100k: int, o200k: int) -> None:
+    assert get_tokenizer("cl100k_base").count(text) == cl100k
+    assert get_tokenizer("o200k_base").count(text) == o200k
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_spelled_control_tokens_are_ordinary_text(name: str) -> None:
+    assert get_tokenizer(name).count("<|endoftext|>") == 7
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+@pytest.mark.parametrize(("before", "blank", "after"), [("a", " ", "b"), ("!\n", "\t", ""), ("", "\xa0", "\n")])
+def test_more_blanks_than_tiktoken_takes(name: str, before: str, blank: str, after: str) -> None:
+    encoding, many = TIKTOKEN[name], blank * 1_100_000
+    if after == "\n":
+        expected = len(encoding.encode_ordinary(before + many + after))
+    else:
+        kept = many[1:] if after else many
+        expected = len(encoding._encode_single_piece(kept)) + len(encoding.encode_ordinary(before))
+        expected += len(encoding.encode_ordinary(blank + after)) if after else 0
+    assert fresh(name).count(before + many + after) == expected
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_texts_of_one_thing(name: str) -> None:
+    counter = get_tokenizer(name)
+    for thing in ("a", "\n", "=", "漢", "\ud800", "\n/", "1"):
+        text = thing * 200_000
+        assert counter.count_parts([text[:77], text[77:]]) == counter.count(text)
+        assert counter.at_least(text, 500) <= counter.count_upto(text, 500) == min(counter.count(text), 501)
+        for unit in UNITS:
+            assert counter.count(counter.cut(text, 300, unit)) <= 300
+
+
+def test_a_panic_of_the_library_is_no_end_of_the_program() -> None:
+    class PanicException(BaseException):
+        pass
+
+    class Broken:
+        def encode_ordinary(self, text: str) -> list[int]:
+            raise PanicException
+
+        def decode_bytes(self, tokens: Sequence[int]) -> bytes:
+            raise NotImplementedError
+
+    counter = BytePairCounter("x", lambda: ("", {b"a": 0}), lambda *_: Broken(), longest=1, fingerprint="")
+    assert counter.count("né") == 3
+    assert counter.cut("one two", 3, "word") == "one"
+
+
+def test_an_interrupt_passes() -> None:
+    class Slow:
+        def encode_ordinary(self, text: str) -> list[int]:
+            raise KeyboardInterrupt
+
+        def decode_bytes(self, tokens: Sequence[int]) -> bytes:
+            raise NotImplementedError
+
+    with pytest.raises(KeyboardInterrupt):
+        BytePairCounter("x", lambda: ("", {}), lambda *_: Slow(), longest=1, fingerprint="").count("a")
+
+
+def test_threads_share_a_counter() -> None:
+    made: list[str] = []
+    start = threading.Barrier(8)
+
+    def make(pattern: str, ranks: Mapping[bytes, int]) -> tiktoken.Encoding:
+        made.append(pattern)
+        return tiktoken.Encoding("x", pat_str=pattern, mergeable_ranks=dict(ranks), special_tokens={})
+
+    pattern, ranks = PUBLISHED["cl100k_base"].pattern, RANKS["cl100k_base"]
+    counter = BytePairCounter("x", lambda: (pattern, ranks), make, longest=LONGEST, fingerprint="")
+    texts = [f"line {i} of\n  some text / with\n/ things\n" * 5 for i in range(50)]
+
+    def work(_: int) -> int:
+        start.wait()
+        return sum(counter.count_parts([text, text]) for text in texts)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(work, range(8))) == {sum(count_by_tiktoken("cl100k_base", text * 2) for text in texts)}
+    assert len(made) == 1
+
+
+@given(st.lists(st.text(max_size=5), max_size=200))
+def test_memory_is_bounded_and_never_wrong(texts: Sequence[str]) -> None:
+    recent: Recent[int] = Recent(1000)
+    for text in texts:
+        assert recent.get(text) in (None, len(text))
+        recent.put(text, len(text))
+        assert recent.get(text) == len(text)
+    recent.put("x" * 10_000, 1)
+    assert recent.get("x" * 10_000) is None
+    assert len(recent._new) + len(recent._old) <= 1000 // 64 + 2

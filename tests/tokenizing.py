@@ -1,0 +1,90 @@
+"""Hostile texts, and the same encodings by tiktoken itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from random import Random
+
+import tiktoken
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from promptforge.byte_pairs import BytePairCounter
+from promptforge.tokens import names
+from promptforge.vocabulary import LONGEST, PUBLISHED, load_ranks
+
+ENCODINGS = sorted(PUBLISHED)
+BUILT_IN = [name for name, _ in names() if name != "file:PATH"]
+RANKS = {name: load_ranks(name) for name in ENCODINGS}
+TIKTOKEN = {
+    name: tiktoken.Encoding(name, pat_str=PUBLISHED[name].pattern, mergeable_ranks=RANKS[name], special_tokens={})
+    for name in ENCODINGS
+}
+BLANKS: dict[tuple[str, str], tiktoken.Encoding] = {}
+WHITE = (
+    "\n",
+    "\r",
+    "\r\n",
+    " ",
+    "  ",
+    "\t",
+    "\x0b",
+    "\x1c",
+    "\x1d",
+    "\x1e",
+    "\x1f",
+    "\x85",
+    "\xa0",
+    "\u2028",
+    "\u3000",
+)
+FAR = (
+    "漢字",
+    "の",
+    "한",
+    "😀",
+    "👩\u200d🚀",
+    "\u0301",
+    "é",
+    "ǅ",
+    "Ⅷ",
+    "²",
+    "İ",
+    "\u200b",
+    "\u180e",
+    "\ufeff",
+    "\ud800",
+)
+NEAR = ("/", "//", "!", "...", "#", "```", "'s", "'LL", "a", "Word", "HELLO", "foo_bar", "-", "=", "0", "12", "3456")
+HOSTILE = (*WHITE, *FAR, *NEAR, "<|endoftext|>")
+PIECES = st.lists(st.one_of(st.sampled_from(HOSTILE), st.characters()), max_size=30).map("".join)
+PARTS = st.lists(PIECES, max_size=6)
+SCALE = settings(max_examples=150, deadline=None)
+
+
+def random_parts(seed: int) -> Iterator[list[str]]:
+    """Yield thousands of hostile texts in parts, more than Hypothesis makes in the time."""
+    random = Random(seed)
+    for _ in range(2500):
+        sizes = [random.choice((3, 10, 40)) for _ in range(random.randrange(8))]
+        yield ["".join(random.choices(HOSTILE, k=random.randrange(size))) for size in sizes]
+
+
+def count_by_tiktoken(name: str, text: str) -> int:
+    text = "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text)
+    return len(TIKTOKEN[name].encode_ordinary(text))
+
+
+def fresh(name: str, kind: type[BytePairCounter] = BytePairCounter) -> BytePairCounter:
+    """Return a counter that remembers nothing yet, without building its big table again."""
+
+    def make(pattern: str, ranks: Mapping[bytes, int]) -> tiktoken.Encoding:
+        if ranks is RANKS[name]:
+            return TIKTOKEN[name]
+        if (name, pattern) not in BLANKS:
+            BLANKS[name, pattern] = tiktoken.Encoding(
+                "blanks", pat_str=pattern, mergeable_ranks=dict(ranks), special_tokens={}
+            )
+        return BLANKS[name, pattern]
+
+    return kind(name, lambda: (PUBLISHED[name].pattern, RANKS[name]), make, longest=LONGEST, fingerprint="")
