@@ -4,8 +4,6 @@ Codes: PF1xx profile and budget, PF2xx metadata, PF3xx content, PF4xx template, 
 PF7xx security. Messages never quote raw bytes of an item (see `errors.quote`).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from typing import Literal

@@ -198,9 +198,13 @@ class _Packer:
     def take(self, index: int, limit: Cost) -> bool:
         room = minus(limit, self.cost)
         roomy = plus(room, (JOINT, 0))
-        for form in self.scale.forms(index):
-            if self.trim and form.name == "summary" and self.shorten(index, limit):
-                return True
+        forms = self.scale.forms(index)
+        for form in forms:
+            if form.name == "summary" and form is not forms[0]:
+                if self.packing != "score":
+                    break
+                if self.trim and self.shorten(index, limit):
+                    return True
             if not self.scale.may_fit(index, form, roomy) or not within(self.scale.price(index, form), roomy):
                 continue
             cost = self.scale.measure({**self.chosen, index: form})

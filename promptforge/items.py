@@ -1,11 +1,10 @@
 """The data that flows: an item going in."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import msgspec
 
+# No postponed annotations here: msgspec resolves them by the module a class says it lives in, which is the public one.
 Origin = Literal["explicit", "similarity"]
 
 

@@ -106,7 +106,7 @@ class Page:
                 kind=item.kind,
                 name=item.name,
                 path=item.path,
-                title=item.path or item.name or item.id or item.kind,
+                title=item.path if item.path is not None else item.name or item.id or item.kind,
                 start_line=item.start_line,
                 end_line=item.end_line,
                 lines=f"{item.start_line}-{item.end_line}" if lines else None,

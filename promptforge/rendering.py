@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from . import accounts, fitting, selection
 from .diagnostics import Diagnostic, Diagnostics
 from .errors import BudgetError, StrictError, TemplateError
-from .fitting import UNLIMITED, Cost, Form, Part
+from .fitting import UNLIMITED, Cost, Part
 from .grouping import Entry
 from .items import Item
 from .layouts import LayoutSettings
@@ -25,7 +21,7 @@ from .profiles import Profile, load_profile
 from .results import Result
 from .sources.languages import language_of
 from .sources.records import load_records, to_item
-from .templates import Look, Templates
+from .templates import Templates
 from .tokens import get_tokenizer
 
 Folders = str | Path | Sequence[str | Path] | None
@@ -167,20 +163,22 @@ class Renderer:
         language = self._language(options, settings)
         limit = _limit(options, diagnostics)
         chosen = selection.select(items, options, language, diagnostics)
-        entries, dropped = _combine(chosen, options, diagnostics)
+        dropped = dict(chosen.dropped)
+        entries = _combine(chosen.entries, options, dropped)
         page = Page(look, options, settings, counter, entries, language)
         fit = self._fit(page, entries, options, limit)
-        restored = [
-            Entry(i, items[i], items[i].score)
-            for i, holder in chosen.inside.items()
-            if holder in fit.reasons or (holder in fit.chosen and fit.chosen[holder].name == "trimmed")
-        ]
-        if restored:  # what an item held whole has to stand for itself, now that the item itself is not there whole
-            for entry in restored:
-                del dropped[entry.index]
+        restored = _restore(chosen, fit, entries, items, options, dropped)
+        if restored:
             entries = sorted([*entries, *restored])
             page = Page(look, options, settings, counter, entries, language)
             fit = self._fit(page, entries, options, limit)
+        left_out = sum(reason == "combine" for reason in dropped.values())
+        if left_out:
+            diagnostics.add(
+                "PF113",
+                f"{left_out} found items were left out by combine: {options.combine}; combined shows both kinds",
+                severity="info",
+            )
         if not fit.frame_fits:
             if options.on_error == "raise":
                 raise BudgetError(
@@ -249,18 +247,41 @@ def _limit(options: Options, diagnostics: Diagnostics) -> Cost:
     return tokens, UNLIMITED if options.max_chars is None else options.max_chars  # type: ignore[return-value]
 
 
-def _combine(chosen: selection.Selection, options: Options, diagnostics: Diagnostics) -> tuple[list[Entry], dict[int, str]]:
-    """Return the entries that the mode of combination leaves, and all that were dropped so far."""
-    dropped = dict(chosen.dropped)
-    any_explicit = any(entry.item.origin == "explicit" for entry in chosen.entries)
-    if options.combine == "explicit_only" or (options.combine == "similarity_fallback" and any_explicit):
-        left = [entry for entry in chosen.entries if entry.item.origin == "explicit" or entry.item.required]
-        gone = [entry.index for entry in chosen.entries if entry not in left]
-        if gone:
-            diagnostics.add("PF113", f"{len(gone)} found items were left out by combine: {options.combine}", severity="info")
-        dropped.update(dict.fromkeys(gone, "combine"))
-        return left, dropped
-    return chosen.entries, dropped
+def _combine(entries: list[Entry], options: Options, dropped: dict[int, str]) -> list[Entry]:
+    """Return the entries that the mode of combination leaves; found items give way to named ones in all but one."""
+    named = any(entry.item.origin == "explicit" for entry in entries)
+    if options.combine == "combined" or not (named or options.combine == "explicit_only"):
+        return entries
+    left = []
+    for entry in entries:
+        if entry.item.origin == "explicit" or entry.item.required:
+            left.append(entry)
+        else:
+            dropped[entry.index] = "combine"
+    return left
+
+
+def _restore(
+    chosen: selection.Selection,
+    fit: fitting.Fit,
+    entries: list[Entry],
+    items: list[Item],
+    options: Options,
+    dropped: dict[int, str],
+) -> list[Entry]:
+    """Return the items that were left out for the sake of others which then did not fit, and take them off `dropped`.
+
+    An item whose lines another holds stands for itself when the other is not there whole. And `explicit_first` falls
+    back to what a search found when nothing that the user named is in the text.
+    """
+    present = {entry.index for entry in entries}
+    whole = {index for index, form in fit.chosen.items() if form.name != "trimmed"}
+    back = [Entry(i, items[i], items[i].score) for i, holder in chosen.inside.items() if holder in present - whole]
+    if options.combine == "explicit_first" and not fit.chosen:
+        back += [entry for entry in chosen.entries if dropped.get(entry.index) == "combine"]
+    for entry in back:
+        del dropped[entry.index]
+    return back
 
 
 def _judge(result: Result, options: Options) -> Result:
@@ -290,11 +311,3 @@ def render(
     if templates is None and profiles is None and (profile is None or (isinstance(profile, str) and "." not in profile)):
         return _shared(profile).render(items, **options)
     return Renderer(profile=profile, templates=templates, profiles=profiles).render(items, **options)
-
-
-def digest(value: object) -> str:
-    """Return the sha256 (hexadecimal) of a value as canonical JSON."""
-    return hashlib.sha256(msgspec.json.encode(value, order="deterministic")).hexdigest()
-
-
-__all__ = ["Form", "Look", "Renderer", "digest", "math", "render"]

@@ -1,7 +1,5 @@
 """What comes out of a rendering: the text, and an account of every item."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 

@@ -34,4 +34,5 @@ CONTENT = st.builds(
 
 LANGUAGE = st.sampled_from(["python", "csharp", "c++", "c#", "objective-c", "f90", "Lisp"])
 SCORE = st.integers(0, 1000).map(lambda n: n / 1000)
-LINE_NUMBER = st.integers(0, 99_999)
+RANGE = st.tuples(st.integers(0, 99_999), st.integers(0, 9_999)).map(lambda r: (r[0], r[0] + r[1]))
+"""First and last line; an origin system prints 0 where it knows no line."""

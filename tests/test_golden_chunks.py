@@ -20,15 +20,17 @@ def pascal(record: dict[str, Any]) -> dict[str, Any]:
     return {k[0].upper() + k[1:]: v for k, v in record.items()}
 
 
-CAMEL = st.fixed_dictionaries(
-    {
-        "filePath": st.sampled_from(["a.py", "src/b.cs", "lib/c d.ts", "Makefile"]) | clean.LABEL,
-        "content": clean.CONTENT,
-        "startLine": clean.LINE_NUMBER,
-        "endLine": clean.LINE_NUMBER,
-        "relevance": clean.SCORE,
-    },
-    optional={"language": clean.LANGUAGE | st.none(), "expandedContext": clean.CONTENT | st.none()},
+CAMEL = st.builds(
+    lambda record, lines: record | {"startLine": lines[0], "endLine": lines[1]},
+    st.fixed_dictionaries(
+        {
+            "filePath": st.sampled_from(["a.py", "src/b.cs", "lib/c d.ts", "Makefile"]) | clean.LABEL,
+            "content": clean.CONTENT,
+            "relevance": clean.SCORE,
+        },
+        optional={"language": clean.LANGUAGE | st.none(), "expandedContext": clean.CONTENT | st.none()},
+    ),
+    clean.RANGE,
 )
 RECORDS = st.lists(CAMEL | CAMEL.map(pascal), min_size=1, max_size=6)
 SEPARATOR = st.sampled_from(["\n\n", "\n", "\n\n\n", "\n* * *\n"])
@@ -139,10 +141,10 @@ def test_no_chunks_are_no_text_even_with_a_header(format: str) -> None:  # noqa:
 @pytest.mark.parametrize("format", FORMATS)
 def test_files_stand_by_their_best_chunk_and_chunks_by_line(format: str) -> None:  # noqa: A002
     records = [
-        chunk(filePath="a", startLine=9, relevance=0.2),
-        chunk(filePath="b", startLine=5, relevance=0.9),
+        chunk(filePath="a", startLine=9, endLine=9, relevance=0.2),
+        chunk(filePath="b", startLine=5, endLine=7, relevance=0.9),
         chunk(filePath="a", startLine=1, relevance=0.5),
         chunk(filePath="c", startLine=1, relevance=0.9),
-        chunk(filePath="b", startLine=5, relevance=0.1, content="second of its line"),
+        chunk(filePath="b", startLine=5, endLine=7, relevance=0.1, content="second of its line"),
     ]
     assert render(records, format=format) == chunks.assemble(records, format=format)

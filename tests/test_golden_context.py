@@ -15,9 +15,13 @@ import promptforge as pf
 
 KINDS = ["code", "error", "text", "file", "repl-history", "custom", "man_page", "2nd-level", "stack-trace", "a1b"]
 
-METADATA = st.fixed_dictionaries(
-    {},
-    optional={"filename": clean.LABEL, "start-line": clean.LINE_NUMBER, "end-line": clean.LINE_NUMBER},
+METADATA = st.builds(
+    lambda lines, keys, filename: {
+        k: v for k, v in {"filename": filename, "start-line": lines[0], "end-line": lines[1]}.items() if k in keys
+    },
+    clean.RANGE,
+    st.sets(st.sampled_from(["filename", "start-line", "end-line"])),
+    clean.LABEL,
 )
 RECORDS = st.lists(
     st.fixed_dictionaries(

@@ -26,7 +26,7 @@ ENTITY = st.fixed_dictionaries(
     {"name": clean.NAME, "type": st.sampled_from(KINDS)},
     optional={
         "filePath": PATHS | st.sampled_from(["", None]),
-        "startLine": clean.LINE_NUMBER | st.none(),
+        "startLine": st.integers(0, 99_999) | st.none(),
         "content": clean.CONTENT,
         "summary": clean.SENTENCE,
     },
