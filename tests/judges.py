@@ -21,7 +21,7 @@ GFM = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 PARSERS = (COMMONMARK, GFM)
 
 LABEL_INLINES = frozenset({"text", "text_special", "code_inline", "em_open", "em_close", "strong_open", "strong_close"})
-"""What may stand in a line that shows a label. No link, image or HTML, and no line end that a label brought along."""
+"""What may stand in a line that shows a label: no link, image or HTML. Line ends are judged by `markdown_breaks`."""
 
 INFO = re.compile(r"[A-Za-z0-9_+#.-]{0,40}")
 ROOT = ("<promptforge-judge>", "</promptforge-judge>")
@@ -56,7 +56,7 @@ def normal_json(value: str) -> str:
 def _blocks(tokens: list[Token]) -> Iterator[str]:
     for token in tokens:
         if token.type == "inline":
-            strange = {c.type for c in token.children or ()} - LABEL_INLINES - {"softbreak"}
+            strange = {c.type for c in token.children or ()} - LABEL_INLINES - {"softbreak", "hardbreak"}
             yield "text" + "".join(sorted(f" with {s}" for s in strange))
         elif token.type in ("fence", "code_block"):
             yield "fence" if INFO.fullmatch(token.info) else "fence with a strange tag"
@@ -67,6 +67,12 @@ def _blocks(tokens: list[Token]) -> Iterator[str]:
 def markdown_structure(text: str) -> list[list[str]]:
     """The blocks that each parser sees, in order, and whether a line holds more than labels may."""
     return [list(_blocks(parser.parse(text))) for parser in PARSERS]
+
+
+def markdown_breaks(text: str) -> list[tuple[int, str]]:
+    """How many line ends each line of text outside the fences has in it, and what it says."""
+    inlines = [t for t in COMMONMARK.parse(text) if t.type == "inline"]
+    return [(sum(c.type in ("softbreak", "hardbreak") for c in t.children or ()), t.content) for t in inlines]
 
 
 def markdown_contents(text: str) -> list[str]:
@@ -174,7 +180,7 @@ KNOWN_FRAMES: dict[str, tuple[str, ...]] = {
         r"Source: (man page|document) '.*'",
         r"Source: MITRE ATT&CK .*",
     ),
-    "entities": (r"=== .* ===", r"---", r"Sources:", r"  - .*"),
+    "entities": (r"=== .* ===", r"---"),
 }
 """Lines of the plain frames whose bytes are promised, whether or not a given text happens to have them."""
 
@@ -185,7 +191,7 @@ def frame_patterns(text: str, contents: list[str], placeholders: list[str], layo
     A line that only shows a placeholder tells nothing and is left out.
     """
     held = {line for content in contents for line in split_lines(content)}
-    stand_in = re.compile("|".join(map(re.escape, sorted(placeholders, key=len, reverse=True))) or r"(?!)")
+    stand_in = re.compile("|".join(map(re.escape, placeholders)) or r"(?!)", re.IGNORECASE)
     patterns: list[re.Pattern[str]] = []
     for line in dict.fromkeys(split_lines(text)):
         fixed = stand_in.split(line)
