@@ -18,7 +18,7 @@ Cost = tuple[float, float]
 FREE: Cost = (0, 0)
 UNLIMITED = math.inf
 
-JOINT = 8
+JOINT = 4
 """Tokens by which an item may cost less on the page than alone: what its first and last lines share with neighbours."""
 
 
@@ -44,6 +44,14 @@ class Scale(Protocol):
 
     def may_fit(self, index: int, form: Form, room: Cost) -> bool:
         """Return False where it is cheap to see that an item is more than `room`; True decides nothing."""
+        ...
+
+    def able(self, indices: Sequence[int], room: Cost, trim: bool) -> Sequence[int]:
+        """Return those of which it is not cheap to see that no form, nor with `trim` a shorter one, has room."""
+        ...
+
+    def twins(self, index: int, chosen: Mapping[int, Form]) -> tuple[int | None, Sequence[int]]:
+        """Return which of `chosen` holds an item's whole text, and which of them its text holds."""
         ...
 
     def measure(self, chosen: Mapping[int, Form]) -> Cost:
@@ -72,7 +80,9 @@ class Fit(NamedTuple):
 
     chosen: dict[int, Form]
     reasons: dict[int, str]
-    """Index of an item of the walk that is not chosen → `budget` or `max_items`."""
+    """Index of an item of the walk that is not chosen → `budget`, `max_items` or `duplicate`."""
+    twins: dict[int, int]
+    """Index of a duplicate → that of the chosen item that holds its text."""
     cost: Cost
     frame_fits: bool
     """False where even the page without items is over the limit: then nothing may be printed."""
@@ -117,7 +127,7 @@ def fit(parts: Iterable[Part], scale: Scale, limit: Cost, *, packing: str = "sco
         packer.pack(part)
     if not packer.chosen:
         packer.cost = frame
-    return Fit(packer.chosen, packer.reasons, packer.cost, within(packer.cost, limit))
+    return Fit(packer.chosen, packer.reasons, packer.twins, packer.cost, within(packer.cost, limit))
 
 
 class _Packer:
@@ -128,6 +138,7 @@ class _Packer:
         self.trim = trim
         self.chosen: dict[int, Form] = {}
         self.reasons: dict[int, str] = {}
+        self.twins: dict[int, int] = {}
         self.cost: Cost = FREE
         self.taken = 0
         self.stopped = False
@@ -137,19 +148,34 @@ class _Packer:
             self.require(part.walk)
             return
         limit = (self.limit[0] * part.share, self.limit[1] * part.share) if part.share < 1 else self.limit
-        walk = [i for i in part.walk if i not in self.chosen]
+        walk = [i for i in part.walk if i not in self.chosen and i not in self.twins]
         self.taken = 0
         done = self.take_prefix(walk, limit, part.most)
-        for position, index in enumerate(walk[done:], done):
-            if part.most is not None and self.taken >= part.most:
-                self.reasons.update(dict.fromkeys(walk[position:], "max_items"))
+        queue = walk[done:]
+        while queue:
+            if self.stopped or (part.most is not None and self.taken >= part.most):
+                self.reasons.update(dict.fromkeys(queue, "budget" if self.stopped else "max_items"))
                 return
-            if not self.stopped and self.take(index, limit):
+            queue = self.take_next(queue, limit)
+
+    def take_next(self, queue: Sequence[int], limit: Cost) -> Sequence[int]:
+        """Take the first of `queue` that fits, account for those before it, and return those after it."""
+        able = queue if self.packing == "stop" else self.scale.able(queue, minus(limit, self.cost), self.trim)
+        if len(able) < len(queue):
+            self.reasons.update(dict.fromkeys(queue, "budget"))
+        for position, index in enumerate(able, 1):
+            if self.take(index, limit):
                 self.taken += 1
                 self.reasons.pop(index, None)
-            else:
+                for later in able[position:]:
+                    self.reasons.pop(later, None)
+                return able[position:]
+            if index not in self.twins:
                 self.reasons[index] = "budget"
-                self.stopped = self.stopped or self.packing == "stop"
+                if self.packing == "stop":
+                    self.stopped = True
+                    return able[position:]
+        return ()
 
     def require(self, walk: Sequence[int]) -> None:
         for index in walk:
@@ -170,9 +196,10 @@ class _Packer:
             )
 
     def take_prefix(self, walk: Sequence[int], limit: Cost, most: int | None) -> int:
-        """Take items from the front of `walk` while the sum of prices says that they fit; return how many fitted."""
+        """Take items from the front of `walk` while the sum of prices says that they fit; return how many were seen."""
         spent = self.cost
-        prices: list[Cost] = []
+        prices: dict[int, Cost] = {}
+        seen = 0
         for index in walk if not self.stopped else ():
             form = self.scale.forms(index)[0]
             room = minus(limit, spent)
@@ -181,8 +208,18 @@ class _Packer:
             price = self.scale.price(index, form)
             if not within(price, room):
                 break
+            seen += 1
+            holder, held = self.scale.twins(index, self.chosen)
+            if holder is not None:
+                self.drop_twin(index, holder)
+                continue
+            if any(other not in prices for other in held):  # chosen with an earlier part: it stays
+                held = ()
+            for other in held:
+                self.drop_twin(other, index)
+                spent = minus(spent, prices.pop(other))
             spent = plus(spent, price)
-            prices.append(price)
+            prices[index] = price
             self.chosen[index] = form
         while prices:
             cost = self.scale.measure(self.chosen)
@@ -190,13 +227,27 @@ class _Packer:
                 self.cost = cost
                 break
             while prices and not within(cost, limit):  # separators and headings were not in the sum
-                cost = minus(cost, prices.pop())
-                del self.chosen[walk[len(prices)]]
+                index, price = prices.popitem()
+                cost = minus(cost, price)
+                seen = walk.index(index)
+                del self.chosen[index]
+                for twin in [t for t, holder in self.twins.items() if holder == index]:
+                    del self.twins[twin], self.reasons[twin]
+                    seen = min(seen, walk.index(twin))
         self.taken = len(prices)
-        return len(prices)
+        return seen
+
+    def drop_twin(self, index: int, holder: int) -> None:
+        self.chosen.pop(index, None)
+        self.reasons[index] = "duplicate"
+        self.twins[index] = holder
 
     def take(self, index: int, limit: Cost) -> bool:
         room = minus(limit, self.cost)
+        holder, _ = self.scale.twins(index, self.chosen)
+        if holder is not None:
+            self.drop_twin(index, holder)
+            return False
         roomy = plus(room, (JOINT, 0))
         forms = self.scale.forms(index)
         for form in forms:
@@ -219,5 +270,3 @@ class _Packer:
             return False
         self.chosen[index], self.cost = shorter
         return True
-
-

@@ -47,21 +47,24 @@ def _key(by: str) -> Callable[[Item], str]:
     return lambda item: to_text(item.metadata.get(by)) or "other"
 
 
-def _start(entry: Entry) -> int:
-    return entry.item.start_line or 0
+def _best_first(entry: Entry) -> tuple[float, int]:
+    return -entry.rank, entry.index
 
 
-def _best_first(entry: Entry) -> float:
-    return -entry.rank
+def _by_line(entry: Entry) -> tuple[int, int]:
+    return entry.item.start_line or 0, entry.index
+
+
+_ORDERS: dict[str, Callable[[Entry], Any]] = {
+    "given": lambda entry: entry.index,
+    "file": lambda entry: (entry.item.path or "", *_by_line(entry)),
+}
+"""How entries are sorted; anything else is the best first."""
 
 
 def edges(entries: Sequence[Entry]) -> list[Entry]:
     """Return `entries`, best first, as best first, second best last, third second, and so on inwards."""
     return [*entries[::2], *reversed(entries[1::2])]
-
-
-def _place(entry: Entry) -> tuple[str, int]:
-    return (entry.item.path or "", _start(entry))
 
 
 def group(
@@ -80,13 +83,7 @@ def group(
     By file: the file with the best item first, and within it by line. By anything else: the sections of `first`, then
     the others as they come, the best item first in each. `given` keeps the caller's order everywhere.
     """
-    given = sorted(entries, key=lambda e: e.index)
-    if order == "given":
-        ranked = given
-    elif order == "file":
-        ranked = sorted(given, key=_place)
-    else:
-        ranked = sorted(given, key=_best_first)
+    ranked = sorted(entries, key=_ORDERS.get(order, _best_first))
     if by == "none":
         return [Section("all", "", edges(ranked) if order == "edges" else ranked)] if ranked else []
     key = _key(by)
@@ -94,12 +91,13 @@ def group(
     for entry in ranked:
         groups.setdefault(key(entry.item), []).append(entry)
     names = [name for name in first if name in groups]
-    names += [name for name in groups if name not in names]
+    names += [name for name in groups if name not in names] if names else groups
+    by_line = by == "file" and order == "score"
     sections = []
     for name in names:
         members = groups[name]
-        if by == "file" and order == "score":
-            members = sorted(sorted(members, key=lambda e: e.index), key=_start)
+        if by_line and len(members) > 1:
+            members.sort(key=_by_line)
         elif order == "edges":
             members = edges(members)
         title = (titles or {}).get(name) or (name if by == "file" else capitalize(name.replace("_", " ")))

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from .counting import Counter
 from .escaping import Content, Safe, clean
-from .fitting import UNLIMITED, Cost, Form, minus, within
+from .fitting import JOINT, UNLIMITED, Cost, Form, minus, plus, within
 from .grouping import Entry, Section, flatten, group
 from .items import Item
 from .layouts import LayoutSettings
 from .options import Options
+from .selection import place
 from .templates import Fields, Look, Open
 from .tokens import get_tokenizer
 from .trimming import text as trimming
@@ -45,10 +48,14 @@ class Page:
         self._forms: dict[int, list[Form]] = {}
         self._views: dict[tuple[int, Form], Fields] = {}
         self._prices: dict[tuple[int, Form], Cost] = {}
-        self._shown: dict[tuple[str, bool], bool] = {}
+        self._words: dict[tuple[str, bool], int] = {}
         self._frames: dict[str, int] = {}
+        self._texts: dict[int, str] = {}  # of the items asked about: the lines, a line end before and after
+        self._openings: dict[str, list[int]] = {}
+        self._lines: dict[str, list[int]] = {}
         self._last: tuple[dict[int, Form], list[str], Cost] | None = None
         self._in_tokens = options.max_tokens is not None
+        self._words_count = self._in_tokens and look.syntax != "json"  # JSON writes line ends as letters
         self._by = settings.group_by if options.group_by == "auto" else options.group_by
         own = settings.separator if options.separator is None else options.separator
         self.separator = "" if own is None else own
@@ -71,6 +78,17 @@ class Page:
         self._frame = look.frame([line for line in lines if line.strip()])
 
     # --- one item ---------------------------------------------------------------------------------------------------
+
+    def note_twins(self, twins: Mapping[int, int]) -> None:
+        """Note in the metadata of each item whose text stands for others' too where these are from."""
+        also: dict[int, list[int]] = {}
+        for twin, holder in twins.items():
+            also.setdefault(holder, []).append(twin)
+        for holder, others in also.items():
+            entry = self.entries[holder]
+            places = [*entry.item.metadata.get("also_in", ()), *(place(self.entries[i].item) for i in sorted(others))]
+            metadata = {**entry.item.metadata, "also_in": places}
+            self.entries[holder] = entry._replace(item=msgspec.structs.replace(entry.item, metadata=metadata))
 
     def forms(self, index: int) -> Sequence[Form]:
         """Return the whole forms of an item, the longest first."""
@@ -140,25 +158,77 @@ class Page:
             text = self.text(index, form)
             price = (self.count([text]) if self._in_tokens else 0, len(text))
             self._prices[index, form] = price
-            key = self._key(index, form)
-            self._shown[key] = self._shown.get(key, True) and len(text) >= len(form.text)
+            key = self._key(self.entries[index].item, form.name)
+            if self._words.get(key, 0) >= 0:  # how many words the frame adds, at the least; -1: content is not all shown
+                around = text.replace(form.text, " ", 1) if self._words_count and form.text else text
+                added = len(around.split()) if len(around) < len(text) else -1
+                self._words[key] = min(self._words.get(key, added), added)
         return price
 
-    def _key(self, index: int, form: Form) -> tuple[str, bool]:
-        item = self.entries[index].item
-        return item.kind, form.name != "summary" and item.summary is not None
-
-    def fits(self, form: Form, room: Cost) -> bool:
-        """Return False where the content alone is more than `room`; holds only where templates print the content."""
-        if room[0] < 0 or room[1] < 0:
-            return False
-        if not self._in_tokens or self.look.syntax == "json":
-            return True
-        return self.counter.at_least(form.text, int(room[0])) <= room[0]
+    @staticmethod
+    def _key(item: Item, form: str) -> tuple[str, bool]:
+        return item.kind, form != "summary" and item.summary is not None
 
     def may_fit(self, index: int, form: Form, room: Cost) -> bool:
         """Return False where it is cheap to see that the item is more than `room`."""
-        return not self._shown.get(self._key(index, form), False) or self.fits(form, room)
+        if room[0] < 0 or room[1] < 0:
+            return False
+        return self._fits(form.text, self._key(self.entries[index].item, form.name), room)
+
+    def _fits(self, text: str, key: tuple[str, bool], room: Cost) -> bool:
+        added = self._words.get(key, -1)
+        if added < 0 or not self._words_count:
+            return True
+        left = int(room[0]) - max(added - 1, 0)
+        return left >= 0 and self.counter.at_least(text, left) <= left
+
+    def able(self, indices: Sequence[int], room: Cost, trim: bool) -> Sequence[int]:
+        """Return those of which it is not cheap to see that no form, nor with `trim` a shorter one, has room."""
+        if room[0] < 0 or room[1] < 0:
+            return ()
+        if not self._words_count:
+            return indices
+        left: dict[str, int] = {}  # by kind, how many words of content there is room for
+        for kind, _ in self._words:
+            added = self._words[kind, False] if (kind, False) in self._words else -1
+            if added >= 0 and not (trim and room[0] >= self._frames.get(kind, 0) * 0.6):
+                left[kind] = int(room[0]) + JOINT - max(added - 1, 0)
+        if not left:
+            return indices
+        found = []
+        at_least = self.counter.at_least
+        for index in indices:
+            item = self.entries[index].item
+            most = left.get(item.kind)
+            if (
+                most is None
+                or item.summary is not None
+                or item.content is None
+                or (most >= 0 and at_least(item.content, most) <= most)
+            ):
+                found.append(index)
+        return found
+
+    def twins(self, index: int, chosen: Mapping[int, Form]) -> tuple[int | None, Sequence[int]]:
+        """Return which of `chosen` holds the lines of this item whole, and which of them this item's lines hold."""
+        item = self.entries[index].item
+        if not self.options.dedupe or not item.content or item.required or "\n" not in item.content:
+            return None, ()
+        lines = item.content.strip("\n").split("\n")
+        text = "\n".join(("", *lines, ""))
+        # Only texts that share a line can hold one another: the first line of the one that is held.
+        holder = next((i for i in self._lines.get(lines[0], ()) if i in chosen and self._holds(i, text, chosen)), None)
+        mine = self._openings.keys() & set(lines)
+        held = [i for line in mine for i in self._openings[line] if i in chosen and i != index and self._texts[i] in text]
+        if index not in self._texts:
+            self._texts[index] = text
+            self._openings.setdefault(lines[0], []).append(index)
+            for line in set(lines):
+                self._lines.setdefault(line, []).append(index)
+        return (None, held) if holder is None else (holder, ())
+
+    def _holds(self, index: int, text: str, chosen: Mapping[int, Form]) -> bool:
+        return chosen[index].name != "trimmed" and text in self._texts[index]
 
     def measure(self, chosen: Mapping[int, Form]) -> Cost:
         """Return what the page costs with just these items on it."""
@@ -187,13 +257,11 @@ class Page:
         marker = self.options.marker
         if room[0] < self._frames.get(item.kind, 0) * 0.6 or room[1] <= len(marker):
             return None
-        empty = Form("trimmed", trimming.mark("", marker))
-        bare = self.measure({**chosen, index: empty})
-        frame = bare[0] - (limit[0] - room[0]) if self._in_tokens else 0
-        self._frames[item.kind] = min(frame, self._frames.get(item.kind, frame))
-        if not within(bare, limit):
+        frame = self.price(index, Form("trimmed", trimming.mark("", marker)))
+        self._frames[item.kind] = int(min(frame[0], self._frames.get(item.kind, frame[0])))
+        if not within(frame, room):
             return None
-        tokens, chars = left = minus(limit, bare)
+        tokens, chars = left = minus(room, frame)
         best: tuple[Form, Cost] | None = None
         tried: set[str] = set()
         for _ in range(6):  # the first guess is that content costs on the page what it costs alone
@@ -212,13 +280,14 @@ class Page:
                     break
                 tokens, chars = tokens + min(spare[0], tokens), chars + min(spare[1], chars)
             else:  # escapes made it longer: as much less as it was too much
-                used = minus(cost, bare)
-                tokens = _scaled(tokens, left[0], used[0])
-                chars = _scaled(chars, left[1], used[1])
+                used = plus(minus(cost, limit), (tokens, chars))
+                tokens = _scaled(tokens, used[0])
+                chars = _scaled(chars, used[1])
         return best
 
-    def _slack(self, limit: float) -> float:
-        return max(_SLACK, limit * 0.01) if limit < UNLIMITED else -1
+    @staticmethod
+    def _slack(limit: float) -> float:
+        return _SLACK if limit < UNLIMITED else -1
 
     def _cut(self, text: str, tokens: float, chars: float, limit: Cost) -> str:
         """Return the beginning of `text` within so many tokens and characters, at the neatest end that wastes little."""
@@ -290,9 +359,9 @@ class Page:
         return [Fields(source_of(entry.item)) for entry in flatten(sections)]
 
 
-def _scaled(guess: float, left: float, used: float) -> float:
-    """Return a smaller guess after one that used more than was left."""
-    return min(guess - max(used - left, 1), guess * left / used) if used > left else guess
+def _scaled(guess: float, used: float) -> float:
+    """Return a smaller guess after one that came to `used` on the page."""
+    return min(guess - (used - guess), guess * guess / used) if used > guess else guess
 
 
 def line_range(item: Item) -> str | None:

@@ -167,11 +167,12 @@ class Renderer:
         entries = _combine(chosen.entries, options, dropped)
         page = Page(look, options, settings, counter, entries, language)
         fit = self._fit(page, entries, options, limit)
-        restored = _restore(chosen, fit, entries, items, options, dropped)
-        if restored:
-            entries = sorted([*entries, *restored])
+        if options.combine == "explicit_first" and not fit.chosen and len(entries) < len(chosen.entries):
+            # Nothing that the user named is in the text: fall back to what a search found.
+            entries, dropped = chosen.entries, dict(chosen.dropped)
             page = Page(look, options, settings, counter, entries, language)
             fit = self._fit(page, entries, options, limit)
+        page.note_twins(fit.twins)
         left_out = sum(reason == "combine" for reason in dropped.values())
         if left_out:
             diagnostics.add(
@@ -259,29 +260,6 @@ def _combine(entries: list[Entry], options: Options, dropped: dict[int, str]) ->
         else:
             dropped[entry.index] = "combine"
     return left
-
-
-def _restore(
-    chosen: selection.Selection,
-    fit: fitting.Fit,
-    entries: list[Entry],
-    items: list[Item],
-    options: Options,
-    dropped: dict[int, str],
-) -> list[Entry]:
-    """Return the items that were left out for the sake of others which then did not fit, and take them off `dropped`.
-
-    An item whose lines another holds stands for itself when the other is not there whole. And `explicit_first` falls
-    back to what a search found when nothing that the user named is in the text.
-    """
-    present = {entry.index for entry in entries}
-    whole = {index for index, form in fit.chosen.items() if form.name != "trimmed"}
-    back = [Entry(i, items[i], items[i].score) for i, holder in chosen.inside.items() if holder in present - whole]
-    if options.combine == "explicit_first" and not fit.chosen:
-        back += [entry for entry in chosen.entries if dropped.get(entry.index) == "combine"]
-    for entry in back:
-        del dropped[entry.index]
-    return back
 
 
 def _judge(result: Result, options: Options) -> Result:

@@ -28,8 +28,6 @@ class Selection(NamedTuple):
     entries: list[Entry]
     dropped: dict[int, str]
     """Index of an item → why it is no candidate."""
-    inside: dict[int, int]
-    """Index of an item whose content another holds whole → that other's index."""
 
 
 def select(items: Sequence[Item], options: Options, language: Callable[[Item], str | None], diagnostics: Diagnostics) -> Selection:
@@ -40,12 +38,11 @@ def select(items: Sequence[Item], options: Options, language: Callable[[Item], s
         kept = _filter(kept, options, language, dropped)
     kept = _by_score(kept, options, dropped, diagnostics)
     ranks = _rank(kept, options)
-    inside: dict[int, int] = {}
     if options.merge_overlaps:
         kept = _merge(kept, ranks, dropped)
     if options.dedupe:
-        kept = _dedupe(kept, ranks, dropped, inside)
-    return Selection([Entry(i, item, ranks[i]) for i, item in kept], dropped, inside)
+        kept = _dedupe(kept, ranks, dropped)
+    return Selection([Entry(i, item, ranks[i]) for i, item in kept], dropped)
 
 
 Kept = list[tuple[int, Item]]
@@ -160,6 +157,9 @@ def _merge(kept: Kept, ranks: dict[int, float], dropped: dict[int, str]) -> Kept
         members.sort(key=lambda pair: pair[1].start_line or 0)
         current, item = members[0]
         for index, other in members[1:]:
+            if (other.start_line or 0) > (item.end_line or 0) + 1:
+                current, item = index, other
+                continue
             joined = _join(item, other)
             if joined is None:
                 if (other.end_line or 0) >= (item.end_line or 0):
@@ -207,7 +207,7 @@ def place(item: Item) -> str:
     return item.name or item.id or item.kind
 
 
-def _dedupe(kept: Kept, ranks: dict[int, float], dropped: dict[int, str], inside: dict[int, int]) -> Kept:
+def _dedupe(kept: Kept, ranks: dict[int, float], dropped: dict[int, str]) -> Kept:
     first: dict[str, int] = {}
     also: dict[int, list[int]] = defaultdict(list)
     by_index = dict(kept)
@@ -225,10 +225,6 @@ def _dedupe(kept: Kept, ranks: dict[int, float], dropped: dict[int, str], inside
         also[keep] += [gone, *also.pop(gone, [])]
         dropped[gone] = "duplicate"
     left = [(i, item) for i, item in kept if i not in dropped] if also else kept
-    for index, holder in _contained(left).items():
-        also[holder].append(index)
-        inside[index] = holder
-        dropped[index] = "duplicate"
     if not also:
         return kept
     return [(i, _noting(item, also[i], by_index) if i in also else item) for i, item in left if i not in dropped]
@@ -237,26 +233,3 @@ def _dedupe(kept: Kept, ranks: dict[int, float], dropped: dict[int, str], inside
 def _noting(item: Item, others: list[int], by_index: dict[int, Item]) -> Item:
     places = [place(by_index[i]) for i in sorted(others)]
     return msgspec.structs.replace(item, metadata={**item.metadata, "also_in": places})
-
-
-def _contained(kept: Kept) -> dict[int, int]:
-    """Return each item of two lines or more whose lines stand together in another item → that other."""
-    openings: dict[str, list[tuple[int, str]]] = {}
-    for index, item in kept:
-        if item.content and not item.required and "\n" in (text := item.content.strip("\n")):
-            openings.setdefault(text[: text.index("\n")], []).append((index, text))
-    found: dict[int, int] = {}
-    if len(openings) < 2 and all(len(v) < 2 for v in openings.values()):
-        return found
-    for holder, item in kept:
-        content = item.content
-        if not content or "\n" not in content:
-            continue
-        for line in set(content.split("\n")) & openings.keys():
-            for index, text in openings[line]:
-                if index != holder and len(text) < len(content) and index not in found and f"\n{text}\n" in f"\n{content}\n":
-                    found[index] = holder
-    for index in list(found):  # a holder that is itself held gives its own holder
-        while found[index] in found:
-            found[index] = found[found[index]]
-    return found

@@ -54,10 +54,14 @@ def weld(parts: Iterator[str]) -> list[str]:
     A fence opens only at the start of a line (three blanks may precede it) and outside a block of HTML, and closes only
     on a line that holds nothing else.
     """
-    pieces: list[str] = []
+    pieces = list(filter(None, parts))
+    for part in pieces:
+        if type(part) is Block or (part[0] in "`~" and isinstance(part, Safe)):
+            break
+    else:
+        return pieces
+    parts, pieces = iter(pieces), []
     for part in parts:
-        if not part:
-            continue
         if pieces:
             if type(pieces[-1]) is Block and part[0] != "\n":
                 pieces.append("\n")
@@ -99,16 +103,18 @@ class _Environment(jinja2.Environment):
         self.readings: dict[str, placing.Reading] = {}
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        try:
-            return obj[attribute] if type(obj) is not Open else obj.get(attribute)
-        except KeyError:
-            known: Mapping[str, Any] = obj
-            return self.undefined(f'there is no field "{attribute}"{nearest(attribute, known)}')
-        except TypeError:
-            if type(obj) is LoopContext and attribute in _LOOP_FIELDS:
-                return getattr(obj, attribute)
-            what = "nothing (null)" if obj is None else f"a {type(obj).__name__}"
-            return self.undefined(f'"{attribute}" was asked of {what}, which has no fields')
+        kind = type(obj)
+        if kind is Fields:
+            try:
+                return obj[attribute]
+            except KeyError:
+                return self.undefined(f'there is no field "{attribute}"{nearest(attribute, obj)}')
+        if kind is LoopContext and attribute in _LOOP_FIELDS:
+            return getattr(obj, attribute)
+        if isinstance(obj, dict):  # metadata, an open set all the way down
+            return obj.get(attribute)
+        what = "nothing (null)" if obj is None else f"a {kind.__name__}"
+        return self.undefined(f'"{attribute}" was asked of {what}, which has no fields')
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         if isinstance(argument, str):

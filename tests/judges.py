@@ -64,15 +64,29 @@ def _blocks(tokens: list[Token]) -> Iterator[str]:
             yield token.type + token.tag
 
 
-def markdown_structure(text: str) -> list[list[str]]:
-    """The blocks that each parser sees, in order, and whether a line holds more than labels may."""
-    return [list(_blocks(parser.parse(text))) for parser in PARSERS]
+def markdown_structure(text: str, *, prose: bool = False) -> list[list[str]]:
+    """The blocks that each parser sees, in order, and whether a line holds more than labels may.
+
+    With `prose`, paragraphs that follow each other count as one: a summary may have paragraphs of its own.
+    """
+    structures = [list(_blocks(parser.parse(text))) for parser in PARSERS]
+    return [_joined(s) for s in structures] if prose else structures
 
 
-def markdown_breaks(text: str) -> list[tuple[int, str]]:
-    """How many line ends each line of text outside the fences has in it, and what it says."""
+def _joined(blocks: list[str]) -> list[str]:
+    paragraph = ["paragraph_openp", "text", "paragraph_closep"]
+    kept: list[str] = []
+    for block in blocks:
+        kept.append(block)
+        if kept[-6:] == paragraph * 2:
+            del kept[-3:]
+    return kept
+
+
+def markdown_breaks(text: str) -> list[int]:
+    """How many line ends each heading and each paragraph has in it."""
     inlines = [t for t in COMMONMARK.parse(text) if t.type == "inline"]
-    return [(sum(c.type in ("softbreak", "hardbreak") for c in t.children or ()), t.content) for t in inlines]
+    return [sum(c.type in ("softbreak", "hardbreak") for c in t.children or ()) for t in inlines]
 
 
 def markdown_contents(text: str) -> list[str]:

@@ -104,7 +104,7 @@ def check(records: Records, budget: int, tokenizer: Any, **options: Any) -> pf.R
 
 
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
-@cases(12)
+@cases(25)
 @given(ITEMS, LAYOUT, FORMAT, st.sampled_from(PACKINGS), st.booleans())
 def test_every_budget_from_nothing_to_all_holds(
     tokenizer: str,
@@ -256,7 +256,7 @@ def test_below_the_price_of_anything_the_text_is_empty_and_it_is_said(packing: s
     assert [e.status for e in result.items] == ["dropped"]
 
 
-@cases(30)
+@cases(60)
 @given(ITEMS, LAYOUT, FORMAT, st.integers(20, 400))
 def test_a_dropped_item_comes_back_at_the_budget_it_names(
     records: Records,

@@ -25,6 +25,8 @@ RECORDS = records_of(hostile.LABEL, hostile.TEXT)
 
 
 def structure_of(text: str, format: str, tame_text: str, tamer: Tamer, tame: Records, layout: str) -> Any:  # noqa: A002
+    if format == "markdown":
+        return judges.markdown_structure(text, prose=any("summary" in r for r in tame))
     if format in judges.STRUCTURES:
         return judges.STRUCTURES[format](text)
     contents = [r[k] for r in tame for k in ("content", "summary", "expanded") if k in r]

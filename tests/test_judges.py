@@ -30,6 +30,12 @@ def test_a_forged_block_changes_the_markdown_structure(forged: str) -> None:
     assert judges.markdown_structure(forged) != judges.markdown_structure(GOOD)
 
 
+def test_paragraphs_of_prose_count_as_one_and_line_ends_of_a_label_are_counted() -> None:
+    assert judges.markdown_structure("a\n\nb\n\nc", prose=True) == judges.markdown_structure("a")
+    assert judges.markdown_structure("a\n\n# b\n\nc", prose=True) != judges.markdown_structure("a\n\nc", prose=True)
+    assert judges.markdown_breaks("# a\n\nb\nc  \nd") == [0, 2]
+
+
 def test_values_do_not_change_the_markdown_structure() -> None:
     assert judges.markdown_structure("### `` `b `` c\n\n~~~~\ny\n~~~\nz\n~~~~") == judges.markdown_structure(GOOD)
     assert judges.markdown_contents("a\n\n````\n```\nx\n\n````\n") == ["```\nx\n"]
