@@ -9,7 +9,7 @@ import msgspec
 
 from .counting import Counter
 from .escaping import Content, Safe, clean
-from .fitting import JOINT, UNLIMITED, Cost, Form, minus, plus, within
+from .fitting import JOINT, UNLIMITED, Cost, Form, minus, within
 from .grouping import Entry, Section, flatten, group
 from .items import Item
 from .layouts import LayoutSettings
@@ -173,6 +173,8 @@ class Page:
         """Return False where it is cheap to see that the item is more than `room`."""
         if room[0] < 0 or room[1] < 0:
             return False
+        if self._in_tokens and len(form.text) > 16 * room[0] + 4096:  # no need to count all of a huge text
+            return self.counter.count_upto(self.text(index, form), int(room[0])) <= room[0]
         return self._fits(form.text, self._key(self.entries[index].item, form.name), room)
 
     def _fits(self, text: str, key: tuple[str, bool], room: Cost) -> bool:
@@ -264,9 +266,9 @@ class Page:
         tokens, chars = left = minus(room, frame)
         best: tuple[Form, Cost] | None = None
         tried: set[str] = set()
-        for _ in range(6):  # the first guess is that content costs on the page what it costs alone
+        for _ in range(12):  # the first guess is that content costs on the page what it costs alone
             prefix = self._cut(whole.text, tokens, chars, limit)
-            if not prefix or prefix in tried:
+            if not prefix or (best is not None and prefix in tried):
                 break
             tried.add(prefix)
             form = Form("trimmed", trimming.mark(prefix, marker))
@@ -279,10 +281,12 @@ class Page:
                 if spare[0] <= self._slack(limit[0]) or spare[1] <= self._slack(limit[1]):
                     break
                 tokens, chars = tokens + min(spare[0], tokens), chars + min(spare[1], chars)
-            else:  # escapes made it longer: as much less as it was too much
-                used = plus(minus(cost, limit), (tokens, chars))
-                tokens = _scaled(tokens, used[0])
-                chars = _scaled(chars, used[1])
+            else:  # headings, or escapes, made it longer than it is alone
+                over = minus(cost, limit)
+                if over[0] > 0:
+                    tokens = _less(self.counter.count(prefix), left[0], over[0])
+                if over[1] > 0:
+                    chars = _less(len(prefix), left[1], over[1])
         return best
 
     @staticmethod
@@ -359,9 +363,9 @@ class Page:
         return [Fields(source_of(entry.item)) for entry in flatten(sections)]
 
 
-def _scaled(guess: float, used: float) -> float:
-    """Return a smaller guess after one that came to `used` on the page."""
-    return min(guess - (used - guess), guess * guess / used) if used > guess else guess
+def _less(size: int, room: float, over: float) -> int:
+    """Return the size to try after one that came out `over` above the `room` there was thought to be."""
+    return min(size - 1, int(size * room / (room + over)))
 
 
 def line_range(item: Item) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -36,7 +37,7 @@ def command(files: tuple[str, ...], tokenizer: str | None, as_json: bool, **give
         if path == "-":
             text = workspace.decode(sys.stdin.buffer.read(), where="<stdin>", diagnostics=diagnostics)
         else:
-            text = workspace.read_text(workspace.absolute(path), workspace=".", diagnostics=diagnostics)
+            text = workspace.read_text(os.path.abspath(path), workspace=os.curdir, diagnostics=diagnostics)
         rows.append({"file": path, "tokens": counter.count(text), "chars": len(text)})
     say(diagnostics)
     total = sum(row["tokens"] for row in rows)  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Everything a user can name, gathered: item files, files, documents, man pages, techniques, and jobs that list them."""
+"""Everything a user can name, gathered: item files, files, documents, man pages and techniques."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Wanted:
 def gather(wanted: Wanted, diagnostics: Diagnostics) -> list[Item]:
     """Return the items of everything in `wanted`; what cannot be had is left out and said (PF606).
 
-    Raises `ItemError` when that leaves nothing at all, with the first thing that went wrong.
+    Raises `ItemError` when that leaves nothing at all: what went wrong, one thing a line.
     """
     from .records import load_records
 
@@ -45,7 +45,8 @@ def gather(wanted: Wanted, diagnostics: Diagnostics) -> list[Item]:
             found.extend(load())
         except ItemError as error:
             failed.append(error)
-            diagnostics.add("PF606", f"left out: {error}", where=error.where)
+            message = str(error).removeprefix(f"{error.where}: ")
+            diagnostics.add("PF606", f"left out: {message}", where=error.where)
 
     place = wanted.workspace
     for path in wanted.items:
@@ -65,7 +66,7 @@ def gather(wanted: Wanted, diagnostics: Diagnostics) -> list[Item]:
             )
         )
     if failed and not found:
-        raise failed[0]
+        raise failed[0] if len(failed) == 1 else ItemError("\n".join(["nothing to render:", *map(str, failed)]))
     return found
 
 
