@@ -29,6 +29,8 @@ class Form(NamedTuple):
     """`expanded content summary trimmed`."""
     text: str
     """The text that stands for its content."""
+    cut: bool = False
+    """Whether text is missing at its end, which a marker must say."""
 
 
 class Scale(Protocol):

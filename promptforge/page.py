@@ -17,7 +17,7 @@ from .options import Options
 from .selection import place
 from .templates import Fields, Look, Open
 from .tokens import get_tokenizer
-from .trimming import text as trimming
+from .trimming.text import UNITS, mark
 
 # Char.IsWhiteSpace of .NET, whose TrimEnd the chunks layout follows; Python's strip would also take U+001C to U+001F.
 _WHITE = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
@@ -98,9 +98,7 @@ class Page:
             forms = []
             for name, text in (("expanded", item.expanded), ("content", item.content)):
                 if text is not None:
-                    if most is not None:
-                        text = trimming.limit(text, most, self.options.marker)
-                    forms.append(Form(name, text))
+                    forms.append(Form(name, text) if most is None else Form(name, text[:most], len(text) > most))
             if item.summary is not None:
                 forms.append(Form("summary", item.summary))
             self._forms[index] = forms = forms or [Form("content", "")]
@@ -112,6 +110,8 @@ class Page:
         if view is None:
             item = self.entries[index].item
             content, notes = clean(form.text, self.look.syntax, self._frame)
+            if form.cut:
+                content = Content(mark(content, self.options.marker))
             summary: Content | None = content if form.name == "summary" else None
             if summary is None and item.summary is not None:
                 summary, more = clean(item.summary, self.look.syntax, self._frame)
@@ -259,7 +259,7 @@ class Page:
         marker = self.options.marker
         if room[0] < self._frames.get(item.kind, 0) * 0.6 or room[1] <= len(marker):
             return None
-        frame = self.price(index, Form("trimmed", trimming.mark("", marker)))
+        frame = self.price(index, Form("trimmed", "", cut=True))
         self._frames[item.kind] = int(min(frame[0], self._frames.get(item.kind, frame[0])))
         if not within(frame, room):
             return None
@@ -271,7 +271,7 @@ class Page:
             if not prefix or (best is not None and prefix in tried):
                 break
             tried.add(prefix)
-            form = Form("trimmed", trimming.mark(prefix, marker))
+            form = Form("trimmed", prefix, cut=True)
             cost = self.measure({**chosen, index: form})
             if within(cost, limit):
                 if best is not None and cost <= best[1]:
@@ -296,7 +296,7 @@ class Page:
     def _cut(self, text: str, tokens: float, chars: float, limit: Cost) -> str:
         """Return the beginning of `text` within so many tokens and characters, at the neatest end that wastes little."""
         best = ""
-        for unit in trimming.UNITS:
+        for unit in UNITS:
             prefix = text
             if tokens < UNLIMITED:
                 prefix = self.counter.cut(prefix, int(tokens), unit)

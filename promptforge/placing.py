@@ -268,17 +268,22 @@ def frame_pattern(lines: Iterable[tuple[object, ...]]) -> re.Pattern[str] | None
     A line that begins with words is known by them; any other must match as a whole and show at least two visible
     characters of its own. Lines that are nothing but a value cannot be told from content and are left out.
     """
-    alternatives = set()
+    anywhere, at_margin = set(), set()
     for parts in lines:
         merged = [p for p in parts if p != ""]
-        static = "".join(p for p in merged if isinstance(p, str))
-        visible = "".join(static.split())
+        visible = "".join("".join(p.split()) for p in merged if isinstance(p, str))
         head = merged[0].lstrip() if merged and isinstance(merged[0], str) else ""
         if len(merged) > 1 and sum(map(str.isalnum, head)) >= 2:
-            alternatives.add(re.escape(head.rstrip()))
+            anywhere.add(re.escape(head.rstrip()))
         elif len(visible) >= 2:
             line = "".join(re.escape(p) if isinstance(p, str) else f"[^{LINE_ENDS}]*" for p in merged)
-            alternatives.add(re.sub(r"^(?:\\[ \t])+", "", line) + rf"[ \t]*(?=[{LINE_ENDS}]|\Z)")
-    if not alternatives:
+            whole = re.sub(r"^(?:\\[ \t])+", "", line) + rf"[ \t]*(?=[{LINE_ENDS}]|\Z)"
+            (anywhere if head else at_margin).add(whole)
+    choices = []
+    if anywhere:
+        choices.append(rf"[ \t]*(?:{'|'.join(sorted(anywhere))})")
+    if at_margin:  # a line that begins with a value begins at the margin, and indented text is not one
+        choices.append(rf"(?=\S)(?:{'|'.join(sorted(at_margin))})")
+    if not choices:
         return None
-    return re.compile(rf"(?:\A|(?<=[{LINE_ENDS}]))(?=[ \t]*(?:{'|'.join(sorted(alternatives))}))[^{LINE_ENDS}]+")
+    return re.compile(rf"(?:\A|(?<=[{LINE_ENDS}]))(?={'|'.join(choices)})[^{LINE_ENDS}]+")

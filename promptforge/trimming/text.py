@@ -13,8 +13,3 @@ def mark(text: str, marker: str) -> str:
     if not marker:
         return text
     return f"{text}\n{marker}" if text else marker
-
-
-def limit(text: str, most: int, marker: str) -> str:
-    """Return the first `most` characters of `text` and the marker, or `text` if it is no longer."""
-    return text if len(text) <= most else mark(text[:most], marker)
