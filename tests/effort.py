@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 MULTIPLIER = max(1, int(os.environ.get("PROMPTFORGE_CASES", "1")))
 
 
-def cases(number: int) -> settings:
-    """Return settings for `number` examples, times the multiplier. No deadline: a slow machine is not a bug."""
+def cases(number: int, *, shrink: bool = True) -> settings:
+    """Return settings for `number` examples, times the multiplier. No deadline: a slow machine is not a bug.
+
+    Without `shrink` a failing example is shown as it was found, for tests where each example is much work.
+    """
     return settings(
         max_examples=number * MULTIPLIER,
         deadline=None,
+        phases=[Phase.explicit, Phase.generate, *([Phase.shrink] if shrink else [])],
         derandomize=MULTIPLIER == 1,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
     )
