@@ -29,6 +29,9 @@ _BLANKS = re.compile(f"[{BLANK}]+")
 _LAST_OTHER = re.compile(f"(?s:.*)[^{BLANK}]")
 
 
+_RUNS = re.compile(r"[A-Za-z0-9]+").findall
+
+
 class Encoding(Protocol):
     """What is used of `tiktoken.Encoding`."""
 
@@ -109,10 +112,12 @@ class BytePairCounter(Counter):
         return total + self.count("".join(between))
 
     def at_least(self, text: str, limit: int) -> int:
-        """Return the better of two bounds: bytes over the longest token, and words at the beginning.
+        """Return the best of three bounds: bytes over the longest token; words, and runs of letters, at the beginning.
 
         No token has letters of two words. But o200k_base may take line ends and "/" to the punctuation before them,
         so a word that begins with "/" after a line end is not counted; nor is what Python alone takes for a blank.
+        Nor has a token letters on both sides of anything but a letter or digit, save the apostrophe of a contraction;
+        that is counted in ASCII only, since combining marks go with letters.
         """
         limit = max(limit, 0)
         if not self._additive:
@@ -123,6 +128,8 @@ class BytePairCounter(Counter):
         beginning = text[: 8 * (limit + 1)]
         words = len(beginning.split(None, limit))
         words -= sum(map(beginning.count, ("\n/", "\r/", "\x1c", "\x1d", "\x1e", "\x1f")))
+        if words <= limit and beginning.isascii():
+            words = max(words, len(_RUNS(beginning)) - beginning.count("'"))
         return min(max(least, words), limit + 1)
 
     def count_upto(self, text: str, limit: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from json.encoder import encode_basestring
 from typing import Any
 
 import msgspec
@@ -48,6 +49,7 @@ class Page:
         self._forms: dict[int, list[Form]] = {}
         self._views: dict[tuple[int, Form], Fields] = {}
         self._prices: dict[tuple[int, Form], Cost] = {}
+        # By kind, and whether a summary is there too: the words a template adds, at the least; -1: it shows no content.
         self._words: dict[tuple[str, bool], int] = {}
         self._frames: dict[str, int] = {}
         self._texts: dict[int, str] = {}  # of the items asked about: the lines, a line end before and after
@@ -55,7 +57,6 @@ class Page:
         self._lines: dict[str, list[int]] = {}
         self._last: tuple[dict[int, Form], list[str], Cost] | None = None
         self._in_tokens = options.max_tokens is not None
-        self._words_count = self._in_tokens and look.syntax != "json"  # JSON writes line ends as letters
         self._by = settings.group_by if options.group_by == "auto" else options.group_by
         own = settings.separator if options.separator is None else options.separator
         self.separator = "" if own is None else own
@@ -159,11 +160,19 @@ class Page:
             price = (self.count([text]) if self._in_tokens else 0, len(text))
             self._prices[index, form] = price
             key = self._key(self.entries[index].item, form.name)
-            if self._words.get(key, 0) >= 0:  # how many words the frame adds, at the least; -1: content is not all shown
-                around = text.replace(form.text, " ", 1) if self._words_count and form.text else text
-                added = len(around.split()) if len(around) < len(text) else -1
-                self._words[key] = min(self._words.get(key, added), added)
+            if form.text and self._in_tokens and self._words.get(key, 0) >= 0:
+                added = len(text.split()) - len(self._as_shown(form.text).split())
+                self._words[key] = min(self._words.get(key, added), added) if len(text) >= len(form.text) else -1
         return price
+
+    def _as_shown(self, text: str) -> str:
+        return encode_basestring(text) if self.look.syntax == "json" else text  # which writes line ends as letters
+
+    def _at_least(self, text: str, most: int) -> int:
+        """Return a number of tokens that a content never costs less than on the page, at most `most + 1`."""
+        if self.look.syntax == "json":
+            text = self._as_shown(text[: 8 * (most + 1)])
+        return self.counter.at_least(text, most)
 
     @staticmethod
     def _key(item: Item, form: str) -> tuple[str, bool]:
@@ -179,26 +188,23 @@ class Page:
 
     def _fits(self, text: str, key: tuple[str, bool], room: Cost) -> bool:
         added = self._words.get(key, -1)
-        if added < 0 or not self._words_count:
+        if added < 0:
             return True
         left = int(room[0]) - max(added - 1, 0)
-        return left >= 0 and self.counter.at_least(text, left) <= left
+        return left >= 0 and self._at_least(text, left) <= left
 
     def able(self, indices: Sequence[int], room: Cost, trim: bool) -> Sequence[int]:
         """Return those of which it is not cheap to see that no form, nor with `trim` a shorter one, has room."""
         if room[0] < 0 or room[1] < 0:
             return ()
-        if not self._words_count:
-            return indices
         left: dict[str, int] = {}  # by kind, how many words of content there is room for
         for kind, _ in self._words:
             added = self._words[kind, False] if (kind, False) in self._words else -1
-            if added >= 0 and not (trim and room[0] >= self._frames.get(kind, 0) * 0.6):
+            if added >= 0 and not (trim and room[0] >= self._frames.get(kind, 0)):
                 left[kind] = int(room[0]) + JOINT - max(added - 1, 0)
         if not left:
             return indices
         found = []
-        at_least = self.counter.at_least
         for index in indices:
             item = self.entries[index].item
             most = left.get(item.kind)
@@ -206,7 +212,7 @@ class Page:
                 most is None
                 or item.summary is not None
                 or item.content is None
-                or (most >= 0 and at_least(item.content, most) <= most)
+                or (most >= 0 and self._at_least(item.content, most) <= most)
             ):
                 found.append(index)
         return found
@@ -257,7 +263,7 @@ class Page:
             return None
         room = minus(limit, self.measure(chosen))
         marker = self.options.marker
-        if room[0] < self._frames.get(item.kind, 0) * 0.6 or room[1] <= len(marker):
+        if room[0] < self._frames.get(item.kind, 0) or room[1] <= len(marker):
             return None
         frame = self.price(index, Form("trimmed", "", cut=True))
         self._frames[item.kind] = int(min(frame[0], self._frames.get(item.kind, frame[0])))
