@@ -72,13 +72,19 @@ def main(arguments: list[str] | None = None) -> NoReturn:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         code = group.main(given, prog_name="promptforge", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except PromptForgeError as error:
         code = fail(error, as_json="--json" in given)
     except click.exceptions.Abort:
         code = 130
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        code = error.exit_code
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        way_out = f" (see {context.command_path} --help)" if context is not None else ""
+        click.echo(f"promptforge: {error.format_message()}{way_out}", err=True)
         code = error.exit_code
     except BrokenPipeError:  # the reader has gone, as with `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

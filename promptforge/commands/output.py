@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,13 +23,21 @@ def write(text: str, path: str | None) -> None:
     """Write the product: to standard output as it is, or to a file that is there whole or not at all."""
     data = text.encode("utf-8", "replace")
     if path is None or path == "-":
-        stream = click.get_binary_stream("stdout")
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF), "standard output")
+        stream = sys.stdout.buffer
         stream.write(data)
         if stream.isatty() and not data.endswith(b"\n"):
             stream.write(b"\n")  # for the reader's prompt; a pipe gets the text and nothing more
         stream.flush()
         return
-    target = Path(path)
+    try:
+        _replace(Path(path), data)
+    except OSError as error:  # that of the temporary file is a name nobody gave
+        raise OSError(error.errno, error.strerror, path) from None
+
+
+def _replace(target: Path, data: bytes) -> None:
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -54,4 +64,4 @@ def say(diagnostics: Iterable[Diagnostic], *, quiet: bool = False) -> None:
         if quiet and d.severity == "info":
             continue
         place = d.where or d.item
-        click.echo(f"promptforge: {d.severity}: {f'{place}: ' if place else ''}{d.message} [{d.code}]", err=True)
+        click.echo(f"promptforge: {d.severity}: {f'{place}: ' if place and place not in d.message else ''}{d.message} [{d.code}]", err=True)

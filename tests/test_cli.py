@@ -1,0 +1,572 @@
+"""The command line: the product to standard output and nothing else, one line on standard error, the exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commandline import ROOT, Ran, command, run
+
+import promptforge as pf
+from promptforge.results import FIELDS
+
+DATA = Path(__file__).parent / "data"
+ITEM = {"content": "x = 1", "path": "a.py", "start_line": 3, "end_line": 3, "kind": "code"}
+TEXT = pf.render([ITEM]).text
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("PROMPTFORGE_TEMPLATES", "PROMPTFORGE_PROFILES"):
+        monkeypatch.delenv(name, raising=False)
+    write("items.json", [ITEM])
+
+
+def write(path: str, content: object) -> Path:
+    file = Path(path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return file
+
+
+def said(ran: Ran, code: int, *words: str) -> None:
+    """Assert one line on standard error with `words` in it, an empty standard output and the exit code."""
+    assert ran.code == code, ran
+    assert ran.out == ""
+    assert ran.err.startswith("promptforge: ") and ran.err.count("\n") == 1 and ran.err.endswith("\n"), ran.err
+    assert all(word in ran.err for word in words), ran.err
+
+
+# --- render: what goes in ---------------------------------------------------------------------------------------------
+
+
+def test_items_from_a_file() -> None:
+    assert run("render", "items.json") == (0, TEXT, "")
+
+
+@pytest.mark.parametrize("arguments", [["-"], []])
+def test_items_from_standard_input(arguments: list[str]) -> None:
+    assert run("render", *arguments, stdin=json.dumps([ITEM])) == (0, TEXT, "")
+
+
+def test_several_files_of_items_in_their_order() -> None:
+    write("more.jsonl", '{"content": "first"}\n{"content": "second"}\n')
+    out = run("render", "more.jsonl", "items.json", "--order", "given", "--group-by", "none").out
+    assert out.index("first") < out.index("second") < out.index("x = 1")
+
+
+def test_a_file_and_its_range() -> None:
+    write("src/b.py", "one = 1\ntwo = 2\nthree = 3\n")
+    whole, part = run("render", "--file", "src/b.py"), run("render", "--file", "src/b.py:2-2")
+    assert (whole.code, part.code) == (0, 0)
+    assert "one = 1\ntwo = 2\nthree = 3" in whole.out
+    assert "two = 2" in part.out and "one = 1" not in part.out
+    assert "one = 1" in run("render", "--file", "src/b.py:2-2", "--context-lines", "1").out
+
+
+def test_a_pattern_of_files_inside_a_workspace() -> None:
+    write("place/src/b.py", "b = 1\n")
+    write("place/src/deep/c.py", "c = 1\n")
+    write("place/src/d.txt", "d = 1\n")
+    ran = run("render", "--workspace", "place", "--file", "src/**/*.py")
+    assert ran.code == 0
+    assert "b = 1" in ran.out and "c = 1" in ran.out and "d = 1" not in ran.out
+
+
+def test_a_document() -> None:
+    write("guide.md", "---\ntitle: A guide\n---\nRead me first.\n")
+    ran = run("render", "--doc", "guide.md", "--layout", "knowledge", "--format", "plain")
+    assert ran.code == 0
+    assert "Read me first." in ran.out
+
+
+@pytest.mark.skipif(shutil.which("man") is None, reason="no man")
+def test_a_man_page() -> None:
+    if subprocess.run(["man", "-w", "tar"], capture_output=True, check=False).returncode:
+        pytest.skip("no man page of tar")
+    ran = run("render", "--man", "tar", "--layout", "knowledge", "--max-tokens", "300")
+    assert ran.code == 0
+    assert "tar" in ran.out and "NAME" in ran.out
+
+
+def test_a_technique_of_a_bundle() -> None:
+    ran = run("render", "--technique", "T9001", "--attack", DATA / "bundle.json", "--layout", "knowledge")
+    assert ran.code == 0
+    assert "Cookie Jar Opening" in ran.out and "T9001" in ran.out
+
+
+def test_a_job_in_yaml() -> None:
+    write("guide.md", "The guide.\n")
+    write("src/a.py", "a = 1\n")
+    job = "layout: knowledge\nformat: xml\nmax_tokens: 700\n"
+    job += "knowledge:\n  documents: [guide.md]\n  mitre_techniques: T9001\n"
+    job += f"attack: {DATA / 'bundle.json'}\nfiles: src/*.py\nitems: [items.json, content: in place]\n"
+    write("job.yaml", job)
+    ran = run("render", "--job", "job.yaml", "--json")
+    assert ran.code == 0, ran.err
+    result = json.loads(ran.out)
+    assert (result["layout"], result["format"], result["max_tokens"]) == ("knowledge", "xml", 700)
+    for part in ("The guide.", "a = 1", "x = 1", "in place", "Cookie Jar Opening"):
+        assert part in result["text"]
+    assert json.loads(run("render", "--job", "job.yaml", "--json", "--max-tokens", "650").out)["max_tokens"] == 650
+
+
+def test_a_job_in_xml() -> None:
+    write("guide.md", "The guide.\n")
+    write(
+        "job.xml",
+        "<context><documents>guide.md</documents>"
+        "<mitre_techniques><technique>T9001</technique></mitre_techniques></context>",
+    )
+    ran = run("render", "--job", "job.xml", "--attack", DATA / "bundle.json", "--layout", "knowledge")
+    assert ran.code == 0, ran.err
+    assert "The guide." in ran.out and "Cookie Jar Opening" in ran.out
+
+
+def test_a_flag_wins_over_a_job_and_a_job_over_a_profile() -> None:
+    write("job.yaml", "profile: claude\nformat: plain\nitems: [items.json]\n")
+    profile = json.loads(run("render", "items.json", "-p", "claude", "--json").out)
+    job = json.loads(run("render", "--job", "job.yaml", "--json").out)
+    flag = json.loads(run("render", "--job", "job.yaml", "--json", "--format", "json").out)
+    assert [r["format"] for r in (profile, job, flag)] == ["xml", "plain", "json"]
+    assert [r["profile"] for r in (profile, job, flag)] == ["claude"] * 3
+
+
+# --- render: what comes out -------------------------------------------------------------------------------------------
+
+
+def test_json_is_every_field_of_the_result() -> None:
+    ran = run("render", "items.json", "--json", "--query", "x")
+    found = json.loads(ran.out)
+    assert found.pop("promptforge") == 1
+    expected: dict[str, Any] = pf.render([ITEM], query="x").to_dict()
+    assert list(found) == list(FIELDS) == list(expected)
+    for name in ("build_seconds",):
+        assert isinstance(found.pop(name), float)
+        expected.pop(name)
+    assert found == json.loads(json.dumps(expected))
+    assert found["tokens"] == pf.get_tokenizer(found["tokenizer"]).count(found["text"])
+
+
+def test_text_and_json_carry_the_same_text_and_no_newline_is_added() -> None:
+    plain = run("render", "items.json").out
+    assert plain == json.loads(run("render", "items.json", "--json").out)["text"]
+    assert not plain.endswith("\n")
+
+
+def test_output_goes_to_a_file_at_one_stroke() -> None:
+    target = write("out.md", "what was there before")
+    linked = Path("link.md")
+    os.link(target, linked)  # the old content stays where somebody still reads it: the file is replaced, not rewritten
+    assert run("render", "items.json", "-o", "out.md") == (0, "", "")
+    assert target.read_bytes() == TEXT.encode()
+    assert linked.read_text() == "what was there before"
+    assert sorted(path.name for path in Path().iterdir()) == ["items.json", "link.md", "out.md"]
+
+
+def test_a_file_of_output_is_as_readable_as_any_new_file() -> None:
+    run("render", "items.json", "-o", "out.md")
+    usual = write("usual", "")
+    assert stat.S_IMODE(Path("out.md").stat().st_mode) == stat.S_IMODE(usual.stat().st_mode)
+
+
+def test_json_goes_to_a_file_too_and_a_dash_is_standard_output() -> None:
+    assert run("render", "items.json", "--json", "-o", "out.json").out == ""
+    assert json.loads(Path("out.json").read_text())["text"] == TEXT
+    assert run("render", "items.json", "-o", "-").out == TEXT
+
+
+def test_a_failed_run_leaves_the_old_output_alone() -> None:
+    write("out.md", "before")
+    write("req.json", [{"content": "word " * 50, "required": True}])
+    said(run("render", "req.json", "--max-tokens", "3", "-o", "out.md"), 3, "required", "3")
+    assert Path("out.md").read_text() == "before"
+
+
+@pytest.mark.parametrize("target", ["nowhere/out.md", "."])
+def test_an_output_that_cannot_be_written_is_named(target: str) -> None:
+    ran = run("render", "items.json", "-o", target)
+    said(ran, 4, target)
+    assert ran.err.rstrip().endswith(target), "the user's name for it, not that of a file on the way"
+
+
+# --- warnings and strict ----------------------------------------------------------------------------------------------
+
+
+def test_warnings_go_to_standard_error_and_the_text_is_whole() -> None:
+    write("bad.jsonl", '{"content": "good"}\n{"contnt": "bad"}\n')
+    ran = run("render", "bad.jsonl")
+    assert ran.code == 0
+    assert ran.out == pf.render([{"content": "good"}]).text
+    assert all(line.startswith("promptforge: warning: bad.jsonl:2: ") for line in ran.err.splitlines())
+    assert "PF204" in ran.err
+
+
+def test_strict_prints_no_text_and_exits_1() -> None:
+    write("bad.jsonl", '{"content": "good"}\n{"contnt": "bad"}\n')
+    ran = run("render", "bad.jsonl", "--strict")
+    assert (ran.code, ran.out) == (1, "")
+    assert "bad.jsonl:2" in ran.err
+    assert run("render", "items.json", "--strict") == (0, TEXT, "")
+
+
+def test_strict_does_not_mind_what_is_only_information() -> None:
+    write("many.json", [{"content": f"words of number {n}", "path": f"f{n}"} for n in range(9)])
+    ran = run("render", "many.json", "--strict", "--max-tokens", "60")
+    assert ran.code == 0
+    assert "promptforge: info: " in ran.err
+    assert run("render", "many.json", "--strict", "--max-tokens", "60", "--quiet") == (0, ran.out, "")
+
+
+def test_a_source_that_is_missing_among_others_is_a_warning() -> None:
+    ran = run("render", "items.json", "--file", "nope.py")
+    assert (ran.code, ran.out) == (0, TEXT)
+    assert "nope.py" in ran.err and "PF606" in ran.err
+
+
+# --- exit codes -------------------------------------------------------------------------------------------------------
+
+
+def test_2_an_option_that_takes_another_value() -> None:
+    said(run("render", "items.json", "--max-tokens", "few"), 2, "max_tokens", '"few"')
+    said(run("render", "items.json", "--min-score", "2"), 2, "min_score", "0 to 1")
+    said(run("render", "items.json", "--trim", "strcture"), 2, 'did you mean "structure"')
+    said(run("render", "items.json", "-p", "claud"), 2, 'did you mean "claude"')
+    said(run("render", "items.json", "--tokenizer", "o200k"), 2, 'did you mean "o200k_base"')
+
+
+def test_2_a_command_or_option_that_does_not_exist_and_the_nearest_that_does() -> None:
+    said(run("rendr"), 2, '"rendr"', 'did you mean "render"')
+    said(run("render", "items.json", "--max-token", "3"), 2, "--max-token", "--max-tokens")
+    said(run("--versio"), 2, "--versio")
+    said(run("list", "layout"), 2, "layouts")
+    said(run("schema", "layout"), 2, "profile")
+    said(run("show"), 2, "NAME")
+
+
+def test_2_nothing_to_do() -> None:
+    said(run("render"), 2, "nothing to render")
+    said(run("count"), 2, "nothing to count")
+
+
+def test_2_no_command_at_all_is_answered_with_the_help() -> None:
+    ran = run()
+    assert (ran.code, ran.out) == (2, "")
+    assert "render" in ran.err and "Exit codes" in ran.err
+
+
+def test_3_what_is_required_does_not_fit_and_json_says_by_how_much() -> None:
+    write("req.json", [{"content": "word " * 50, "required": True}])
+    said(run("render", "req.json", "--max-tokens", "3"), 3, "budget is 3")
+    ran = run("render", "req.json", "--max-tokens", "3", "--json")
+    error = json.loads(ran.out)["error"]
+    assert ran.code == 3
+    assert (error["code"], error["largest"]) == ("budget", 3)
+    assert run("render", "req.json", "--max-tokens", error["needed"]).code == 0
+    assert run("render", "req.json", "--max-tokens", error["needed"] - 1).code == 3
+
+
+BAD = {
+    "nope.json": None,
+    "broken.json": "[{",
+    "broken.jsonl": "nothing\nof it\n",
+    "broken.yaml": "a: [",
+    "number.json": "[" + "9" * 5000 + "]",
+    "deep.json": "[" * 100_000,
+    "nul.json": "\x00\x01",
+    "items_is_no_list.json": '{"items": 5}',
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_4_items_that_cannot_be_read(name: str) -> None:
+    content = BAD[name]
+    if content is not None:
+        write(name, content)
+    said(run("render", name), 4, name)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--file", "nope.py"], "nope.py"),
+        (["--file", "items.json:5-2"], "items.json:5-2"),
+        (["--file", "../../etc/passwd"], "workspace"),
+        (["--file", "."], "folder"),
+        (["--doc", "nope.md"], "nope.md"),
+        (["--man", "no-such-page-at-all"], "no-such-page-at-all"),
+        (["--man", "-w"], "-w"),
+        (["--technique", "T9001"], "--attack"),
+        (["--technique", "T1", "--attack", "nope.json"], "nope.json"),
+        (["--job", "nope.yaml"], "nope.yaml"),
+        (["/dev/zero"], "not a file"),
+    ],
+)
+def test_4_a_source_that_cannot_be_had(arguments: list[str], word: str) -> None:
+    said(run("render", *arguments), 4, word)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"), [(["nope.txt"], "nope.txt"), (["."], "folder"), (["/dev/zero"], "not a file")]
+)
+def test_4_a_file_that_cannot_be_counted(arguments: list[str], word: str) -> None:
+    said(run("count", *arguments), 4, word)
+
+
+def test_5_a_layout_format_or_template_that_is_not_there() -> None:
+    said(run("render", "items.json", "--layout", "chnks"), 5, 'did you mean "chunks"')
+    said(run("render", "items.json", "--format", "markdwn"), 5, 'did you mean "markdown"')
+    said(run("show", "chunks/item.md.j"), 5, 'did you mean "chunks/item.md.j2"')
+
+
+def test_5_a_template_of_the_users_that_does_not_compile() -> None:
+    write("own/mine/layout.md.j2", "fine\n{% if %}\n")
+    said(run("render", "items.json", "--templates", "own", "--layout", "mine"), 5, "mine/layout.md.j2:2")
+
+
+def test_5_a_template_of_the_users_that_fails_is_replaced_by_the_shipped_one() -> None:
+    write("own/chunks/item.md.j2", "{{ itm.content }}")
+    ran = run("render", "items.json", "--templates", "own")
+    assert (ran.code, ran.out) == (5, TEXT)
+    assert "chunks/item.md.j2:1" in ran.err and "itm" in ran.err and ran.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "words"),
+    [
+        ("max_tokns: 3\nitems: [items.json]\n", 2, ("job.yaml:1", 'did you mean "max_tokens"')),
+        ("items: [items.json]\nformat: 5\n", 2, ("job.yaml:2", "format")),
+        ("knowledge:\n  documnts: [a]\n", 2, ("job.yaml:2", 'did you mean "documents"')),
+        ("profile: 5\nitems: [items.json]\n", 4, ("job.yaml:1", "profile")),
+        ("items: [items.json\n", 2, ("job.yaml:", "YAML")),
+        ("- a\n", 2, ("job.yaml:1", "keys")),
+        ("<context><documnts/></context>", 4, ("job.yaml:1", 'did you mean "documents"')),
+        ("<context>\n<documents>", 4, ("job.yaml:2", "XML")),
+        ("<!DOCTYPE a [<!ENTITY b 'c'>]><context/>", 4, ("job.yaml:1", "DOCTYPE")),
+    ],
+)
+def test_a_job_that_is_wrong(content: str, code: int, words: tuple[str, ...]) -> None:
+    write("job.yaml", content)
+    said(run("render", "--job", "job.yaml"), code, *words)
+
+
+def test_an_error_as_json_is_one_object() -> None:
+    ran = run("render", "nope.json", "--json")
+    error = json.loads(ran.out)
+    assert (ran.code, error["promptforge"], error["error"]["code"]) == (4, 1, "item")
+    assert ran.err == f"promptforge: {error['error']['message']}\n"
+    assert error["error"]["where"] == "nope.json"
+
+
+@pytest.mark.parametrize("arguments", [["render", "\x1b[31m\nforged: line"], ["show", "\x1b[31m\nforged: line"], ["\x1b[2J"]])
+def test_no_message_moves_the_terminal_or_forges_a_line(arguments: list[str]) -> None:
+    ran = run(*arguments)
+    assert ran.code in (2, 4, 5)
+    assert ran.err.count("\n") == 1 and "\x1b" not in ran.err
+
+
+# --- folders of the user's --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("by", ["flag", "environment"])
+def test_templates_of_the_users_own(by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    write("own/mine/layout.md.j2", "mine: {{ items | length }}")
+    write("own/mine/layout.yaml", "description: A layout of mine\nbase: chunks\n")
+    arguments = ["--templates", "own"] if by == "flag" else []
+    if by == "environment":
+        monkeypatch.setenv("PROMPTFORGE_TEMPLATES", os.pathsep.join(["own", ""]))
+    assert "A layout of mine" in run("list", "layouts", *arguments).out
+    assert "mine/layout.md.j2" in run("list", "templates", *arguments).out
+    assert run("show", "mine/layout.md.j2", *arguments).out == "mine: {{ items | length }}"
+    assert run("show", "mine").code == (0 if by == "environment" else 5)
+
+
+@pytest.mark.parametrize("by", ["flag", "environment"])
+def test_a_template_of_the_same_name_wins(by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    write("own/chunks/item.md.j2", "mine: {{ item.content }}")
+    arguments = ["--templates", "own"] if by == "flag" else []
+    if by == "environment":
+        monkeypatch.setenv("PROMPTFORGE_TEMPLATES", "own")
+    ran = run("render", "items.json", *arguments)
+    assert ran.code == 0
+    assert ran.out.startswith("mine: x = 1")
+
+
+@pytest.mark.parametrize("by", ["flag", "environment"])
+def test_profiles_of_the_users_own(by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    write("own/mine.yaml", "description: A profile of mine\nformat: xml\nmax_tokens: 123\n")
+    arguments = ["--profiles", "own"] if by == "flag" else []
+    if by == "environment":
+        monkeypatch.setenv("PROMPTFORGE_PROFILES", "own")
+    assert "A profile of mine" in run("list", "profiles", *arguments).out
+    assert "max_tokens: 123" in run("show", "mine", *arguments).out
+    result = json.loads(run("render", "items.json", "-p", "mine", "--json", *arguments).out)
+    assert (result["profile"], result["format"], result["max_tokens"]) == ("mine", "xml", 123)
+
+
+def test_a_folder_by_flag_comes_before_one_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("one/mine.yaml", "max_tokens: 111\n")
+    write("two/mine.yaml", "max_tokens: 222\n")
+    monkeypatch.setenv("PROMPTFORGE_PROFILES", "two")
+    result = json.loads(run("render", "items.json", "-p", "mine", "--json", "--profiles", "one").out)
+    assert result["max_tokens"] == 111
+
+
+def test_a_profile_may_be_a_file() -> None:
+    write("somewhere.yaml", "max_tokens: 77\n")
+    assert json.loads(run("render", "items.json", "-p", "somewhere.yaml", "--json").out)["max_tokens"] == 77
+
+
+def test_a_profile_with_a_mistake_is_named_with_its_line() -> None:
+    write("own/mine.yaml", "format: xml\nmax_tokns: 3\n")
+    said(run("render", "items.json", "--profiles", "own", "-p", "mine"), 2, "mine.yaml:2", 'did you mean "max_tokens"')
+
+
+@pytest.mark.parametrize("flag", ["--templates", "--profiles"])
+def test_a_folder_that_is_not_there_is_named(flag: str) -> None:
+    ran = run("render", "items.json", flag, "nowhere")
+    assert ran.code in (2, 5)
+    said(ran, ran.code, "nowhere")
+
+
+# --- count, list, show, schema ----------------------------------------------------------------------------------------
+
+
+def test_count_says_how_many_and_how_sure() -> None:
+    write("one.txt", "one two three")
+    write("two.txt", "é" * 50)
+    ran = run("count", "one.txt", "two.txt")
+    numbers = [int(line.split()[0].replace(",", "")) for line in ran.out.splitlines()]
+    counter = pf.get_tokenizer("o200k_base")
+    assert numbers == [counter.count("one two three"), counter.count("é" * 50), sum(numbers[:2])]
+    assert ran.err == "promptforge: exact, by o200k_base\n"
+    assert run("count", "one.txt", "--tokenizer", "approximate-words").err.startswith("promptforge: approximate")
+
+
+def test_count_of_standard_input_under_a_profile() -> None:
+    found = json.loads(run("count", "--json", "-p", "claude", stdin="one two three").out)
+    assert found["tokenizer"] == "approximate-claude" and found["exact"] is False
+    assert found["tokens"] == pf.get_tokenizer("approximate-claude").count("one two three")
+    assert found["files"] == [{"file": "-", "tokens": found["tokens"], "chars": 13}]
+
+
+def test_list_names_all_there_is() -> None:
+    out = run("list").out
+    for name in ("chunks", "knowledge", "markdown", "claude", "default", "o200k_base", "file:PATH"):
+        assert name in out
+    found = json.loads(run("list", "--json").out)
+    assert set(found) == {"promptforge", "layouts", "profiles", "tokenizers"}
+    assert {row["name"] for row in found["layouts"]} == {
+        path.parent.name for path in (ROOT / "templates").glob("*/layout.yaml")
+    }
+    assert {row["name"] for row in found["profiles"]} == {path.stem for path in (ROOT / "profiles").glob("*.yaml")}
+    assert all(row["description"] for rows in found.values() if isinstance(rows, list) for row in rows)
+
+
+@pytest.mark.parametrize("what", ["layouts", "profiles", "tokenizers", "templates"])
+def test_list_of_one_thing(what: str) -> None:
+    ran = run("list", what)
+    found = json.loads(run("list", what, "--json").out)
+    assert (ran.code, ran.err) == (0, "")
+    assert [line.split()[0] for line in ran.out.splitlines()] == [row["name"] for row in found[what]]
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("chunks/item.md.j2", "templates/chunks/item.md.j2"),
+        ("chunks", "templates/chunks/layout.yaml"),
+        ("claude", "profiles/claude.yaml"),
+        ("claude.yaml", "profiles/claude.yaml"),
+    ],
+)
+def test_show_prints_the_file_and_says_where_it_is(name: str, file: str) -> None:
+    ran = run("show", name)
+    assert (ran.code, ran.out) == (0, (ROOT / file).read_text(encoding="utf-8"))
+    assert ran.err == f"promptforge: {ROOT / file}\n"
+    assert json.loads(run("show", name, "--json").out)["text"] == ran.out
+
+
+def test_schema_is_that_of_the_profiles_folder() -> None:
+    ran = run("schema")
+    assert (ran.code, ran.err) == (0, "")
+    assert json.loads(ran.out) == json.loads((ROOT / "profiles" / "schema.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", ["count", "list", "render", "schema", "show"])
+def test_help_of_every_command(name: str) -> None:
+    ran = run(name, "--help")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith(f"Usage: promptforge {name}")
+    assert name in run("--help").out
+
+
+def test_every_option_is_a_flag() -> None:
+    out = run("render", "--help").out
+    from promptforge.options import VOCABULARY
+
+    for name in set(VOCABULARY) - {"on_error"}:
+        assert re.search(rf"--{name.replace('_', '-')}\b", out), name
+
+
+def test_a_list_is_given_by_giving_the_flag_again() -> None:
+    write("two.json", [{"content": "a", "kind": "code"}, {"content": "b", "kind": "error"}, {"content": "c"}])
+    found = json.loads(run("render", "two.json", "--kinds", "code", "--kinds", "error", "--json").out)
+    assert [item["status"] for item in found["items"]] == ["included", "included", "dropped"]
+
+
+def test_a_yes_or_no_is_given_both_ways() -> None:
+    with_scores = run("render", "items.json", "--scores", "--no-line-numbers").out
+    assert "Relevance" in with_scores and "Lines" not in with_scores
+
+
+# --- as a process of its own ------------------------------------------------------------------------------------------
+
+
+def test_it_is_a_program() -> None:
+    assert command("render", stdin=json.dumps([ITEM]).encode()) == (0, TEXT, "")
+    version = command("--version")
+    assert re.fullmatch(r"promptforge \d+\.\d+\.\d+\n", version.out)
+    assert command("render", "nope.json").code == 4
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    write("many.json", [{"content": f"{n} " * 500, "path": f"f{n}"} for n in range(300)])
+    arguments = [sys.executable, "-m", "promptforge", "render", "many.json", "--max-tokens", "none"]
+    with subprocess.Popen(
+        arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=Path.cwd(),
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as process:  # fmt: skip
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout.read(10)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("redirection", [">/dev/full", ">&-"])
+def test_a_standard_output_that_takes_nothing_is_said(redirection: str) -> None:
+    line = f'exec "{sys.executable}" -m promptforge render items.json {redirection}'
+    done = subprocess.run(
+        ["/bin/sh", "-c", line], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False, cwd=Path.cwd(),
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 4
+    assert done.stderr.decode().startswith("promptforge: ") and done.stderr.count(b"\n") == 1, done.stderr
+
+
+def test_an_encoding_of_the_terminal_that_knows_no_umlaut_changes_no_byte() -> None:
+    write("umlaut.json", [{"content": "größer 日本 😀"}])
+    ran = command("render", "umlaut.json", env={"PYTHONIOENCODING": "ascii", "LC_ALL": "C"})
+    assert ran.code == 0
+    assert "größer 日本 😀" in ran.out

@@ -1,0 +1,111 @@
+"""Rows of modules: each imports only from rows above it, and each library has one door."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "promptforge"
+# A folder is one entry: its files may import each other. A new module is placed in the highest row below what it needs.
+ROWS = [
+    "_shipped boundaries diagnostics escaping items recent",
+    "errors results vocabulary",
+    "_vocab counting cutting fitting grouping placing yamltext",
+    "byte_pairs estimates rules",
+    "options tokenizer_files",
+    "layouts profiles selection sources tokens",
+    "templates trimming",
+    "page",
+    "accounts",
+    "rendering",
+    "__init__",
+    "commands",
+    "cli",
+    "__main__",
+]
+ROW = {name: number for number, row in enumerate(ROWS) for name in row.split()}
+DOORS = {
+    "click": {"cli", "commands"},
+    "identify": {"sources"},
+    "jinja2": {"placing", "templates"},
+    "markupsafe": set(),
+    "pathspec": {"selection"},
+    "tiktoken": {"tokens"},
+    "tokenizers": {"tokens"},
+    "yaml": {"yamltext"},
+}
+PURE = ["escaping", "fitting", "grouping", "selection"]
+IMPURE = {"asyncio", "datetime", "io", "os", "pathlib", "random", "secrets", "socket", "subprocess", "sys", "time"}
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def place(path: Path) -> str:
+    """Return the entry of the rows that a file belongs to."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Yield what a module imports, late imports too, those for type checkers not; its own as `promptforge.x.y`."""
+    package = ["promptforge", *path.relative_to(PACKAGE).parent.parts]
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    typing_only = {id(n) for t in ast.walk(tree) if _is_typing_only(t) for n in ast.walk(t)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and id(node) not in typing_only:
+            base = package[: len(package) - node.level + 1] if node.level else []
+            stem = ".".join([*base, *([node.module] if node.module else [])])
+            if node.module and stem != "promptforge":
+                yield stem
+            else:
+                yield from (f"{stem}.{alias.name}" for alias in node.names)
+
+
+def _is_typing_only(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def own(path: Path) -> set[str]:
+    """Return the entries of the rows that a file imports from, its own left out."""
+    found = {name.split(".")[1] for name in imports(path) if name.startswith("promptforge.")}
+    return found - {place(path)}
+
+
+def test_every_module_has_its_row() -> None:
+    assert {place(path) for path in MODULES} == set(ROW), "place the module in a row of this file"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_imports_only_from_rows_above(path: Path) -> None:
+    wrong = {name for name in own(path) if ROW[name] >= ROW[place(path)]}
+    assert not wrong
+
+
+def test_a_library_is_imported_only_at_its_door() -> None:
+    seen = {name: {place(path) for path in MODULES if name in _libraries(path)} for name in DOORS}
+    assert seen == DOORS
+
+
+def _libraries(path: Path) -> set[str]:
+    return {name.split(".")[0] for name in imports(path)}
+
+
+@pytest.mark.parametrize("name", PURE)
+def test_a_pure_module_reaches_for_nothing_outside(name: str) -> None:
+    assert not _libraries(PACKAGE / f"{name}.py") & IMPURE
+
+
+def test_there_is_no_cycle_among_files() -> None:
+    names = {".".join(["promptforge", *path.relative_to(PACKAGE).with_suffix("").parts]): path for path in MODULES}
+    graph = {}
+    for name, path in names.items():
+        needed = set()
+        for found in imports(path):
+            stem = found if found in names else found.rpartition(".")[0]
+            needed.add(stem if stem in names else f"{found}.__init__")
+        graph[name] = (needed & set(names)) - {name, "promptforge.__init__"}
+    assert len(list(TopologicalSorter(graph).static_order())) == len(names)
