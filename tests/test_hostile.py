@@ -43,11 +43,8 @@ def check_structure(records: Records, layout: str, format: str, **options: Any) 
     assert result.tokens == COUNT(result.text)
     expected = structure_of(tame_text, format, tame_text, tamer, tame, layout)
     assert structure_of(result.text, format, tame_text, tamer, tame, layout) == expected
-    if format == "markdown":  # a summary may have lines of its own, a label never
-        for seen, (breaks, said) in zip(
-            judges.markdown_breaks(result.text), judges.markdown_breaks(tame_text), strict=True
-        ):
-            assert "Stand in summary" in said or seen[0] == breaks
+    if format == "markdown" and not any("summary" in r for r in records):  # labels bring no line ends along
+        assert judges.markdown_breaks(result.text) == judges.markdown_breaks(tame_text)
     for warning in result.warnings:
         assert warning.message.isprintable(), "a message must not carry bytes of an item to a terminal"
     return result.text, tame_text, tamer
