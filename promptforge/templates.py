@@ -113,6 +113,8 @@ class _Environment(jinja2.Environment):
             return getattr(obj, attribute)
         if isinstance(obj, dict):  # metadata, an open set all the way down
             return obj.get(attribute)
+        if isinstance(obj, jinja2.Undefined):  # {{ itm.content }}: itm is what there is to be said of
+            return obj
         what = "nothing (null)" if obj is None else f"a {kind.__name__}"
         return self.undefined(f'"{attribute}" was asked of {what}, which has no fields')
 

@@ -367,7 +367,9 @@ def test_an_error_as_json_is_one_object() -> None:
     assert error["error"]["where"] == "nope.json"
 
 
-@pytest.mark.parametrize("arguments", [["render", "\x1b[31m\nforged: line"], ["show", "\x1b[31m\nforged: line"], ["\x1b[2J"]])
+@pytest.mark.parametrize(
+    "arguments", [["render", "\x1b[31m\nforged: line"], ["show", "\x1b[31m\nforged: line"], ["\x1b[2J"]]
+)
 def test_no_message_moves_the_terminal_or_forges_a_line(arguments: list[str]) -> None:
     ran = run(*arguments)
     assert ran.code in (2, 4, 5)

@@ -80,7 +80,7 @@ def profile_flags(function: Command) -> Command:
         function = click.option(
             f"--{name}",
             multiple=True,
-            type=click.Path(file_okay=False, path_type=Path),
+            type=click.Path(exists=True, file_okay=False, path_type=Path),
             help=f"A folder of your own {name}, before the shipped ones; also {variable}.",
         )(function)
     return click.option("--profile", "-p", metavar="NAME", help="A profile's name, or its .yaml file.")(function)

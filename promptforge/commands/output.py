@@ -64,4 +64,5 @@ def say(diagnostics: Iterable[Diagnostic], *, quiet: bool = False) -> None:
         if quiet and d.severity == "info":
             continue
         place = d.where or d.item
-        click.echo(f"promptforge: {d.severity}: {f'{place}: ' if place and place not in d.message else ''}{d.message} [{d.code}]", err=True)
+        at = f"{place}: " if place and place not in d.message else ""
+        click.echo(f"promptforge: {d.severity}: {at}{d.message} [{d.code}]", err=True)
