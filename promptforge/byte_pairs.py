@@ -125,11 +125,16 @@ class BytePairCounter(Counter):
         least = 0 if self._normalize else -(-len(text) // self._longest)
         if least > limit:
             return limit + 1
-        beginning = text[: 8 * (limit + 1)]
-        words = len(beginning.split(None, limit))
-        words -= sum(map(beginning.count, ("\n/", "\r/", "\x1c", "\x1d", "\x1e", "\x1f")))
-        if words <= limit and beginning.isascii():
-            words = max(words, len(_RUNS(beginning)) - beginning.count("'"))
+        words = 0
+        for reach in (8, 48):  # most texts show enough in their first few words, indented ones later
+            beginning = text[: reach * (limit + 1)]
+            if beginning.isascii():
+                words = len(_RUNS(beginning)) - beginning.count("'")
+            else:
+                words = len(beginning.split(None, limit))
+                words -= sum(map(beginning.count, ("\n/", "\r/", "\x1c", "\x1d", "\x1e", "\x1f")))
+            if words > limit or len(beginning) == len(text):
+                break
         return min(max(least, words), limit + 1)
 
     def count_upto(self, text: str, limit: int) -> int:

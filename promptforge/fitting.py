@@ -144,6 +144,7 @@ class _Packer:
         self.cost: Cost = FREE
         self.taken = 0
         self.stopped = False
+        self.failed_at: Cost | None = None
 
     def pack(self, part: Part) -> None:
         if part.required:
@@ -174,8 +175,9 @@ class _Packer:
                 return able[position:]
             if index not in self.twins:
                 self.reasons[index] = "budget"
-                if self.packing == "stop":
-                    self.stopped = True
+                self.stopped = self.packing == "stop"
+                if self.stopped or self.failed_at != self.cost:  # what failed first may show what else must fail
+                    self.failed_at = self.cost
                     return able[position:]
         return ()
 

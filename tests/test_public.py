@@ -1,0 +1,254 @@
+"""What is public: the names, the errors and their exit codes, the fields of a result, and that nothing else sways it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import pickle
+import threading
+from typing import Any
+
+import msgspec
+import pytest
+from commandline import python
+
+import promptforge as pf
+from promptforge import errors
+from promptforge.results import FIELDS
+
+NAMES = """
+BudgetError Diagnostic Item ItemError OptionError ProfileError PromptForgeError Renderer Result ResultItem
+ResultSection Source StrictError TemplateError Tokenizer TokenizerError get_tokenizer render
+""".split()
+EXIT_CODES = {
+    "PromptForgeError": 1,
+    "StrictError": 1,
+    "OptionError": 2,
+    "ProfileError": 2,
+    "TokenizerError": 2,
+    "BudgetError": 3,
+    "ItemError": 4,
+    "TemplateError": 5,
+}
+RESULT = """
+text tokens max_tokens exact tokenizer layout format profile mode explicit_text similarity_text sections items files
+items_included items_trimmed items_dropped total_available inclusion_percentage average_score truncated is_empty chars
+query explicit_sources has_explicit sources build_seconds warnings manifest
+""".split()
+ENTRY = """
+id kind name path start_line end_line line_range score status form text chars tokens tokens_full reason fits_at
+""".split()
+RECORDS: list[dict[str, Any]] = [
+    {
+        "content": f"def f{n}():\n    return {n} * '{chr(0xE0 + n)}'\n" * (1 + n % 5),
+        "path": f"src/f{n % 4}.py",
+        "name": f"f{n}",
+        "score": n % 7 / 7,
+        "origin": "similarity" if n % 3 else "explicit",
+        "metadata": {"tags": ["a", "b"], "n": n},
+    }
+    for n in range(24)
+]
+LOOKS = [(lay, form) for lay in ("chunks", "knowledge", "entities") for form in ("markdown", "xml", "json", "plain")]
+
+
+def render_all(renderer: pf.Renderer) -> list[dict[str, Any]]:
+    """Return results, as plain data, of the same records in many looks, less the one field that varies."""
+    found = []
+    for number, (layout, form) in enumerate(LOOKS):
+        result = renderer.render(RECORDS, layout=layout, format=form, max_tokens=200 + 40 * number, query="f3 return")
+        found.append({**result.to_dict(), "build_seconds": 0})
+    return found
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_public_names_are_this_list_sorted() -> None:
+    assert pf.__all__ == NAMES == sorted(NAMES)
+    assert set(NAMES) <= set(dir(pf))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_public_name_says_that_it_is_public(name: str) -> None:
+    value = getattr(pf, name)
+    assert inspect.getdoc(value), "a public name explains itself"
+    if isinstance(value, type):
+        assert (value.__module__, value.__qualname__) == ("promptforge", name)
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="Rendrer"):
+        getattr(pf, "Rendrer")  # noqa: B009
+    assert not hasattr(pf, "jinja2")
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------
+
+
+def test_every_error_is_public_and_has_its_exit_code() -> None:
+    found = {n: e for n, e in vars(errors).items() if isinstance(e, type) and issubclass(e, Exception)}
+    assert {name: error.exit_code for name, error in found.items()} == EXIT_CODES
+    for name, error in found.items():
+        assert getattr(pf, name) is error
+        assert issubclass(error, pf.PromptForgeError)
+        assert error.__module__ == "promptforge"
+    assert issubclass(pf.ProfileError, pf.OptionError)
+
+
+def test_errors_carry_facts() -> None:
+    with pytest.raises(pf.BudgetError) as budget:
+        pf.render([{"content": "word " * 99, "required": True}], max_tokens=9)
+    assert budget.value.largest == 9 < budget.value.needed
+    assert pf.render([{"content": "word " * 99, "required": True}], max_tokens=budget.value.needed).text
+    with pytest.raises(pf.OptionError, match='did you mean "max_tokens"') as option:
+        pf.render([], max_tokns=9)
+    assert option.value.option == "max_tokns"
+    with pytest.raises(pf.StrictError) as strict:
+        pf.render([{"content": "good"}, {"contnt": "bad"}], on_error="raise")
+    assert isinstance(strict.value.result, pf.Result)
+    assert strict.value.result.text == pf.render([{"content": "good"}]).text
+    assert {d.code for d in strict.value.diagnostics} >= {"PF204"}
+
+
+def test_no_error_of_another_library_comes_out() -> None:
+    calls: list[dict[str, Any]] = [
+        {"layout": "nope"}, {"layout": "../chunks"}, {"format": "nope"}, {"tokenizer": "nope"}, {"profile": "nope"},
+        {"profile": "nope.yaml"}, {"templates": "nowhere"}, {"tokenizer": "file:nowhere.json"}, {"nope": 1},
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(pf.PromptForgeError) as caught:
+            pf.render([], **call)
+        message = str(caught.value)
+        assert message.isprintable() and "nope" in message or "nowhere" in message or "chunks" in message
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_result_has_these_fields_and_all_of_them_are_plain_data() -> None:
+    result = pf.render(RECORDS, max_tokens=300)
+    assert list(FIELDS) == RESULT == list(result.to_dict())
+    assert all(hasattr(result, name) for name in RESULT)
+    assert json.loads(json.dumps(result.to_dict())) == result.to_dict()
+
+
+def test_an_entry_has_these_fields() -> None:
+    names = {field.name for field in msgspec.structs.fields(pf.ResultItem)}
+    assert names == {*ENTRY, "origin"}
+    warning = {field.name for field in msgspec.structs.fields(pf.Diagnostic)}
+    assert warning == {"code", "severity", "message", "item", "where"}
+    assert {field.name for field in msgspec.structs.fields(pf.Source)} == {"id", "name", "kind", "path", "line", "score"}
+
+
+def test_a_result_adds_up() -> None:
+    result = pf.render(RECORDS, max_tokens=300, combine="combined", min_score=None)
+    statuses = [entry.status for entry in result.items]
+    assert len(statuses) == len(RECORDS) == result.total_available == result.items_included + result.items_dropped
+    assert result.items_included == len(statuses) - statuses.count("dropped")
+    assert result.inclusion_percentage == pytest.approx(100 * result.items_included / len(RECORDS))
+    assert str(result) == result.text and result.chars == len(result.text)
+    assert sum(len(section.items) for section in result.sections) == result.items_included == len(result.sources)
+    assert set(result.files) == {entry.path for entry in result.items if entry.status != "dropped"}
+    for entry in result.items:
+        assert (entry.text == "") is (entry.status == "dropped")
+        assert entry.text in result.text and entry.chars == len(entry.text)
+
+
+def test_a_manifest_tells_what_changed() -> None:
+    def manifest(**options: Any) -> dict[str, Any]:
+        return pf.render(RECORDS, **options).manifest
+
+    one = manifest()
+    assert one == manifest()
+    assert one["options"] != manifest(max_tokens=500)["options"]
+    assert one["templates"] != manifest(format="xml")["templates"]
+    assert one["profile"] != manifest(profile="claude")["profile"]
+    assert one["tokenizer"] != manifest(tokenizer="cl100k_base")["tokenizer"]
+    assert one["items"] != pf.render(RECORDS[1:]).manifest["items"]
+
+
+def test_items_are_frozen_and_can_be_pickled() -> None:
+    item = pf.Item(content="a", path="b.py")
+    with pytest.raises(AttributeError):
+        item.content = "c"  # type: ignore[misc]
+    assert pickle.loads(pickle.dumps(item)) == item
+
+
+def test_everything_after_the_items_is_by_name() -> None:
+    for function in (pf.render, pf.Renderer.render):
+        kinds = [p.kind for name, p in inspect.signature(function).parameters.items() if name != "self"]
+        assert kinds[0] is inspect.Parameter.POSITIONAL_OR_KEYWORD
+        assert set(kinds[1:]) <= {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD}
+
+
+def test_an_item_a_mapping_and_a_document_are_one() -> None:
+    class Document:
+        """What LangChain calls a document."""
+
+        page_content = "x = 1"
+        metadata: dict[str, Any] = {}  # noqa: RUF012
+        id = None
+
+    assert pf.render([pf.Item(content="x = 1")]).text == pf.render([{"content": "x = 1"}]).text
+    assert "x = 1" in pf.render([Document()]).text
+
+
+def test_options_of_a_call_win_over_those_of_the_renderer_for_that_call_alone() -> None:
+    renderer = pf.Renderer(format="xml", max_tokens=500)
+    once = renderer.render(RECORDS, format="plain")
+    assert (once.format, once.max_tokens) == ("plain", 500)
+    assert renderer.render(RECORDS).format == "xml"
+    assert renderer.render(RECORDS, profile="claude").profile == "claude"
+    assert renderer.render(RECORDS).profile == "default"
+
+
+def test_the_callers_records_are_left_as_they_were() -> None:
+    before = json.dumps(RECORDS)
+    pf.render(RECORDS, dedupe=True, merge_overlaps=True)
+    assert json.dumps(RECORDS) == before
+
+
+# --- equal input, equal bytes -----------------------------------------------------------------------------------------
+
+
+def test_eight_threads_share_a_renderer() -> None:
+    expected = render_all(pf.Renderer())
+    renderer = pf.Renderer()  # one that has compiled nothing yet
+    start = threading.Barrier(8)
+    found: list[list[dict[str, Any]]] = []
+
+    def work() -> None:
+        start.wait()
+        found.append(render_all(renderer))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8
+    assert all(each == expected for each in found)
+
+
+SCRIPT = """
+import hashlib, json, sys
+sys.path.insert(0, {tests!r})
+import test_public
+import promptforge as pf
+result = pf.render(test_public.RECORDS, kinds={{"text", "code", "x", "y"}}, languages={{"python", "lisp", "c"}})
+found = [test_public.render_all(pf.Renderer()), {{**result.to_dict(), "build_seconds": 0}}]
+print(hashlib.sha256(json.dumps(found).encode()).hexdigest())
+"""
+
+
+def test_the_hash_seed_the_clock_the_language_and_the_place_change_no_byte(tmp_path: Any) -> None:
+    script = SCRIPT.format(tests=__file__.rpartition("/")[0])
+    settings = [
+        {"PYTHONHASHSEED": "0"},
+        {"PYTHONHASHSEED": "1", "TZ": "Asia/Tokyo", "LC_ALL": "C"},
+        {"PYTHONHASHSEED": "4294967295", "LANG": "de_DE.UTF-8", "NO_COLOR": "1", "COLUMNS": "20"},
+    ]
+    ran = [python("-c", script, env=env, cwd=tmp_path) for env in settings]
+    assert [each.code for each in ran] == [0, 0, 0], ran[0].err
+    assert len({each.out for each in ran}) == 1
