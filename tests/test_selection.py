@@ -1,0 +1,291 @@
+"""Candidates: filters, ranking, merged ranges, the same text twice. Every item is a candidate or has a reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from effort import cases
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from promptforge.diagnostics import Diagnostics
+from promptforge.items import Item
+from promptforge.options import Options, apply
+from promptforge.selection import Selection, select, terms
+
+
+def item(content: str = "text", **fields: Any) -> Item:
+    return Item(content=content, **fields)
+
+
+def found(score: float, content: str = "", **fields: Any) -> Item:
+    return item(content or f"found {score}", score=score, origin="similarity", **fields)
+
+
+def choose(items: list[Item], **options: Any) -> Selection:
+    return select(items, apply(Options(), options), lambda i: i.language, Diagnostics())
+
+
+def indices(items: list[Item], **options: Any) -> list[int]:
+    return [entry.index for entry in choose(items, **options).entries]
+
+
+ITEMS = st.lists(
+    st.builds(
+        lambda number, score, fields: Item(content=f"text {number}\nand more", score=score, **fields),
+        st.integers(0, 4),
+        st.sampled_from([0.0, 0.2, 0.5, 0.7, 1.0]),
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "kind": st.sampled_from(["code", "error"]),
+                "path": st.sampled_from(["a.py", "src/b.py", "c.md"]),
+                "language": st.sampled_from(["python", "markdown"]),
+                "origin": st.sampled_from(["explicit", "similarity"]),
+                "required": st.booleans(),
+                "metadata": st.dictionaries(st.sampled_from(["a", "b"]), st.integers(0, 2)),
+            },
+        ),
+    ),
+    max_size=10,
+)
+OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "kinds": st.sampled_from([["code"], ["code", "error"]]),
+        "paths": st.sampled_from([["*.py"], ["src/**"], ["*", "!c.md"]]),
+        "languages": st.sampled_from([["python"], ["Markdown"]]),
+        "min_score": st.sampled_from([None, 0, 0.4, 1]),
+        "dedupe": st.booleans(),
+        "merge_overlaps": st.booleans(),
+        "query": st.sampled_from(["text 3", "nothing of it", ""]),
+        "rerank": st.sampled_from(["none", "keyword_boost"]),
+    },
+)
+
+
+@cases(300)
+@given(ITEMS, OPTIONS)
+def test_each_item_is_a_candidate_or_has_a_reason(items: list[Item], options: dict[str, Any]) -> None:
+    entries, dropped = choose(items, **options)
+    kept = [entry.index for entry in entries]
+    assert kept == sorted(set(kept))
+    assert set(kept) | set(dropped) == set(range(len(items)))
+    assert not set(kept) & set(dropped)
+    assert set(dropped.values()) <= {"kinds", "paths", "languages", "min_score", "duplicate", "merged"}
+
+
+@cases(200)
+@given(ITEMS, OPTIONS)
+def test_what_was_named_is_never_dropped_for_its_score(items: list[Item], options: dict[str, Any]) -> None:
+    dropped = choose(items, **options).dropped
+    assert not [i for i, why in dropped.items() if why == "min_score" and items[i].origin == "explicit"]
+
+
+@cases(200)
+@given(ITEMS, OPTIONS)
+def test_choosing_again_among_the_chosen_changes_nothing(items: list[Item], options: dict[str, Any]) -> None:
+    once = [entry.item for entry in choose(items, **options).entries]
+    assert [entry.item for entry in choose(once, **options).entries] == once
+
+
+@cases(200)
+@given(ITEMS)
+def test_no_text_is_there_twice_unless_both_are_required(items: list[Item]) -> None:
+    entries, dropped = choose(items, min_score=None)
+    texts: dict[str | None, list[Item]] = {}
+    for entry in entries:
+        texts.setdefault(entry.item.content, []).append(entry.item)
+    assert set(texts) == {i.content for i in items}
+    for same in texts.values():
+        assert len(same) == 1 or all(i.required for i in same)
+    assert not [i for i in dropped if items[i].required]
+
+
+# --- filters ----------------------------------------------------------------------------------------------------------
+
+
+def test_without_filters_everything_stays_in_its_order() -> None:
+    assert indices([item("c"), item("a"), item("b")]) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected", "reason"),
+    [
+        ({"kinds": ["code"]}, [0, 1], "kinds"),
+        ({"kinds": ["code", "error"]}, [0, 1, 2], "kinds"),
+        ({"languages": ["PYTHON"]}, [0, 2], "languages"),
+        ({"paths": ["*.py"]}, [0, 2], "paths"),
+        ({"paths": ["src/"]}, [2], "paths"),
+        ({"paths": ["/a.py"]}, [0], "paths"),
+        ({"paths": ["*.py", "!src/**"]}, [0], "paths"),
+        ({"paths": ["**/*.md"]}, [1], "paths"),
+    ],
+)
+def test_filters(options: dict[str, Any], expected: list[int], reason: str) -> None:
+    items = [
+        item("0", kind="code", path="a.py", language="python"),
+        item("1", kind="code", path="doc/b.md", language="markdown"),
+        item("2", kind="error", path="src/c.py", language="Python"),
+        item("3"),
+    ]
+    entries, dropped = choose(items, **options)
+    assert [entry.index for entry in entries] == expected
+    assert dropped == {i: reason for i in range(4) if i not in expected}
+
+
+def test_a_score_counts_only_for_what_a_search_found() -> None:
+    items = [item("named", score=0.1), found(0.1), found(0.5), found(0.49999)]
+    assert choose(items).dropped == {1: "min_score", 3: "min_score"}
+    assert indices(items, min_score=None) == indices(items, min_score=0) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("scores", [[0.1, 17.3], [-0.2, 0.9], [-8.0, -3.0]])
+def test_scores_outside_of_0_to_1_are_not_cut_and_it_is_said(scores: list[float]) -> None:
+    said = Diagnostics()
+    chosen = select([found(score) for score in scores], Options(), lambda i: None, said)
+    assert len(chosen.entries) == len(scores)
+    assert [(d.code, d.severity) for d in said] == [("PF103", "info")]
+
+
+# --- ranking ----------------------------------------------------------------------------------------------------------
+
+
+def ranks(items: list[Item], **options: Any) -> list[float]:
+    return [entry.rank for entry in choose(items, min_score=None, **options).entries]
+
+
+def test_without_a_query_the_rank_is_the_score() -> None:
+    assert ranks([found(0.2), found(0.9)]) == [0.2, 0.9]
+    assert ranks([found(0.2, "word"), found(0.9)], query="word", rerank="none") == [0.2, 0.9]
+    assert ranks([found(0.2), found(0.9)], query="unheard of") == [0.2, 0.9]
+
+
+def test_what_holds_the_words_of_the_query_rises_by_at_most_half() -> None:
+    low, high, other = ranks(
+        [found(0.6, "the parser"), found(0.6, "the parser of dates"), found(0.6, "nothing")], query="parser dates"
+    )
+    assert other == 0.6 < low < high == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize("field", ["name", "path", "summary", "content"])
+def test_words_are_looked_for_where_a_reader_would(field: str) -> None:
+    fields: dict[str, Any] = {"content": "x", field: "getUserName"}
+    one = Item(score=0.5, **fields)
+    assert ranks([one, item("y", score=0.5)], query="user")[0] > 0.5
+
+
+@cases(100)
+@given(ITEMS, st.text("abc text34", max_size=12))
+def test_a_query_never_lowers_a_rank(items: list[Item], query: str) -> None:
+    chosen = choose(items, query=query, min_score=None, dedupe=False, merge_overlaps=False)
+    assert len(chosen.entries) == len(items)
+    assert all(entry.item.score <= entry.rank <= entry.item.score + 0.5 for entry in chosen.entries)
+
+
+def test_words_of_identifiers() -> None:
+    assert terms("getUserName max_len HTTP2 x") == {
+        "getusername",
+        "get",
+        "user",
+        "name",
+        "max_len",
+        "max",
+        "len",
+        "http2",
+        "x",
+    }
+    assert terms("größe, 日本!") == {"größe", "日本"}
+
+
+# --- ranges of one file -----------------------------------------------------------------------------------------------
+
+LINES = [f"line {n}" for n in range(1, 31)]
+
+
+def piece(start: int, end: int, **fields: Any) -> Item:
+    return Item(content="\n".join(LINES[start - 1 : end]), path="a.py", start_line=start, end_line=end, **fields)
+
+
+RANGES = st.lists(
+    st.tuples(st.integers(1, 30), st.integers(0, 9)).map(lambda r: (r[0], min(r[0] + r[1], 30))), min_size=1, max_size=8
+)
+
+
+@cases(300)
+@given(RANGES)
+def test_merged_ranges_are_the_runs_of_the_lines_that_were_given(ranges: list[tuple[int, int]]) -> None:
+    entries, dropped = choose([piece(*r) for r in ranges])
+    covered = {line for start, end in ranges for line in range(start, end + 1)}
+    runs = [
+        (line, next(n for n in range(line, 32) if n + 1 not in covered))
+        for line in sorted(covered)
+        if line - 1 not in covered
+    ]
+    merged = sorted((e.item.start_line, e.item.end_line) for e in entries)
+    assert merged == runs
+    for entry in entries:
+        assert entry.item == piece(entry.item.start_line or 0, entry.item.end_line or 0)
+    assert len(entries) + len(dropped) == len(ranges)
+    assert set(dropped.values()) <= {"merged"}
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        (piece(6, 9), "a gap of a line"),
+        (piece(3, 8, kind="error"), "another kind"),
+        (piece(3, 8, origin="similarity"), "named and found"),
+        (Item(content="line 3\nline 4 changed", path="a.py", start_line=3, end_line=4), "they disagree"),
+        (Item(content="line 3", path="a.py", start_line=3, end_line=8), "content is not its lines"),
+        (Item(content="line 3\nline 4", path="b.py", start_line=3, end_line=4), "another file"),
+        (piece(3, 8, required=True), "it must stay as it is"),
+        (piece(3, 8, expanded="longer"), "it has a longer form"),
+        (Item(content="line 3", path="a.py", start_line=3), "no end"),
+    ],
+)
+def test_ranges_stay_apart_where_joining_would_lose_something(other: Item, why: str) -> None:
+    assert indices([piece(1, 4), other]) == [0, 1], why
+
+
+def test_merged_ranges_keep_the_best_score_and_what_both_said() -> None:
+    one, two = piece(1, 4, score=0.6, name="f", metadata={"a": 1}), piece(4, 6, score=0.8, name="f", metadata={"b": 2})
+    (entry,) = choose([one, two]).entries
+    assert (entry.index, entry.rank, entry.item.score, entry.item.name) == (0, 0.8, 0.8, "f")
+    assert entry.item.metadata == {"a": 1, "b": 2}
+    assert indices([one, two], merge_overlaps=False) == [0, 1]
+
+
+# --- the same text twice ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pair", "kept"),
+    [
+        ([item("same", score=0.5), item("same", score=0.9)], 1),
+        ([item("same", score=0.5), item("same", score=0.5)], 0),
+        ([item("same", score=0.2, required=True), item("same", score=0.9)], 0),
+        ([item("same", score=0.9), item("same", score=0.2, required=True)], 1),
+    ],
+)
+def test_of_two_with_one_text_the_better_stays(pair: list[Item], kept: int) -> None:
+    assert indices(pair) == [kept]
+    assert indices(pair, dedupe=False) == [0, 1]
+
+
+def test_the_one_that_stays_says_where_else_it_was() -> None:
+    items = [item("same", path="a.py", start_line=1, end_line=2), item("same", path="b.py"), item("same", name="n")]
+    (entry,) = choose(items).entries
+    assert entry.item.metadata == {"also_in": ["b.py", "n"]}
+    assert items[0].metadata == {}
+
+
+@cases(100)
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=6))
+def test_the_best_of_many_with_one_text_stays_and_names_all_the_others(scores: list[float]) -> None:
+    assume(len(set(scores)) == len(scores))
+    items = [item("same", score=score, name=f"n{n}") for n, score in enumerate(scores)]
+    (entry,) = choose(items).entries
+    assert entry.rank == max(scores)
+    assert sorted(entry.item.metadata["also_in"]) == sorted(f"n{n}" for n in range(len(scores)) if n != entry.index)
