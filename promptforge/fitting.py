@@ -129,6 +129,8 @@ def fit(parts: Iterable[Part], scale: Scale, limit: Cost, *, packing: str = "sco
         packer.pack(part)
     if not packer.chosen:
         packer.cost = frame
+    for index in packer.chosen:  # past the share of its part, then taken after all by a later one
+        packer.reasons.pop(index, None)
     return Fit(packer.chosen, packer.reasons, packer.twins, packer.cost, within(packer.cost, limit))
 
 

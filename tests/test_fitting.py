@@ -18,7 +18,7 @@ MARK = "…"
 
 
 class Words:
-    """A page of words: a frame, the words, and so much between two of them; a word may be cut to a beginning and a mark.
+    """A page of words: a frame, the words, and so much between two of them; a word may be cut and marked.
 
     `rough` makes words cost one less on the page than alone, as tokens do where texts join.
     """
@@ -208,6 +208,21 @@ def test_most_is_never_passed_and_the_others_say_so(
 def test_a_part_keeps_to_its_share(scale: Words, budget: int, packing: str, share: float, trim: bool) -> None:
     found = fit([Part(range(len(scale.words)), share)], scale, (budget, UNLIMITED), packing=packing, trim=trim)
     assert not found.chosen or found.cost[0] <= budget * share
+
+
+@cases(300)
+@given(SCALES, BUDGET, PACKING, st.integers(0, 9), st.floats(0, 1), st.booleans())
+def test_two_sides_and_a_second_go(
+    scale: Words, budget: int, packing: str, first: int, share: float, trim: bool
+) -> None:
+    left, right = range(len(scale.words))[:first], range(len(scale.words))[first:]
+    parts = [Part(left, share), Part(right, most=2), Part(left)]
+    found = fit(parts, scale, (budget, UNLIMITED), packing=packing, trim=trim)
+    assert found.cost == scale.measure(found.chosen)
+    assert found.frame_fits is within(found.cost, (budget, UNLIMITED))
+    assert set(found.chosen) | set(found.reasons) == set(range(len(scale.words)))
+    assert not set(found.chosen) & set(found.reasons)
+    assert len(set(found.chosen) & set(right)) <= 2
 
 
 @cases(300)
