@@ -30,8 +30,20 @@ class Safe(str):
         return self
 
 
-class Block(Safe):
-    """Safe text whose last line must stay alone: a closing fence followed by anything on its line closes nothing."""
+class Opens(Safe):
+    """Safe text whose first line opens a fence: it must begin a line, outside a block of HTML."""
+
+    __slots__ = ()
+
+
+class Closes(Safe):
+    """Safe text whose last line closes a fence: with anything more on its line it closes nothing."""
+
+    __slots__ = ()
+
+
+class Block(Opens, Closes):
+    """Safe text that is fenced from its first line to its last."""
 
     __slots__ = ()
 
@@ -99,7 +111,7 @@ def label(value: object) -> str:
 # --- Markdown (CommonMark 0.31, with the pipe of GFM tables) ---------------------------------------------------------
 
 _MD_SPECIAL = re.compile(
-    r"[`*]"
+    r"[`*]|~(?=~)|(?<=~)~"
     r"|<(?=[A-Za-z/!?])"  # <b>, </b>, <!--, <?x, <http://…>
     r"|\](?=[(\[])"  # a link needs ]( or ][
     r"|&(?=#?\w{1,32};)"
@@ -122,7 +134,7 @@ def _md_escape(text: str) -> str:
 
 def md_inline(value: object) -> Safe:
     """Return a label for the middle of a line of Markdown."""
-    if type(value) is Safe or type(value) is Block:
+    if isinstance(value, Safe):
         return value
     if type(value) is str and _MD_HARMLESS(value):
         return Safe(value)
@@ -131,14 +143,14 @@ def md_inline(value: object) -> Safe:
 
 def md_cell(value: object) -> Safe:
     """Return a label for a table cell, where a pipe would open the next one."""
-    if type(value) is Safe or type(value) is Block:
+    if isinstance(value, Safe):
         return value
     return Safe(_md_escape(label(value)).replace("|", "\\|"))
 
 
 def md_line(value: object) -> Safe:
     """Return a label that begins its line: no heading, list, quote, rule, table or indented code comes of it."""
-    if type(value) is Safe or type(value) is Block:
+    if isinstance(value, Safe):
         return value
     text = label(value)
     if text[:1].isspace():
@@ -151,7 +163,7 @@ def md_line(value: object) -> Safe:
 
 def md_prose(value: object) -> Safe:
     """Return running text: as it is where every line is harmless, else escaped on one line."""
-    if type(value) is Safe or type(value) is Block:
+    if isinstance(value, Safe):
         return value
     text = to_text(value)
     if len(text) <= LABEL_CAP * 10:
@@ -200,7 +212,7 @@ def md_code(value: object) -> Safe:
 
 def xml_text(value: object) -> Safe:
     """Return a value for character data: only `&`, `<` and the `>` of `]]>` are escaped."""
-    if type(value) is Safe or type(value) is Block:
+    if isinstance(value, Safe):
         return value
     text = value if type(value) is Content else label(value)
     if "&" in text or "<" in text or "]]>" in text:
@@ -210,7 +222,7 @@ def xml_text(value: object) -> Safe:
 
 def xml_attribute(value: object) -> Safe:
     """Return a label for an attribute in double quotes."""
-    if type(value) is Safe or type(value) is Block:
+    if isinstance(value, Safe):
         return value
     text = label(value)
     if "&" in text or "<" in text or '"' in text:
@@ -244,7 +256,7 @@ def json_value(value: object) -> Safe:
 
     In labels what cannot be seen is written `\\uXXXX`; the parsed value is the same.
     """
-    if type(value) is Safe or type(value) is Block:
+    if isinstance(value, Safe):
         return value
     if isinstance(value, str):
         text = encode_basestring(value)
@@ -259,7 +271,7 @@ def json_value(value: object) -> Safe:
 
 def json_string(value: object) -> Safe:
     """Return a value for the inside of a JSON string that the template has opened."""
-    if type(value) is Safe or type(value) is Block:
+    if isinstance(value, Safe):
         return value
     return Safe(json_value(to_text(value))[1:-1])
 
@@ -269,9 +281,15 @@ def json_string(value: object) -> Safe:
 
 def plain(value: object) -> Safe:
     """Return a value for plain text: a label on one line, content as it is (its lines are guarded by `clean`)."""
-    if type(value) is Safe or type(value) is Block:
+    if isinstance(value, Safe):
         return value
     return Safe(value if type(value) is Content else label(value))
+
+
+def plain_line(value: object) -> Safe:
+    """Return a value that begins its line of plain text: only lines of content ever begin with the prefix `| `."""
+    text = plain(value)
+    return Safe("\\" + text) if text.startswith("|") and not isinstance(value, Safe | Content) else text
 
 
 # --- the table -------------------------------------------------------------------------------------------------------
@@ -282,7 +300,7 @@ PLACES: dict[str, dict[str, Escape]] = {
     "md": {"line": md_line, "inline": md_inline, "cell": md_cell},
     "xml": {"text": xml_text, "attribute": xml_attribute},
     "json": {"value": json_value, "string": json_string},
-    "txt": {"line": plain, "inline": plain},
+    "txt": {"line": plain_line, "inline": plain},
 }
 """By the extension of a template, then by place. An unknown extension is plain text."""
 

@@ -161,7 +161,10 @@ class Page:
             self._prices[index, form] = price
             key = self._key(self.entries[index].item, form.name)
             if form.text and self._in_tokens and self._words.get(key, 0) >= 0:
-                added = len(text.split()) - len(self._as_shown(form.text).split())
+                shown = self._as_shown(form.text)
+                at = text.find(shown)
+                around = f"{text[:at]} {text[at + len(shown) :]}" if at >= 0 else text
+                added = len(around.split()) - (0 if at >= 0 else len(shown.split()))
                 self._words[key] = min(self._words.get(key, added), added) if len(text) >= len(form.text) else -1
         return price
 
@@ -171,7 +174,7 @@ class Page:
     def _at_least(self, text: str, most: int) -> int:
         """Return a number of tokens that a content never costs less than on the page, at most `most + 1`."""
         if self.look.syntax == "json":
-            text = self._as_shown(text[: 8 * (most + 1)])
+            text = self._as_shown(text[: 48 * (most + 1)])
         return self.counter.at_least(text, most)
 
     @staticmethod

@@ -37,8 +37,6 @@ class State(NamedTuple):
     """XML: text, tag, attribute, comment, unknown. JSON: value, string. Else empty."""
     line: tuple[object, ...]
     """The current line so far: static texts and `VALUE`."""
-    starts: bool
-    """Whether `line` began at a known start of a line."""
 
 
 class Reading(NamedTuple):
@@ -88,7 +86,7 @@ class _Reader:
 
     def start(self, known: bool) -> State:
         mode = {"xml": "text" if known else "unknown", "json": "value"}.get(self.syntax, "")
-        return State(mode, (), known)
+        return State(mode, ())
 
     def place(self, state: State, node: nodes.Node) -> str:
         if self.syntax == "xml":
@@ -100,8 +98,11 @@ class _Reader:
         static = "".join(part for part in state.line if isinstance(part, str))
         if self.syntax == "md" and static.count("`") % 2 and not static.lstrip().startswith("```"):
             raise self.fail(node, "a value cannot stand between backticks; write {{ value | code }} without them")
-        if not static.strip():
-            return "line" if self.syntax == "md" or VALUE not in state.line else "inline"
+        if self.syntax == "md":
+            if _MD_MARKS.fullmatch(static):
+                return "line"
+        elif not static.strip() and VALUE not in state.line:
+            return "line"
         return "cell" if self.syntax == "md" and static.lstrip().startswith("|") else "inline"
 
     def feed(self, state: State, text: str, node: nodes.Node) -> State:
@@ -116,23 +117,23 @@ class _Reader:
             raise self.fail(node, f'"{hidden[0].strip()}" opens a block of HTML in which a fence is not one')
         first, *rest = text.split("\n")
         line = (*state.line, first) if first else state.line
-        starts = state.starts
-        for following in rest:
-            if starts:
-                self.frame.add(line)
-            line, starts = ((following,) if following else ()), True
-        return State(mode, line, starts)
+        for following in rest:  # also a line whose beginning is not known: it may well be one
+            self.frame.add(line)
+            line = (following,) if following else ()
+        return State(mode, line)
 
     def join(self, a: State, b: State) -> State:
         if a == b:
             return a
+        self.flush(a)  # what follows may begin with a line end
+        self.flush(b)
         common = []
         for x, y in zip(a.line, b.line, strict=False):
             if x != y:
                 break
             common.append(x)
         mode = a.mode if a.mode == b.mode else {"xml": "unknown", "json": "value"}.get(self.syntax, "")
-        return State(mode, (*common, VALUE), a.starts and b.starts)
+        return State(mode, (*common, VALUE))
 
     def walk(self, body: Iterable[nodes.Node], state: State) -> State:
         for node in body:
@@ -173,10 +174,11 @@ class _Reader:
 
     def unknown(self, state: State) -> State:
         """Return the state after another template's text, which ends where it likes but stays in its mode."""
-        return State(state.mode, (*state.line, VALUE) if state.line else (), state.starts)
+        self.flush(state)
+        return State(state.mode, (*state.line, VALUE) if state.line else ())
 
     def flush(self, state: State) -> None:
-        if state.starts and state.line:
+        if state.line:
             self.frame.add(state.line)
 
     def wrap(self, root: nodes.Template) -> None:
@@ -196,6 +198,8 @@ def _escaped(node: nodes.Expr, name: str) -> nodes.Filter:
     return wrapped
 
 
+# What lists and quotes put before a line of their own.
+_MD_MARKS = re.compile(r"(?:[ \t]*(?:[-+*>]|[0-9]{1,9}[.)]))*[ \t]*")
 # Blocks of HTML that a blank line does not end (CommonMark 0.31, §4.6, kinds 1 to 5).
 _MD_RAW = re.compile(r"(?im)^ {0,3}<(?:(?:pre|script|style|textarea)\b|!--(?!.*-->)|\?|!\[CDATA\[|![a-z])")
 

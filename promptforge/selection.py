@@ -146,10 +146,11 @@ def _lines(item: Item) -> list[str] | None:
 
 
 def _merge(kept: Kept, ranks: dict[int, float], dropped: dict[int, str]) -> Kept:
-    files: dict[tuple[str, str, str], list[tuple[int, Item]]] = defaultdict(list)
-    for index, item in kept:
+    files: dict[str, list[tuple[int, Item]]] = defaultdict(list)
+    for pair in kept:
+        item = pair[1]
         if item.path and item.start_line is not None:
-            files[(item.path, item.kind, item.origin)].append((index, item))
+            files[item.path].append(pair)
     merged: dict[int, Item] = {}
     for members in files.values():
         if len(members) < 2:
@@ -178,7 +179,7 @@ def _join(a: Item, b: Item) -> Item | None:
     """Return one item for two ranges of a file that overlap or touch and agree where they overlap, else `None`."""
     if a.start_line is None or a.end_line is None or b.start_line is None or b.end_line is None:
         return None
-    if b.start_line > a.end_line + 1:
+    if b.start_line > a.end_line + 1 or (a.kind, a.origin) != (b.kind, b.origin):
         return None
     ours, theirs = _lines(a), _lines(b)
     if ours is None or theirs is None:
@@ -208,6 +209,8 @@ def place(item: Item) -> str:
 
 
 def _dedupe(kept: Kept, ranks: dict[int, float], dropped: dict[int, str]) -> Kept:
+    if len({item.content or item.summary or "" for _, item in kept}) == len(kept):
+        return kept
     first: dict[str, int] = {}
     also: dict[int, list[int]] = defaultdict(list)
     by_index = dict(kept)

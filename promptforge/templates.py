@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from jinja2.runtime import LoopContext
 
 from . import _shipped, escaping, placing
 from .errors import TemplateError, nearest
-from .escaping import Block, Safe
+from .escaping import Block, Closes, Opens, Safe
 from .layouts import LayoutSettings, load_layout_settings
 
 EXTENSIONS = {"markdown": "md", "xml": "xml", "json": "json", "plain": "txt"}
@@ -27,7 +27,6 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)
 _LAYOUT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _KIND = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _LOOP_FIELDS = frozenset({"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"})
-_FENCE_STARTS = ("```", "~~~")
 
 
 class Fields(dict[str, Any]):
@@ -42,39 +41,43 @@ class Open(dict[str, Any]):
     __slots__ = ()
 
 
-def join(parts: Iterator[str]) -> Safe:
+def join(parts: Iterable[str]) -> Safe:
     """Join what a template prints, keeping fences whole: see `weld`."""
     pieces = weld(parts)
-    return (Block if pieces and type(pieces[-1]) is Block else Safe)("".join(pieces))
+    if not pieces:
+        return Safe("")
+    return _WELDED[isinstance(pieces[0], Opens), isinstance(pieces[-1], Closes)]("".join(pieces))
 
 
-def weld(parts: Iterator[str]) -> list[str]:
+_WELDED = {(False, False): Safe, (True, False): Opens, (False, True): Closes, (True, True): Block}
+
+
+def weld(parts: Iterable[str]) -> list[str]:
     """Return the non-empty parts, with a line end put in wherever a fence would not stand on lines of its own.
 
     A fence opens only at the start of a line (three blanks may precede it) and outside a block of HTML, and closes only
     on a line that holds nothing else.
     """
     pieces = list(filter(None, parts))
-    for part in pieces:
-        if type(part) is Block or (part[0] in "`~" and isinstance(part, Safe)):
-            break
-    else:
-        return pieces
-    parts, pieces = iter(pieces), []
-    for part in parts:
-        if pieces:
-            if type(pieces[-1]) is Block and part[0] != "\n":
-                pieces.append("\n")
-            if part[0] in "`~" and isinstance(part, Safe) and part.startswith(_FENCE_STARTS):
-                tail = _tail(pieces)
-                line = tail[tail.rfind("\n") + 1 :]
-                if line.strip(" ") or len(line) > 3:
+    if not _FENCED.isdisjoint(map(type, pieces)):
+        parts, pieces = pieces, []
+        for part in parts:
+            if pieces:
+                if isinstance(pieces[-1], Closes) and part[0] != "\n":
                     pieces.append("\n")
-                    tail += "\n"
-                if tail[: tail.rfind("\n")].rpartition("\n")[2].lstrip().startswith("<"):
-                    pieces.append("\n")
-        pieces.append(part)
+                if isinstance(part, Opens):
+                    tail = _tail(pieces)
+                    line = tail[tail.rfind("\n") + 1 :]
+                    if line.strip(" ") or len(line) > 3:
+                        pieces.append("\n")
+                        tail += "\n"
+                    if tail[: tail.rfind("\n")].rpartition("\n")[2].lstrip().startswith("<"):
+                        pieces.append("\n")
+            pieces.append(part)
     return pieces
+
+
+_FENCED = frozenset({Opens, Closes, Block})
 
 
 def _tail(pieces: list[str]) -> str:

@@ -218,9 +218,11 @@ def frame_patterns(text: str, contents: list[str], placeholders: list[str], layo
 
 
 def plain_structure(text: str, patterns: list[re.Pattern[str]]) -> list[str]:
-    """Which frame lines there are, in order."""
+    """Which frame lines there are, in order. No line of the frame begins with `| `, the prefix of guarded content."""
     seen = []
     for line in split_lines(text):
+        if line.startswith("| "):
+            continue
         matched = next((p.pattern for p in patterns if p.fullmatch(line)), None)
         if matched is not None:
             seen.append(matched)
