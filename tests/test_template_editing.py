@@ -1,0 +1,225 @@
+"""What a template author can do with files alone: every example of templates/README.md, and more of the same kind."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from commandline import ROOT, run
+from judges import json_value, xml_root
+
+import promptforge as pf
+from promptforge.templates import FILTERS, Templates
+
+README = (ROOT / "templates" / "README.md").read_text(encoding="utf-8")
+_PIECE = re.compile(r"(?ms)^#{2,3} ([^\n]+)$|^(?:`([^`\n]+)`\n\n)?(`{3,})(\w+)\n(.*?)\n\3$")
+
+ITEMS = [
+    {
+        "kind": "code", "name": "digest", "path": "src/hash.py", "start_line": 3, "end_line": 4, "score": 0.9,
+        "content": "def digest(data):\n    return 1", "metadata": {"author": "Ada"},
+    },
+    {"kind": "man_page", "name": "sum(1)", "content": "check sums", "score": 0.8},
+]  # fmt: skip
+
+
+class Example(NamedTuple):
+    files: dict[str, str]
+    command: str
+    output: str
+
+
+def examples() -> dict[str, Example]:
+    """Return the examples of the README by their heading: a heading begins one, a console block ends it."""
+    found: dict[str, Example] = {}
+    title, files = "", dict[str, str]()
+    for heading, name, _, language, text in _PIECE.findall(README):
+        if heading:
+            title, files = heading, {}
+        elif language == "console":
+            command, _, output = text.partition("\n")
+            found[title] = Example(files, command.removeprefix("$ "), output)
+        else:
+            files[name or "items.json"] = text + "\n"
+    return found
+
+
+EXAMPLES = examples()
+
+
+def items_of_the_readme() -> str:
+    (text,) = (text for *_, language, text in _PIECE.findall(README) if language == "json")
+    return str(text)
+
+
+def write(folder: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("PROMPTFORGE_TEMPLATES", "PROMPTFORGE_PROFILES"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def look(folder: Path, files: Mapping[str, str], layout: str, format: str = "markdown") -> str:  # noqa: A002
+    write(folder / "mine", files)
+    result = pf.render(ITEMS, templates=folder / "mine", layout=layout, format=format)
+    assert not result.warnings
+    return result.text
+
+
+# --- the README -------------------------------------------------------------------------------------------------------
+
+
+def test_the_readme_has_an_example_of_each_kind_of_change() -> None:
+    assert len(EXAMPLES) == README.count("$ promptforge") == 8
+    assert all(example.files for example in EXAMPLES.values())
+
+
+@pytest.mark.parametrize("title", EXAMPLES)
+def test_every_example_of_the_readme_prints_what_it_shows(title: str, folder: Path) -> None:
+    example = EXAMPLES[title]
+    write(folder, {"items.json": items_of_the_readme(), **example.files})
+    program, *arguments = shlex.split(example.command)
+    ran = run(*arguments)
+    assert program == "promptforge"
+    if example.output.startswith("promptforge: "):
+        assert (ran.code, ran.out, ran.err.rstrip("\n")) == (5, "", example.output)
+    else:
+        assert (ran.code, ran.out.rstrip("\n"), ran.err) == (0, example.output, "")
+
+
+def test_the_readme_names_every_filter_variable_and_switch() -> None:
+    assert {name for name in FILTERS if not re.search(rf"\\\| {name}\b", README)} == set()
+    templates = Templates()
+    used: set[str] = set()
+    for name in templates.names():
+        if name.endswith(".j2"):
+            used |= templates.reading(name).names
+    assert {name for name in used if f"`{name}`" not in README} == set()
+
+
+# --- beyond the README ------------------------------------------------------------------------------------------------
+
+
+def test_a_whole_shipped_template_can_be_copied_and_changed(folder: Path) -> None:
+    source = (ROOT / "templates" / "context" / "layout.md.j2").read_text(encoding="utf-8")
+    changed = look(folder, {"context/layout.md.j2": source.replace("## Context", "## Background")}, "context")
+    assert changed == pf.render(ITEMS, layout="context").text.replace("## Context", "## Background")
+
+
+def test_sections_are_reordered_by_the_page_itself(folder: Path) -> None:
+    page = (
+        "{# The search first, then what the user named. Uses: explicit, similarity (lists of sections). #}\n"
+        "{% for part in [similarity, explicit] %}{% for section in part %}{% for item in section.items %}\n"
+        "{{ item.text }}\n"
+        "{% endfor %}{% endfor %}{% endfor %}\n"
+    )
+    files = {"knowledge/layout.txt.j2": page, "knowledge/item.txt.j2": "{{ item.origin }}: {{ item.content }}"}
+    write(folder / "mine", files)
+    items = [{"content": "named"}, {"content": "found", "origin": "similarity"}]
+    text = pf.render(items, templates=folder / "mine", layout="knowledge", format="plain", combine="combined").text
+    assert text.split() == ["similarity:", "found", "explicit:", "named"]
+
+
+def test_a_new_section_comes_from_a_metadata_key(folder: Path) -> None:
+    files = {
+        "teams/layout.yaml": "group_by: author\ntitles: {Ada: By Ada}\nsections: [Ada]\n",
+        "teams/layout.txt.j2": "{% for section in sections %}\n[{{ section.title }}] {{ section.items | length }}\n"
+        "{% endfor %}",
+        "teams/item.txt.j2": "{{ item.content }}",
+    }
+    assert look(folder, files, "teams", "plain").splitlines()[0] == "[By Ada] 1"
+
+
+def test_a_kind_of_its_own_looks_different_and_the_others_do_not(folder: Path) -> None:
+    shipped = pf.render(ITEMS, layout="context", format="xml").text
+    text = look(folder, {"context/man_page.xml.j2": '<man name="{{ item.name }}"/>'}, "context", "xml")
+    assert '<man name="sum(1)"/>' in text
+    assert xml_root(text).find(".//item") is not None
+    assert shipped.count("<item ") == text.count("<item ") + 1
+
+
+def test_a_layout_on_a_base_inherits_every_format_and_setting(folder: Path) -> None:
+    files = {"short/layout.yaml": "base: entities\ntitles: {code: Sources}\n"}
+    write(folder / "mine", files)
+    templates = Templates([folder / "mine"])
+    assert "short" in templates.layouts()
+    assert templates.formats("short") == ["markdown", "xml", "json", "plain"]
+    settings = templates.settings("short")
+    assert settings.group_by == "category"
+    assert settings.titles["code"] == "Sources"
+    assert settings.titles["documentation"] == "Related Documentation"
+    for format in templates.formats("short"):  # noqa: A001
+        assert "Sources" in pf.render(ITEMS, templates=folder / "mine", layout="short", format=format).text
+
+
+def test_a_layout_of_ones_own_shows_one_kind_as_its_base_does(folder: Path) -> None:
+    files = {"mine/layout.yaml": "base: knowledge\n", "mine/item.txt.j2": "* {{ item.content }}"}
+    text = look(folder, files, "mine", "plain")
+    assert "* def digest" in text
+    assert "Source: man page 'sum(1)'" in text
+
+
+@pytest.mark.parametrize(("format", "ending"), [("html", "html"), ("jsonl", "jsonl"), ("org", "org"), ("memo", "memo.txt")])
+def test_a_format_is_named_by_its_files(format: str, ending: str, folder: Path) -> None:  # noqa: A002
+    page = "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n"
+    items = {
+        "html": "<p>{{ item.content }}</p>",
+        "jsonl": '{"text": {{ item.content }}}',
+        "org": "* {{ item.title }}\n{{ item.content }}",
+        "memo": "{{ item.title }} - {{ item.content }}",
+    }
+    text = look(folder, {f"chunks/layout.{ending}.j2": page, f"chunks/item.{ending}.j2": items[format]}, "chunks", format)
+    assert Templates([folder / "mine"]).formats("chunks") == ["markdown", "xml", "json", "plain", format]
+    if format == "html":
+        assert [p.text for p in xml_root(text)] == [item["content"] for item in ITEMS]
+    elif format == "jsonl":
+        assert [json_value(line)["text"] for line in text.splitlines()] == [item["content"] for item in ITEMS]
+    else:
+        assert all(str(item["content"]) in text for item in ITEMS)
+
+
+def test_a_format_with_a_name_of_its_own_is_escaped_as_its_ending_says(folder: Path) -> None:
+    files = {
+        "chunks/layout.slides.md.j2": "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n",
+        "chunks/item.slides.md.j2": "# {{ item.title }}\n{{ item.content | fence }}",
+    }
+    write(folder / "mine", files)
+    items = [{"content": "```\n# out", "path": "a <b>"}]
+    text = pf.render(items, templates=folder / "mine", layout="chunks", format="slides").text
+    assert text == "# a \\<b>\n````\n```\n# out\n````"
+
+
+def test_shipped_is_the_original_of_a_page_of_an_item_and_of_a_piece(folder: Path) -> None:
+    files = {
+        "context/layout.md.j2": '{% extends "shipped/context/layout.md.j2" %}\n'
+        "{% block body %}\n{{ super() }}\nEnd\n{% endblock %}",
+        "context/item.md.j2": '{% include "shipped/context/item.md.j2" %}',
+    }
+    text = look(folder, files, "context")
+    shipped = pf.render(ITEMS, layout="context").text
+    assert shipped.strip() in text
+    assert text.rstrip().endswith("End")
+
+
+def test_the_variable_for_the_folder_is_read_and_a_flag_wins(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n"
+    for name in ("one", "two"):
+        write(folder / name, {"own/layout.txt.j2": page, "own/item.txt.j2": f"{name}: {{{{ item.title }}}}"})
+    (folder / "items.json").write_text(json.dumps(ITEMS), encoding="utf-8")
+    monkeypatch.setenv("PROMPTFORGE_TEMPLATES", str(folder / "one"))
+    arguments = ["render", "items.json", "--layout", "own", "--format", "plain"]
+    assert "one: src/hash.py" in run(*arguments).out
+    assert "two: src/hash.py" in run(*arguments, "--templates", str(folder / "two")).out
