@@ -13,7 +13,7 @@ from .counting import Counter
 from .diagnostics import Diagnostics
 from .errors import nearest, quote
 from .escaping import INVISIBLE
-from .fitting import UNLIMITED, Cost, Fit
+from .fitting import Cost, Fit, Form
 from .items import Item
 from .options import Options
 from .page import Page, line_range, source_of
@@ -21,6 +21,8 @@ from .profiles import Profile
 from .results import Result, ResultItem, ResultSection, Source
 from .templates import Look, Templates
 
+EXACT = 64
+"""Up to so many items left out, the budget that brings each back is measured; above, it is a sum that suffices."""
 _LABELS = ("name", "path", "kind", "language")
 
 
@@ -192,24 +194,42 @@ class _Late:
         short = {i for i, reason in self.fit.reasons.items() if reason == "budget"} | self.trimmed
         if not short or self.options.max_tokens is None:
             return {}
-        ranked = sorted(self.page.entries.values(), key=lambda e: (not e.item.required, -e.rank))
-        found: dict[int, int] = {}
-        total = self.page.measure({})[0]
-        seen: set[str] = set()
-        for entry in ranked:
-            if self.fit.reasons.get(entry.index) == "max_items":
-                continue
-            form = self.page.forms(entry.index)[0]
-            price = self.page.price(entry.index, form)[0]
-            key = self.page.sections([entry.index])[0].key
-            if key not in seen:  # a heading is paid for once
-                seen.add(key)
-                self._joint = max(0, self.page.measure({entry.index: form})[0] - self.page.measure({})[0] - price)
-                total += self._joint
-            total += price + 2 + self.counter.count(self.page.separator)
-            if entry.index in short:
-                found[entry.index] = max(total, self.options.max_tokens + 1)
-        return found
+        walk = [i for i in self._walk() if self.fit.reasons.get(i) not in ("max_items", "duplicate")]
+        whole = {i: self.page.forms(i)[0] for i in walk}
+        least = self.options.max_tokens + 1
+        both = {self.page.entries[i].item.origin for i in walk}
+        if self.options.combine == "combined" and len(both) > 1:  # below the price of everything, shares decide
+            everything = max(least, int(self.page.measure(whole)[0]))
+            return dict.fromkeys(short, everything)
+        if len(short) <= EXACT:
+            above: dict[int, Form] = {}
+            found = {}
+            for index in walk:
+                above[index] = whole[index]
+                if index in short:
+                    found[index] = max(least, int(self.page.measure(above)[0]))
+            return found
+        # Sums: each item at its price and the most that a page was seen to add for one, its heading included.
+        empty = self.page.measure({})[0]
+        extra = max(self.page.measure({i: whole[i]})[0] - empty - self.page.price(i, whole[i])[0] for i in walk[:EXACT])
+        total, sums = empty, {}
+        for index in walk:
+            total += self.page.price(index, whole[index])[0] + max(extra, 0) + self.page.joint
+            if index in short:
+                sums[index] = max(least, int(total))
+        return sums
+
+    def _walk(self) -> list[int]:
+        """Return the candidates in the order in which they were packed."""
+        entries = self.page.entries.values()
+        order = [e.index for e in entries if e.item.required]
+        for origin in ("explicit", "similarity"):
+            side = [e for e in entries if e.item.origin == origin and not e.item.required]
+            if self.options.packing == "score":
+                order += [e.index for e in sorted(side, key=lambda e: -e.rank)]
+            else:
+                order += self.page.walk(e.index for e in side)
+        return order
 
     def sections(self) -> list[ResultSection]:
         return [
@@ -264,6 +284,3 @@ def _digest(item: Item) -> str:
     except (UnicodeEncodeError, TypeError, RecursionError):  # a lone surrogate
         data = repr(item).encode("utf-8", "backslashreplace")
     return hashlib.sha256(data).hexdigest()
-
-
-__all__ = ["UNLIMITED", "account", "identify"]

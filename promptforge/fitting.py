@@ -18,9 +18,6 @@ Cost = tuple[float, float]
 FREE: Cost = (0, 0)
 UNLIMITED = math.inf
 
-JOINT = 4
-"""Tokens by which an item may cost less on the page than alone: what its first and last lines share with neighbours."""
-
 
 class Form(NamedTuple):
     """One way to show an item."""
@@ -35,6 +32,9 @@ class Form(NamedTuple):
 
 class Scale(Protocol):
     """What fitting must know of the page. All of it is a pure function of its arguments."""
+
+    joint: int
+    """Tokens by which an item may cost less on the page than alone: what its ends share with their neighbours."""
 
     def forms(self, index: int) -> Sequence[Form]:
         """Return the whole forms of an item, the longest first."""
@@ -153,6 +153,7 @@ class _Packer:
             self.require(part.walk)
             return
         limit = (self.limit[0] * part.share, self.limit[1] * part.share) if part.share < 1 else self.limit
+        self.lengthen(part.walk, limit)
         walk = [i for i in part.walk if i not in self.chosen and i not in self.twins]
         self.taken = 0
         done = self.take_prefix(walk, limit, part.most)
@@ -250,11 +251,14 @@ class _Packer:
 
     def take(self, index: int, limit: Cost) -> bool:
         room = minus(limit, self.cost)
-        holder, _ = self.scale.twins(index, self.chosen)
+        holder, held = self.scale.twins(index, self.chosen)
         if holder is not None:
             self.drop_twin(index, holder)
             return False
-        roomy = plus(room, (JOINT, 0))
+        others = {i: form for i, form in self.chosen.items() if i not in held} if held else self.chosen
+        if held:
+            room = minus(limit, self.scale.measure(others))
+        roomy = plus(room, (self.scale.joint, 0))
         forms = self.scale.forms(index)
         for form in forms:
             if form.name == "summary" and form is not forms[0]:
@@ -264,11 +268,24 @@ class _Packer:
                     return True
             if not self.scale.may_fit(index, form, roomy) or not within(self.scale.price(index, form), roomy):
                 continue
-            cost = self.scale.measure({**self.chosen, index: form})
+            cost = self.scale.measure({**others, index: form})
             if within(cost, limit):
+                for other in held:
+                    self.drop_twin(other, index)
                 self.chosen[index], self.cost = form, cost
                 return True
         return self.trim and self.shorten(index, limit)
+
+    def lengthen(self, walk: Sequence[int], limit: Cost) -> None:
+        """Try again what was shortened when there was less room."""
+        for index in walk:
+            form = self.chosen.get(index)
+            if form is not None and form.name == "trimmed":
+                cost = self.cost
+                del self.chosen[index]
+                self.cost = self.scale.measure(self.chosen)
+                if not self.take(index, limit):
+                    self.chosen[index], self.cost = form, cost
 
     def shorten(self, index: int, limit: Cost) -> bool:
         shorter = self.scale.shorten(index, self.chosen, limit)

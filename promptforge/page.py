@@ -10,7 +10,7 @@ import msgspec
 
 from .counting import Counter
 from .escaping import Content, Safe, clean
-from .fitting import JOINT, UNLIMITED, Cost, Form, minus, within
+from .fitting import UNLIMITED, Cost, Form, minus, within
 from .grouping import Entry, Section, flatten, group
 from .items import Item
 from .layouts import LayoutSettings
@@ -42,6 +42,7 @@ class Page:
         self.options = options
         self.settings = settings
         self.counter = counter
+        self.joint = 4 if counter.exact else 16
         self.entries = {entry.index: entry for entry in entries}
         self.language = language
         self.notes: dict[tuple[int, Form], tuple[tuple[str, str], ...]] = {}
@@ -204,7 +205,7 @@ class Page:
         for kind, _ in self._words:
             added = self._words[kind, False] if (kind, False) in self._words else -1
             if added >= 0 and not (trim and room[0] >= self._frames.get(kind, 0)):
-                left[kind] = int(room[0]) + JOINT - max(added - 1, 0)
+                left[kind] = int(room[0]) + self.joint - max(added - 1, 0)
         if not left:
             return indices
         found = []

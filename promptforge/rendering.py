@@ -207,6 +207,9 @@ class Renderer:
         if options.combine == "combined" and explicit and similar:
             costs = [_sum(page, side) for side in (explicit, similar[:most])]
             share = fitting.shares(*costs, limit, options.explicit_share)
+            if share < 1 and costs[0][0] + costs[1][0] < 1.25 * limit[0]:  # the sum may be too much and the page not
+                everything = {i: page.forms(i)[0] for i in (*required, *explicit, *similar[:most])}
+                share = 1.0 if fitting.within(page.measure(everything), limit) else share
             parts += [Part(explicit, share), Part(similar, most=most), Part(explicit)]
         else:
             parts += [Part(explicit), Part(similar, most=most)]

@@ -64,7 +64,7 @@ def _filter(kept: Kept, options: Options, language: Callable[[Item], str | None]
     left = []
     for index, item in kept:
         reason = next((name for name, test in tests if not test(item)), None)
-        if reason:
+        if reason and not item.required:
             dropped[index] = reason
         else:
             left.append((index, item))
@@ -87,7 +87,7 @@ def _by_score(kept: Kept, options: Options, dropped: dict[int, str], diagnostics
         return kept
     left = []
     for index, item in kept:
-        if item.origin == "similarity" and item.score < least:
+        if item.origin == "similarity" and item.score < least and not item.required:
             dropped[index] = "min_score"
         else:
             left.append((index, item))

@@ -23,6 +23,8 @@ class Words:
     `rough` makes words cost one less on the page than alone, as tokens do where texts join.
     """
 
+    joint = 4
+
     def __init__(
         self, words: Sequence[str], *, frame: int = 0, between: int = 1, short: bool = False, rough: bool = False
     ) -> None:

@@ -172,7 +172,9 @@ def test_a_layout_of_ones_own_shows_one_kind_as_its_base_does(folder: Path) -> N
     assert "Source: man page 'sum(1)'" in text
 
 
-@pytest.mark.parametrize(("format", "ending"), [("html", "html"), ("jsonl", "jsonl"), ("org", "org"), ("memo", "memo.txt")])
+@pytest.mark.parametrize(
+    ("format", "ending"), [("html", "html"), ("jsonl", "jsonl"), ("org", "org"), ("memo", "memo.txt")]
+)
 def test_a_format_is_named_by_its_files(format: str, ending: str, folder: Path) -> None:  # noqa: A002
     page = "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n"
     items = {
@@ -181,7 +183,9 @@ def test_a_format_is_named_by_its_files(format: str, ending: str, folder: Path) 
         "org": "* {{ item.title }}\n{{ item.content }}",
         "memo": "{{ item.title }} - {{ item.content }}",
     }
-    text = look(folder, {f"chunks/layout.{ending}.j2": page, f"chunks/item.{ending}.j2": items[format]}, "chunks", format)
+    text = look(
+        folder, {f"chunks/layout.{ending}.j2": page, f"chunks/item.{ending}.j2": items[format]}, "chunks", format
+    )
     assert Templates([folder / "mine"]).formats("chunks") == ["markdown", "xml", "json", "plain", format]
     if format == "html":
         assert [p.text for p in xml_root(text)] == [item["content"] for item in ITEMS]

@@ -1,0 +1,458 @@
+"""The shipped templates and their contracts; what is found where; what a template may not do, and what it is told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import jinja2
+import pytest
+from jinja2 import nodes
+
+import promptforge as pf
+from promptforge import placing
+from promptforge.errors import ProfileError, TemplateError
+from promptforge.escaping import syntax_of
+from promptforge.templates import EXTENSIONS, FILTERS, SIZE_CAP, Templates
+
+SHIPPED = Templates()
+NAMES = [name for name in SHIPPED.names() if name.endswith(".j2")]
+LAYOUTS = ["chunks", "chunks-compact", "context", "documents", "entities", "knowledge", "knowledge-long"]
+ITEM = {"content": "x = 1", "path": "a.py", "kind": "code", "start_line": 1, "end_line": 1}
+PAGE = "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n"
+
+
+def write(folder: Path, files: Mapping[str, str]) -> Templates:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return Templates([folder])
+
+
+def refusal(folder: Path, source: str, ending: str = "txt") -> str:
+    templates = write(folder, {f"t/item.{ending}.j2": source})
+    with pytest.raises(TemplateError) as caught:
+        templates.compile(f"t/item.{ending}.j2")
+    return str(caught.value)
+
+
+def render(folder: Path, item: str, ending: str = "txt", page: str = PAGE, **record: object) -> str:
+    write(folder, {f"t/layout.{ending}.j2": page, f"t/item.{ending}.j2": item})
+    format = next((f for f, e in EXTENSIONS.items() if e == ending), ending)  # noqa: A001
+    return pf.render([{**ITEM, **record}], templates=folder, layout="t", format=format).text
+
+
+# --- the shipped ones -------------------------------------------------------------------------------------------------
+
+
+def parse(name: str) -> nodes.Template:
+    return jinja2.Environment(trim_blocks=True, lstrip_blocks=True).parse(SHIPPED.source(name)[0])
+
+
+def said(comment: str, word: str) -> set[str]:
+    """Return the names that follow `Uses:` or `Blocks:` in a comment, without what is said of each in brackets."""
+    match = re.search(rf"\b{word}s?: (.*?)\.(?:\s|$)", re.sub(r"\([^)]*\)", "", comment))
+    return {re.split(r"\s", part.strip())[0] for part in match[1].split(",")} if match else set()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_first_comment_of_a_template_names_what_it_uses(name: str) -> None:
+    source, found = SHIPPED.source(name)
+    assert found.shipped
+    match = re.match(r"\{# ([A-Z].*?) #\}\n", source, re.DOTALL)
+    assert match, "a template begins with a comment, on lines of its own"
+    comment = " ".join(match[1].split())
+    assert re.match(r"[^:]*[^:]\. |.*\.$|.*: .*\. ", comment), "a sentence comes first"
+    root = parse(name)
+    own = placing.read(root, name, syntax_of(name.removesuffix(".j2").rpartition(".")[2]))
+    assert said(comment, "Use") == own.names
+    parents = [node for node in root.body if isinstance(node, nodes.Extends)]
+    inherited = {b.name for p in own.parents if parents for b in parse(p).find_all(nodes.Block)}
+    assert said(comment, "Block") == {b.name for b in root.find_all(nodes.Block)} - inherited
+    if parents:
+        assert source[match.end() :].startswith("{% extends "), "a line between would be printed"
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("format", EXTENSIONS)
+def test_every_layout_has_every_format(layout: str, format: str) -> None:  # noqa: A002
+    assert SHIPPED.layouts() == LAYOUTS
+    assert SHIPPED.formats(layout) == list(EXTENSIONS)
+    look = SHIPPED.look(layout, format)
+    assert "x = 1" in look.render_item("no-such-kind", pf_variables()) if format != "json" else look.files()
+    assert SHIPPED.settings(layout).description
+    for name in look.files():
+        SHIPPED.reading(name)
+
+
+def pf_variables() -> dict[str, object]:
+    from promptforge.templates import Fields, Open
+
+    fields = dict.fromkeys("id name path start_line end_line lines line_range language summary text".split())
+    item = Fields(fields, kind="x", title="t", score=1.0, origin="explicit", metadata=Open(), content="x = 1", form="content")
+    switches = dict.fromkeys(("headers", "line_numbers", "scores", "code"), True)
+    return {"item": item, "query": None, **switches}
+
+
+def test_every_shipped_template_is_read_by_some_look_or_by_another_template() -> None:
+    used: set[str] = set()
+    for layout in LAYOUTS:
+        for format in EXTENSIONS:  # noqa: A001
+            todo = SHIPPED.look(layout, format).files()
+            while todo:
+                name = todo.pop()
+                used.add(name)
+                own = placing.read(parse(name), name, syntax_of(name.removesuffix(".j2").rpartition(".")[2]))
+                todo += own.parents
+    assert used == set(NAMES)
+
+
+# --- what is found where ----------------------------------------------------------------------------------------------
+
+
+def test_the_first_folder_wins_and_shipped_is_always_the_original(tmp_path: Path) -> None:
+    for number in ("one", "two"):
+        write(tmp_path / number, {"chunks/item.txt.j2": number})
+    write(tmp_path / "two", {"chunks/error.txt.j2": "error"})
+    templates = Templates([tmp_path / "one", tmp_path / "two"])
+    assert templates.source("chunks/item.txt.j2")[0] == "one"
+    assert templates.source("chunks/error.txt.j2")[0] == "error"
+    assert templates.source("chunks/item.md.j2")[1].shipped
+    text, found = templates.source("shipped/chunks/item.txt.j2")
+    assert text == SHIPPED.source("chunks/item.txt.j2")[0]
+    assert found.shipped
+
+
+def test_a_kinds_own_look_comes_before_item_and_both_before_the_bases(tmp_path: Path) -> None:
+    files = {
+        "low/layout.txt.j2": PAGE,
+        "low/item.txt.j2": "low item",
+        "low/code.txt.j2": "low code",
+        "high/layout.yaml": "base: low",
+        "high/item.txt.j2": "high item",
+    }
+    look = write(tmp_path, files).look("high", "plain")
+    assert str(look.render_item("text", {"item": {}})) == "high item"
+    assert str(look.render_item("code", {"item": {}})) == "low code"
+    assert look.page_name == "low/layout.txt.j2"
+    assert look.files() == ["high/item.txt.j2", "low/code.txt.j2", "low/layout.txt.j2"]
+
+
+@pytest.mark.parametrize("kind", ["layout", "item", "_part", "../chunks/item", "a/b", "Code", "", "x" * 65, "a.b", "é"])
+def test_a_kind_that_is_no_plain_word_looks_like_any_item(kind: str, tmp_path: Path) -> None:
+    look = write(tmp_path, {"t/layout.txt.j2": PAGE, "t/item.txt.j2": "item", "t/_part.txt.j2": "part"}).look("t", "plain")
+    assert str(look.render_item(kind, {"item": {}})) == "item"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("../outside.md.j2", "t/../../outside.md.j2", "t/..", "/etc/passwd", "t//item.md.j2", "./t/item.md.j2", ""),
+        *("t/item.md.j2\n", "t\\item.md.j2", "-t/item.md.j2", ".hidden", "t/\0", "shipped/../x", "shipped/", "~/x"),
+    ],
+)
+def test_a_name_that_is_no_name_is_not_found(name: str, tmp_path: Path) -> None:
+    (tmp_path / "outside.md.j2").write_text("secret")
+    templates = write(tmp_path / "mine", {"t/item.md.j2": "x"})
+    assert templates.find("t/item.md.j2") is not None
+    assert templates.find(name) is None
+    with pytest.raises(TemplateError, match="there is no template"):
+        templates.source(name)
+
+
+def test_a_link_that_leaves_the_folder_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "outside.txt.j2").write_text("secret")
+    (tmp_path / "far").mkdir()
+    (tmp_path / "far" / "item.txt.j2").write_text("secret")
+    templates = write(tmp_path / "mine", {"t/real.txt.j2": "real"})
+    (tmp_path / "mine" / "t" / "item.txt.j2").symlink_to(tmp_path / "outside.txt.j2")
+    (tmp_path / "mine" / "u").symlink_to(tmp_path / "far")
+    (tmp_path / "mine" / "t" / "near.txt.j2").symlink_to("real.txt.j2")
+    assert templates.find("t/item.txt.j2") is None
+    assert templates.find("u/item.txt.j2") is None
+    assert templates.source("t/near.txt.j2")[0] == "real"
+
+
+def test_a_folder_that_is_a_link_is_a_folder(tmp_path: Path) -> None:
+    write(tmp_path / "real", {"t/item.txt.j2": "x"})
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    assert Templates([tmp_path / "link"]).source("t/item.txt.j2")[0] == "x"
+
+
+def test_a_file_too_large_or_not_utf8_is_refused_with_its_path(tmp_path: Path) -> None:
+    templates = write(tmp_path, {"t/big.txt.j2": "x" * (SIZE_CAP + 1), "t/full.txt.j2": "x" * SIZE_CAP})
+    (tmp_path / "t" / "bad.txt.j2").write_bytes(b"caf\xe9")
+    assert templates.compile("t/full.txt.j2")
+    for name, words in (("t/big.txt.j2", "larger than 256 kB"), ("t/bad.txt.j2", "cannot be read as UTF-8")):
+        with pytest.raises(TemplateError, match=words) as caught:
+            templates.compile(name)
+        assert caught.value.where == str(tmp_path / name)
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_read(tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "item.txt.j2").write_bytes(b"\xef\xbb\xbfa\r\nb")
+    assert Templates([tmp_path]).source("t/item.txt.j2")[0] == "a\nb"
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(TemplateError, match="there is no template folder"):
+        Templates([tmp_path / "none"])
+
+
+def test_unknown_layouts_and_formats_name_the_nearest() -> None:
+    with pytest.raises(TemplateError, match='there is no layout "chunk"; did you mean "chunks"'):
+        SHIPPED.look("chunk", "markdown")
+    with pytest.raises(TemplateError, match='has no format "markdwon"; did you mean "markdown"'):
+        SHIPPED.look("chunks", "markdwon")
+    with pytest.raises(TemplateError, match='there is no layout "../x"'):
+        SHIPPED.look("../x", "markdown")
+
+
+def test_layouts_based_on_each_other_are_named_in_their_circle(tmp_path: Path) -> None:
+    templates = write(tmp_path, {"a/layout.yaml": "base: b", "b/layout.yaml": "base: a"})
+    with pytest.raises(TemplateError, match="the layouts a → b → a are based on each other"):
+        templates.settings("a")
+    write(tmp_path, {"a/layout.yaml": "base: chunsk"})
+    with pytest.raises(TemplateError, match='there is no layout "chunsk"; did you mean "chunks"'):
+        templates.settings("a")
+
+
+def test_an_unknown_key_of_a_layout_names_file_line_and_the_nearest(tmp_path: Path) -> None:
+    templates = write(tmp_path, {"t/layout.yaml": "base: chunks\nseparater: x\n"})
+    with pytest.raises(ProfileError, match=r'layout\.yaml:2: unknown key "separater"; did you mean "separator"'):
+        templates.settings("t")
+
+
+# --- what a template may not do ---------------------------------------------------------------------------------------
+
+OUTSIDE: dict[str, tuple[str, str]] = {
+    "multiplication": ("{{ 'a' * 9 }}", '"mul" is not part'),
+    "power": ("{{ 9 ** 9 }}", '"pow" is not part'),
+    "division": ("{{ 9 / 3 }}", '"div" is not part'),
+    "floor division": ("{{ 9 // 3 }}", '"floordiv" is not part'),
+    "modulo": ("{{ '%s' % 3 }}", '"mod" is not part'),
+    "a slice": ("{{ item.content[0:2] }}", '"slice" is not part'),
+    "a filter block": ("{% filter upper %}x{% endfilter %}", '"filterblock" is not part'),
+    "a call block": ("{% macro m() %}{% endmacro %}{% call m() %}x{% endcall %}", '"callblock" is not part'),
+    "with": ("{% with a = 1 %}{{ a }}{% endwith %}", '"with" is not part'),
+    "autoescape": ("{% autoescape true %}x{% endautoescape %}", "is not part"),
+    "import as": ('{% import "chunks/item.txt.j2" as c %}', '"import" is not part'),
+    "set of a field": ("{% set item.x = 1 %}", "is not part"),
+    "a method": ("{{ item.content.upper() }}", "only macros and super() can be called"),
+    "format": ("{{ '{0}'.format(item) }}", "only macros and super() can be called"),
+    "a field with two underscores": ("{{ item.__class__ }}", 'no value has a field "__class__"'),
+    "a field with one underscore": ("{{ item._x }}", 'no value has a field "_x"'),
+    "recursion": ("{% for a in items recursive %}{{ loop(a) }}{% endfor %}", "a recursive loop is not part"),
+    "a name made up": ("{% include item.path %}", "must be written out in quotes"),
+    "names to try": ('{% include ["a.txt.j2", "b.txt.j2"] %}', "must be written out in quotes"),
+    "a parent made up": ("{% extends item.path %}", "must be written out in quotes"),
+    "an import made up": ("{% from item.path import x %}", "must be written out in quotes"),
+    "an unknown filter": ("{{ item.name | uper }}", 'unknown filter "uper"; did you mean "upper"'),
+    "safe": ("{{ item.name | safe }}", 'unknown filter "safe"'),
+    "attr": ("{{ item | attr('x') }}", 'unknown filter "attr"'),
+    "map": ("{{ items | map('x') }}", 'unknown filter "map"'),
+    "an escape by its inner name": ("{{ item.name | xml.text }}", "unknown filter"),
+    "an unknown test": ("{{ item.name is strng }}", 'unknown test "strng"; did you mean "string"'),
+    "callable": ("{{ item is callable }}", 'unknown test "callable"'),
+    "a tag of no language": ("{% do item %}", "Encountered unknown tag 'do'"),
+    "an end that is missing": ("{% if item %}", "Unexpected end of template"),
+    "a Markdown filter in plain text": ("{{ item.content | fence }}", '"fence" makes Markdown'),
+}
+
+
+@pytest.mark.parametrize("what", OUTSIDE)
+def test_what_is_outside_the_language_is_refused_with_its_line(what: str, tmp_path: Path) -> None:
+    source, words = OUTSIDE[what]
+    message = refusal(tmp_path, f"one\ntwo {source}")
+    assert message.startswith("t/item.txt.j2:2: ")
+    assert words in message
+
+
+@pytest.mark.parametrize(
+    ("ending", "source", "words"),
+    [
+        ("xml", "<a {{ item.name }}>", "a value cannot stand in a tag"),
+        ("xml", "<{{ item.name }}>", "a value cannot stand in a tag"),
+        ("xml", "<a b={{ item.name }}>", "a value cannot stand in a tag"),
+        ("xml", "<!-- {{ item.name }} -->", "a value cannot stand in a comment"),
+        ("xml", "<![CDATA[{{ item.name }}]]>", "a value cannot stand in a comment"),
+        ("xml", "<a b='{{ item.name }}'>", "write attributes in double quotes"),
+        ("html", "<a b='{{ item.name }}'>", "write attributes in double quotes"),
+        ("md", "`{{ item.name }}`", "a value cannot stand between backticks"),
+        ("md", "``{{ item.name }} `x` {{ item.path }}`` `{{ item.name }}`", "a value cannot stand between backticks"),
+        ("md", "<pre>\n{{ item.content }}\n</pre>", "opens a block of HTML"),
+        ("md", "<!--\n{{ item.name }}", "opens a block of HTML"),
+        ("md", "<script>\n{{ item.name }}", "opens a block of HTML"),
+        ("md", "<style>\n{{ item.name }}", "opens a block of HTML"),
+        ("md", "<textarea>{{ item.name }}", "opens a block of HTML"),
+        ("md", "<![CDATA[\n{{ item.name }}", "opens a block of HTML"),
+        ("md", "<?x {{ item.name }} ?>", "opens a block of HTML"),
+        ("json", "{{ item.name | code }}", '"code" makes Markdown'),
+        ("xml", "{{ item.name | prose }}", '"prose" makes Markdown'),
+    ],
+)
+def test_a_place_where_no_value_is_safe_is_refused(ending: str, source: str, words: str, tmp_path: Path) -> None:
+    message = refusal(tmp_path, f"\n{source}", ending)
+    assert re.match(rf"t/item\.{ending}\.j2:[23]: ", message)
+    assert words in message
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ item.metadata.__class__ }}",
+        "{{ item['__class__'] }}",
+        "{{ item.content['upper'] }}",
+        "{{ item.score['real'] }}",
+        "{{ items }}",
+        "{{ self }}",
+        "{{ loop }}",
+        "{{ range }}",
+        "{{ cycler }}",
+        "{{ namespace }}",
+        "{{ lipsum }}",
+    ],
+)
+def test_no_object_of_the_engine_can_be_reached(source: str, tmp_path: Path) -> None:
+    with pytest.raises(TemplateError) as caught:
+        render(tmp_path, source)
+    assert re.match(r"t/item\.txt\.j2:1: ", str(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("{{ item.pth }}", 'there is no field "pth"; did you mean "path"?'),
+        ("{{ itm.path }}", 'unknown variable "itm"; did you mean "item"?'),
+        ("{{ headrs }}", 'unknown variable "headrs"; did you mean "headers"?'),
+        ("{{ item.name.first }}", '"first" was asked of nothing (null), which has no fields'),
+        ("{{ item.path.first }}", '"first" was asked of a str, which has no fields'),
+        ("{% for a in item.score %}{% endfor %}", "TypeError"),
+        ("{% for x in items %}{% endfor %}", 'unknown variable "items"'),
+        ('{% include "t/itm.txt.j2" %}', 'there is no template "t/itm.txt.j2"; did you mean "t/item.txt.j2"?'),
+    ],
+)
+def test_what_is_not_there_is_named_with_the_nearest(source: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(TemplateError) as caught:
+        render(tmp_path, f"one\n{source}")
+    assert words in str(caught.value)
+
+
+def test_metadata_is_an_open_set(tmp_path: Path) -> None:
+    item = "{{ item.metadata.a.b }}|{{ item.metadata.a.none }}|{{ item.metadata.none }}|{{ item.metadata.none is none }}"
+    assert render(tmp_path, item, metadata={"a": {"b": 1}}).strip() == "1|||true"
+
+
+def test_a_template_that_draws_on_itself_is_told_of_the_original(tmp_path: Path) -> None:
+    for files in (
+        {"chunks/layout.md.j2": '{% extends "chunks/layout.md.j2" %}'},
+        {"chunks/item.md.j2": '{% include "chunks/item.md.j2" %}'},
+        {"chunks/item.md.j2": '{% include "chunks/other.md.j2" %}', "chunks/other.md.j2": '{% include "chunks/item.md.j2" %}'},
+    ):
+        name = next(iter(files))
+        templates = write(tmp_path / str(len(files)) / name.split("/")[1], files)
+        with pytest.raises(TemplateError, match=f"extends or includes itself.*shipped/{name}"):
+            templates.reading(name)
+        result = pf.render([ITEM], templates=templates.folders[0], layout="chunks")
+        assert result.text == pf.render([ITEM], layout="chunks").text
+        assert "itself" in result.warnings[0].message
+
+
+# --- a template that fails --------------------------------------------------------------------------------------------
+
+FAILING = {
+    "does not compile": {"chunks/item.md.j2": "{% if %}"},
+    "is outside the language": {"chunks/item.md.j2": "{{ item.content.upper() }}"},
+    "has an unknown field": {"chunks/item.md.j2": "{{ item.nothing }}"},
+    "fails on the page": {"chunks/layout.md.j2": "{{ nothing.at.all }}"},
+    "is no text": {"chunks/item.md.j2": "\udcff"},
+}
+
+
+@pytest.mark.parametrize("how", FAILING)
+def test_a_failing_template_gives_way_to_the_shipped_one_and_it_is_said(how: str, tmp_path: Path) -> None:
+    for name, text in FAILING[how].items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_bytes(text.encode("utf-8", "surrogateescape"))
+    result = pf.render([ITEM], templates=tmp_path, layout="chunks")
+    assert result.text == pf.render([ITEM], layout="chunks").text
+    (warning,) = (w for w in result.warnings if w.code == "PF401")
+    assert warning.severity == "error"
+    assert "the shipped templates were used instead" in warning.message
+    with pytest.raises(pf.PromptForgeError) as caught:
+        pf.render([ITEM], templates=tmp_path, layout="chunks", on_error="raise")
+    assert isinstance(caught.value, pf.StrictError | pf.TemplateError)
+
+
+def test_a_failing_template_of_a_layout_of_ones_own_raises(tmp_path: Path) -> None:
+    write(tmp_path, {"own/layout.md.j2": PAGE, "own/item.md.j2": "{{ item.nothing }}"})
+    with pytest.raises(TemplateError, match=r'own/item\.md\.j2:1: there is no field "nothing"'):
+        pf.render([ITEM], templates=tmp_path, layout="own")
+
+
+def test_an_error_names_the_template_and_the_line_that_failed_not_the_page(tmp_path: Path) -> None:
+    files = {
+        "t/layout.txt.j2": PAGE,
+        "t/item.txt.j2": '\n\n{% include "t/_part.txt.j2" %}',
+        "t/_part.txt.j2": "\n\n\n{{ item.oops }}",
+    }
+    write(tmp_path, files)
+    with pytest.raises(TemplateError) as caught:
+        pf.render([ITEM], templates=tmp_path, layout="t", format="plain")
+    assert caught.value.where == "t/_part.txt.j2:4"
+
+
+# --- what filters and tests do ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "printed"),
+    [
+        ("{{ item.metadata.list | join }}", "a, b"),
+        ("{{ item.metadata.list | join('/') }}", "a/b"),
+        ("{{ item.metadata.none | join }}", ""),
+        ("{{ 'x' | join('/') }}", "x"),
+        ("{{ item.metadata.list | first }}{{ item.metadata.list | last }}{{ item.metadata.list | length }}", "ab2"),
+        ("{{ [] | first }}{{ [] | last }}{{ [] | length }}{{ 3 | length }}", "00"),
+        ("{{ item.metadata.none | default('-') }}{{ '' | default('-') }}{{ 0 | default('-') }}", "--0"),
+        ("{{ item.nothing | default('-') }}{{ nothing | default('-') }}", "--"),
+        ("{{ ' Ab ' | trim }}{{ 'Ab' | upper }}{{ 'Ab' | lower }}", "AbABab"),
+        ("{{ 'repl-history' | capitalize }}", "Repl-History"),
+        ("{{ 0.855 | percent }} {{ 0.125 | decimals(2) }} {{ 3 | decimals(0) }}", "86% 0.12 3"),
+        ("{{ 'a' ~ 1 ~ item.metadata.none }}", "a1"),
+        ("{{ 1 + 2 - 4 }}", "-1"),
+        ("{{ true }} {{ none }} {{ 1.0 }}", "true  1.0"),
+        ("{{ 'y' if item.score is number and item.kind is string else 'n' }}", "y"),
+        ("{{ 'y' if 1 is odd and 2 is even and 'a' in ['a'] and item.name is none else 'n' }}", "y"),
+        ("{{ 'y' if nothing is undefined and item is defined else 'n' }}", "y"),
+        ("{% for a in item.metadata.list %}{{ loop.index }}{{ a }}{{ ',' if not loop.last }}{% endfor %}", "1a,2b"),
+        ("{% for a in [] %}{% else %}none{% endfor %}", "none"),
+        ("{% macro m(a, b='z') %}{{ a }}{{ b }}{% endmacro %}{{ m('x') }}{{ m('x', b='y') }}", "xzxy"),
+        ("{% set a %}x{{ item.kind }}{% endset %}{{ a }}{{ a }}", "xcodexcode"),
+    ],
+)
+def test_filters_tests_and_tags(source: str, printed: str, tmp_path: Path) -> None:
+    assert render(tmp_path, source, metadata={"list": ["a", "b"]}).rstrip("\n") == printed
+
+
+def test_line_ends_follow_the_rules_that_authors_are_told(tmp_path: Path) -> None:
+    item = "a{% if item.kind %}b{% endif %}\nc{% if item.kind %}d{% endif +%}\ne\n\n{%- if item.kind %}f{% endif %}\n"
+    assert render(tmp_path, item, page="{% for item in items %}{{ item.text }}{% endfor %}") == "abcd\nef"
+
+
+def test_macros_from_another_file(tmp_path: Path) -> None:
+    write(tmp_path, {"_m.xml.j2": '{% macro tag(a) %}<t a="{{ a }}">{{ a }}</t>{% endmacro %}'})
+    item = '{% from "_m.xml.j2" import tag %}{{ tag(item.path) }}'
+    assert render(tmp_path, item, "xml", path='"<').strip() == '<t a="&quot;&lt;">&quot;&lt;</t>'
+
+
+def test_every_filter_has_been_tried_here() -> None:
+    tried = Path(__file__).read_text(encoding="utf-8") + Path(__file__).with_name("test_escaping.py").read_text("utf-8")
+    assert untried(FILTERS, tried) == []
+
+
+def untried(names: Iterable[str], text: str) -> list[str]:
+    return [name for name in names if not re.search(rf"\| {name}\b", text)]
