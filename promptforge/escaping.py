@@ -225,8 +225,8 @@ def xml_attribute(value: object) -> Safe:
     if isinstance(value, Safe):
         return value
     text = label(value)
-    if "&" in text or "<" in text or '"' in text:
-        text = text.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+    if "&" in text or "<" in text or '"' in text or "]]>" in text:  # ]]>: what a macro prints may land between tags
+        text = text.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;").replace("]]>", "]]&gt;")
     return Safe(_XML_ILLEGAL.sub("\ufffd", text))
 
 

@@ -59,7 +59,8 @@ class _Reader:
         self.parents: list[str] = []
 
     def fail(self, node: nodes.Node, message: str) -> TemplateError:
-        return TemplateError(message, where=f"{self.name}:{node.lineno}")
+        line = node.lineno or next((n.lineno for n in node.find_all(nodes.Node) if n.lineno), 1)  # autoescape has none
+        return TemplateError(message, where=f"{self.name}:{line}")
 
     # --- what is allowed --------------------------------------------------------------------------------------------
 

@@ -68,7 +68,7 @@ def weld(parts: Iterable[str]) -> list[str]:
                 if isinstance(part, Opens):
                     tail = _tail(pieces)
                     line = tail[tail.rfind("\n") + 1 :]
-                    if line.strip(" ") or len(line) > 3:
+                    if line:  # be it blanks: content at the margin would end the list that an indented fence is in
                         pieces.append("\n")
                         tail += "\n"
                     if tail[: tail.rfind("\n")].rpartition("\n")[2].lstrip().startswith("<"):
@@ -167,7 +167,7 @@ def _join(values: Any, separator: str = ", ") -> str:
 
 
 def _default(value: Any, other: Any = "") -> Any:
-    return other if value is None or value == "" or isinstance(value, jinja2.Undefined) else value
+    return other if isinstance(value, jinja2.Undefined) or value is None or value == "" else value
 
 
 def _text_filter(change: Callable[[str], str]) -> Callable[[Any], str]:
