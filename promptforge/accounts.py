@@ -56,7 +56,9 @@ def account(
     shown = {index: page.entries[index] for index in fit.chosen}
     reasons = {**dropped, **fit.reasons}
     order = [entry.index for section in page.sections(fit.chosen) for entry in section.entries]
-    trimmed = [i for i, form in fit.chosen.items() if form.name in ("trimmed", "summary") and form is not page.forms(i)[0]]
+    trimmed = [
+        i for i, form in fit.chosen.items() if form.name in ("trimmed", "summary") and form is not page.forms(i)[0]
+    ]
     _say(page, fit, shown, trimmed, counter, options, diagnostics)
     files = dict.fromkeys(path for i in order if (path := shown[i].item.path) is not None)
     late = _Late(page, fit, items, reasons, order, trimmed, options, profile, counter, limit, templates, look)
@@ -273,7 +275,11 @@ class _Late:
             "templates": {
                 name: hashlib.sha256(self.templates.source(name)[0].encode()).hexdigest() for name in self.look.files()
             },
-            "tokenizer": {"name": self.counter.name, "fingerprint": self.counter.fingerprint, "exact": self.counter.exact},
+            "tokenizer": {
+                "name": self.counter.name,
+                "fingerprint": self.counter.fingerprint,
+                "exact": self.counter.exact,
+            },
             "items": [_digest(item) for item in self.all],
         }
 

@@ -55,8 +55,12 @@ def _version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> No
         ctx.exit()
 
 
-@click.group(cls=_Lazy, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version.")
+@click.group(
+    cls=_Lazy, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
+)
 def group() -> None:
     """Retrieved pieces in, one exact, safe, well-laid-out context text for an LLM out.
 
@@ -99,7 +103,11 @@ def fail(error: PromptForgeError, *, as_json: bool) -> int:
     """Say what went wrong, on standard error and with `--json` as an object on standard output; return the exit code."""
     click.echo(f"promptforge: {error}", err=True)
     if as_json:
-        facts = {key: value for key in ("where", "field", "option", "needed", "largest") if (value := getattr(error, key, None))}
+        facts = {
+            key: value
+            for key in ("where", "field", "option", "needed", "largest")
+            if (value := getattr(error, key, None))
+        }
         name = type(error).__name__.removesuffix("Error").lower()
         click.echo(json.dumps({"promptforge": 1, "error": {"code": name, "message": str(error), **facts}}))
     return error.exit_code

@@ -1,13 +1,13 @@
 """What promptforge raises. Every error is one line that names what, which, where and the way out.
 
-    PromptForgeError            exit code of the command line
-    ├── OptionError             2   an option, its name or its value
-    │   └── ProfileError        2   the same, in a profile file (has a line)
-    ├── BudgetError             3   what is required does not fit
-    ├── ItemError               4   an item or a source: a record, a file, a man page, a technique
-    ├── TokenizerError          2   an unknown or unusable tokenizer
-    ├── TemplateError           5   a template that cannot be found, compiled or rendered
-    └── StrictError             1   `on_error: raise`, and something had to be said
+PromptForgeError            exit code of the command line
+├── OptionError             2   an option, its name or its value
+│   └── ProfileError        2   the same, in a profile file (has a line)
+├── BudgetError             3   what is required does not fit
+├── ItemError               4   an item or a source: a record, a file, a man page, a technique
+├── TokenizerError          2   an unknown or unusable tokenizer
+├── TemplateError           5   a template that cannot be found, compiled or rendered
+└── StrictError             1   `on_error: raise`, and something had to be said
 """
 
 from __future__ import annotations

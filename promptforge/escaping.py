@@ -80,7 +80,9 @@ def _show(match: re.Match[str]) -> str:
             return char
         if char == "\u200d" and _JOINED.match(match.string, max(0, match.start() - 2)):
             return char
-    return _SHORT.get(char) or (f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}")
+    return _SHORT.get(char) or (
+        f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
+    )
 
 
 def to_text(value: object) -> str:
@@ -360,7 +362,9 @@ def clean(text: str, syntax: str, frame: re.Pattern[str] | None = None) -> Clean
             notes.append(("PF302", f"{body.count(chr(0))} NUL characters were replaced by U+FFFD"))
             body = body.replace("\x00", "\ufffd")
         if longest_run(body, "`") >= _FENCE_CAP and longest_run(body, "~") >= _FENCE_CAP:
-            notes.append(("PF305", "each line was prefixed, since runs of both fence marks in it are too long to outdo"))
+            notes.append(
+                ("PF305", "each line was prefixed, since runs of both fence marks in it are too long to outdo")
+            )
             body = re.sub("^", "| ", body, flags=re.MULTILINE)
     elif frame is not None:
         body, count = frame.subn(_prefix, body)

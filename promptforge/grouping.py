@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from .escaping import capitalize, to_text
 from .items import Item
 
@@ -16,7 +18,7 @@ CATEGORIES = {
 """The category of a kind; any other is `other`."""
 
 
-class Entry(NamedTuple):
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """One item on its way to the page."""
 
     index: int

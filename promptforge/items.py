@@ -8,7 +8,7 @@ import msgspec
 Origin = Literal["explicit", "similarity"]
 
 
-class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
     """One retrieved piece. Only `content` or `summary` is needed."""
 
     kind: str = "text"

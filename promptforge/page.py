@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from json.encoder import encode_basestring
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -26,6 +27,12 @@ _SLACK = 8
 """Tokens that a cut at a line may leave unused before a closer cut is tried."""
 
 
+Notes = tuple[tuple[str, str], ...]
+REMEMBERED = 4096
+"""How many items' looks a renderer remembers."""
+_LOOKS = attrgetter("kind", "id", "name", "path", "start_line", "end_line", "score", "origin", "summary")
+
+
 class Page:
     """What fitting needs to know (it is a `fitting.Scale`), and the finished text. For one rendering only."""
 
@@ -37,7 +44,9 @@ class Page:
         counter: Counter,
         entries: Iterable[Entry],
         language: Callable[[Item], str | None],
+        views: dict[Any, tuple[Fields, Notes]],
     ) -> None:
+        """`views` remembers what items looked like from one rendering to the next."""
         self.look = look
         self.options = options
         self.settings = settings
@@ -45,7 +54,7 @@ class Page:
         self.joint = 4 if counter.exact else 16
         self.entries = {entry.index: entry for entry in entries}
         self.language = language
-        self.notes: dict[tuple[int, Form], tuple[tuple[str, str], ...]] = {}
+        self.notes: dict[tuple[int, Form], Notes] = {}
         """What cleaning the content of a form had to change."""
         self._forms: dict[int, list[Form]] = {}
         self._views: dict[tuple[int, Form], Fields] = {}
@@ -53,9 +62,8 @@ class Page:
         # By kind, and whether a summary is there too: the words a template adds, at the least; -1: it shows no content.
         self._words: dict[tuple[str, bool], int] = {}
         self._frames: dict[str, int] = {}
-        self._texts: dict[int, str] = {}  # of the items asked about: the lines, a line end before and after
-        self._openings: dict[str, list[int]] = {}
-        self._lines: dict[str, list[int]] = {}
+        # Of the items asked about: their lines with a line end before and after, the first, and all as a set.
+        self._texts: dict[int, tuple[str, str, frozenset[str]]] = {}
         self._last: tuple[dict[int, Form], list[str], Cost] | None = None
         self._in_tokens = options.max_tokens is not None
         self._by = settings.group_by if options.group_by == "auto" else options.group_by
@@ -78,6 +86,8 @@ class Page:
         }
         lines = [self.separator, options.header or "", options.footer or "", options.marker]
         self._frame = look.frame([line for line in lines if line.strip()])
+        self._remembered = views
+        self._setting = (look, self._frame, tuple(self._flags.values()), options.marker)
 
     # --- one item ---------------------------------------------------------------------------------------------------
 
@@ -90,7 +100,8 @@ class Page:
             entry = self.entries[holder]
             places = [*entry.item.metadata.get("also_in", ()), *(place(self.entries[i].item) for i in sorted(others))]
             metadata = {**entry.item.metadata, "also_in": places}
-            self.entries[holder] = entry._replace(item=msgspec.structs.replace(entry.item, metadata=metadata))
+            item = msgspec.structs.replace(entry.item, metadata=metadata)
+            self.entries[holder] = msgspec.structs.replace(entry, item=item)
 
     def forms(self, index: int) -> Sequence[Form]:
         """Return the whole forms of an item, the longest first."""
@@ -111,37 +122,47 @@ class Page:
         view = self._views.get((index, form))
         if view is None:
             item = self.entries[index].item
-            content, notes = clean(form.text, self.look.syntax, self._frame)
-            if form.cut:
-                content = Content(mark(content, self.options.marker))
-            summary: Content | None = content if form.name == "summary" else None
-            if summary is None and item.summary is not None:
-                summary, more = clean(item.summary, self.look.syntax, self._frame)
-                notes += more
+            language = self.language(item)
+            key = None if item.metadata else (self._setting, language, form, _LOOKS(item))
+            view, notes = self._remembered.get(key) or self._view(item, form, language)
+            if key is not None:
+                if len(self._remembered) >= REMEMBERED:
+                    self._remembered.clear()
+                self._remembered[key] = (view, notes)
             if notes:
                 self.notes[index, form] = notes
-            lines = item.start_line is not None and item.end_line is not None
-            view = Fields(
-                id=item.id,
-                kind=item.kind,
-                name=item.name,
-                path=item.path,
-                title=item.path if item.path is not None else item.name or item.id or item.kind,
-                start_line=item.start_line,
-                end_line=item.end_line,
-                lines=f"{item.start_line}-{item.end_line}" if lines else None,
-                line_range=line_range(item),
-                language=self.language(item),
-                score=item.score,
-                origin=item.origin,
-                metadata=Open(item.metadata),
-                content=content,
-                summary=summary,
-                form=form.name,
-            )
-            view["text"] = self.look.render_item(item.kind, {"item": view, **self._flags})
             self._views[index, form] = view
         return view
+
+    def _view(self, item: Item, form: Form, language: str | None) -> tuple[Fields, Notes]:
+        content, notes = clean(form.text, self.look.syntax, self._frame)
+        if form.cut:
+            content = Content(mark(content, self.options.marker))
+        summary: Content | None = content if form.name == "summary" else None
+        if summary is None and item.summary is not None:
+            summary, more = clean(item.summary, self.look.syntax, self._frame)
+            notes += more
+        lines = item.start_line is not None and item.end_line is not None
+        view = Fields(
+            id=item.id,
+            kind=item.kind,
+            name=item.name,
+            path=item.path,
+            title=item.path if item.path is not None else item.name or item.id or item.kind,
+            start_line=item.start_line,
+            end_line=item.end_line,
+            lines=f"{item.start_line}-{item.end_line}" if lines else None,
+            line_range=line_range(item),
+            language=language,
+            score=item.score,
+            origin=item.origin,
+            metadata=Open(item.metadata),
+            content=content,
+            summary=summary,
+            form=form.name,
+        )
+        view["text"] = self.look.render_item(item.kind, {"item": view, **self._flags})
+        return view, notes
 
     def text(self, index: int, form: Form) -> str:
         """Return the text of an item in a form, alone."""
@@ -194,7 +215,10 @@ class Page:
         added = self._words.get(key, -1)
         if added < 0:
             return True
-        left = int(room[0]) - max(added - 1, 0)
+        left = room[0] - max(added - 1, 0)
+        if len(text) <= 3 * left:  # no bound would say no
+            return True
+        left = int(left)
         return left >= 0 and self._at_least(text, left) <= left
 
     def able(self, indices: Sequence[int], room: Cost, trim: bool) -> Sequence[int]:
@@ -226,21 +250,22 @@ class Page:
         item = self.entries[index].item
         if not self.options.dedupe or not item.content or item.required or "\n" not in item.content:
             return None, ()
-        lines = item.content.strip("\n").split("\n")
-        text = "\n".join(("", *lines, ""))
-        # Only texts that share a line can hold one another: the first line of the one that is held.
-        holder = next((i for i in self._lines.get(lines[0], ()) if i in chosen and self._holds(i, text, chosen)), None)
-        mine = self._openings.keys() & set(lines)
-        held = [i for line in mine for i in self._openings[line] if i in chosen and i != index and self._texts[i] in text]
-        if index not in self._texts:
-            self._texts[index] = text
-            self._openings.setdefault(lines[0], []).append(index)
-            for line in set(lines):
-                self._lines.setdefault(line, []).append(index)
-        return (None, held) if holder is None else (holder, ())
-
-    def _holds(self, index: int, text: str, chosen: Mapping[int, Form]) -> bool:
-        return chosen[index].name != "trimmed" and text in self._texts[index]
+        mine = self._texts.get(index)
+        if mine is None:
+            lines = item.content.strip("\n").split("\n")
+            mine = self._texts[index] = ("\n".join(("", *lines, "")), lines[0], frozenset(lines))
+        text, opening, every = mine
+        held = []
+        for other, form in chosen.items():
+            theirs = self._texts.get(other)
+            if theirs is None or other == index:
+                continue
+            # Texts can hold one another only if the first line of the one is a line of the other.
+            if opening in theirs[2] and form.name != "trimmed" and text in theirs[0]:
+                return other, ()
+            if theirs[1] in every and theirs[0] in text:
+                held.append(other)
+        return None, held
 
     def measure(self, chosen: Mapping[int, Form]) -> Cost:
         """Return what the page costs with just these items on it."""
@@ -366,7 +391,8 @@ class Page:
 
     def _shown_sections(self, sections: list[Section], chosen: Mapping[int, Form]) -> list[Fields]:
         return [
-            Fields(key=s.key, title=s.title, items=[self.view(e.index, chosen[e.index]) for e in s.entries]) for s in sections
+            Fields(key=s.key, title=s.title, items=[self.view(e.index, chosen[e.index]) for e in s.entries])
+            for s in sections
         ]
 
     def _sources(self, sections: list[Section]) -> list[Fields]:

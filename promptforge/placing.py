@@ -92,7 +92,9 @@ class _Reader:
     def place(self, state: State, node: nodes.Node) -> str:
         if self.syntax == "xml":
             if state.mode in ("tag", "comment"):
-                raise self.fail(node, f"a value cannot stand in a {state.mode}; put it in an attribute in double quotes")
+                raise self.fail(
+                    node, f"a value cannot stand in a {state.mode}; put it in an attribute in double quotes"
+                )
             return "attribute" if state.mode in ("attribute", "unknown") else "text"
         if self.syntax == "json":
             return state.mode

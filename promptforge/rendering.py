@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,7 @@ class Renderer:
         self.profile: Profile = load_profile(profile or "default", self._folders)
         self._templates = Templates(_paths(templates))
         self._given = options
+        self._views: dict[Any, Any] = {}  # what items looked like; a memory, not a state
         self._bases: dict[str, tuple[LayoutSettings, Options]] = {}
         self._languages = lru_cache(maxsize=10_000)(self._find_language)
         self._settle(options, Diagnostics())
@@ -145,7 +147,9 @@ class Renderer:
             raise error
         if options.format not in shipped.formats(options.layout):
             raise error
-        diagnostics.add("PF401", f"{error}; the shipped templates were used instead", where=error.where, severity="error")
+        diagnostics.add(
+            "PF401", f"{error}; the shipped templates were used instead", where=error.where, severity="error"
+        )
         settings = shipped.settings(options.layout)
         return self._make(shipped, settings, options, items, diagnostics, started)
 
@@ -165,12 +169,12 @@ class Renderer:
         chosen = selection.select(items, options, language, diagnostics)
         dropped = dict(chosen.dropped)
         entries = _combine(chosen.entries, options, dropped)
-        page = Page(look, options, settings, counter, entries, language)
+        page = Page(look, options, settings, counter, entries, language, self._views)
         fit = self._fit(page, entries, options, limit)
         if options.combine == "explicit_first" and not fit.chosen and len(entries) < len(chosen.entries):
             # Nothing that the user named is in the text: fall back to what a search found.
             entries, dropped = chosen.entries, dict(chosen.dropped)
-            page = Page(look, options, settings, counter, entries, language)
+            page = Page(look, options, settings, counter, entries, language, self._views)
             fit = self._fit(page, entries, options, limit)
         page.note_twins(fit.twins)
         left_out = sum(reason == "combine" for reason in dropped.values())
@@ -193,14 +197,15 @@ class Renderer:
         )
 
     def _fit(self, page: Page, entries: list[Entry], options: Options, limit: Cost) -> fitting.Fit:
-        ranks = {entry.index: entry.rank for entry in entries}
-        required = [e.index for e in entries if e.item.required]
-        explicit = [e.index for e in entries if e.item.origin == "explicit" and not e.item.required]
-        similar = [e.index for e in entries if e.item.origin == "similarity" and not e.item.required]
-        if options.packing == "score":
-            explicit.sort(key=lambda i: -ranks[i])
-            similar.sort(key=lambda i: -ranks[i])
-        else:  # whole and stop read the page from its beginning
+        best_first = options.packing == "score"  # whole and stop read the page from its beginning
+        required: list[int] = []
+        explicit: list[int] = []
+        similar: list[int] = []
+        for entry in sorted(entries, key=attrgetter("rank"), reverse=True) if best_first else entries:
+            item = entry.item
+            side = required if item.required else explicit if item.origin == "explicit" else similar
+            side.append(entry.index)
+        if not best_first:
             explicit, similar = page.walk(explicit), page.walk(similar)
         most = options.max_items
         parts = [Part(required, required=True)]
@@ -222,7 +227,7 @@ class Renderer:
         one = to_item(item)
         look = self._templates.look(chosen.layout, chosen.format)
         counter = get_tokenizer(chosen.tokenizer)
-        page = Page(look, chosen, settings, counter, [Entry(0, one, one.score)], self._language(chosen, settings))
+        page = Page(look, chosen, settings, counter, [Entry(0, one, one.score)], self._language(chosen, settings), {})
         return str.__str__(page.text(0, page.forms(0)[0]))
 
 
@@ -253,8 +258,13 @@ def _limit(options: Options, diagnostics: Diagnostics) -> Cost:
 
 def _combine(entries: list[Entry], options: Options, dropped: dict[int, str]) -> list[Entry]:
     """Return the entries that the mode of combination leaves; found items give way to named ones in all but one."""
-    named = any(entry.item.origin == "explicit" for entry in entries)
-    if options.combine == "combined" or not (named or options.combine == "explicit_only"):
+    origins = {entry.item.origin for entry in entries}
+    named = "explicit" in origins
+    if (
+        options.combine == "combined"
+        or "similarity" not in origins
+        or not (named or options.combine == "explicit_only")
+    ):
         return entries
     left = []
     for entry in entries:
@@ -271,7 +281,9 @@ def _judge(result: Result, options: Options) -> Result:
         if grave:
             more = f" (and {len(grave) - 1} more)" if len(grave) > 1 else ""
             place = f"{grave[0].where}: " if grave[0].where else ""
-            raise StrictError(f"{place}{grave[0].code} {grave[0].message}{more}", diagnostics=tuple(grave), result=result)
+            raise StrictError(
+                f"{place}{grave[0].code} {grave[0].message}{more}", diagnostics=tuple(grave), result=result
+            )
     return result
 
 
@@ -289,6 +301,10 @@ def render(
     **options: Any,
 ) -> Result:
     """Return the context text made of `items`: `Renderer(...).render(items, ...)` in one call."""
-    if templates is None and profiles is None and (profile is None or (isinstance(profile, str) and "." not in profile)):
+    if (
+        templates is None
+        and profiles is None
+        and (profile is None or (isinstance(profile, str) and "." not in profile))
+    ):
         return _shared(profile).render(items, **options)
     return Renderer(profile=profile, templates=templates, profiles=profiles).render(items, **options)

@@ -30,7 +30,9 @@ class Selection(NamedTuple):
     """Index of an item → why it is no candidate."""
 
 
-def select(items: Sequence[Item], options: Options, language: Callable[[Item], str | None], diagnostics: Diagnostics) -> Selection:
+def select(
+    items: Sequence[Item], options: Options, language: Callable[[Item], str | None], diagnostics: Diagnostics
+) -> Selection:
     """Return the candidates among `items`. `language` gives an item's language; it is asked only where it matters."""
     dropped: dict[int, str] = {}
     kept = list(enumerate(items))
@@ -146,19 +148,18 @@ def _lines(item: Item) -> list[str] | None:
 
 
 def _merge(kept: Kept, ranks: dict[int, float], dropped: dict[int, str]) -> Kept:
-    files: dict[str, list[tuple[int, Item]]] = defaultdict(list)
-    for pair in kept:
-        item = pair[1]
+    files: dict[str, list[tuple[int, int, Item]]] = defaultdict(list)
+    for index, item in kept:
         if item.path and item.start_line is not None:
-            files[item.path].append(pair)
+            files[item.path].append((item.start_line, index, item))
     merged: dict[int, Item] = {}
     for members in files.values():
         if len(members) < 2:
             continue
-        members.sort(key=lambda pair: pair[1].start_line or 0)
-        current, item = members[0]
-        for index, other in members[1:]:
-            if (other.start_line or 0) > (item.end_line or 0) + 1:
+        members.sort()
+        _, current, item = members[0]
+        for start, index, other in members[1:]:
+            if start > (item.end_line or 0) + 1:
                 current, item = index, other
                 continue
             joined = _join(item, other)

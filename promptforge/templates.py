@@ -26,7 +26,9 @@ SIZE_CAP = 256 * 1024
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _LAYOUT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _KIND = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_LOOP_FIELDS = frozenset({"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"})
+_LOOP_FIELDS = frozenset(
+    {"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"}
+)
 
 
 class Fields(dict[str, Any]):
@@ -163,7 +165,9 @@ class _Undefined(jinja2.StrictUndefined):
 def _join(values: Any, separator: str = ", ") -> str:
     if values is None:
         return ""
-    return separator.join(map(escaping.to_text, values)) if isinstance(values, list | tuple) else escaping.to_text(values)
+    return (
+        separator.join(map(escaping.to_text, values)) if isinstance(values, list | tuple) else escaping.to_text(values)
+    )
 
 
 def _default(value: Any, other: Any = "") -> Any:
@@ -256,7 +260,9 @@ class Templates:
                 raise TemplateError(f"is larger than {SIZE_CAP // 1024} kB", where=str(found.path))
             return data.decode("utf-8-sig").replace("\r\n", "\n"), found
         except (OSError, UnicodeDecodeError) as error:
-            raise TemplateError(f"cannot be read as UTF-8 text: {type(error).__name__}", where=str(found.path)) from None
+            raise TemplateError(
+                f"cannot be read as UTF-8 text: {type(error).__name__}", where=str(found.path)
+            ) from None
 
     def names(self) -> list[str]:
         """Return the names of all template and layout files, sorted."""
@@ -341,7 +347,9 @@ class Templates:
         try:
             return self._environment.get_template(name)
         except jinja2.TemplateNotFound as error:
-            raise TemplateError(f'there is no template "{error.name}"{nearest(error.name or "", self.names())}') from None
+            raise TemplateError(
+                f'there is no template "{error.name}"{nearest(error.name or "", self.names())}'
+            ) from None
         except jinja2.TemplateSyntaxError as error:
             raise TemplateError(str(error.message), where=f"{error.name or name}:{error.lineno}") from None
         except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
@@ -351,7 +359,8 @@ class Templates:
         """Return what `name` and all templates it draws on use and print, as one reading."""
         if name in seen:
             raise TemplateError(
-                f'extends or includes itself ({" → ".join([*seen, name])}); "shipped/{name}" is the original', where=name
+                f'extends or includes itself ({" → ".join([*seen, name])}); "shipped/{name}" is the original',
+                where=name,
             )
         self.compile(name)
         own = self._environment.readings[name]

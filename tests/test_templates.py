@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import jinja2
@@ -78,22 +78,13 @@ def test_the_first_comment_of_a_template_names_what_it_uses(name: str) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("format", EXTENSIONS)
 def test_every_layout_has_every_format(layout: str, format: str) -> None:  # noqa: A002
-    assert SHIPPED.layouts() == LAYOUTS
     assert SHIPPED.formats(layout) == list(EXTENSIONS)
-    look = SHIPPED.look(layout, format)
-    assert "x = 1" in look.render_item("no-such-kind", pf_variables()) if format != "json" else look.files()
     assert SHIPPED.settings(layout).description
-    for name in look.files():
-        SHIPPED.reading(name)
+    assert "x = 1" in pf.render([ITEM], layout=layout, format=format, on_error="raise").text
 
 
-def pf_variables() -> dict[str, object]:
-    from promptforge.templates import Fields, Open
-
-    fields = dict.fromkeys("id name path start_line end_line lines line_range language summary text".split())
-    item = Fields(fields, kind="x", title="t", score=1.0, origin="explicit", metadata=Open(), content="x = 1", form="content")
-    switches = dict.fromkeys(("headers", "line_numbers", "scores", "code"), True)
-    return {"item": item, "query": None, **switches}
+def test_the_shipped_layouts() -> None:
+    assert SHIPPED.layouts() == LAYOUTS
 
 
 def test_every_shipped_template_is_read_by_some_look_or_by_another_template() -> None:
@@ -142,7 +133,9 @@ def test_a_kinds_own_look_comes_before_item_and_both_before_the_bases(tmp_path: 
 
 @pytest.mark.parametrize("kind", ["layout", "item", "_part", "../chunks/item", "a/b", "Code", "", "x" * 65, "a.b", "é"])
 def test_a_kind_that_is_no_plain_word_looks_like_any_item(kind: str, tmp_path: Path) -> None:
-    look = write(tmp_path, {"t/layout.txt.j2": PAGE, "t/item.txt.j2": "item", "t/_part.txt.j2": "part"}).look("t", "plain")
+    look = write(tmp_path, {"t/layout.txt.j2": PAGE, "t/item.txt.j2": "item", "t/_part.txt.j2": "part"}).look(
+        "t", "plain"
+    )
     assert str(look.render_item(kind, {"item": {}})) == "item"
 
 
@@ -207,7 +200,7 @@ def test_unknown_layouts_and_formats_name_the_nearest() -> None:
         SHIPPED.look("chunk", "markdown")
     with pytest.raises(TemplateError, match='has no format "markdwon"; did you mean "markdown"'):
         SHIPPED.look("chunks", "markdwon")
-    with pytest.raises(TemplateError, match='there is no layout "../x"'):
+    with pytest.raises(TemplateError, match=r'there is no layout "\.\./x"'):
         SHIPPED.look("../x", "markdown")
 
 
@@ -238,7 +231,7 @@ OUTSIDE: dict[str, tuple[str, str]] = {
     "a filter block": ("{% filter upper %}x{% endfilter %}", '"filterblock" is not part'),
     "a call block": ("{% macro m() %}{% endmacro %}{% call m() %}x{% endcall %}", '"callblock" is not part'),
     "with": ("{% with a = 1 %}{{ a }}{% endwith %}", '"with" is not part'),
-    "autoescape": ("{% autoescape true %}x{% endautoescape %}", "is not part"),
+    "autoescape": ("{{ item }}{% autoescape false %}{{ item }}{% endautoescape %}", "is not part"),
     "import as": ('{% import "chunks/item.txt.j2" as c %}', '"import" is not part'),
     "set of a field": ("{% set item.x = 1 %}", "is not part"),
     "a method": ("{{ item.content.upper() }}", "only macros and super() can be called"),
@@ -284,8 +277,8 @@ def test_what_is_outside_the_language_is_refused_with_its_line(what: str, tmp_pa
         ("md", "`{{ item.name }}`", "a value cannot stand between backticks"),
         ("md", "``{{ item.name }} `x` {{ item.path }}`` `{{ item.name }}`", "a value cannot stand between backticks"),
         ("md", "<pre>\n{{ item.content }}\n</pre>", "opens a block of HTML"),
-        ("md", "<!--\n{{ item.name }}", "opens a block of HTML"),
-        ("md", "<script>\n{{ item.name }}", "opens a block of HTML"),
+        ("md", "text\n<!--\n{{ item.name }}", "opens a block of HTML"),
+        ("md", "  <SCRIPT>\n{{ item.name }}", "opens a block of HTML"),
         ("md", "<style>\n{{ item.name }}", "opens a block of HTML"),
         ("md", "<textarea>{{ item.name }}", "opens a block of HTML"),
         ("md", "<![CDATA[\n{{ item.name }}", "opens a block of HTML"),
@@ -295,8 +288,8 @@ def test_what_is_outside_the_language_is_refused_with_its_line(what: str, tmp_pa
     ],
 )
 def test_a_place_where_no_value_is_safe_is_refused(ending: str, source: str, words: str, tmp_path: Path) -> None:
-    message = refusal(tmp_path, f"\n{source}", ending)
-    assert re.match(rf"t/item\.{ending}\.j2:[23]: ", message)
+    message = refusal(tmp_path, source, ending)
+    assert message.startswith(f"t/item.{ending}.j2:1: ")
     assert words in message
 
 
@@ -308,7 +301,6 @@ def test_a_place_where_no_value_is_safe_is_refused(ending: str, source: str, wor
         "{{ item.content['upper'] }}",
         "{{ item.score['real'] }}",
         "{{ items }}",
-        "{{ self }}",
         "{{ loop }}",
         "{{ range }}",
         "{{ cycler }}",
@@ -342,7 +334,9 @@ def test_what_is_not_there_is_named_with_the_nearest(source: str, words: str, tm
 
 
 def test_metadata_is_an_open_set(tmp_path: Path) -> None:
-    item = "{{ item.metadata.a.b }}|{{ item.metadata.a.none }}|{{ item.metadata.none }}|{{ item.metadata.none is none }}"
+    item = (
+        "{{ item.metadata.a.b }}|{{ item.metadata.a.none }}|{{ item.metadata.none }}|{{ item.metadata.none is none }}"
+    )
     assert render(tmp_path, item, metadata={"a": {"b": 1}}).strip() == "1|||true"
 
 
@@ -350,7 +344,10 @@ def test_a_template_that_draws_on_itself_is_told_of_the_original(tmp_path: Path)
     for files in (
         {"chunks/layout.md.j2": '{% extends "chunks/layout.md.j2" %}'},
         {"chunks/item.md.j2": '{% include "chunks/item.md.j2" %}'},
-        {"chunks/item.md.j2": '{% include "chunks/other.md.j2" %}', "chunks/other.md.j2": '{% include "chunks/item.md.j2" %}'},
+        {
+            "chunks/item.md.j2": '{% include "chunks/other.md.j2" %}',
+            "chunks/other.md.j2": '{% include "chunks/item.md.j2" %}',
+        },
     ):
         name = next(iter(files))
         templates = write(tmp_path / str(len(files)) / name.split("/")[1], files)
@@ -422,7 +419,7 @@ def test_an_error_names_the_template_and_the_line_that_failed_not_the_page(tmp_p
         ("{{ ' Ab ' | trim }}{{ 'Ab' | upper }}{{ 'Ab' | lower }}", "AbABab"),
         ("{{ 'repl-history' | capitalize }}", "Repl-History"),
         ("{{ 0.855 | percent }} {{ 0.125 | decimals(2) }} {{ 3 | decimals(0) }}", "86% 0.12 3"),
-        ("{{ 'a' ~ 1 ~ item.metadata.none }}", "a1"),
+        ("{{ 'a' ~ 1 ~ 'b' }}", "a1b"),
         ("{{ 1 + 2 - 4 }}", "-1"),
         ("{{ true }} {{ none }} {{ 1.0 }}", "true  1.0"),
         ("{{ 'y' if item.score is number and item.kind is string else 'n' }}", "y"),
@@ -446,13 +443,9 @@ def test_line_ends_follow_the_rules_that_authors_are_told(tmp_path: Path) -> Non
 def test_macros_from_another_file(tmp_path: Path) -> None:
     write(tmp_path, {"_m.xml.j2": '{% macro tag(a) %}<t a="{{ a }}">{{ a }}</t>{% endmacro %}'})
     item = '{% from "_m.xml.j2" import tag %}{{ tag(item.path) }}'
-    assert render(tmp_path, item, "xml", path='"<').strip() == '<t a="&quot;&lt;">&quot;&lt;</t>'
+    assert render(tmp_path, item, "xml", path='"<').strip() == '<t a="&quot;&lt;">"&lt;</t>'
 
 
 def test_every_filter_has_been_tried_here() -> None:
     tried = Path(__file__).read_text(encoding="utf-8") + Path(__file__).with_name("test_escaping.py").read_text("utf-8")
-    assert untried(FILTERS, tried) == []
-
-
-def untried(names: Iterable[str], text: str) -> list[str]:
-    return [name for name in names if not re.search(rf"\| {name}\b", text)]
+    assert [name for name in FILTERS if not re.search(rf"\| {name}\b", tried)] == []

@@ -28,7 +28,9 @@ class _Value(click.ParamType):
         if self.rule.choices:
             return f"[{self.name}]"
         kind = _base(self.rule.shape)
-        return {int: "N", float: "X"}.get(kind, "NAME" if self.rule.name in ("layout", "format", "tokenizer") else "TEXT")
+        return {int: "N", float: "X"}.get(
+            kind, "NAME" if self.rule.name in ("layout", "format", "tokenizer") else "TEXT"
+        )
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str):
@@ -56,7 +58,9 @@ def option_flags(function: Command) -> Command:
         flag = "--" + name.replace("_", "-")
         default = getattr(Options(), name)
         if _base(rule.shape) is bool:
-            decorate = click.option(f"{flag}/--no-{flag[2:]}", name, default=None, help=_help(rule, "yes" if default else "no"))
+            decorate = click.option(
+                f"{flag}/--no-{flag[2:]}", name, default=None, help=_help(rule, "yes" if default else "no")
+            )
         else:
             many = typing.get_origin(_base(rule.shape)) is tuple
             decorate = click.option(

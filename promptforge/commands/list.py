@@ -29,7 +29,8 @@ def command(what: str | None, as_json: bool, **given: Any) -> None:
             for name in templates.layouts()
         ],
         "profiles": [
-            {"name": name, "description": about, "file": str(path)} for name, about, path in find_profiles(folders["profiles"])
+            {"name": name, "description": about, "file": str(path)}
+            for name, about, path in find_profiles(folders["profiles"])
         ],
         "tokenizers": [{"name": name, "description": about} for name, about in names()],
         "templates": [

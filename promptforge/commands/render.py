@@ -21,14 +21,28 @@ def _source_flags(function: Any) -> Any:
     many: dict[str, Any] = {"multiple": True}
     for decorate in reversed(
         (
-            click.option("--file", "files", metavar="PATH[:START[-END]]", **many, help="A file or a pattern such as 'src/**/*.py'."),
-            click.option("--doc", "documents", metavar="PATH", **many, help="A document; its front matter becomes metadata."),
+            click.option(
+                "--file",
+                "files",
+                metavar="PATH[:START[-END]]",
+                **many,
+                help="A file or a pattern such as 'src/**/*.py'.",
+            ),
+            click.option(
+                "--doc", "documents", metavar="PATH", **many, help="A document; its front matter becomes metadata."
+            ),
             click.option("--man", "man_pages", metavar="NAME[.SECTION]", **many, help="A man page of this machine."),
             click.option("--technique", "techniques", metavar="T1003[.001]", **many, help="An ATT&CK technique."),
-            click.option("--attack", metavar="PATH", help="Where techniques are: a STIX 2.1 bundle, a folder, or JSON."),
+            click.option(
+                "--attack", metavar="PATH", help="Where techniques are: a STIX 2.1 bundle, a folder, or JSON."
+            ),
             click.option("--job", metavar="FILE", help="A job in YAML or XML: options, and lists of what to show."),
-            click.option("--workspace", metavar="DIR", default=".", show_default=True, help="Relative paths stay inside."),
-            click.option("--context-lines", metavar="N", type=click.IntRange(0), default=0, help="Lines to add around a range."),
+            click.option(
+                "--workspace", metavar="DIR", default=".", show_default=True, help="Relative paths stay inside."
+            ),
+            click.option(
+                "--context-lines", metavar="N", type=click.IntRange(0), default=0, help="Lines to add around a range."
+            ),
         )
     ):
         function = decorate(function)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from math import isfinite
-from operator import attrgetter
+from operator import attrgetter, le
 from typing import Any
 
 import msgspec
@@ -27,7 +27,6 @@ _UNCHECKED = attrgetter("start_line", "end_line", "score", "required", "origin",
 _METADATA = attrgetter("metadata")
 _TEXTS = tuple(map(attrgetter, ("content", "name", "path", "summary", "expanded", "id", "language")))
 _TEXT_OR_NONE = {str, type(None)}
-_NO_LINES = (None, None)
 _OTHERS = attrgetter("summary", "expanded", "id", "language", "origin")
 
 
@@ -89,7 +88,8 @@ def _all_clean(records: list[Any]) -> list[Item] | None:
     try:
         if not all(map(_is_safe, records)):
             return None
-        items = msgspec.convert(records, _Records)
+        made_by_hand = set(map(type, records)) == {Item}
+        items = records if made_by_hand else msgspec.convert(records, _Records)
         if not _all_settled(items):
             return None
         if any(map(_METADATA, items)):
@@ -98,7 +98,7 @@ def _all_clean(records: list[Any]) -> list[Item] | None:
         raise
     except BaseException:  # msgspec's own error, ValueError for an integer past what Python prints, a key that raises
         return None
-    return None if None in items else items
+    return None if None in items else list(items)
 
 
 def _all_settled(items: list[Item]) -> bool:
@@ -114,12 +114,13 @@ def _all_settled(items: list[Item]) -> bool:
         return False
     if None in map(attrgetter("content"), items) and any(i.content is None and i.summary is None for i in items):
         return False
-    bounds = map(attrgetter("start_line", "end_line"), items)
-    return all(
-        pair == _NO_LINES
-        or (0 <= (pair[0] or 0) <= fields.MAX_LINE and (pair[1] is None or (pair[0] or 0) <= pair[1] <= fields.MAX_LINE))
-        for pair in bounds
-    )
+    starts, ends = list(map(attrgetter("start_line"), items)), list(map(attrgetter("end_line"), items))
+    if starts.count(None) == ends.count(None) == len(items):
+        return True
+    if None in starts or None in ends:
+        pairs = [(start or 0, end) for start, end in zip(starts, ends, strict=True)]
+        return all(0 <= a <= fields.MAX_LINE and (b is None or a <= b <= fields.MAX_LINE) for a, b in pairs)
+    return min(starts) >= 0 and max(ends) <= fields.MAX_LINE and all(map(le, starts, ends))
 
 
 def _clean(record: object) -> Item | None:

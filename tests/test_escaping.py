@@ -1,0 +1,607 @@
+"""Each escape, judged by a reader of its syntax: tables for what authors see, laws for what nobody thought of."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+
+import hostile
+import pytest
+from effort import cases
+from hypothesis import given
+from hypothesis import strategies as st
+from judges import COMMONMARK, GFM, json_value, normal_markdown, normal_xml, xml_root
+from markdown_it.token import Token
+
+import promptforge as pf
+from promptforge import escaping, placing
+from promptforge.escaping import Block, Content, Safe, clean
+from promptforge.placing import VALUE
+
+LABELS = hostile.LABEL
+WORDS = st.text(st.characters(codec="ascii", categories=("L", "N")), min_size=1, max_size=8)
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | LABELS
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(LABELS, inner, max_size=3), max_leaves=5
+)
+
+
+def blocks(text: str) -> list[list[str]]:
+    return [[t.type + t.tag for t in parser.parse(text)] for parser in (COMMONMARK, GFM)]
+
+
+def inlines(text: str) -> list[Token]:
+    return [child for token in COMMONMARK.parse(text) for child in token.children or ()]
+
+
+def read(text: str) -> str:
+    """Return what a reader of Markdown sees in the lines of `text`."""
+    return "".join(t.content for t in inlines(text))
+
+
+# --- labels -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, ""),
+        (True, "true"),
+        (False, "false"),
+        (0, "0"),
+        (1.0, "1.0"),
+        (1e300, "1e+300"),
+        (["a", None, 2], "a, , 2"),
+        (("a", ["b", "c"]), "a, b, c"),
+        ({"a": 1, "b": {"c": True}}, "a: 1, b: c: true"),
+        ("a\nb\r\tc", "a\\nb\\r\\tc"),
+        ("\x00\x1b\x7f\x9b", "\\x00\\x1b\\x7f\\x9b"),
+        ("a\u202eb\u200bc\ufeff", "a\\u202eb\\u200bc\\ufeff"),
+        ("\ud800", "\\ud800"),
+        ("\u2028\u2029\x85", "\\u2028\\u2029\\x85"),
+        ("\U000e0041", "\\U000e0041"),
+        ("héllo wörld 日本 א", "héllo wörld 日本 א"),
+        ("👩‍👩‍👧‍👦 🇩🇪 ❤️", "👩‍👩‍👧‍👦 🇩🇪 ❤️"),
+        ("a\u200db", "a\\u200db"),
+        ("\ufe0f\ufe0f", "\\ufe0f\\ufe0f"),
+        ("src/a_b-c.py (1) [2] {3}", "src/a_b-c.py (1) [2] {3}"),
+    ],
+)
+def test_a_label_is_one_line_on_which_all_can_be_seen(value: object, shown: str) -> None:
+    assert escaping.label(value) == shown
+
+
+def test_a_long_label_is_cut() -> None:
+    cap = escaping.LABEL_CAP
+    assert escaping.label("a" * cap) == "a" * cap
+    assert escaping.label("a" * (cap + 1)) == "a" * (cap - 1) + "…"
+
+
+@cases(200)
+@given(VALUES)
+def test_every_label_is_one_line_without_anything_invisible(value: object) -> None:
+    shown = escaping.label(value)
+    assert len(shown.splitlines()) <= 1
+    shown.encode()
+    assert not re.search("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b\ufeff]", shown)
+
+
+# --- Markdown labels --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "printed"),
+    [
+        ("line", "src/a_b.py", "src/a_b.py"),
+        ("line", "# a", "\\# a"),
+        ("line", "#a", "#a"),
+        ("line", "> a", "\\> a"),
+        ("line", "- a", "\\- a"),
+        ("line", "-a", "-a"),
+        ("line", "+ a", "\\+ a"),
+        ("line", "* a", "\\* a"),
+        ("line", "1. a", "1\\. a"),
+        ("line", "12) a", "12\\) a"),
+        ("line", "1.5", "1.5"),
+        ("line", "---", "\\---"),
+        ("line", "===", "\\==="),
+        ("line", "___", "\\___"),
+        ("line", "~~~", "\\~\\~\\~"),
+        ("line", "```", "\\`\\`\\`"),
+        ("line", "    a", "\\x20   a"),
+        ("line", "\ta", "\\ta"),
+        ("line", "| a |", "\\| a |"),
+        ("line", "[a]: b", "\\[a]: b"),
+        ("line", "<b>", "\\<b>"),
+        ("inline", "# a", "# a"),
+        ("inline", "a < b", "a < b"),
+        ("inline", "List<int>", "List\\<int>"),
+        ("inline", "[a](b)", "[a\\](b)"),
+        ("inline", "a[0]", "a[0]"),
+        ("inline", "*a*", "\\*a\\*"),
+        ("inline", "a_b", "a_b"),
+        ("inline", "&amp; & &x", "\\&amp; & &x"),
+        ("inline", "a\\", "a\\\\"),
+        ("inline", "C:\\x", "C:\\x"),
+        ("inline", "a\n# b", "a\\n# b"),
+        ("cell", "a|b", "a\\|b"),
+        ("cell", "a\\", "a\\\\"),
+    ],
+)
+def test_a_markdown_label_prints(place: str, text: str, printed: str) -> None:
+    assert escaping.PLACES["md"][place](text) == printed
+
+
+@cases(300)
+@given(LABELS.filter(str.strip))
+def test_a_label_at_the_start_of_a_line_is_a_paragraph_and_reads_back(text: str) -> None:
+    printed = escaping.md_line(text)
+    assert blocks(printed) == [["paragraph_openp", "inline", "paragraph_closep"]] * 2
+    assert read(printed).strip() == read_label(escaping.label(text))
+
+
+def read_label(label: str) -> str:
+    """A blank that begins a line is shown as an escape, one that ends it is not seen."""
+    blank = re.match(r"\s", label)
+    return (f"\\x{ord(label[0]):02x}{label[1:]}" if blank else label).strip()
+
+
+@cases(300)
+@given(LABELS)
+def test_a_label_in_the_middle_of_a_line_reads_back(text: str) -> None:
+    line = f"# a {escaping.md_inline(text)}b"
+    assert blocks(line) == [["heading_openh1", "inline", "heading_closeh1"]] * 2
+    assert {t.type for t in inlines(line)} <= {"text", "text_special"}
+    assert read(line) == f"a {escaping.label(text)}b"
+
+
+@cases(200)
+@given(LABELS, LABELS)
+def test_a_label_in_a_cell_stays_in_its_cell(one: str, two: str) -> None:
+    text = f"| a | b |\n|---|---|\n| {escaping.md_cell(one)} | {escaping.md_cell(two)} |\n"
+    assert GFM.parse(text)[0].type == "table_open"
+    assert sum(t.type == "td_open" for t in GFM.parse(text)) == 2
+
+
+@cases(200)
+@given(LABELS)
+def test_inline_code_is_one_span_and_reads_back(text: str) -> None:
+    tokens = inlines(f"a {escaping.md_code(text)} b")
+    assert [t.type for t in tokens] == ["text", "code_inline", "text"]
+    label = escaping.label(text)
+    assert tokens[1].content.strip() == label.strip()
+
+
+@cases(200)
+@given(hostile.TEXT)
+def test_prose_is_paragraphs_of_text_and_nothing_else(text: str) -> None:
+    printed = escaping.md_prose(text)
+    for seen in blocks(printed):
+        assert set(seen) <= {"paragraph_openp", "inline", "paragraph_closep"}
+    assert {t.type for t in inlines(printed)} <= {"text", "text_special", "softbreak", "hardbreak"}
+
+
+def test_prose_keeps_its_lines_where_they_are_harmless() -> None:
+    assert escaping.md_prose("One.\n\nTwo\nthree.") == "One.\n\nTwo\nthree."
+    assert escaping.md_prose("One.\n# Two") == "One.\\n# Two"
+
+
+# --- fences -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "mark", "tag"),
+    [
+        ("a", "python", "```", "python"),
+        ("a", None, "```", ""),
+        ("a ``` b", "c++", "````", "c++"),
+        ("`" * 5, "c#", "`" * 6, "c#"),
+        ("``", "a b", "```", ""),
+        ("a", "`", "```", ""),
+        ("a", "x\ny", "```", ""),
+        ("a", "a" * 41, "```", ""),
+        ("a", 3, "```", "3"),
+        ("`" * 23, None, "`" * 24, ""),
+        ("`" * 24, None, "~~~", ""),
+        ("`" * 24 + "\n~~~~", None, "~~~~~", ""),
+    ],
+)
+def test_a_fence_is_as_long_as_its_text_needs(text: str, language: object, mark: str, tag: str) -> None:
+    assert escaping.md_fence(text, language) == f"{mark}{tag}\n{text}\n{mark}"
+
+
+def test_where_both_fence_marks_are_out_each_line_is_prefixed() -> None:
+    text = f"{'`' * 30}\n{'~' * 30}\nend"
+    cleaned = clean(text, "md")
+    assert cleaned.text == "".join(f"| {line}\n" for line in text.split("\n"))[:-1]
+    assert [code for code, _ in cleaned.notes] == ["PF305"]
+    tokens = COMMONMARK.parse(escaping.md_fence(cleaned.text))
+    assert [t.type for t in tokens] == ["fence"]
+    assert tokens[0].content == cleaned.text + "\n"
+
+
+@cases(300)
+@given(hostile.TEXT, LABELS | st.none())
+def test_a_fence_is_one_block_that_holds_the_text(text: str, language: str | None) -> None:
+    cleaned = clean(text, "md")
+    for parser in (COMMONMARK, GFM):
+        first, *rest = parser.parse(escaping.md_fence(cleaned.text, language) + "\nafter\n")
+        assert first.type == "fence"
+        assert [t.type for t in rest] == ["paragraph_open", "inline", "paragraph_close"]
+        assert re.fullmatch(r"[\w+#.\-]{0,40}", first.info, re.ASCII)
+        if not any(code == "PF305" for code, _ in cleaned.notes):
+            assert first.content == f"{normal_markdown(text)}\n"
+        assert escaping.md_fence(text, language) == escaping.md_fence(cleaned.text, language)
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        "text {{ item.content | fence }}",
+        "{{ item.content | fence }} text",
+        "{{ item.content | fence }}{{ item.name }}",
+        "- {{ item.content | fence }}\n- x",
+        "- x\n  {{ item.content | fence }}\n- y",
+        "1. x\n\n   {{ item.content | fence }}\n2. y",
+        "> {{ item.content | fence }}",
+        "    {{ item.content | fence }}",
+        "| a |\n|---|\n| {{ item.content | fence }} |",
+        "<div>\n{{ item.content | fence }}\n</div>",
+        "{% set x %}{{ item.content | fence }}{% endset %}a {{ x }} b",
+        "{% macro m(a) %}{{ a | fence }}{% endmacro %}a {{ m(item.content) }} b",
+        "{% for x in [1, 2] %}{{ item.content | fence }}{% endfor %}b",
+        "{% if item.name %}a {% endif %}{{ item.content | upper | lower | fence }}",
+        "{{ item.content }}",
+        "a {{ item.content }}",
+        "# {{ item.content }}",
+        "- {{ item.content }}",
+        "> - {{ item.content }}",
+        "{{ item.content | code }}",
+        "{{ item.content | prose }}",
+        "{{ [item.name, item.content | fence] | join(' ') }}",
+        "{{ (item.content | fence) ~ item.name }}",
+        "{% set x %}{{ item.content }}{% endset %}# {{ x }}",
+        "{% macro m(a) %}{{ a }}{% endmacro %}- {{ m(item.content) }}",
+        "```\n{{ item.content }}\n```",
+        "{{ item.metadata }}",
+        "{{ item }}",
+    ],
+)
+@pytest.mark.parametrize("page", ["{{ item.text }}", "- {{ item.text }}", "> a {{ item.text }} b", "# {{ item.text }}"])
+def test_no_careless_markdown_template_lets_content_out(item: str, page: str, tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "item.md.j2").write_text(item, "utf-8")
+    (tmp_path / "t" / "layout.md.j2").write_text(f"{{% for item in items %}}\n{page}\n{{% endfor %}}\n", "utf-8")
+    renderer = pf.Renderer(templates=tmp_path, layout="t", format="markdown", max_tokens=None, dedupe=False)
+
+    def structure(bad: str) -> list[list[str]]:
+        items = [{"content": bad, "metadata": {"k": bad}, "name": "n"}, {"content": "last", "name": "n"}]
+        return [
+            [t.type for t in parser.parse(renderer.render(items).text) if t.type != "inline"]
+            for parser in (COMMONMARK, GFM)
+        ]
+
+    expected = structure("tame")
+    for text in ("```\n# P", "~~~\n# P", "a\n\n# P", "# P", "- P", "> P", "1. P", "---", "<b>\n\n# P", "a\r\r# P"):
+        assert structure(text) == expected, text
+
+
+# --- XML --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "printed"),
+    [
+        ("text", "a & b < c > d \"e\" 'f'", "a &amp; b &lt; c > d \"e\" 'f'"),
+        ("text", "]]>", "]]&gt;"),
+        ("text", "a\nb", "a\\nb"),
+        ("text", Content("a\nb"), "a\nb"),
+        ("text", None, ""),
+        ("text", 1.0, "1.0"),
+        ("attribute", "a & b < c > d \"e\" 'f'", "a &amp; b &lt; c > d &quot;e&quot; 'f'"),
+        ("attribute", Content("a\n\tb"), "a\\n\\tb"),
+        ("attribute", "&amp;", "&amp;amp;"),
+    ],
+)
+def test_an_xml_value_prints(place: str, value: object, printed: str) -> None:
+    assert escaping.PLACES["xml"][place](value) == printed
+
+
+@cases(300)
+@given(hostile.TEXT)
+def test_content_in_xml_reads_back(text: str) -> None:
+    root = xml_root(f"<a>{escaping.xml_text(clean(text, 'xml').text)}</a>")
+    (element,) = root
+    assert len(element) == 0
+    assert (element.text or "") == normal_xml(text)
+
+
+@cases(300)
+@given(LABELS)
+def test_a_label_in_xml_reads_back_in_text_and_in_an_attribute(text: str) -> None:
+    (element,) = xml_root(f'<a b="{escaping.xml_attribute(text)}">{escaping.xml_text(text)}</a>')
+    assert dict(element.attrib) == {"b": escaping.label(text)}
+    assert (element.text or "") == escaping.label(text)
+
+
+@cases(100)
+@given(LABELS)
+def test_what_is_fit_for_an_attribute_is_fit_for_text(text: str) -> None:
+    (element,) = xml_root(f"<a>{escaping.xml_attribute(text)}</a>")
+    assert (element.text or "") == escaping.label(text)
+
+
+# --- JSON -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "printed"),
+    [
+        (None, "null"),
+        (True, "true"),
+        (1, "1"),
+        (1.0, "1.0"),
+        (math.nan, "null"),
+        (-math.inf, "null"),
+        ('a"b\\c/d\n', '"a\\"b\\\\c/d\\n"'),
+        ("é日😀<&>", '"é日😀<&>"'),
+        ("\u202e", '"\\u202e"'),
+        ("\U000e0041", '"\\udb40\\udc41"'),
+        (Content("\u202e"), '"\u202e"'),
+        ("\ud800", '"\ufffd"'),
+        (Content("\ud800"), '"\ufffd"'),
+        (["a", None], '["a", null]'),
+        ({"a": [1, {"b": math.inf}]}, '{"a": [1, {"b": null}]}'),
+    ],
+)
+def test_a_json_value_prints(value: object, printed: str) -> None:
+    assert escaping.json_value(value) == printed
+
+
+def without_surrogates(text: str) -> str:
+    return re.sub("[\ud800-\udfff]", "\ufffd", text)
+
+
+@cases(300)
+@given(hostile.TEXT)
+def test_a_text_in_json_reads_back_as_a_value_and_inside_a_string(text: str) -> None:
+    for value in (text, clean(text, "json").text):
+        assert json_value(escaping.json_value(value)) == without_surrogates(text)
+        assert json_value(f'"a {escaping.json_string(value)} b"') == f"a {without_surrogates(text)} b"
+        escaping.json_value(value).encode()
+
+
+@cases(200)
+@given(VALUES)
+def test_every_value_is_json(value: object) -> None:
+    assert type(json.loads(escaping.json_value(value))) in (type(value), type(None))
+    assert isinstance(json_value(f'"{escaping.json_string(value)}"'), str)
+
+
+# --- plain text -------------------------------------------------------------------------------------------------------
+
+FRAME: list[tuple[object, ...]] = [
+    ("File: ", VALUE, " (lines ", VALUE, ")"),
+    ("-" * 40,),
+    ("--- ", VALUE, " ---"),
+    ("  [", VALUE, "]"),
+    (VALUE,),
+    (VALUE, " x ", VALUE),
+    ("",),
+]
+
+
+def test_a_frame_without_a_line_of_its_own_guards_nothing() -> None:
+    assert placing.frame_pattern([(VALUE,), ("",), ("x",), (VALUE, ":", VALUE)]) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["File: a", "File:", "  File: a (lines 1-2)", "-" * 40, " " + "-" * 40 + "  ", "--- Man Pages ---", "[x]", "  [x]"],
+)
+@pytest.mark.parametrize("end", hostile.LINE_ENDS[:9])
+def test_a_line_that_could_be_of_the_frame_is_prefixed(line: str, end: str) -> None:
+    pattern = placing.frame_pattern(FRAME)
+    cleaned = clean(f"one{end}{line}{end}two", "txt", pattern)
+    end = "\n" if end == "\r" else end
+    assert cleaned.text == f"one{end}| {line}{end}two"
+    assert [code for code, _ in cleaned.notes if code == "PF304"] == ["PF304"]
+    assert clean(line, "txt", pattern).text == f"| {line}"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "one", "a File: b", "-" * 39, "-" * 41, "x ---", "| File: a", "profile: x", "a x"]
+)
+def test_other_lines_stay_as_they_are(text: str) -> None:
+    assert clean(text, "txt", placing.frame_pattern(FRAME)) == (text, ())
+
+
+@cases(300)
+@given(hostile.TEXT)
+def test_the_guard_only_adds_its_mark_and_leaves_no_line_of_the_frame(text: str) -> None:
+    pattern = placing.frame_pattern(FRAME)
+    assert pattern is not None
+    cleaned = clean(text, "txt", pattern).text
+    assert not pattern.search(cleaned)
+    assert cleaned.replace("| ", "") == clean(text, "txt").text.replace("| ", "")
+
+
+# --- content ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("syntax", "text", "cleaned", "codes"),
+    [
+        ("md", "a\r\nb", "a\r\nb", []),
+        ("md", "a\rb", "a\nb", ["PF303"]),
+        ("xml", "a\rb", "a\nb", ["PF303"]),
+        ("txt", "a\rb", "a\nb", ["PF303"]),
+        ("json", "a\rb", "a\rb", []),
+        ("md", "a\0b", "a\ufffdb", ["PF302"]),
+        ("xml", "a\x01\x0bb", "a\ufffd\ufffdb", ["PF302"]),
+        ("json", "a\0b", "a\0b", []),
+        ("json", "\ud800", "\ufffd", ["PF302", "PF702"]),
+        ("md", "a\u202eb", "a\u202eb", ["PF702"]),
+        ("md", "\x1b[31m", "\x1b[31m", ["PF703"]),
+        ("md", "é\n\t日", "é\n\t日", []),
+    ],
+)
+def test_content_is_cleaned_and_what_was_changed_is_said(
+    syntax: str, text: str, cleaned: str, codes: list[str]
+) -> None:
+    found = clean(text, syntax)
+    assert type(found.text) is Content
+    assert found.text == cleaned
+    assert [code for code, _ in found.notes if code != "PF702" or "\ud800" not in text] == [
+        code for code in codes if code != "PF702" or "\ud800" not in text
+    ]
+
+
+@cases(200)
+@given(hostile.TEXT, st.sampled_from(["md", "xml", "json", "txt"]))
+def test_what_is_clean_stays_as_it_is(text: str, syntax: str) -> None:
+    once = clean(text, syntax).text
+    if not once.startswith("| "):
+        assert clean(once, syntax).text == once
+    once.encode()
+
+
+# --- safe text --------------------------------------------------------------------------------------------------------
+
+ESCAPES = [(syntax, place) for syntax, places in escaping.PLACES.items() for place in places]
+
+
+@pytest.mark.parametrize(("syntax", "place"), ESCAPES)
+@pytest.mark.parametrize("kind", [Safe, Block])
+def test_what_a_template_made_is_not_escaped_again(syntax: str, place: str, kind: type[Safe]) -> None:
+    made = kind("harmless text of a template")
+    assert escaping.PLACES[syntax][place](made) is made
+
+
+OPERATIONS: dict[str, Callable[[Safe], str]] = {
+    "+": lambda s: s + "x",
+    "r+": lambda s: "x" + s,
+    "*": lambda s: s * 2,
+    "%": lambda s: type(s)("%s") % "x",
+    "slice": lambda s: s[1:],
+    "upper": lambda s: s.upper(),
+    "strip": lambda s: s.strip(),
+    "join": lambda s: s.join("ab"),
+    "replace": lambda s: s.replace("a", "b"),
+    "format": lambda s: type(s)("{}").format("x"),
+    "f-string": lambda s: f"{s}!",
+}
+
+
+@pytest.mark.parametrize("how", OPERATIONS)
+@pytest.mark.parametrize("kind", [Safe, Block, Content])
+def test_no_operation_on_safe_text_gives_safe_text(how: str, kind: type[Safe]) -> None:
+    assert type(OPERATIONS[how](kind(" a "))) is str
+
+
+def test_an_unknown_ending_is_plain_text() -> None:
+    assert [escaping.syntax_of(e) for e in ("md", "markdown", "xml", "html", "svg", "json", "jsonl", "txt")] == [
+        *("md", "md", "xml", "xml", "xml", "json", "json", "txt")
+    ]
+    assert {escaping.syntax_of(e) for e in ("org", "", "MD", "x.md")} == {"txt"}
+
+
+# --- filters that make text -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("code", "Code"),
+        ("repl-history", "Repl-History"),
+        ("man_page", "Man_Page"),
+        ("2nd item", "2nd Item"),
+        ("elm 13c arthur;fig don't", "Elm 13c Arthur;Fig Don'T"),
+        ("KLUDGY HASH-SEARCH", "Kludgy Hash-Search"),
+        ("ÉCOLE été", "École Été"),
+        ("straße", "Straße"),
+        ("ßa", "ßa"),
+        ("ŉa", "ŉa"),
+        ("İX", "İx"),
+        ("", ""),
+        (None, ""),
+        (12, "12"),
+    ],
+)
+def test_capitalize_is_lisps(text: object, printed: str) -> None:
+    assert escaping.capitalize(text) == printed
+
+
+@cases(200)
+@given(LABELS)
+def test_capitalize_keeps_length_and_settles(text: str) -> None:
+    once = escaping.capitalize(text)
+    assert len(once) == len(text)
+    assert escaping.capitalize(once) == once
+
+
+@pytest.mark.parametrize(
+    ("value", "printed"),
+    [
+        (0, "0%"),
+        (1, "100%"),
+        (0.855, "86%"),
+        (0.845, "84%"),
+        (0.005, "0%"),
+        (0.015, "2%"),
+        (0.025, "2%"),
+        (0.285, "28%"),
+        (0.575, "58%"),
+        (12.5, "1250%"),
+        (-0.5, "-50%"),
+        ("0.25", "25%"),
+        (None, "0%"),
+        ("x", "0%"),
+        (math.nan, "0%"),
+        (math.inf, "0%"),
+    ],
+)
+def test_percent_rounds_half_to_even_of_the_decimal(value: object, printed: str) -> None:
+    assert escaping.percent(value) == printed
+
+
+@pytest.mark.parametrize(
+    ("value", "places", "printed"),
+    [
+        (0.855, 2, "0.86"),
+        (0.845, 2, "0.84"),
+        (1.005, 2, "1.00"),
+        (1.015, 2, "1.02"),
+        (0.125, 2, "0.12"),
+        (0.5, 0, "0"),
+        (1.5, 0, "2"),
+        (3, 2, "3.00"),
+        (-1.25, 1, "-1.2"),
+        ("0.5", 2, "0.50"),
+        (None, 2, "0.00"),
+        (math.nan, 2, "0.00"),
+        (math.inf, 1, "0.0"),
+    ],
+)
+def test_decimals_round_half_to_even_of_the_decimal(value: object, places: int, printed: str) -> None:
+    assert escaping.decimals(value, places) == printed
+
+
+@pytest.mark.parametrize(
+    "value", [1e300, -1e300, 1e-300, 5e-324, -0.001, -0.0, 10**40, 1.7e308, -math.inf, "1e999999", "9" * 5000]
+)
+def test_no_number_is_too_large_or_too_small_for_a_filter(value: object) -> None:
+    assert re.fullmatch(r"-?\d+%", escaping.percent(value))
+    assert re.fullmatch(r"-?\d+\.\d\d", escaping.decimals(value))
+
+
+@cases(300)
+@given(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e12, max_value=1e12), st.integers(0, 6))
+def test_decimals_are_within_half_a_unit(value: float, places: int) -> None:
+    printed = Decimal(escaping.decimals(value, places))
+    assert abs(printed - Decimal(repr(value))) <= Decimal(1).scaleb(-places) / 2
+    assert abs(Decimal(escaping.percent(value)[:-1]) - Decimal(repr(value)) * 100) <= Decimal("0.5")
