@@ -16,7 +16,7 @@ import json
 import math
 import re
 from collections.abc import Callable
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 from json.encoder import encode_basestring
 from typing import NamedTuple
 
@@ -260,10 +260,8 @@ def json_value(value: object) -> Safe:
     """
     if isinstance(value, Safe):
         return value
-    if isinstance(value, str):
-        text = encode_basestring(value)
-    else:
-        text = json.dumps(_json_finite(value), ensure_ascii=False)
+    quoted = isinstance(value, str)
+    text = encode_basestring(value) if quoted else json.dumps(_json_finite(value), ensure_ascii=False)
     if text.isascii():
         return Safe(text)
     if type(value) is Content:
@@ -376,6 +374,7 @@ def clean(text: str, syntax: str, frame: re.Pattern[str] | None = None) -> Clean
 # --- filters that only make text ------------------------------------------------------------------------------------
 
 _WORD = re.compile(r"[^\W_]+")
+_EXACT = Context(prec=1000, rounding=ROUND_HALF_EVEN)  # 1e300 with two decimals has 303 digits
 
 
 def capitalize(value: object) -> str:
@@ -397,14 +396,14 @@ def _decimal(value: object) -> Decimal:
         number = Decimal(repr(value)) if isinstance(value, int | float) else Decimal(to_text(value))
     except ArithmeticError:
         return Decimal(0)
-    return number if number.is_finite() else Decimal(0)
+    return number if number.is_finite() and number.adjusted() < 400 else Decimal(0)  # "1e999999" prints a megabyte
 
 
 def percent(value: object) -> str:
     """Return a share such as 0.855 as `86%`; halves of the decimal value go to the even number."""
-    return f"{(_decimal(value) * 100).quantize(Decimal(1), ROUND_HALF_EVEN)}%"
+    return f"{_decimal(value).scaleb(2, _EXACT).quantize(Decimal(1), context=_EXACT)}%"
 
 
 def decimals(value: object, places: int = 2) -> str:
     """Return a number with `places` digits after the point; halves of the decimal value go to the even digit."""
-    return f"{_decimal(value).quantize(Decimal(1).scaleb(-places), ROUND_HALF_EVEN)}"
+    return str(_decimal(value).quantize(Decimal(1).scaleb(-places), context=_EXACT))
