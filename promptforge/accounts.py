@@ -1,4 +1,4 @@
-"""From what fits to the result: the text, and an account of every item. What is costly is left until it is asked for."""
+"""From what fits to the result: the text, and an account of every item. What is costly waits until it is asked for."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ class _Late:
         return self.counter.count(item.expanded or item.content or item.summary or "")
 
     def _comes_back(self) -> dict[int, int]:
-        """Return for each item that the budget shortened or dropped a budget that holds it and all that rank above it."""
+        """Return, for each item the budget shortened or dropped, a budget that holds it and all that rank above it."""
         short = {i for i, reason in self.fit.reasons.items() if reason == "budget"} | self.trimmed
         if not short or self.options.max_tokens is None:
             return {}
@@ -239,7 +239,7 @@ class _Late:
                 key=section.key,
                 title=section.title,
                 items=tuple(identify(entry.item) for entry in section.entries),
-                tokens=sum(self.page.price(e.index, self.fit.chosen[e.index])[0] for e in section.entries),
+                tokens=int(sum(self.page.price(e.index, self.fit.chosen[e.index])[0] for e in section.entries)),
             )
             for section in self.page.sections(self.fit.chosen)
         ]

@@ -21,8 +21,8 @@ COMMANDS = {
 }
 """Name → what it does; the module of the same name holds it."""
 
-EPILOG = """Exit codes: 0 done; 1 findings (a strict run that had something to say); 2 usage; 3 what is required does not
-fit; 4 bad input, with file, line and field; 5 a template failed."""
+EPILOG = """Exit codes: 0 done; 1 findings (a strict run that had something to say); 2 usage; 3 what is required does
+not fit; 4 bad input, with file, line and field; 5 a template failed."""
 
 
 class _Lazy(click.Group):
@@ -62,7 +62,7 @@ def _version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> No
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
 )
 def group() -> None:
-    """Retrieved pieces in, one exact, safe, well-laid-out context text for an LLM out.
+    """Turn retrieved pieces into one exact, safe, well-laid-out context text for an LLM.
 
     The text goes to standard output, everything else to standard error.
     """
@@ -100,7 +100,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def fail(error: PromptForgeError, *, as_json: bool) -> int:
-    """Say what went wrong, on standard error and with `--json` as an object on standard output; return the exit code."""
+    """Say what went wrong on standard error, with `--json` on standard output too; return the exit code."""
     click.echo(f"promptforge: {error}", err=True)
     if as_json:
         facts = {

@@ -2,7 +2,7 @@
 
 The vocabulary:
 
-- *label*: a short value (name, path, language, number, metadata). It prints on one line; what is harmless prints as it is.
+- *label*: a short value (name, path, language, number, metadata). It prints on one line, as it is where harmless.
 - *content*: the long text of an item (`Content`). It may span lines where the syntax has a place for that.
 - *place*: where in the page a value lands (in an attribute, at the start of a line, …). The templates module finds it
   by reading the template, so no author has to say it.
@@ -57,7 +57,7 @@ class Content(str):
 LABEL_CAP = 2000
 """Characters of a label that are shown; more is cut with an ellipsis."""
 
-# What the eye does not see or what moves what it sees: controls, soft hyphen, joiners, bidi, fillers, interlinear marks,
+# What the eye does not see, or what moves what it sees: controls, soft hyphen, joiners, bidi, fillers, annotations,
 # tags, private variation selectors, lone surrogates, noncharacters.
 INVISIBLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
@@ -101,7 +101,7 @@ def to_text(value: object) -> str:
 
 
 def label(value: object) -> str:
-    """Return `value` on one line: what cannot be seen is shown as an escape such as `\\n` or `\\u202e`."""
+    """Return `value` on one line: what cannot be seen is shown as an escape, as a line end by a backslash and an n."""
     text = to_text(value)
     if len(text) > LABEL_CAP:
         text = text[: LABEL_CAP - 1] + "…"
@@ -253,15 +253,18 @@ def _json_show(match: re.Match[str]) -> str:
     return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
 
 
+def _json_other(value: object) -> str:
+    return json.dumps(_json_finite(value), ensure_ascii=False)
+
+
 def json_value(value: object) -> Safe:
     """Return a value as JSON: text quoted, UTF-8 as it is, only what JSON requires escaped; NaN and infinities null.
 
-    In labels what cannot be seen is written `\\uXXXX`; the parsed value is the same.
+    In labels what cannot be seen is written by its number; the parsed value is the same.
     """
     if isinstance(value, Safe):
         return value
-    quoted = isinstance(value, str)
-    text = encode_basestring(value) if quoted else json.dumps(_json_finite(value), ensure_ascii=False)
+    text = encode_basestring(value) if isinstance(value, str) else _json_other(value)
     if text.isascii():
         return Safe(text)
     if type(value) is Content:

@@ -157,7 +157,7 @@ class _Packer:
         walk = [i for i in part.walk if i not in self.chosen and i not in self.twins]
         self.taken = 0
         done = self.take_prefix(walk, limit, part.most)
-        queue = walk[done:]
+        queue: Sequence[int] = walk[done:]
         while queue:
             if self.stopped or (part.most is not None and self.taken >= part.most):
                 self.reasons.update(dict.fromkeys(queue, "budget" if self.stopped else "max_items"))

@@ -22,7 +22,10 @@ from .tokens import get_tokenizer
 from .trimming.text import UNITS, mark
 
 # Char.IsWhiteSpace of .NET, whose TrimEnd the chunks layout follows; Python's strip would also take U+001C to U+001F.
-_WHITE = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+_WHITE = (
+    "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000"
+)
 _SLACK = 8
 """Tokens that a cut at a line may leave unused before a closer cut is tried."""
 
@@ -46,7 +49,7 @@ class Page:
         language: Callable[[Item], str | None],
         views: dict[Any, tuple[Fields, Notes]],
     ) -> None:
-        """`views` remembers what items looked like from one rendering to the next."""
+        """Make a page of `entries`; `views` remembers what items looked like, from one rendering to the next."""
         self.look = look
         self.options = options
         self.settings = settings
@@ -227,7 +230,7 @@ class Page:
             return ()
         left: dict[str, int] = {}  # by kind, how many words of content there is room for
         for kind, _ in self._words:
-            added = self._words[kind, False] if (kind, False) in self._words else -1
+            added = self._words.get((kind, False), -1)
             if added >= 0 and not (trim and room[0] >= self._frames.get(kind, 0)):
                 left[kind] = int(room[0]) + self.joint - max(added - 1, 0)
         if not left:
@@ -285,7 +288,7 @@ class Page:
     # --- shorter forms ----------------------------------------------------------------------------------------------
 
     def shorten(self, index: int, chosen: Mapping[int, Form], limit: Cost) -> tuple[Form, Cost] | None:
-        """Return the longest beginning of an item that fits beside `chosen` within `limit`, and the page's cost then."""
+        """Return the longest beginning of an item that fits beside `chosen`, and what the page costs then."""
         item = self.entries[index].item
         whole = next((f for f in self.forms(index) if f.name != "summary"), None)
         if whole is None or item.required:
@@ -329,7 +332,7 @@ class Page:
         return _SLACK if limit < UNLIMITED else -1
 
     def _cut(self, text: str, tokens: float, chars: float, limit: Cost) -> str:
-        """Return the beginning of `text` within so many tokens and characters, at the neatest end that wastes little."""
+        """Return the beginning of `text` within these bounds, at the neatest end that wastes little."""
         best = ""
         for unit in UNITS:
             prefix = text

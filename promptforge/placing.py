@@ -197,7 +197,7 @@ class _Reader:
 
 def _escaped(node: nodes.Expr, name: str) -> nodes.Filter:
     wrapped = nodes.Filter(node, name, [], [], None, None, lineno=node.lineno)
-    wrapped.set_environment(node.environment)
+    wrapped.environment = node.environment
     return wrapped
 
 
@@ -275,7 +275,8 @@ def frame_pattern(lines: Iterable[tuple[object, ...]]) -> re.Pattern[str] | None
     A line that begins with words is known by them; any other must match as a whole and show at least two visible
     characters of its own. Lines that are nothing but a value cannot be told from content and are left out.
     """
-    anywhere, at_margin = set(), set()
+    anywhere: set[str] = set()
+    at_margin: set[str] = set()
     for parts in lines:
         merged = [p for p in parts if p != ""]
         visible = "".join("".join(p.split()) for p in merged if isinstance(p, str))

@@ -211,7 +211,7 @@ class Renderer:
         parts = [Part(required, required=True)]
         if options.combine == "combined" and explicit and similar:
             costs = [_sum(page, side) for side in (explicit, similar[:most])]
-            share = fitting.shares(*costs, limit, options.explicit_share)
+            share = fitting.shares(costs[0], costs[1], limit, options.explicit_share)
             if share < 1 and costs[0][0] + costs[1][0] < 1.25 * limit[0]:  # the sum may be too much and the page not
                 everything = {i: page.forms(i)[0] for i in (*required, *explicit, *similar[:most])}
                 share = 1.0 if fitting.within(page.measure(everything), limit) else share
@@ -253,7 +253,7 @@ def _limit(options: Options, diagnostics: Diagnostics) -> Cost:
                 severity="info",
             )
             tokens = window
-    return tokens, UNLIMITED if options.max_chars is None else options.max_chars  # type: ignore[return-value]
+    return tokens, UNLIMITED if options.max_chars is None else options.max_chars
 
 
 def _combine(entries: list[Entry], options: Options, dropped: dict[int, str]) -> list[Entry]:

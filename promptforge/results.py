@@ -35,7 +35,7 @@ class ResultItem(msgspec.Struct, frozen=True, kw_only=True):
     tokens_full: int
     """Tokens it would take on its own in its longest form."""
     reason: str
-    """Why it was dropped or shortened: `budget max_items min_score kinds paths languages duplicate merged combine …`."""
+    """Why: `fits required budget max_items min_score kinds paths languages duplicate merged combine`."""
     fits_at: int | None
     """When dropped or shortened for the budget: a number of tokens at which it comes back whole."""
 
@@ -182,7 +182,8 @@ class Result:
         return self.text
 
     def __repr__(self) -> str:
-        return f"<Result {self.tokens} tokens, {self.items_included} of {self.total_available} items, {self.layout} {self.format}>"
+        items = f"{self.items_included} of {self.total_available} items"
+        return f"<Result {self.tokens} tokens, {items}, {self.layout} {self.format}>"
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as plain data."""

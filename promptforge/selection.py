@@ -83,7 +83,7 @@ def _by_score(kept: Kept, options: Options, dropped: dict[int, str], diagnostics
     if min(found) < 0 or max(found) > 1:
         diagnostics.add(
             "PF103",
-            f"min_score {least:g} was not applied, since the scores run from {min(found):g} to {max(found):g}, not 0 to 1",
+            f"min_score {least:g} was not applied: scores run from {min(found):g} to {max(found):g}, not 0 to 1",
             severity="info",
         )
         return kept

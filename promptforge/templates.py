@@ -94,7 +94,7 @@ def _tail(pieces: list[str]) -> str:
 class _Environment(jinja2.Environment):
     """Plain data in, safe text out: fields are looked up in mappings only, never as attributes of objects."""
 
-    concat = staticmethod(join)  # type: ignore[assignment]
+    concat = staticmethod(join)
 
     def __init__(self, loader: jinja2.BaseLoader) -> None:
         super().__init__(loader=loader, trim_blocks=True, lstrip_blocks=True, auto_reload=False, cache_size=-1)
@@ -266,7 +266,7 @@ class Templates:
 
     def names(self) -> list[str]:
         """Return the names of all template and layout files, sorted."""
-        found = set()
+        found: set[str] = set()
         for folder in self.folders:
             for pattern in ("*.j2", "*/*.j2", "*/layout.yaml"):
                 found.update(path.relative_to(folder).as_posix() for path in folder.glob(pattern))
@@ -348,7 +348,7 @@ class Templates:
             return self._environment.get_template(name)
         except jinja2.TemplateNotFound as error:
             raise TemplateError(
-                f'there is no template "{error.name}"{nearest(error.name or "", self.names())}'
+                f'there is no template "{error.name}"{nearest(str(error.name), self.names())}'
             ) from None
         except jinja2.TemplateSyntaxError as error:
             raise TemplateError(str(error.message), where=f"{error.name or name}:{error.lineno}") from None

@@ -17,7 +17,7 @@ Command = Callable[..., Any]
 _FOLDERS = (("templates", "PROMPTFORGE_TEMPLATES"), ("profiles", "PROMPTFORGE_PROFILES"))
 
 
-class _Value(click.ParamType):
+class _Value(click.ParamType):  # type: ignore[type-arg]  # generic in the newest click only
     """A value of an option, checked by the same rule as in a profile."""
 
     def __init__(self, rule: Rule) -> None:

@@ -1,4 +1,4 @@
-"""Where results go: the product to standard output or, at one stroke, to a file; what is to be said to standard error."""
+"""Where results go: the product to standard output or, at one stroke, to a file; what is to be said to stderr."""
 
 from __future__ import annotations
 

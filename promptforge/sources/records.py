@@ -93,7 +93,7 @@ def _all_clean(records: list[Any]) -> list[Item] | None:
         if not _all_settled(items):
             return None
         if any(map(_METADATA, items)):
-            items = [_plain(item, item.metadata) if item.metadata else item for item in items]  # type: ignore[misc]
+            items = [_plain(item, item.metadata) if item.metadata else item for item in items]
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException:  # msgspec's own error, ValueError for an integer past what Python prints, a key that raises
