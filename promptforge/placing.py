@@ -99,7 +99,9 @@ class _Reader:
         if self.syntax == "json":
             return state.mode
         static = "".join(part for part in state.line if isinstance(part, str))
-        if self.syntax == "md" and static.count("`") % 2 and not static.lstrip().startswith("```"):
+        if self.syntax == "md" and (len(static) - len(static.rstrip("\\"))) % 2:
+            raise self.fail(node, "a backslash before a value would undo its escape; write two")
+        if self.syntax == "md" and (static.count("`") % 2 or static.lstrip().startswith(("```", "~~~"))):
             raise self.fail(node, "a value cannot stand between backticks; write {{ value | code }} without them")
         if self.syntax == "md":
             if _MD_MARKS.fullmatch(static):
