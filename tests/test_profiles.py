@@ -23,6 +23,8 @@ from promptforge.yamltext import load, load_with_lines
 SHIPPED = _shipped.folder("profiles")
 NAMES = sorted(path.stem for path in SHIPPED.glob("*.yaml"))
 FAMILIES = [name for name in NAMES if name not in ("default", "lisp", "knowledge-long")]
+GROUND = {"document": "markdown"}
+"""The language tags of the shipped default."""
 
 
 def write(folder: Path, name: str, text: str) -> Path:
@@ -48,7 +50,10 @@ def test_default_holds_every_key_with_its_default() -> None:
     values, _ = VOCABULARY.read((SHIPPED / "default.yaml").read_text(encoding="utf-8"), "default.yaml")
     described = values.pop("description")
     assert described
-    assert values == {name: VOCABULARY.rules[name].default for name in VOCABULARY if name != "description"}
+    assert values.pop("language_tags") == GROUND
+    assert values == {
+        name: VOCABULARY.rules[name].default for name in VOCABULARY if name not in ("description", "language_tags")
+    }
 
 
 def test_default_says_something_of_every_key() -> None:
@@ -148,14 +153,14 @@ def test_a_profile_lies_on_what_it_extends_and_that_on_default(tmp_path: Path) -
     assert profile.options == {**claude.options, "max_tokens": 12000}
     assert (profile.family, profile.as_of, profile.references) == ("claude", claude.as_of, claude.references)
     assert (profile.name, profile.description, profile.match) == ("mine", "", ())
-    assert profile.language_tags == {"man_page": "text"}
+    assert profile.language_tags == {**GROUND, "man_page": "text"}
 
 
 def test_language_tags_are_joined_and_other_lists_replaced(tmp_path: Path) -> None:
     write(tmp_path, "low", "language_tags: {.el: lisp, man_page: text}\ncontrol_tokens: [a]\nkinds: [x]\n")
     write(tmp_path, "high", "extends: low\nlanguage_tags: {.el: elisp}\ncontrol_tokens: [b]\nkinds: none\n")
     profile = load_profile("high", [tmp_path])
-    assert profile.language_tags == {".el": "elisp", "man_page": "text"}
+    assert profile.language_tags == {**GROUND, ".el": "elisp", "man_page": "text"}
     assert profile.control_tokens == ("b",)
     assert profile.options == {"kinds": None}
     assert load_profile("low", [tmp_path]).language_tags == {".el": "lisp", "man_page": "text"}
