@@ -16,9 +16,7 @@ import json
 import math
 import re
 from collections.abc import Callable
-from decimal import ROUND_HALF_EVEN, Context, Decimal
 from json.encoder import encode_basestring
-from typing import NamedTuple
 
 
 class Safe(str):
@@ -66,8 +64,7 @@ INVISIBLE = re.compile(
 )
 _JOINED = re.compile("[\u00a9-\u3299\U0001f000-\U0001faff\ufe0f]\ufe0f?\u200d(?=[\u2190-\u2bff\U0001f000-\U0001faff])")
 SURROGATE = re.compile("[\ud800-\udfff]")
-_XML_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-_LONE_CR = re.compile("\r(?!\n)")
+XML_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -114,20 +111,18 @@ def label(value: object) -> str:
 
 _MD_SPECIAL = re.compile(
     r"[`*]|~(?=~)|(?<=~)~"
-    r"|<(?=[A-Za-z/!?])"  # <b>, </b>, <!--, <?x, <http://…>
+    r"|<(?=[A-Za-z/!?]|$)"  # <b>, </b>, <!--, <?x, <http://…>
     r"|\](?=[(\[])"  # a link needs ]( or ][
-    r"|&(?=#?\w{1,32};)"
+    r"|&(?=#?\w{1,32};|$)"
     r"|\\(?=[!-/:-@\[-`{-~]|$)"
 )
 _MD_HARMLESS = re.compile(r"[A-Za-z0-9 ./:,_()'=+@#%-]{0,200}").fullmatch
 _MD_BLOCK = re.compile(
     r"#{1,6}(?=\s|$)|>|[-+](?=\s|$)|~{3}|\|"
     r"|[-=_~|:+ ]+$"  # setext underline, rule, table delimiter
-    r"|\[[^\]]*\]:"
+    r"|\[[^\]]*\](?::|$)"
 )
 _MD_ORDERED = re.compile(r"(\d{1,9})([.)])(?=\s|$)")
-_TAG = re.compile(r"[A-Za-z0-9_+#.\-]{1,40}")
-_FENCE_CAP = 24
 
 
 def _md_escape(text: str) -> str:
@@ -163,6 +158,21 @@ def md_line(value: object) -> Safe:
     return Safe(_MD_ORDERED.sub(r"\1\\\2", escaped, count=1) if _MD_ORDERED.match(escaped) else escaped)
 
 
+def md_joined(value: object) -> Safe:
+    """Return a label that follows another value at once: nor do the two make a link, an entity or a tag together."""
+    if isinstance(value, Safe):
+        return value
+    text = md_line(value)
+    return Safe("\\" + text) if text[:1] in ("(", "[", "#", "~", "!") else text
+
+
+def md_link(value: object) -> Safe:
+    """Return a label inside brackets that the template has opened."""
+    if isinstance(value, Safe):
+        return value
+    return Safe(re.sub(r"(?<!\\)[\[\]!]", r"\\\g<0>", md_inline(value)))
+
+
 def md_prose(value: object) -> Safe:
     """Return running text: as it is where every line is harmless, else escaped on one line."""
     if isinstance(value, Safe):
@@ -173,31 +183,6 @@ def md_prose(value: object) -> Safe:
         if all(line == md_line(line) for line in lines) and text == text.strip("\n"):
             return Safe(text)
     return md_line(text)
-
-
-def longest_run(text: str, mark: str) -> int:
-    """Return the length of the longest run of the character `mark` in `text`, 0 where no run reaches three."""
-    if mark * 3 not in text:
-        return 0
-    return max(map(len, re.findall(re.escape(mark) + "{3,}", text)))
-
-
-def md_fence(text: object, language: object = None) -> Block:
-    """Return `text` in a fenced code block that nothing in it can close.
-
-    The fence is one longer than any run of its mark inside, at least three. Where that would take more than 24
-    backticks, tildes are used; where both are out, each line gets the prefix `| ` (see `clean`, which says so).
-    """
-    body = text if isinstance(text, Content) else clean(to_text(text), "md").text
-    run = longest_run(body, "`")
-    mark = "`"
-    if run >= _FENCE_CAP:
-        mark, run = "~", longest_run(body, "~")
-    tag = to_text(language)
-    if not _TAG.fullmatch(tag):
-        tag = ""
-    line = mark * max(3, run + 1)
-    return Block(f"{line}{tag}\n{body}\n{line}")
 
 
 def md_code(value: object) -> Safe:
@@ -219,17 +204,28 @@ def xml_text(value: object) -> Safe:
     text = value if type(value) is Content else label(value)
     if "&" in text or "<" in text or "]]>" in text:
         text = text.replace("&", "&amp;").replace("<", "&lt;").replace("]]>", "]]&gt;")
-    return Safe(_XML_ILLEGAL.sub("\ufffd", text))
+    return Safe(XML_ILLEGAL.sub("\ufffd", text))
+
+
+def xml_joined(value: object) -> Safe:
+    """Return a value for character data after another value or a bracket, where a `>` may end a `]]>`."""
+    text = xml_text(value)
+    return text if isinstance(value, Safe) else Safe(re.sub(r"^(\]{0,2})>", r"\1&gt;", text))
+
+
+def xml_unknown(value: object) -> Safe:
+    """Return a value where another template decides whether this is an attribute: what suits both."""
+    return value if isinstance(value, Safe) else xml_attribute(value)
 
 
 def xml_attribute(value: object) -> Safe:
-    """Return a label for an attribute in double quotes."""
+    """Return a label for an attribute in double quotes; text that templates made is taken for text here too."""
     if isinstance(value, Safe):
-        return value
+        return Safe(value.replace("<", "&lt;").replace('"', "&quot;"))
     text = label(value)
     if "&" in text or "<" in text or '"' in text or "]]>" in text:  # ]]>: what a macro prints may land between tags
         text = text.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;").replace("]]>", "]]&gt;")
-    return Safe(_XML_ILLEGAL.sub("\ufffd", text))
+    return Safe(XML_ILLEGAL.sub("\ufffd", text))
 
 
 # --- JSON (RFC 8259) -------------------------------------------------------------------------------------------------
@@ -274,9 +270,7 @@ def json_value(value: object) -> Safe:
 
 def json_string(value: object) -> Safe:
     """Return a value for the inside of a JSON string that the template has opened."""
-    if isinstance(value, Safe):
-        return value
-    return Safe(json_value(to_text(value))[1:-1])
+    return Safe(json_value(str.__str__(to_text(value)))[1:-1])
 
 
 # --- plain text ------------------------------------------------------------------------------------------------------
@@ -300,8 +294,8 @@ def plain_line(value: object) -> Safe:
 Escape = Callable[[object], Safe]
 
 PLACES: dict[str, dict[str, Escape]] = {
-    "md": {"line": md_line, "inline": md_inline, "cell": md_cell},
-    "xml": {"text": xml_text, "attribute": xml_attribute},
+    "md": {"line": md_line, "inline": md_inline, "cell": md_cell, "joined": md_joined, "link": md_link},
+    "xml": {"text": xml_text, "joined": xml_joined, "attribute": xml_attribute, "unknown": xml_unknown},
     "json": {"value": json_value, "string": json_string},
     "txt": {"line": plain_line, "inline": plain},
 }
@@ -314,99 +308,3 @@ def syntax_of(extension: str) -> str:
     """Return which rules an extension follows: `md`, `xml`, `json` or `txt`."""
     known = ALIASES.get(extension, extension)
     return known if known in PLACES else "txt"
-
-
-# --- content, once an item ------------------------------------------------------------------------------------------
-
-
-class Cleaned(NamedTuple):
-    """Content ready for one syntax, and what had to be changed or noticed: (code, message) pairs."""
-
-    text: Content
-    notes: tuple[tuple[str, str], ...]
-
-
-def _prefix(match: re.Match[str]) -> str:
-    return f"| {match[0]}"
-
-
-def clean(text: str, syntax: str, frame: re.Pattern[str] | None = None) -> Cleaned:
-    """Return `text` as content of `syntax`, with a note for each change.
-
-    `frame` matches, in plain text, a whole line that could be taken for a line of the template; such lines get the
-    prefix `| `. What a syntax cannot carry becomes U+FFFD; a carriage return alone, which Markdown and XML read as a
-    line end, becomes one.
-    """
-    notes: list[tuple[str, str]] = []
-    body = text
-    if not body.isascii():
-        body, count = SURROGATE.subn("\ufffd", body)
-        if count:
-            notes.append(("PF302", f"{count} lone surrogates were replaced by U+FFFD"))
-        seen = len(INVISIBLE.findall(body)) - sum(map(body.count, "\n\r\t"))
-        if seen > 0:
-            notes.append(("PF702", f"{seen} invisible or direction-changing characters are in the content"))
-    elif "\x1b" in body or "\x08" in body:
-        notes.append(("PF703", "terminal control characters are in the content"))
-    if syntax == "json":
-        return Cleaned(Content(body), tuple(notes))
-    if "\r" in body:
-        body, count = _LONE_CR.subn("\n", body)
-        if count:
-            notes.append(("PF303", f"{count} carriage returns without a line feed became line ends"))
-    if syntax == "xml":
-        body, count = _XML_ILLEGAL.subn("\ufffd", body)
-        if count:
-            notes.append(("PF302", f"{count} characters that XML cannot carry were replaced by U+FFFD"))
-    elif syntax == "md":
-        if "\x00" in body:
-            notes.append(("PF302", f"{body.count(chr(0))} NUL characters were replaced by U+FFFD"))
-            body = body.replace("\x00", "\ufffd")
-        if longest_run(body, "`") >= _FENCE_CAP and longest_run(body, "~") >= _FENCE_CAP:
-            notes.append(
-                ("PF305", "each line was prefixed, since runs of both fence marks in it are too long to outdo")
-            )
-            body = re.sub("^", "| ", body, flags=re.MULTILINE)
-    elif frame is not None:
-        body, count = frame.subn(_prefix, body)
-        if count:
-            notes.append(("PF304", f"{count} lines that could be taken for lines of the frame were prefixed with '| '"))
-    return Cleaned(Content(body), tuple(notes))
-
-
-# --- filters that only make text ------------------------------------------------------------------------------------
-
-_WORD = re.compile(r"[^\W_]+")
-_EXACT = Context(prec=1000, rounding=ROUND_HALF_EVEN)  # 1e300 with two decimals has 303 digits
-
-
-def capitalize(value: object) -> str:
-    """Return each run of letters and digits with its first character in upper case and the rest in lower case.
-
-    Common Lisp's `string-capitalize`: unlike `str.title`, a digit starts a word, so `2nd` stays `2nd`.
-    """
-
-    def word(match: re.Match[str]) -> str:
-        first, rest = match[0][0], match[0][1:]
-        upper = first.upper()
-        return (upper if len(upper) == 1 else first) + "".join(c.lower() if len(c.lower()) == 1 else c for c in rest)
-
-    return _WORD.sub(word, to_text(value))
-
-
-def _decimal(value: object) -> Decimal:
-    try:
-        number = Decimal(repr(value)) if isinstance(value, int | float) else Decimal(to_text(value))
-    except ArithmeticError:
-        return Decimal(0)
-    return number if number.is_finite() and number.adjusted() < 400 else Decimal(0)  # "1e999999" prints a megabyte
-
-
-def percent(value: object) -> str:
-    """Return a share such as 0.855 as `86%`; halves of the decimal value go to the even number."""
-    return f"{_decimal(value).scaleb(2, _EXACT).quantize(Decimal(1), context=_EXACT)}%"
-
-
-def decimals(value: object, places: int = 2) -> str:
-    """Return a number with `places` digits after the point; halves of the decimal value go to the even digit."""
-    return str(_decimal(value).quantize(Decimal(1).scaleb(-places), context=_EXACT))

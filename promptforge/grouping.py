@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from .escaping import capitalize, to_text
+from .escaping import to_text
 from .items import Item
+from .wording import capitalize
 
 CATEGORIES = {
     **dict.fromkeys(("function", "method", "class", "interface", "type", "file", "module", "code"), "code"),

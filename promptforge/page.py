@@ -9,15 +9,17 @@ from typing import Any
 
 import msgspec
 
+from .cleaning import clean
 from .counting import Counter
-from .escaping import Content, Safe, clean
+from .environment import Fields, Open
+from .escaping import Content, Safe
 from .fitting import UNLIMITED, Cost, Form, minus, within
 from .grouping import Entry, Section, flatten, group
 from .items import Item
 from .layouts import LayoutSettings
 from .options import Options
 from .selection import place
-from .templates import Fields, Look, Open
+from .templates import Look
 from .tokens import get_tokenizer
 from .trimming.text import UNITS, mark
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from jinja2 import nodes
 
 from .errors import TemplateError
+from .places import SYNTAXES, VALUE, Line, RefusedError
 
 _ALLOWED = (
     nodes.Template, nodes.Extends, nodes.Output, nodes.TemplateData, nodes.For, nodes.If, nodes.CondExpr, nodes.Block,
@@ -26,17 +27,14 @@ _TAGS = "if, for, set, block, extends, include, from … import, macro"
 LINE_ENDS = "\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 """What anybody may take for the end of a line, as the inside of a character class."""
 
-VALUE = object()
-"""A printed value, in a line of the frame."""
-
 
 class State(NamedTuple):
     """Where the page stands between two nodes of a template."""
 
     mode: str
-    """XML: text, tag, attribute, comment, unknown. JSON: value, string. Else empty."""
-    line: tuple[object, ...]
-    """The current line so far: static texts and `VALUE`."""
+    """The mode of its syntax; see `places`."""
+    line: Line
+    """The current line so far."""
 
 
 class Reading(NamedTuple):
@@ -53,7 +51,8 @@ class Reading(NamedTuple):
 class _Reader:
     def __init__(self, name: str, syntax: str) -> None:
         self.name = name
-        self.syntax = syntax
+        self.syntax = SYNTAXES[syntax]
+        self.prefix = syntax
         self.places: dict[int, list[str]] = {}
         self.frame: set[tuple[object, ...]] = set()
         self.parents: list[str] = []
@@ -86,40 +85,19 @@ class _Reader:
     # --- where values land ------------------------------------------------------------------------------------------
 
     def start(self, known: bool) -> State:
-        mode = {"xml": "text" if known else "unknown", "json": "value"}.get(self.syntax, "")
-        return State(mode, ())
+        return State(self.syntax.start(known), ())
 
     def place(self, state: State, node: nodes.Node) -> str:
-        if self.syntax == "xml":
-            if state.mode in ("tag", "comment"):
-                raise self.fail(
-                    node, f"a value cannot stand in a {state.mode}; put it in an attribute in double quotes"
-                )
-            return "attribute" if state.mode in ("attribute", "unknown") else "text"
-        if self.syntax == "json":
-            return state.mode
-        static = "".join(part for part in state.line if isinstance(part, str))
-        if self.syntax == "md" and (len(static) - len(static.rstrip("\\"))) % 2:
-            raise self.fail(node, "a backslash before a value would undo its escape; write two")
-        if self.syntax == "md" and (static.count("`") % 2 or static.lstrip().startswith(("```", "~~~"))):
-            raise self.fail(node, "a value cannot stand between backticks; write {{ value | code }} without them")
-        if self.syntax == "md":
-            if _MD_MARKS.fullmatch(static):
-                return "line"
-        elif not static.strip() and VALUE not in state.line:
-            return "line"
-        return "cell" if self.syntax == "md" and static.lstrip().startswith("|") else "inline"
+        try:
+            return self.syntax.place(state.mode, state.line)
+        except RefusedError as refusal:
+            raise self.fail(node, str(refusal)) from None
 
     def feed(self, state: State, text: str, node: nodes.Node) -> State:
-        mode = state.mode
-        if self.syntax == "xml":
-            mode = _xml_mode(mode, text)
-            if mode == "single":
-                raise self.fail(node, "write attributes in double quotes")
-        elif self.syntax == "json":
-            mode = _json_mode(mode, text)
-        elif self.syntax == "md" and (hidden := _MD_RAW.search(text)):
-            raise self.fail(node, f'"{hidden[0].strip()}" opens a block of HTML in which a fence is not one')
+        try:
+            mode = self.syntax.feed(state.mode, state.line, text)
+        except RefusedError as refusal:
+            raise self.fail(node, str(refusal)) from None
         first, *rest = text.split("\n")
         line = (*state.line, first) if first else state.line
         for following in rest:  # also a line whose beginning is not known: it may well be one
@@ -127,18 +105,28 @@ class _Reader:
             line = (following,) if following else ()
         return State(mode, line)
 
-    def join(self, a: State, b: State) -> State:
+    def join(self, a: State, b: State, node: nodes.Node) -> State:
         if a == b:
             return a
-        self.flush(a)  # what follows may begin with a line end
+        self.flush(a)  # what follows may begin with a line end, or with a value
         self.flush(b)
-        common = []
+        common: list[object] = []
         for x, y in zip(a.line, b.line, strict=False):
             if x != y:
                 break
             common.append(x)
-        mode = a.mode if a.mode == b.mode else {"xml": "unknown", "json": "value"}.get(self.syntax, "")
+        try:
+            mode = a.mode if a.mode == b.mode else self.syntax.join(a.mode, b.mode)
+        except RefusedError as refusal:
+            raise self.fail(node, str(refusal)) from None
         return State(mode, (*common, VALUE))
+
+    def end(self, state: State, node: nodes.Node) -> None:
+        try:
+            self.syntax.end(state.mode)
+        except RefusedError as refusal:
+            raise self.fail(node, str(refusal)) from None
+        self.flush(state)
 
     def walk(self, body: Iterable[nodes.Node], state: State) -> State:
         for node in body:
@@ -153,27 +141,31 @@ class _Reader:
                     places.append("")
                     state = self.feed(state, child.data, child)
                 else:
+                    if isinstance(child, nodes.Name) and child.name in ("self", "loop"):
+                        raise self.fail(child, f'"{child.name}" is no value to print')
                     places.append(self.place(state, child))
-                    state = state._replace(line=(*state.line, VALUE))
+                    state = state._replace(line=(*state.line, *_texts(child)))
             self.places[id(node)] = places
             return state
         if isinstance(node, nodes.If):
             after = self.walk(node.body, state)
             for branch in node.elif_:
-                after = self.join(after, self.walk(branch.body, state))
-            return self.join(after, self.walk(node.else_, state))
+                after = self.join(after, self.walk(branch.body, state), node)
+            return self.join(after, self.walk(node.else_, state), node)
         if isinstance(node, nodes.For):
             once = self.walk(node.body, state)
-            again = self.join(state, once)
+            again = self.join(state, once, node)
             after = self.walk(node.body, again) if again != state else once
-            return self.join(after, self.walk(node.else_, state))
+            return self.join(after, self.walk(node.else_, state), node)
         if isinstance(node, nodes.Block):  # a child's block of the same name may stand here instead
-            self.flush(self.walk(node.body, state))
+            self.end(state, node)
+            self.end(self.walk(node.body, state), node)
             return self.unknown(state)
         if isinstance(node, nodes.Macro | nodes.AssignBlock):
-            self.flush(self.walk(node.body, self.start(known=False)))
+            self.end(self.walk(node.body, self.start(known=False)), node)
             return state
         if isinstance(node, nodes.Include):
+            self.end(state, node)
             return self.unknown(state)
         return state
 
@@ -184,7 +176,7 @@ class _Reader:
 
     def flush(self, state: State) -> None:
         if state.line:
-            self.frame.add(state.line)
+            self.frame.update((state.line, (*state.line, VALUE)))
 
     def wrap(self, root: nodes.Template) -> None:
         for output in root.find_all(nodes.Output):
@@ -192,7 +184,7 @@ class _Reader:
             if places is None:
                 raise self.fail(output, "this value stands where the page cannot be followed")
             output.nodes = [
-                child if isinstance(child, nodes.TemplateData) else _escaped(child, f"{self.syntax}.{place}")
+                child if isinstance(child, nodes.TemplateData) else _escaped(child, f"{self.prefix}.{place}")
                 for child, place in zip(output.nodes, places, strict=True)
             ]
 
@@ -203,46 +195,13 @@ def _escaped(node: nodes.Expr, name: str) -> nodes.Filter:
     return wrapped
 
 
-# What lists and quotes put before a line of their own.
-_MD_MARKS = re.compile(r"(?:[ \t]*(?:[-+*>]|[0-9]{1,9}[.)]))*[ \t]*")
-# Blocks of HTML that a blank line does not end (CommonMark 0.31, §4.6, kinds 1 to 5).
-_MD_RAW = re.compile(r"(?im)^ {0,3}<(?:(?:pre|script|style|textarea)\b|!--(?!.*-->)|\?|!\[CDATA\[|![a-z])")
-
-
-def _xml_mode(mode: str, text: str) -> str:
-    i = 0
-    while i < len(text):
-        char = text[i]
-        if mode == "comment":
-            end = text.find("-->", i)
-            if end < 0:
-                return mode
-            mode, i = "text", end + 2
-        elif mode == "attribute":
-            mode = "tag" if char == '"' else mode
-        elif mode == "tag":
-            mode = {">": "text", '"': "attribute", "'": "single"}.get(char, mode)
-            if mode == "single":
-                end = text.find("'", i + 1)
-                if end < 0:
-                    return mode
-                mode, i = "tag", end
-        elif text.startswith(("<!--", "<![CDATA["), i):
-            mode = "comment"
-            if text.startswith("<![", i):
-                end = text.find("]]>", i)
-                mode, i = ("text", end + 2) if end >= 0 else ("comment", len(text))
-        elif char in "<>":  # from unknown, the first angle bracket tells
-            mode = "tag" if char == "<" else "text"
-        i += 1
-    return mode
-
-
-def _json_mode(mode: str, text: str) -> str:
-    for mark in re.findall(r'\\.|"', text):
-        if mark == '"':
-            mode = "value" if mode == "string" else "string"
-    return mode
+def _texts(node: nodes.Expr) -> Line:
+    """Return what is known of a printed expression: the texts an author wrote in it, and `VALUE` for the rest."""
+    if isinstance(node, nodes.Const) and isinstance(node.value, str):
+        return (node.value,)
+    if isinstance(node, nodes.Concat):
+        return tuple(part for child in node.nodes for part in _texts(child))
+    return (VALUE,)
 
 
 def read(root: nodes.Template, name: str, syntax: str) -> Reading:
@@ -253,7 +212,7 @@ def read(root: nodes.Template, name: str, syntax: str) -> Reading:
     reader = _Reader(name, syntax)
     reader.check(root)
     known = not any(isinstance(n, nodes.Extends) for n in root.body)
-    reader.flush(reader.walk(root.body, reader.start(known)))
+    reader.end(reader.walk(root.body, reader.start(known)), root)
     reader.wrap(root)
     return Reading(frozenset(_free_names(root)), frozenset(reader.frame), tuple(reader.parents))
 

@@ -18,9 +18,10 @@ from judges import COMMONMARK, GFM, LABEL_INLINES, json_value, normal_markdown, 
 from markdown_it.token import Token
 
 import promptforge as pf
-from promptforge import escaping, placing
-from promptforge.escaping import Block, Content, Safe, clean
-from promptforge.placing import VALUE
+from promptforge import escaping, fencing, placing, wording
+from promptforge.cleaning import clean
+from promptforge.escaping import Block, Content, Safe
+from promptforge.places import VALUE
 
 LABELS = hostile.LABEL
 WORDS = st.text(st.characters(codec="ascii", categories=("L", "N")), min_size=1, max_size=8)
@@ -212,7 +213,7 @@ def test_prose_keeps_its_lines_where_they_are_harmless() -> None:
     ],
 )
 def test_a_fence_is_as_long_as_its_text_needs(text: str, language: object, mark: str, tag: str) -> None:
-    assert escaping.md_fence(text, language) == f"{mark}{tag}\n{text}\n{mark}"
+    assert fencing.fence(text, language) == f"{mark}{tag}\n{text}\n{mark}"
 
 
 def test_where_both_fence_marks_are_out_each_line_is_prefixed() -> None:
@@ -220,7 +221,7 @@ def test_where_both_fence_marks_are_out_each_line_is_prefixed() -> None:
     cleaned = clean(text, "md")
     assert cleaned.text == "".join(f"| {line}\n" for line in text.split("\n"))[:-1]
     assert [code for code, _ in cleaned.notes] == ["PF305"]
-    tokens = COMMONMARK.parse(escaping.md_fence(cleaned.text))
+    tokens = COMMONMARK.parse(fencing.fence(cleaned.text))
     assert [t.type for t in tokens] == ["fence"]
     assert tokens[0].content == cleaned.text + "\n"
 
@@ -230,13 +231,13 @@ def test_where_both_fence_marks_are_out_each_line_is_prefixed() -> None:
 def test_a_fence_is_one_block_that_holds_the_text(text: str, language: str | None) -> None:
     cleaned = clean(text, "md")
     for parser in (COMMONMARK, GFM):
-        first, *rest = parser.parse(escaping.md_fence(cleaned.text, language) + "\nafter\n")
+        first, *rest = parser.parse(fencing.fence(cleaned.text, language) + "\nafter\n")
         assert first.type == "fence"
         assert [t.type for t in rest] == ["paragraph_open", "inline", "paragraph_close"]
         assert re.fullmatch(r"[\w+#.\-]{0,40}", first.info, re.ASCII)
         if not any(code == "PF305" for code, _ in cleaned.notes):
             assert first.content == f"{normal_markdown(text)}\n"
-        assert escaping.md_fence(text, language) == escaping.md_fence(cleaned.text, language)
+        assert fencing.fence(text, language) == fencing.fence(cleaned.text, language)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +252,7 @@ def test_a_fence_is_one_block_that_holds_the_text(text: str, language: str | Non
         "> {{ item.content | fence }}",
         "    {{ item.content | fence }}",
         "| a |\n|---|\n| {{ item.content | fence }} |",
-        "<div>\n{{ item.content | fence }}\n</div>",
+        "<div>\n\n{{ item.content | fence }}\n</div>\n\n\n",
         "{% set x %}{{ item.content | fence }}{% endset %}a {{ x }} b",
         "{% macro m(a) %}{{ a | fence }}{% endmacro %}a {{ m(item.content) }} b",
         "{% for x in [1, 2] %}{{ item.content | fence }}{% endfor %}b",
@@ -267,7 +268,6 @@ def test_a_fence_is_one_block_that_holds_the_text(text: str, language: str | Non
         "{{ (item.content | fence) ~ item.name }}",
         "{% set x %}{{ item.content }}{% endset %}# {{ x }}",
         "{% macro m(a) %}{{ a }}{% endmacro %}- {{ m(item.content) }}",
-        "```\n{{ item.content }}\n```",
         "{{ item.metadata }}",
         "{{ item }}",
     ],
@@ -473,10 +473,16 @@ def test_what_is_clean_stays_as_it_is(text: str, syntax: str) -> None:
 
 # --- safe text --------------------------------------------------------------------------------------------------------
 
+QUOTED = [("xml", "attribute"), ("json", "string")]
 ESCAPES = [(syntax, place) for syntax, places in escaping.PLACES.items() for place in places]
 
 
-@pytest.mark.parametrize(("syntax", "place"), ESCAPES)
+@pytest.mark.parametrize(("syntax", "place"), QUOTED)
+def test_what_a_template_made_is_text_between_quotes(syntax: str, place: str) -> None:
+    assert '"' not in escaping.PLACES[syntax][place](Safe('a "quoted" <word>')).replace('\\"', "")
+
+
+@pytest.mark.parametrize(("syntax", "place"), [pair for pair in ESCAPES if pair not in QUOTED])
 @pytest.mark.parametrize("kind", [Safe, Block])
 def test_what_a_template_made_is_not_escaped_again(syntax: str, place: str, kind: type[Safe]) -> None:
     made = kind("harmless text of a template")
@@ -534,15 +540,15 @@ def test_an_unknown_ending_is_plain_text() -> None:
     ],
 )
 def test_capitalize_is_lisps(text: object, printed: str) -> None:
-    assert escaping.capitalize(text) == printed
+    assert wording.capitalize(text) == printed
 
 
 @cases(200)
 @given(LABELS)
 def test_capitalize_keeps_length_and_settles(text: str) -> None:
-    once = escaping.capitalize(text)
+    once = wording.capitalize(text)
     assert len(once) == len(text)
-    assert escaping.capitalize(once) == once
+    assert wording.capitalize(once) == once
 
 
 @pytest.mark.parametrize(
@@ -567,7 +573,7 @@ def test_capitalize_keeps_length_and_settles(text: str) -> None:
     ],
 )
 def test_percent_rounds_half_to_even_of_the_decimal(value: object, printed: str) -> None:
-    assert escaping.percent(value) == printed
+    assert wording.percent(value) == printed
 
 
 @pytest.mark.parametrize(
@@ -589,20 +595,20 @@ def test_percent_rounds_half_to_even_of_the_decimal(value: object, printed: str)
     ],
 )
 def test_decimals_round_half_to_even_of_the_decimal(value: object, places: int, printed: str) -> None:
-    assert escaping.decimals(value, places) == printed
+    assert wording.decimals(value, places) == printed
 
 
 @pytest.mark.parametrize(
     "value", [1e300, -1e300, 1e-300, 5e-324, -0.001, -0.0, 10**40, 1.7e308, -math.inf, "1e999999", "9" * 5000]
 )
 def test_no_number_is_too_large_or_too_small_for_a_filter(value: object) -> None:
-    assert re.fullmatch(r"-?\d+%", escaping.percent(value))
-    assert re.fullmatch(r"-?\d+\.\d\d", escaping.decimals(value))
+    assert re.fullmatch(r"-?\d+%", wording.percent(value))
+    assert re.fullmatch(r"-?\d+\.\d\d", wording.decimals(value))
 
 
 @cases(300)
 @given(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e12, max_value=1e12), st.integers(0, 6))
 def test_decimals_are_within_half_a_unit(value: float, places: int) -> None:
-    printed = Decimal(escaping.decimals(value, places))
+    printed = Decimal(wording.decimals(value, places))
     assert abs(printed - Decimal(repr(value))) <= Decimal(1).scaleb(-places) / 2
-    assert abs(Decimal(escaping.percent(value)[:-1]) - Decimal(repr(value)) * 100) <= Decimal("0.5")
+    assert abs(Decimal(wording.percent(value)[:-1]) - Decimal(repr(value)) * 100) <= Decimal("0.5")

@@ -12,12 +12,13 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "promptforge"
 # A folder is one entry: its files may import each other. A new module is placed in the highest row below what it needs.
 ROWS = [
-    "_shipped boundaries diagnostics escaping items recent",
-    "errors results vocabulary",
-    "_vocab counting cutting fitting grouping placing yamltext",
+    "_shipped boundaries diagnostics escaping items places recent",
+    "cleaning errors results vocabulary wording",
+    "_vocab counting cutting fencing fitting grouping placing yamltext",
     "byte_pairs estimates rules",
     "options tokenizer_files",
     "layouts profiles selection sources tokens",
+    "environment",
     "templates trimming",
     "page",
     "accounts",
@@ -31,14 +32,14 @@ ROW = {name: number for number, row in enumerate(ROWS) for name in row.split()}
 DOORS = {
     "click": {"cli", "commands"},
     "identify": {"sources"},
-    "jinja2": {"placing", "templates"},
+    "jinja2": {"environment", "placing", "templates"},
     "markupsafe": set(),
     "pathspec": {"selection"},
     "tiktoken": {"tokens"},
     "tokenizers": {"tokens"},
     "yaml": {"yamltext"},
 }
-PURE = ["escaping", "fitting", "grouping", "selection"]
+PURE = ["cleaning", "escaping", "fencing", "wording", "fitting", "grouping", "selection"]
 IMPURE = {"asyncio", "datetime", "io", "os", "pathlib", "random", "secrets", "socket", "subprocess", "sys", "time"}
 MODULES = sorted(PACKAGE.rglob("*.py"))
 

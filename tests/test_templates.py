@@ -12,9 +12,10 @@ from jinja2 import nodes
 
 import promptforge as pf
 from promptforge import placing
+from promptforge.environment import FILTERS
 from promptforge.errors import ProfileError, TemplateError
 from promptforge.escaping import syntax_of
-from promptforge.templates import EXTENSIONS, FILTERS, SIZE_CAP, Templates
+from promptforge.templates import EXTENSIONS, SIZE_CAP, Templates
 
 SHIPPED = Templates()
 NAMES = [name for name in SHIPPED.names() if name.endswith(".j2")]
@@ -271,12 +272,23 @@ def test_what_is_outside_the_language_is_refused_with_its_line(what: str, tmp_pa
         ("xml", "<{{ item.name }}>", "a value cannot stand in a tag"),
         ("xml", "<a b={{ item.name }}>", "a value cannot stand in a tag"),
         ("xml", "<!-- {{ item.name }} -->", "a value cannot stand in a comment"),
-        ("xml", "<![CDATA[{{ item.name }}]]>", "a value cannot stand in a comment"),
+        ("xml", "<![CDATA[{{ item.name }}]]>", "a value cannot stand in a CDATA section"),
         ("xml", "<a b='{{ item.name }}'>", "write attributes in double quotes"),
         ("html", "<a b='{{ item.name }}'>", "write attributes in double quotes"),
         ("md", "`{{ item.name }}`", "a value cannot stand between backticks"),
         ("md", "``{{ item.name }} `x` {{ item.path }}`` `{{ item.name }}`", "a value cannot stand between backticks"),
         ("md", "```{{ item.language }}\n{{ item.content }}\n```", "a value cannot stand between backticks"),
+        ("md", "```\n{{ item.content }}\n```", "a value cannot stand in a fence of the template's own"),
+        ("md", "```\n{{ item.content | fence }}\n```", "a value cannot stand in a fence of the template's own"),
+        ("md", "<div>\nx\n{{ item.content | fence }}\n</div>", "a value cannot stand in a block of HTML"),
+        ("md", "<div>{{ item.name }}</div>", "a value cannot stand in a block of HTML"),
+        ("md", "{{ item.name }}\n<br>", "a block of HTML must be followed by a blank line"),
+        ("md", "#{{ item.name }}", "would make one word"),
+        ("md", "1{{ item.name }}", "would make one word"),
+        ("md", "x <!--\n{{ item.name }}\n-->", "opens a block of HTML"),
+        ("json", '"{% if item.name %}"{% endif %}', "must both end inside quotes"),
+        ("json", '"\\\\\\{{ item.name }}"', "a backslash before a value"),
+        ("txt", "{{ loop }}", "is no value to print"),
         ("md", "~~~ {{ item.language }}\nx\n~~~", "a value cannot stand between backticks"),
         ("md", "C:\\{{ item.name }}", "a backslash before a value"),
         ("md", "<pre>\n{{ item.content }}\n</pre>", "opens a block of HTML"),
@@ -292,7 +304,7 @@ def test_what_is_outside_the_language_is_refused_with_its_line(what: str, tmp_pa
 )
 def test_a_place_where_no_value_is_safe_is_refused(ending: str, source: str, words: str, tmp_path: Path) -> None:
     message = refusal(tmp_path, source, ending)
-    assert message.startswith(f"t/item.{ending}.j2:1: ")
+    assert message.startswith(f"t/item.{ending}.j2:")
     assert words in message
 
 

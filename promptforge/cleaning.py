@@ -1,0 +1,75 @@
+"""Content on its way into a page: what a syntax cannot carry is replaced, what could pass for its frame is marked."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from .escaping import INVISIBLE, SURROGATE, XML_ILLEGAL, Content
+
+FENCE_CAP = 24
+"""Backticks, and tildes, of a fence at the most: a longer one would cost more than it is worth."""
+
+_LONE_CR = re.compile("\r(?!\n)")
+
+
+def longest_run(text: str, mark: str) -> int:
+    """Return the length of the longest run of the character `mark` in `text`, 0 where no run reaches three."""
+    if mark * 3 not in text:
+        return 0
+    return max(map(len, re.findall(re.escape(mark) + "{3,}", text)))
+
+
+class Cleaned(NamedTuple):
+    """Content ready for one syntax, and what had to be changed or noticed: (code, message) pairs."""
+
+    text: Content
+    notes: tuple[tuple[str, str], ...]
+
+
+def _prefix(match: re.Match[str]) -> str:
+    return f"| {match[0]}"
+
+
+def clean(text: str, syntax: str, frame: re.Pattern[str] | None = None) -> Cleaned:
+    """Return `text` as content of `syntax`, with a note for each change.
+
+    `frame` matches, in plain text, a whole line that could be taken for a line of the template; such lines get the
+    prefix `| `. What a syntax cannot carry becomes U+FFFD; a carriage return alone, which Markdown and XML read as a
+    line end, becomes one.
+    """
+    notes: list[tuple[str, str]] = []
+    body = text
+    if not body.isascii():
+        body, count = SURROGATE.subn("\ufffd", body)
+        if count:
+            notes.append(("PF302", f"{count} lone surrogates were replaced by U+FFFD"))
+        seen = len(INVISIBLE.findall(body)) - sum(map(body.count, "\n\r\t"))
+        if seen > 0:
+            notes.append(("PF702", f"{seen} invisible or direction-changing characters are in the content"))
+    elif "\x1b" in body or "\x08" in body:
+        notes.append(("PF703", "terminal control characters are in the content"))
+    if syntax == "json":
+        return Cleaned(Content(body), tuple(notes))
+    if "\r" in body:
+        body, count = _LONE_CR.subn("\n", body)
+        if count:
+            notes.append(("PF303", f"{count} carriage returns without a line feed became line ends"))
+    if syntax == "xml":
+        body, count = XML_ILLEGAL.subn("\ufffd", body)
+        if count:
+            notes.append(("PF302", f"{count} characters that XML cannot carry were replaced by U+FFFD"))
+    elif syntax == "md":
+        if "\x00" in body:
+            notes.append(("PF302", f"{body.count(chr(0))} NUL characters were replaced by U+FFFD"))
+            body = body.replace("\x00", "\ufffd")
+        if longest_run(body, "`") >= FENCE_CAP and longest_run(body, "~") >= FENCE_CAP:
+            notes.append(
+                ("PF305", "each line was prefixed, since runs of both fence marks in it are too long to outdo")
+            )
+            body = re.sub("^", "| ", body, flags=re.MULTILINE)
+    elif frame is not None:
+        body, count = frame.subn(_prefix, body)
+        if count:
+            notes.append(("PF304", f"{count} lines that could be taken for lines of the frame were prefixed with '| '"))
+    return Cleaned(Content(body), tuple(notes))

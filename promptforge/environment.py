@@ -1,0 +1,236 @@
+"""The guest room of templates: what they see, what they may call, and how their text is put together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Any
+
+import jinja2
+from jinja2 import nodes
+from jinja2.runtime import LoopContext
+
+from . import escaping, fencing, placing, wording
+from .errors import TemplateError, nearest
+from .escaping import Block, Closes, Opens, Safe
+
+_LOOP_FIELDS = frozenset(
+    {"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"}
+)
+
+
+class Fields(dict[str, Any]):
+    """What a template sees of one thing: a missing field is an error that names those there are."""
+
+    __slots__ = ()
+
+
+class Open(dict[str, Any]):
+    """Metadata: an open set, so a missing field is `None`."""
+
+    __slots__ = ()
+
+
+def join(parts: Iterable[str]) -> Safe:
+    """Join what a template prints, keeping fences whole: see `weld`."""
+    pieces = weld(parts)
+    if not pieces:
+        return Safe("")
+    return _WELDED[isinstance(pieces[0], Opens), isinstance(pieces[-1], Closes)]("".join(pieces))
+
+
+_WELDED = {(False, False): Safe, (True, False): Opens, (False, True): Closes, (True, True): Block}
+
+
+def weld(parts: Iterable[str]) -> list[str]:
+    """Return the non-empty parts, with a line end put in wherever a fence would not stand on lines of its own.
+
+    A fence opens only at the start of a line (three blanks may precede it) and outside a block of HTML, and closes only
+    on a line that holds nothing else.
+    """
+    pieces = list(filter(None, parts))
+    if not _FENCED.isdisjoint(map(type, pieces)):
+        parts, pieces = pieces, []
+        for part in parts:
+            if pieces:
+                if isinstance(pieces[-1], Closes) and part[0] != "\n":
+                    pieces.append("\n")
+                if isinstance(part, Opens):
+                    tail = _tail(pieces)
+                    line = tail[tail.rfind("\n") + 1 :]
+                    if line:  # be it blanks: content at the margin would end the list that an indented fence is in
+                        pieces.append("\n")
+                        tail += "\n"
+                    if tail[: tail.rfind("\n")].rpartition("\n")[2].lstrip().startswith("<"):
+                        pieces.append("\n")
+            pieces.append(part)
+    return pieces
+
+
+_FENCED = frozenset({Opens, Closes, Block})
+
+
+def _tail(pieces: list[str]) -> str:
+    tail = ""
+    for piece in reversed(pieces):
+        tail = piece + tail
+        if tail.count("\n") > 1:
+            break
+    return tail
+
+
+class Environment(jinja2.Environment):
+    """Plain data in, safe text out: fields are looked up in mappings only, never as attributes of objects."""
+
+    concat = staticmethod(join)
+
+    def __init__(self, loader: jinja2.BaseLoader) -> None:
+        super().__init__(loader=loader, trim_blocks=True, lstrip_blocks=True, auto_reload=False, cache_size=-1)
+        self.globals.clear()
+        self.filters = {**FILTERS}
+        for syntax, places in escaping.PLACES.items():
+            for place, escape in places.items():
+                self.filters[f"{syntax}.{place}"] = escape
+        self.tests = {name: self.tests[name] for name in _TESTS}
+        self.undefined = _Undefined
+        self.readings: dict[str, placing.Reading] = {}
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """Return a field of a mapping, or one of a loop's; no attribute of any other object is ever touched."""
+        kind = type(obj)
+        if kind is Fields:
+            try:
+                return obj[attribute]
+            except KeyError:
+                return self.undefined(f'there is no field "{attribute}"{nearest(attribute, obj)}')
+        if kind is LoopContext and attribute in _LOOP_FIELDS:
+            return getattr(obj, attribute)
+        if isinstance(obj, dict):  # metadata, an open set all the way down
+            return obj.get(attribute)
+        if isinstance(obj, jinja2.Undefined):  # {{ itm.content }}: itm is what there is to be said of
+            return obj
+        what = "nothing (null)" if obj is None else f"a {kind.__name__}"
+        return self.undefined(f'"{attribute}" was asked of {what}, which has no fields')
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        """Return a field by its name, or a member of a list by its number."""
+        if isinstance(argument, str):
+            return self.getattr(obj, argument)
+        try:
+            return obj[argument]
+        except (LookupError, TypeError):
+            return self.undefined(f"there is no [{argument!r}] here")
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        root = super()._parse(source, name, filename)
+        known = name or "<template>"
+        for node in root.find_all((nodes.Filter, nodes.Test)):
+            table: Mapping[str, object] = self.filters if isinstance(node, nodes.Filter) else self.tests
+            shown = [n for n in table if "." not in n]
+            if node.name not in shown:
+                what = "filter" if isinstance(node, nodes.Filter) else "test"
+                raise TemplateError(
+                    f'unknown {what} "{node.name}"{nearest(node.name, shown)}', where=f"{known}:{node.lineno}"
+                )
+        syntax = escaping.syntax_of(known.removesuffix(".j2").rpartition(".")[2])
+        if syntax != "md":
+            for node in root.find_all(nodes.Filter):
+                if node.name in _MARKDOWN_ONLY:
+                    raise TemplateError(
+                        f'"{node.name}" makes Markdown, and this template is not: print the value as it is',
+                        where=f"{known}:{node.lineno}",
+                    )
+        self.readings[known] = placing.read(root, known, syntax)
+        return root
+
+
+class _Undefined(jinja2.StrictUndefined):
+    __slots__ = ()
+
+    @property
+    def _undefined_message(self) -> str:
+        return self._undefined_hint or f'unknown variable "{self._undefined_name}"'
+
+
+def _join(values: Any, separator: str = ", ") -> str:
+    if values is None:
+        return ""
+    return (
+        separator.join(map(escaping.to_text, values)) if isinstance(values, list | tuple) else escaping.to_text(values)
+    )
+
+
+def _default(value: Any, other: Any = "") -> Any:
+    return other if isinstance(value, jinja2.Undefined) or value is None or value == "" else value
+
+
+def _text_filter(change: Callable[[str], str]) -> Callable[[Any], str]:
+    def filtered(value: Any) -> str:
+        text = escaping.to_text(value)
+        changed = change(text)
+        return escaping.Content(changed) if isinstance(value, escaping.Content) else changed
+
+    return filtered
+
+
+def _length(value: Any) -> int:
+    return len(value) if isinstance(value, str | list | tuple | dict) else 0
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "capitalize": wording.capitalize,
+    "code": escaping.md_code,
+    "decimals": wording.decimals,
+    "default": _default,
+    "fence": fencing.fence,
+    "first": lambda values: values[0] if values else None,
+    "join": _join,
+    "last": lambda values: values[-1] if values else None,
+    "length": _length,
+    "lower": _text_filter(str.lower),
+    "percent": wording.percent,
+    "prose": escaping.md_prose,
+    "trim": _text_filter(str.strip),
+    "upper": _text_filter(str.upper),
+}
+"""What a template may do with a value; `templates/README.md` explains each."""
+
+_MARKDOWN_ONLY = frozenset({"code", "fence", "prose"})
+_TESTS = ("defined", "undefined", "none", "number", "string", "sequence", "odd", "even", "true", "false", "in", "eq")
+
+
+def explain(error: Exception, template: jinja2.Template, variables: Mapping[str, Any]) -> TemplateError:
+    """Turn whatever a template raised into a `TemplateError` that names the template's own line."""
+    if isinstance(error, TemplateError):
+        return error
+    where = template.name or "<template>"
+    trace: TracebackType | None = error.__traceback__
+    while trace is not None:
+        path = trace.tb_frame.f_code.co_filename
+        if path.endswith(".j2"):  # compiled templates keep their name and their table of lines as globals
+            space = trace.tb_frame.f_globals
+            where = f"{space.get('name', where)}:{_line(space.get('debug_info', ''), trace.tb_lineno)}"
+        trace = trace.tb_next
+    if isinstance(error, jinja2.UndefinedError):
+        message = str(error.message)
+        match = re.match(r'unknown variable "(.*)"$', message)
+        if match:
+            message += nearest(match[1], variables)
+        return TemplateError(message, where=where)
+    if isinstance(error, jinja2.TemplateNotFound | jinja2.TemplateSyntaxError):
+        return TemplateError(str(error), where=where)
+    if isinstance(error, RecursionError):
+        return TemplateError("a template extends or includes itself; shipped/NAME is the original", where=where)
+    return TemplateError(f"{type(error).__name__}: {error}", where=where)
+
+
+def _line(debug: str, line: int) -> int:
+    """Return the template's line for a line of its compiled code (`debug` is Jinja's own table)."""
+    found = 1
+    for pair in filter(None, debug.split("&")):
+        source, compiled = map(int, pair.split("="))
+        if compiled > line:
+            break
+        found = source
+    return found

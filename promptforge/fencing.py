@@ -1,0 +1,28 @@
+"""Content → a fenced code block that nothing in it can close."""
+
+from __future__ import annotations
+
+import re
+
+from .cleaning import FENCE_CAP, clean, longest_run
+from .escaping import Block, Content, to_text
+
+_TAG = re.compile(r"[A-Za-z0-9_+#.\-]{1,40}")
+
+
+def fence(text: object, language: object = None) -> Block:
+    """Return `text` in a fenced code block that nothing in it can close.
+
+    The fence is one longer than any run of its mark inside, at least three. Where that would take more than 24
+    backticks, tildes are used; where both are out, each line gets the prefix `| ` (see `clean`, which says so).
+    """
+    body = text if isinstance(text, Content) else clean(to_text(text), "md").text
+    run = longest_run(body, "`")
+    mark = "`"
+    if run >= FENCE_CAP:
+        mark, run = "~", longest_run(body, "~")
+    tag = to_text(language)
+    if not _TAG.fullmatch(tag):
+        tag = ""
+    line = mark * max(3, run + 1)
+    return Block(f"{line}{tag}\n{body}\n{line}")
