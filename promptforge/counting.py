@@ -47,6 +47,10 @@ class Counter:
         """Return a number that `count(text)` is never below, at most `limit + 1`; the work depends on `limit` alone."""
         return 0
 
+    def exceeds(self, text: str, limit: int) -> bool:
+        """Tell whether it is cheap to see that `count(text)` is more than `limit`; False decides nothing."""
+        return self.at_least(text, limit) > limit
+
     def count_upto(self, text: str, limit: int) -> int:
         """Return `count(text)`, or `limit + 1` if it is more than `limit`, looking no further than needed."""
         limit = max(limit, 0)

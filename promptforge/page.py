@@ -198,11 +198,13 @@ class Page:
     def _as_shown(self, text: str) -> str:
         return encode_basestring(text) if self.look.syntax == "json" else text  # which writes line ends as letters
 
-    def _at_least(self, text: str, most: int) -> int:
-        """Return a number of tokens that a content never costs less than on the page, at most `most + 1`."""
+    def _exceeds(self, text: str, most: int) -> bool:
+        """Tell whether it is cheap to see that a content costs more than `most` tokens on the page."""
+        if most < 0:
+            return True
         if self.look.syntax == "json":
             text = self._as_shown(text[: 48 * (most + 1)])
-        return self.counter.at_least(text, most)
+        return self.counter.exceeds(text, most)
 
     @staticmethod
     def _key(item: Item, form: str) -> tuple[str, bool]:
@@ -223,8 +225,7 @@ class Page:
         left = room[0] - max(added - 1, 0)
         if len(text) <= 3 * left:  # no bound would say no
             return True
-        left = int(left)
-        return left >= 0 and self._at_least(text, left) <= left
+        return not self._exceeds(text, int(left))
 
     def able(self, indices: Sequence[int], room: Cost, trim: bool) -> Sequence[int]:
         """Return those of which it is not cheap to see that no form, nor with `trim` a shorter one, has room."""
@@ -237,16 +238,14 @@ class Page:
                 left[kind] = int(room[0]) + self.joint - max(added - 1, 0)
         if not left:
             return indices
+        exceeds = self._exceeds if self.look.syntax == "json" else self.counter.exceeds
         found = []
         for index in indices:
             item = self.entries[index].item
             most = left.get(item.kind)
-            if (
-                most is None
-                or item.summary is not None
-                or item.content is None
-                or (most >= 0 and self._at_least(item.content, most) <= most)
-            ):
+            if most is None or item.summary is not None or item.content is None:
+                found.append(index)
+            elif most >= 0 and not exceeds(item.content, most):
                 found.append(index)
         return found
 

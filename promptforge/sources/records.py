@@ -27,6 +27,15 @@ _UNCHECKED = attrgetter("start_line", "end_line", "score", "required", "origin",
 _METADATA = attrgetter("metadata")
 _TEXTS = tuple(map(attrgetter, ("content", "name", "path", "summary", "expanded", "id", "language")))
 _TEXT_OR_NONE = {str, type(None)}
+_TYPES: tuple[tuple[Callable[[Item], Any], set[type]], ...] = (
+    (attrgetter("start_line"), {int, type(None)}),
+    (attrgetter("end_line"), {int, type(None)}),
+    (attrgetter("score"), {float}),
+    (attrgetter("required"), {bool}),
+    (attrgetter("origin"), {str}),
+    (attrgetter("metadata"), {dict}),
+)
+"""What a field that is no text must be in an item made by hand, which nobody has checked."""
 _OTHERS = attrgetter("summary", "expanded", "id", "language", "origin")
 
 
@@ -86,10 +95,14 @@ def _all_clean(records: list[Any]) -> list[Item] | None:
     if len(records) > MAX_RECORDS:
         return None
     try:
-        if not all(map(_is_safe, records)):
+        if {*map(type, records)} == {Item}:
+            items = records
+            if not all({*map(type, map(get, items))} <= types for get, types in _TYPES):
+                return None
+        elif all(map(_is_safe, records)):
+            items = msgspec.convert(records, _Records)
+        else:
             return None
-        made_by_hand = set(map(type, records)) == {Item}
-        items = records if made_by_hand else msgspec.convert(records, _Records)
         if not _all_settled(items):
             return None
         if any(map(_METADATA, items)):
