@@ -12,7 +12,8 @@ import msgspec
 from .counting import Counter
 from .diagnostics import Diagnostics
 from .errors import nearest, quote
-from .escaping import INVISIBLE
+from .escaping import INVISIBLE, LABEL_CAP
+from .fencing import TAG
 from .fitting import Cost, Fit, Form
 from .items import Item
 from .options import Options
@@ -98,11 +99,7 @@ def _say(
         for code, message in notes:
             severity = "info" if code in ("PF702", "PF703") else "warning"
             diagnostics.add(code, message, item=identify(item), severity=severity)  # type: ignore[arg-type]
-        for field in _LABELS:
-            value = getattr(item, field)
-            if value and not value.isprintable() and INVISIBLE.search(value):
-                message = f"{field}: characters that cannot be seen are shown as escapes: {quote(value)}"
-                diagnostics.add("PF701", message, item=identify(item))
+        _say_labels(item, page.look.syntax, diagnostics)
     if not counter.exact and options.max_tokens is not None:
         diagnostics.add("PF501", f"tokens are an estimate by {counter.name}", severity="info")
     left = sum(reason == "budget" for reason in fit.reasons.values())
@@ -118,6 +115,21 @@ def _say(
     if by not in known and shown and not any(by in entry.item.metadata for entry in shown.values()):
         hint = nearest(by, known)
         diagnostics.add("PF104", f"group_by: no item has {quote(by)} in its metadata{hint}")
+
+
+def _say_labels(item: Item, syntax: str, diagnostics: Diagnostics) -> None:
+    for field in _LABELS:
+        value = getattr(item, field)
+        if not value:
+            continue
+        if not value.isprintable() and INVISIBLE.search(value):
+            message = f"{field}: characters that cannot be seen are shown as escapes: {quote(value)}"
+            diagnostics.add("PF701", message, item=identify(item))
+        if len(value) > LABEL_CAP:
+            diagnostics.add("PF206", f"{field}: cut at {LABEL_CAP:,} characters: {quote(value)}", item=identify(item))
+    if item.language and syntax == "md" and not TAG.fullmatch(item.language):
+        message = f"language: {quote(item.language)} is no tag of a fence, so the fence has none"
+        diagnostics.add("PF207", message, item=identify(item))
 
 
 LATE = ("items", "sections", "sources", "explicit_text", "similarity_text", "explicit_sources", "manifest")

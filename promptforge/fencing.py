@@ -7,7 +7,8 @@ import re
 from .cleaning import FENCE_CAP, clean, longest_run
 from .escaping import Block, Content, to_text
 
-_TAG = re.compile(r"[A-Za-z0-9_+#.\-]{1,40}")
+TAG = re.compile(r"[A-Za-z0-9_+#.\-]{1,40}")
+"""What may stand after the mark of a fence."""
 
 
 def fence(text: object, language: object = None) -> Block:
@@ -22,7 +23,7 @@ def fence(text: object, language: object = None) -> Block:
     if run >= FENCE_CAP:
         mark, run = "~", longest_run(body, "~")
     tag = to_text(language)
-    if not _TAG.fullmatch(tag):
+    if not TAG.fullmatch(tag):
         tag = ""
     line = mark * max(3, run + 1)
     return Block(f"{line}{tag}\n{body}\n{line}")

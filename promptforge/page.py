@@ -243,9 +243,8 @@ class Page:
         for index in indices:
             item = self.entries[index].item
             most = left.get(item.kind)
-            if most is None or item.summary is not None or item.content is None:
-                found.append(index)
-            elif most >= 0 and not exceeds(item.content, most):
+            unknown = most is None or item.summary is not None or item.content is None
+            if unknown or (most >= 0 and not exceeds(item.content, most)):  # type: ignore[operator, arg-type]
                 found.append(index)
         return found
 

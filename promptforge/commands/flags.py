@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from ..errors import quote
 from ..options import VOCABULARY, Options
 from ..rules import Rule
 
@@ -52,8 +53,6 @@ def _base(shape: Any) -> Any:
 def option_flags(function: Command) -> Command:
     """Add one flag for each option: `max_tokens` → `--max-tokens`, a yes-or-no `headers` → `--headers/--no-headers`."""
     for name in reversed(list(VOCABULARY)):
-        if name == "on_error":
-            continue
         rule = VOCABULARY.rules[name]
         flag = "--" + name.replace("_", "-")
         default = getattr(Options(), name)
@@ -95,6 +94,9 @@ def folders_of(given: dict[str, Any]) -> dict[str, list[Path]]:
     found = {}
     for name, variable in _FOLDERS:
         listed = [Path(part) for part in os.environ.get(variable, "").split(os.pathsep) if part]
+        for folder in listed:
+            if not folder.is_dir():
+                raise click.UsageError(f"{variable}: there is no folder {quote(str(folder))}")
         found[name] = [*given.pop(name, ()), *listed]
     return found
 

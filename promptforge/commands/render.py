@@ -68,7 +68,7 @@ def command(items: tuple[str, ...], **given: Any) -> int:
     options |= options_of(given)
     for name, value in options_of(given).items():  # a flag is checked at once; a job file has been
         VOCABULARY.check(name, value)
-    if given.pop("strict"):
+    if given["strict"]:
         options["on_error"] = "raise"
     renderer = Renderer(profile=given["profile"] or options.pop("profile", None), **folders_of(given))
     options.pop("profile", None)
