@@ -17,10 +17,11 @@ from .fencing import TAG
 from .fitting import Cost, Fit, Form
 from .items import Item
 from .options import Options
-from .page import Page, line_range, source_of
+from .page import Page
 from .profiles import Profile
 from .results import Result, ResultItem, ResultSection, Source
 from .templates import Look, Templates
+from .views import line_range, source_of
 
 EXACT = 64
 """Up to so many items left out, the budget that brings each back is measured; above, it is a sum that suffices."""
@@ -95,7 +96,7 @@ def _say(
 ) -> None:
     for index, form in fit.chosen.items():
         item = page.entries[index].item
-        notes = page.notes.get((index, form), ())
+        notes = page.views.notes.get((index, form), ())
         for code, message in notes:
             severity = "info" if code in ("PF702", "PF703") else "warning"
             diagnostics.add(code, message, item=identify(item), severity=severity)  # type: ignore[arg-type]

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from json.encoder import encode_basestring
-from operator import attrgetter
 from typing import Any
 
-import msgspec
-
-from .cleaning import clean
 from .counting import Counter
-from .environment import Fields, Open
+from .environment import Fields
 from .escaping import Content, Safe
-from .fitting import UNLIMITED, Cost, Form, minus, within
+from .fitting import UNLIMITED, Cost, Fit, Form, minus, within
 from .grouping import Entry, Section, flatten, group
 from .items import Item
 from .layouts import LayoutSettings
 from .options import Options
-from .selection import place
 from .templates import Look
 from .tokens import get_tokenizer
-from .trimming.text import UNITS, mark
+from .trimming.text import UNITS
+from .views import Memory, Views, noting, source_of
 
 # Char.IsWhiteSpace of .NET, whose TrimEnd the chunks layout follows; Python's strip would also take U+001C to U+001F.
 _WHITE = (
@@ -30,12 +26,6 @@ _WHITE = (
 )
 _SLACK = 8
 """Tokens that a cut at a line may leave unused before a closer cut is tried."""
-
-
-Notes = tuple[tuple[str, str], ...]
-REMEMBERED = 4096
-"""How many items' looks a renderer remembers."""
-_LOOKS = attrgetter("kind", "id", "name", "path", "start_line", "end_line", "score", "origin", "summary")
 
 
 class Page:
@@ -49,20 +39,14 @@ class Page:
         counter: Counter,
         entries: Iterable[Entry],
         language: Callable[[Item], str | None],
-        views: dict[Any, tuple[Fields, Notes]],
+        memory: Memory,
     ) -> None:
-        """Make a page of `entries`; `views` remembers what items looked like, from one rendering to the next."""
+        """Make a page of `entries`; `language` tells an item's, and `memory` how items looked before."""
         self.look = look
         self.options = options
         self.settings = settings
         self.counter = counter
         self.joint = 4 if counter.exact else 16
-        self.entries = {entry.index: entry for entry in entries}
-        self.language = language
-        self.notes: dict[tuple[int, Form], Notes] = {}
-        """What cleaning the content of a form had to change."""
-        self._forms: dict[int, list[Form]] = {}
-        self._views: dict[tuple[int, Form], Fields] = {}
         self._prices: dict[tuple[int, Form], Cost] = {}
         # By kind, and whether a summary is there too: the words a template adds, at the least; -1: it shows no content.
         self._words: dict[tuple[str, bool], int] = {}
@@ -82,96 +66,39 @@ class Page:
             "footer": made(options.footer) if options.footer else None,
             "query": options.query,
         }
-        self._flags = {
-            "headers": options.headers,
-            "line_numbers": options.line_numbers,
-            "scores": options.scores,
-            "code": options.code,
-            "query": options.query,
-        }
-        lines = [self.separator, options.header or "", options.footer or "", options.marker]
-        self._frame = look.frame([line for line in lines if line.strip()])
-        self._remembered = views
-        self._setting = (look, self._frame, tuple(self._flags.values()), options.marker)
+        mapped = {entry.index: entry for entry in entries}
+        self.views = Views(look, options, self.separator, mapped, language, memory)
 
     # --- one item ---------------------------------------------------------------------------------------------------
 
-    def note_twins(self, twins: Mapping[int, int]) -> None:
-        """Note in the metadata of each item whose text stands for others' too where these are from."""
-        also: dict[int, list[int]] = {}
-        for twin, holder in twins.items():
-            also.setdefault(holder, []).append(twin)
-        for holder, others in also.items():
-            entry = self.entries[holder]
-            places = [*entry.item.metadata.get("also_in", ()), *(place(self.entries[i].item) for i in sorted(others))]
-            metadata = {**entry.item.metadata, "also_in": places}
-            item = msgspec.structs.replace(entry.item, metadata=metadata)
-            self.entries[holder] = msgspec.structs.replace(entry, item=item)
+    @property
+    def entries(self) -> dict[int, Entry]:
+        """The candidates by their index."""
+        return self.views.entries
 
     def forms(self, index: int) -> Sequence[Form]:
         """Return the whole forms of an item, the longest first."""
-        forms = self._forms.get(index)
-        if forms is None:
-            item, most = self.entries[index].item, self.options.item_max_chars
-            forms = []
-            for name, text in (("expanded", item.expanded), ("content", item.content)):
-                if text is not None:
-                    forms.append(Form(name, text) if most is None else Form(name, text[:most], len(text) > most))
-            if item.summary is not None:
-                forms.append(Form("summary", item.summary))
-            self._forms[index] = forms = forms or [Form("content", "")]
-        return forms
+        return self.views.forms(index)
 
-    def view(self, index: int, form: Form) -> Fields:
-        """Return what templates see of an item in a form, its `text` included."""
-        view = self._views.get((index, form))
-        if view is None:
-            item = self.entries[index].item
-            language = self.language(item)
-            key = None if item.metadata else (self._setting, language, form, _LOOKS(item))
-            view, notes = self._remembered.get(key) or self._view(item, form, language)
-            if key is not None:
-                if len(self._remembered) >= REMEMBERED:
-                    self._remembered.clear()
-                self._remembered[key] = (view, notes)
-            if notes:
-                self.notes[index, form] = notes
-            self._views[index, form] = view
-        return view
-
-    def _view(self, item: Item, form: Form, language: str | None) -> tuple[Fields, Notes]:
-        content, notes = clean(form.text, self.look.syntax, self._frame)
-        if form.cut:
-            content = Content(mark(content, self.options.marker))
-        summary: Content | None = content if form.name == "summary" else None
-        if summary is None and item.summary is not None:
-            summary, more = clean(item.summary, self.look.syntax, self._frame)
-            notes += more
-        lines = item.start_line is not None and item.end_line is not None
-        view = Fields(
-            id=item.id,
-            kind=item.kind,
-            name=item.name,
-            path=item.path,
-            title=item.path if item.path is not None else item.name or item.id or item.kind,
-            start_line=item.start_line,
-            end_line=item.end_line,
-            lines=f"{item.start_line}-{item.end_line}" if lines else None,
-            line_range=line_range(item),
-            language=language,
-            score=item.score,
-            origin=item.origin,
-            metadata=Open(item.metadata),
-            content=content,
-            summary=summary,
-            form=form.name,
-        )
-        view["text"] = self.look.render_item(item.kind, {"item": view, **self._flags})
-        return view, notes
+    def note_twins(self, fit: Fit, limit: Cost) -> Fit:
+        """Note in the metadata of items whose text stands for others' too where these are from, if that fits."""
+        also: dict[int, list[Entry]] = {}
+        for twin, holder in sorted(fit.twins.items()):
+            also.setdefault(holder, []).append(self.entries[twin])
+        before = {holder: self.entries[holder] for holder in also}
+        for replaced in ([noting(before[holder], others) for holder, others in also.items()], before.values()):
+            for entry in replaced:
+                self.views.replace(entry)
+            self._prices = {key: price for key, price in self._prices.items() if key[0] not in also}
+            self._last = None
+            cost = self.measure(fit.chosen) if fit.chosen else fit.cost
+            if within(cost, limit):
+                break
+        return fit._replace(cost=cost)
 
     def text(self, index: int, form: Form) -> str:
         """Return the text of an item in a form, alone."""
-        return str(self.view(index, form)["text"])
+        return str(self.views.view(index, form)["text"])
 
     # --- prices -----------------------------------------------------------------------------------------------------
 
@@ -373,7 +300,7 @@ class Page:
         indices = [i for i in chosen if only is None or self.entries[i].item.origin == only]
         sections = self.sections(indices)
         variables: dict[str, Any] = dict(self._around)
-        variables["items"] = [self.view(e.index, chosen[e.index]) for e in flatten(sections)]
+        variables["items"] = [self.views.view(e.index, chosen[e.index]) for e in flatten(sections)]
         variables["total"] = len(self.entries)
         variables["sources"] = self._sources(sections) if self.options.sources else None
         uses = self.look.page_uses
@@ -394,7 +321,7 @@ class Page:
 
     def _shown_sections(self, sections: list[Section], chosen: Mapping[int, Form]) -> list[Fields]:
         return [
-            Fields(key=s.key, title=s.title, items=[self.view(e.index, chosen[e.index]) for e in s.entries])
+            Fields(key=s.key, title=s.title, items=[self.views.view(e.index, chosen[e.index]) for e in s.entries])
             for s in sections
         ]
 
@@ -405,25 +332,3 @@ class Page:
 def _less(size: int, room: float, over: float) -> int:
     """Return the size to try after one that came out `over` above the `room` there was thought to be."""
     return min(size - 1, int(size * room / (room + over)))
-
-
-def line_range(item: Item) -> str | None:
-    """Return `line 5` or `lines 5-8`, or `None` where the lines are not known."""
-    if item.start_line is None or item.end_line is None:
-        return None
-    return f"line {item.start_line}" if item.start_line == item.end_line else f"lines {item.start_line}-{item.end_line}"
-
-
-def source_of(item: Item) -> dict[str, Any]:
-    """Return an item as a source to be cited: id, name, kind, path, line, score."""
-    return {
-        "id": item.id,
-        "name": item.name or item.path or item.id or item.kind,
-        "kind": item.kind,
-        "path": item.path,
-        "line": item.start_line,
-        "score": item.score,
-    }
-
-
-__all__ = ["Page", "line_range", "source_of"]

@@ -24,6 +24,7 @@ from .sources.languages import language_of
 from .sources.records import load_records, to_item
 from .templates import Templates
 from .tokens import get_tokenizer
+from .views import Memory
 
 Folders = str | Path | Sequence[str | Path] | None
 """One folder of the user's, or several, the first wins."""
@@ -59,7 +60,7 @@ class Renderer:
         self.profile: Profile = load_profile(profile or "default", self._folders)
         self._templates = Templates(_paths(templates))
         self._given = options
-        self._views: dict[Any, Any] = {}  # what items looked like; a memory, not a state
+        self._views: Memory = {}
         self._bases: dict[str, tuple[LayoutSettings, Options]] = {}
         self._languages = lru_cache(maxsize=10_000)(self._find_language)
         self._settle(options, Diagnostics())
@@ -176,7 +177,8 @@ class Renderer:
             entries, dropped = chosen.entries, dict(chosen.dropped)
             page = Page(look, options, settings, counter, entries, language, self._views)
             fit = self._fit(page, entries, options, limit)
-        page.note_twins(fit.twins)
+        if fit.twins:
+            fit = page.note_twins(fit, limit)
         left_out = sum(reason == "combine" for reason in dropped.values())
         if left_out:
             diagnostics.add(

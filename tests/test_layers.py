@@ -20,6 +20,7 @@ ROWS = [
     "layouts profiles selection sources tokens",
     "environment",
     "templates trimming",
+    "views",
     "page",
     "accounts",
     "rendering",

@@ -163,7 +163,7 @@ def test_language_tags_are_joined_and_other_lists_replaced(tmp_path: Path) -> No
     assert profile.language_tags == {**GROUND, ".el": "elisp", "man_page": "text"}
     assert profile.control_tokens == ("b",)
     assert profile.options == {"kinds": None}
-    assert load_profile("low", [tmp_path]).language_tags == {".el": "lisp", "man_page": "text"}
+    assert load_profile("low", [tmp_path]).language_tags == {**GROUND, ".el": "lisp", "man_page": "text"}
 
 
 def test_the_users_file_wins_and_the_original_stays_in_reach(tmp_path: Path) -> None:

@@ -1,0 +1,157 @@
+"""What templates see of items, and how items look: made once for an item in a form, and remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+
+from .cleaning import clean
+from .environment import Fields, Open
+from .escaping import Content
+from .fitting import Form
+from .grouping import Entry
+from .items import Item
+from .options import Options
+from .selection import place
+from .templates import Look
+from .trimming.text import mark
+
+Notes = tuple[tuple[str, str], ...]
+"""What cleaning a content had to change: (code, message) pairs."""
+
+Memory = dict[Any, tuple[Fields, Notes]]
+"""What items looked like, from one rendering to the next."""
+
+REMEMBERED = 4096
+"""How many items' looks a renderer remembers."""
+
+_LOOKS = attrgetter("kind", "id", "name", "path", "start_line", "end_line", "score", "origin", "summary")
+
+
+class Views:
+    """The items of one rendering as templates see them."""
+
+    def __init__(
+        self,
+        look: Look,
+        options: Options,
+        separator: str,
+        entries: Mapping[int, Entry],
+        language: Callable[[Item], str | None],
+        memory: Memory,
+    ) -> None:
+        self.entries = dict(entries)
+        self.notes: dict[tuple[int, Form], Notes] = {}
+        """What cleaning the content of a form had to change."""
+        self._look = look
+        self._options = options
+        self._language = language
+        self._memory = memory
+        self._forms: dict[int, list[Form]] = {}
+        self._views: dict[tuple[int, Form], Fields] = {}
+        self._flags = {
+            "headers": options.headers,
+            "line_numbers": options.line_numbers,
+            "scores": options.scores,
+            "code": options.code,
+            "query": options.query,
+        }
+        lines = [separator, options.header or "", options.footer or "", options.marker]
+        self._frame = look.frame([line for line in lines if line.strip()])
+        self._setting = (look, self._frame, tuple(self._flags.values()), options.marker)
+
+    def forms(self, index: int) -> Sequence[Form]:
+        """Return the whole forms of an item, the longest first."""
+        forms = self._forms.get(index)
+        if forms is None:
+            item, most = self.entries[index].item, self._options.item_max_chars
+            forms = []
+            for name, text in (("expanded", item.expanded), ("content", item.content)):
+                if text is not None:
+                    forms.append(Form(name, text) if most is None else Form(name, text[:most], len(text) > most))
+            if item.summary is not None:
+                forms.append(Form("summary", item.summary))
+            self._forms[index] = forms = forms or [Form("content", "")]
+        return forms
+
+    def view(self, index: int, form: Form) -> Fields:
+        """Return what templates see of an item in a form, its `text` included."""
+        view = self._views.get((index, form))
+        if view is None:
+            item = self.entries[index].item
+            language = self._language(item)
+            key = None if item.metadata else (self._setting, language, form, _LOOKS(item))
+            view, notes = self._memory.get(key) or self._view(item, form, language)
+            if key is not None:
+                if len(self._memory) >= REMEMBERED:
+                    self._memory.clear()
+                self._memory[key] = (view, notes)
+            if notes:
+                self.notes[index, form] = notes
+            self._views[index, form] = view
+        return view
+
+    def _view(self, item: Item, form: Form, language: str | None) -> tuple[Fields, Notes]:
+        content, notes = clean(form.text, self._look.syntax, self._frame)
+        if form.cut:
+            content = Content(mark(content, self._options.marker))
+        summary: Content | None = content if form.name == "summary" else None
+        if summary is None and item.summary is not None:
+            summary, more = clean(item.summary, self._look.syntax, self._frame)
+            notes += more
+        lines = item.start_line is not None and item.end_line is not None
+        view = Fields(
+            id=item.id,
+            kind=item.kind,
+            name=item.name,
+            path=item.path,
+            title=item.path if item.path is not None else item.name or item.id or item.kind,
+            start_line=item.start_line,
+            end_line=item.end_line,
+            lines=f"{item.start_line}-{item.end_line}" if lines else None,
+            line_range=line_range(item),
+            language=language,
+            score=item.score,
+            origin=item.origin,
+            metadata=Open(item.metadata),
+            content=content,
+            summary=summary,
+            form=form.name,
+        )
+        view["text"] = self._look.render_item(item.kind, {"item": view, **self._flags})
+        return view, notes
+
+    def replace(self, entry: Entry) -> None:
+        """Put another entry in the place of the one of its index, and forget how that looked."""
+        self.entries[entry.index] = entry
+        for key in [key for key in self._views if key[0] == entry.index]:
+            del self._views[key]
+
+
+def noting(entry: Entry, others: Sequence[Entry]) -> Entry:
+    """Return `entry` with a note in its metadata of where the others are from, whose text it holds."""
+    places = [*entry.item.metadata.get("also_in", ()), *(place(other.item) for other in others)]
+    item = msgspec.structs.replace(entry.item, metadata={**entry.item.metadata, "also_in": places})
+    return msgspec.structs.replace(entry, item=item)
+
+
+def line_range(item: Item) -> str | None:
+    """Return `line 5` or `lines 5-8`, or `None` where the lines are not known."""
+    if item.start_line is None or item.end_line is None:
+        return None
+    return f"line {item.start_line}" if item.start_line == item.end_line else f"lines {item.start_line}-{item.end_line}"
+
+
+def source_of(item: Item) -> dict[str, Any]:
+    """Return an item as a source to be cited: id, name, kind, path, line, score."""
+    return {
+        "id": item.id,
+        "name": item.name or item.path or item.id or item.kind,
+        "kind": item.kind,
+        "path": item.path,
+        "line": item.start_line,
+        "score": item.score,
+    }
