@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections import Counter as Counts
 from importlib import metadata
 from typing import Any
 
@@ -57,6 +58,14 @@ def account(
     tokens = int(fit.cost[0]) if options.max_tokens is not None and parts else counter.count(text)
     shown = {index: page.entries[index] for index in fit.chosen}
     reasons = {**dropped, **fit.reasons}
+    if items and not fit.chosen:
+        why = ", ".join(f"{reason} {count}" for reason, count in sorted(Counts(reasons.values()).items()))
+        message = f"no item is in the text: all {len(items)} were left out ({why})"
+        diagnostics.add(
+            "PF114", message, severity="info" if reasons and set(reasons.values()) == {"budget"} else "warning"
+        )
+    elif not items:
+        diagnostics.add("PF115", "there were no items", severity="info")
     order = [entry.index for section in page.sections(fit.chosen) for entry in section.entries]
     trimmed = [
         i for i, form in fit.chosen.items() if form.name in ("trimmed", "summary") and form is not page.forms(i)[0]
@@ -106,8 +115,9 @@ def _say(
     left = sum(reason == "budget" for reason in fit.reasons.values())
     if left or trimmed:
         total = len(fit.chosen) + len(fit.reasons)
-        message = f"{left} of {total} items were left out and {len(trimmed)} shortened to keep the budget"
-        diagnostics.add("PF111", message, severity="info")
+        said = [f"{left} of {total} items were left out"] if left else []
+        said += [f"{len(trimmed)} of {total} items were shortened"] if trimmed else []
+        diagnostics.add("PF111", f"{' and '.join(said)} to keep the budget", severity="info")
     over = sum(reason == "max_items" for reason in fit.reasons.values())
     if over:
         diagnostics.add("PF112", f"{over} found items are past max_items {options.max_items}", severity="info")

@@ -90,6 +90,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         way_out = f" (see {context.command_path} --help)" if context is not None else ""
         click.echo(f"promptforge: {error.format_message()}{way_out}", err=True)
         code = error.exit_code
+    except RecursionError:
+        click.echo("promptforge: something in the input nests too deeply", err=True)
+        code = 4
     except BrokenPipeError:  # the reader has gone, as with `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0

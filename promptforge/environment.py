@@ -218,8 +218,11 @@ def explain(error: Exception, template: jinja2.Template, variables: Mapping[str,
         if match:
             message += nearest(match[1], variables)
         return TemplateError(message, where=where)
-    if isinstance(error, jinja2.TemplateNotFound | jinja2.TemplateSyntaxError):
-        return TemplateError(str(error), where=where)
+    if isinstance(error, jinja2.TemplateNotFound):
+        message = f'there is no template "{error.name}"; a name is LAYOUT/PART.EXT.j2, as `list templates` shows them'
+        return TemplateError(message, where=where)
+    if isinstance(error, jinja2.TemplateSyntaxError):
+        return TemplateError(str(error).rstrip("."), where=where)
     if isinstance(error, RecursionError):
         return TemplateError("a template extends or includes itself; shipped/NAME is the original", where=where)
     return TemplateError(f"{type(error).__name__}: {error}", where=where)

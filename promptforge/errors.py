@@ -20,13 +20,18 @@ if TYPE_CHECKING:
     from .diagnostics import Diagnostic
 
 
+LISTED = 40
+"""How many names a message lists."""
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return ``; did you mean "x"?`` for the known word nearest to `word`, or a list of what there is."""
-    names = sorted(known)
+    names = sorted(set(known))
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     if close:
         return f'; did you mean "{close[0]}"?'
-    return f"; there are: {', '.join(names)}" if names else ""
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return f"; there are: {', '.join(names[:LISTED])}{more}" if names else ""
 
 
 def quote(value: object, limit: int = 80) -> str:

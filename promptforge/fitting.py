@@ -7,6 +7,7 @@ A cost is a pair (tokens, characters); a limit is such a pair too. Prices of ite
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
@@ -75,6 +76,8 @@ class Part(NamedTuple):
     """How many of the items may be chosen."""
     required: bool = False
     """All of them, whole, or `BudgetError`."""
+    ranks: Mapping[int, float] = {}
+    """Equal for items that are equally good: of these, all that fit whole come before any is shortened."""
 
 
 class Fit(NamedTuple):
@@ -105,6 +108,15 @@ def minus(a: Cost, b: Cost) -> Cost:
     return a[0] - b[0], a[1] - b[1]
 
 
+def excess(what: str, cost: Cost, limit: Cost, way_out: str) -> BudgetError:
+    """Return the error for a cost over its limit, in the unit in which it is over."""
+    unit = 0 if cost[0] > limit[0] else 1
+    needed, most = int(cost[unit]), int(limit[unit])
+    word = ("tokens", "characters")[unit]
+    message = f"{what} {needed:,} {word} and the budget is {most:,}; {way_out}"
+    return BudgetError(message, needed=needed, largest=most)
+
+
 def shares(explicit: Cost, similarity: Cost, limit: Cost, share: float) -> float:
     """Return the share of `limit` that explicit items may take, from what each side would cost whole.
 
@@ -119,7 +131,7 @@ def shares(explicit: Cost, similarity: Cost, limit: Cost, share: float) -> float
 def fit(parts: Iterable[Part], scale: Scale, limit: Cost, *, packing: str = "score", trim: bool = True) -> Fit:
     """Return which items of `parts` to show, in which form, so that the page costs at most `limit`.
 
-    `packing`: `score` takes the best first, shortens what does not fit whole (with `trim`) and goes on to smaller ones;
+    `packing`: `score` takes the best first, shortens (with `trim`) what does not fit whole and goes on to smaller ones;
     `whole` never shortens; `stop` ends at the first that does not fit. Raises `BudgetError` when a required item does
     not fit.
     """
@@ -157,32 +169,41 @@ class _Packer:
         walk = [i for i in part.walk if i not in self.chosen and i not in self.twins]
         self.taken = 0
         done = self.take_prefix(walk, limit, part.most)
-        queue: Sequence[int] = walk[done:]
-        while queue:
-            if self.stopped or (part.most is not None and self.taken >= part.most):
-                self.reasons.update(dict.fromkeys(queue, "budget" if self.stopped else "max_items"))
-                return
-            queue = self.take_next(queue, limit)
+        self.pack_rest(walk[done:], limit, part)
 
-    def take_next(self, queue: Sequence[int], limit: Cost) -> Sequence[int]:
-        """Take the first of `queue` that fits, account for those before it, and return those after it."""
-        able = queue if self.packing == "stop" else self.scale.able(queue, minus(limit, self.cost), self.trim)
-        if len(able) < len(queue):
-            self.reasons.update(dict.fromkeys(queue, "budget"))
-        for position, index in enumerate(able, 1):
-            if self.take(index, limit):
+    def pack_rest(self, walk: Sequence[int], limit: Cost, part: Part) -> None:
+        """Take what fits whole, rank by rank; of each rank, shorten then what was too large."""
+        queue = deque(self.able(walk, limit))
+        waiting: deque[int] = deque()
+        while queue or waiting:
+            if self.stopped or (part.most is not None and self.taken >= part.most):
+                reason = "budget" if self.stopped else "max_items"
+                self.reasons.update(dict.fromkeys([*waiting, *queue], reason))
+                return
+            tried_whole = bool(queue) and (not waiting or part.ranks.get(queue[0]) == part.ranks.get(waiting[0]))
+            index = queue.popleft() if tried_whole else waiting.popleft()
+            taken = self.take(index, limit) if tried_whole else self.take_less(index, limit)
+            if taken:
                 self.taken += 1
                 self.reasons.pop(index, None)
-                for later in able[position:]:
-                    self.reasons.pop(later, None)
-                return able[position:]
-            if index not in self.twins:
+            elif index not in self.twins:
                 self.reasons[index] = "budget"
                 self.stopped = self.packing == "stop"
-                if self.stopped or self.failed_at != self.cost:  # what failed first may show what else must fail
-                    self.failed_at = self.cost
-                    return able[position:]
-        return ()
+                if tried_whole and self.packing == "score":
+                    waiting.append(index)
+            if taken or (
+                not tried_whole and self.failed_at != self.cost
+            ):  # the first failure shows what else must fail
+                self.failed_at = self.cost
+                queue, waiting = deque(self.able(queue, limit)), deque(self.able(waiting, limit))
+
+    def able(self, indices: Sequence[int], limit: Cost) -> Sequence[int]:
+        if self.packing == "stop" or not indices:
+            return indices
+        able = self.scale.able(indices, minus(limit, self.cost), self.trim)
+        if len(able) < len(indices):
+            self.reasons.update(dict.fromkeys({*indices}.difference(able), "budget"))
+        return able
 
     def require(self, walk: Sequence[int]) -> None:
         for index in walk:
@@ -191,16 +212,7 @@ class _Packer:
         if walk:
             self.cost = self.scale.measure(self.chosen)
         if walk and not within(self.cost, self.limit):
-            unit, needed, most = (
-                ("tokens", self.cost[0], self.limit[0])
-                if self.cost[0] > self.limit[0]
-                else ("characters", self.cost[1], self.limit[1])
-            )
-            raise BudgetError(
-                f"the required items need {needed:,} {unit} and the budget is {most:,}; raise it or require less",
-                needed=int(needed),
-                largest=int(most),
-            )
+            raise excess("the required items need", self.cost, self.limit, "raise it or require less")
 
     def take_prefix(self, walk: Sequence[int], limit: Cost, most: int | None) -> int:
         """Take items from the front of `walk` while the sum of prices says that they fit; return how many were seen."""
@@ -262,19 +274,29 @@ class _Packer:
         forms = self.scale.forms(index)
         for form in forms:
             if form.name == "summary" and form is not forms[0]:
-                if self.packing != "score":
-                    break
-                if self.trim and self.shorten(index, limit):
-                    return True
-            if not self.scale.may_fit(index, form, roomy) or not within(self.scale.price(index, form), roomy):
-                continue
-            cost = self.scale.measure({**others, index: form})
-            if within(cost, limit):
+                break
+            if self.take_form(index, form, others, roomy, limit):
                 for other in held:
                     self.drop_twin(other, index)
-                self.chosen[index], self.cost = form, cost
                 return True
-        return self.trim and self.shorten(index, limit)
+        return False
+
+    def take_form(self, index: int, form: Form, others: Mapping[int, Form], roomy: Cost, limit: Cost) -> bool:
+        if not self.scale.may_fit(index, form, roomy) or not within(self.scale.price(index, form), roomy):
+            return False
+        cost = self.scale.measure({**others, index: form})
+        if not within(cost, limit):
+            return False
+        self.chosen[index], self.cost = form, cost
+        return True
+
+    def take_less(self, index: int, limit: Cost) -> bool:
+        """Take an item shortened, else by its summary."""
+        if self.trim and self.shorten(index, limit):
+            return True
+        summary = self.scale.forms(index)[-1]
+        roomy = plus(minus(limit, self.cost), (self.scale.joint, 0))
+        return summary.name == "summary" and self.take_form(index, summary, self.chosen, roomy, limit)
 
     def lengthen(self, walk: Sequence[int], limit: Cost) -> None:
         """Try again what was shortened when there was less room."""
@@ -284,7 +306,7 @@ class _Packer:
                 cost = self.cost
                 del self.chosen[index]
                 self.cost = self.scale.measure(self.chosen)
-                if not self.take(index, limit):
+                if not (self.take(index, limit) or self.take_less(index, limit)):
                     self.chosen[index], self.cost = form, cost
 
     def shorten(self, index: int, limit: Cost) -> bool:

@@ -57,7 +57,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         _Share | None,
         "Drop items found by a search that score less, where scores lie in 0 to 1; none: drop none.",
     ] = 0.5
-    query: Annotated[str | None, "What is asked: used to rerank and to choose passages; none: not known."] = None
+    query: Annotated[str | None, "What is asked; used to rerank; none: not known."] = None
     rerank: Annotated[Literal["none", "keyword_boost"], "How the query changes the ranking; no query, no change."] = (
         "keyword_boost"
     )
@@ -73,7 +73,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     merge_overlaps: Annotated[bool, "Join overlapping or touching ranges of one file."] = True
     combine: Annotated[
         Literal["explicit_only", "explicit_first", "combined", "similarity_fallback"],
-        "How items the user named and items found by a search go together.",
+        "How named and found items go together: found ones only where none is named, in all but combined.",
     ] = "explicit_first"
     explicit_share: Annotated[
         _Share,
@@ -85,7 +85,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = "score"
     trim: Annotated[
         Literal["structure", "prefix", "none"],
-        "How one item is shortened: by its structure, cut at a line, sentence or word, or not at all.",
+        "How one item is shortened: cut at a line, sentence or word (structure: by its kind, where a kind has its own way).",
     ] = "structure"
     marker: Annotated[str, "The text that says that something was cut; it counts."] = "[Content truncated...]"
     headers: Annotated[bool, "Show a heading for each item."] = True

@@ -9,9 +9,11 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from . import accounts, fitting, selection
 from .diagnostics import Diagnostic, Diagnostics
-from .errors import BudgetError, StrictError, TemplateError
+from .errors import StrictError, TemplateError
 from .fitting import UNLIMITED, Cost, Part
 from .grouping import Entry
 from .items import Item
@@ -121,8 +123,8 @@ class Renderer:
         over the renderer's own. Lenient by default: bad data is left out and said in `Result.warnings`; with
         `on_error="raise"` any warning is a `StrictError` that carries the result.
 
-        Raises `BudgetError` when a required item does not fit, `OptionError` for an unknown option, `TemplateError`
-        when there is no such layout or format. `before` is what was said while the items were loaded.
+        Raises `BudgetError` when a required item does not fit, `OptionError` for an unknown option, layout or format,
+        `TemplateError` when a template cannot be used. `before` is what was said while the items were loaded.
         """
         if profile is not None or templates is not None or profiles is not None:
             named = {"profile": profile, "templates": templates, "profiles": profiles}
@@ -166,7 +168,8 @@ class Renderer:
         look = templates.look(options.layout, options.format)
         counter = get_tokenizer(options.tokenizer)
         language = self._language(options, settings)
-        limit = _limit(options, diagnostics)
+        options = _ceiling(options, diagnostics)
+        limit = _limit(options)
         chosen = selection.select(items, options, language, diagnostics)
         dropped = dict(chosen.dropped)
         entries = _combine(chosen.entries, options, dropped)
@@ -188,11 +191,7 @@ class Renderer:
             )
         if not fit.frame_fits:
             if options.on_error == "raise":
-                raise BudgetError(
-                    f"the frame of the page alone needs {fit.cost[0]:,} tokens and the budget is {limit[0]:,}",
-                    needed=int(fit.cost[0]),
-                    largest=int(limit[0]),
-                )
+                raise fitting.excess("the frame of the page alone needs", fit.cost, limit, "raise it")
             diagnostics.add("PF110", "the budget cannot hold even the frame of the page, so the text is empty")
         return accounts.account(
             page, fit, items, dropped, options, self.profile, look, counter, limit, diagnostics, started, templates
@@ -210,6 +209,7 @@ class Renderer:
         if not best_first:
             explicit, similar = page.walk(explicit), page.walk(similar)
         most = options.max_items
+        ranks = {entry.index: entry.rank for entry in entries} if best_first else {}
         parts = [Part(required, required=True)]
         if options.combine == "combined" and explicit and similar:
             costs = [_sum(page, side) for side in (explicit, similar[:most])]
@@ -217,9 +217,13 @@ class Renderer:
             if share < 1 and costs[0][0] + costs[1][0] < 1.25 * limit[0]:  # the sum may be too much and the page not
                 everything = {i: page.forms(i)[0] for i in (*required, *explicit, *similar[:most])}
                 share = 1.0 if fitting.within(page.measure(everything), limit) else share
-            parts += [Part(explicit, share), Part(similar, most=most), Part(explicit)]
+            parts += [
+                Part(explicit, share, ranks=ranks),
+                Part(similar, most=most, ranks=ranks),
+                Part(explicit, ranks=ranks),
+            ]
         else:
-            parts += [Part(explicit), Part(similar, most=most)]
+            parts += [Part(explicit, ranks=ranks), Part(similar, most=most, ranks=ranks)]
         return fitting.fit(parts, page, limit, packing=options.packing, trim=options.trim != "none")
 
     def render_item(self, item: object, **options: Any) -> str:
@@ -244,18 +248,24 @@ def _sum(page: Page, indices: Iterable[int]) -> Cost:
     return cost
 
 
-def _limit(options: Options, diagnostics: Diagnostics) -> Cost:
-    tokens: float = UNLIMITED if options.max_tokens is None else options.max_tokens
-    if options.context_window is not None and options.max_tokens is not None:
-        window = max(0, options.context_window - (options.reserve or 0))
-        if window < tokens:
-            diagnostics.add(
-                "PF102",
-                f"max_tokens {options.max_tokens:,} was lowered to the window less the reserve, {window:,}",
-                severity="info",
-            )
-            tokens = window
-    return tokens, UNLIMITED if options.max_chars is None else options.max_chars
+def _ceiling(options: Options, diagnostics: Diagnostics) -> Options:
+    """Return the options with `max_tokens` no more than what the window leaves after the reserve."""
+    if options.context_window is None:
+        return options
+    window = max(0, options.context_window - (options.reserve or 0))
+    if options.max_tokens is not None and options.max_tokens <= window:
+        return options
+    asked = "none" if options.max_tokens is None else f"{options.max_tokens:,}"
+    message = f"max_tokens was lowered from {asked} to what the window leaves after the reserve, {window:,}"
+    diagnostics.add("PF102", message, severity="info")
+    return msgspec.structs.replace(options, max_tokens=window)
+
+
+def _limit(options: Options) -> Cost:
+    return (
+        UNLIMITED if options.max_tokens is None else options.max_tokens,
+        UNLIMITED if options.max_chars is None else options.max_chars,
+    )
 
 
 def _combine(entries: list[Entry], options: Options, dropped: dict[int, str]) -> list[Entry]:
@@ -282,7 +292,8 @@ def _judge(result: Result, options: Options) -> Result:
         grave = [d for d in result.warnings if d.severity != "info"]
         if grave:
             more = f" (and {len(grave) - 1} more)" if len(grave) > 1 else ""
-            place = f"{grave[0].where}: " if grave[0].where else ""
+            known = grave[0].where
+            place = f"{known}: " if known and known not in grave[0].message else ""
             raise StrictError(
                 f"{place}{grave[0].code} {grave[0].message}{more}", diagnostics=tuple(grave), result=result
             )

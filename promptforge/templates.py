@@ -11,7 +11,7 @@ import jinja2
 
 from . import _shipped, escaping, placing
 from .environment import Environment, explain, join, weld
-from .errors import TemplateError, nearest
+from .errors import OptionError, TemplateError, nearest
 from .escaping import Safe
 from .layouts import LayoutSettings, load_layout_settings
 
@@ -133,7 +133,7 @@ class Templates:
         name: str | None = layout
         while name:
             if not _LAYOUT.fullmatch(name) or name not in self.layouts():
-                raise TemplateError(f'there is no layout "{name}"{nearest(name, self.layouts())}')
+                raise OptionError(f'there is no layout "{name}"{nearest(name, self.layouts())}', option="layout")
             if name in chain:
                 raise TemplateError(f"the layouts {' → '.join([*chain, name])} are based on each other in a circle")
             chain.append(name)
@@ -155,7 +155,7 @@ class Templates:
                 if self.find(f"{folder}/layout.{ending}.j2"):
                     return Look(self, layout, format, ending, chain)
         have = self.formats(layout)
-        raise TemplateError(f'the layout "{layout}" has no format "{format}"{nearest(format, have)}')
+        raise OptionError(f'the layout "{layout}" has no format "{format}"{nearest(format, have)}', option="format")
 
     # --- compiling --------------------------------------------------------------------------------------------------
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
 
+from ..errors import PromptForgeError
 from ..profiles import find_profiles
 from ..templates import Templates
 from ..tokens import names
@@ -23,26 +25,23 @@ def command(what: str | None, as_json: bool, **given: Any) -> None:
     """List layouts with their formats, profiles and tokenizers; `list templates` lists the template files."""
     folders = folders_of(given)
     templates = Templates(folders["templates"])
-    found: dict[str, list[dict[str, Any]]] = {
-        "layouts": [
-            {"name": name, "formats": templates.formats(name), "description": templates.settings(name).description}
-            for name in templates.layouts()
-        ],
-        "profiles": [
+    chosen = [what] if what else list(WHAT[:3])
+    makers: dict[str, Callable[[], list[dict[str, Any]]]] = {
+        "layouts": lambda: [_layout(templates, name) for name in templates.layouts()],
+        "profiles": lambda: [
             {"name": name, "description": about, "file": str(path)}
             for name, about, path in find_profiles(folders["profiles"])
         ],
-        "tokenizers": [{"name": name, "description": about} for name, about in names()],
-        "templates": [
-            {"name": name, "description": "" if shipped else f"yours: {path}"}
+        "tokenizers": lambda: [{"name": name, "description": about} for name, about in names()],
+        "templates": lambda: [
+            {"name": name, "description": "" if found.shipped else f"yours: {found.path}"}
             for name in templates.names()
-            if (entry := templates.find(name)) is not None
-            for _, path, shipped in [entry]
+            if (found := templates.find(name)) is not None
         ],
     }
-    chosen = [what] if what else ["layouts", "profiles", "tokenizers"]
+    found = {name: makers[name]() for name in chosen}
     if as_json:
-        write_json({name: found[name] for name in chosen})
+        write_json(found)
         return
     for number, name in enumerate(chosen):
         if len(chosen) > 1:
@@ -51,3 +50,11 @@ def command(what: str | None, as_json: bool, **given: Any) -> None:
         for row in found[name]:
             formats = f" ({', '.join(row['formats'])})" if "formats" in row else ""
             click.echo(f"  {row['name']:<{width}}  {row['description']}{formats}".rstrip())
+
+
+def _layout(templates: Templates, name: str) -> dict[str, Any]:
+    try:
+        about = templates.settings(name).description
+        return {"name": name, "formats": templates.formats(name), "description": about}
+    except PromptForgeError as error:
+        return {"name": name, "formats": [], "description": f"not usable: {error}"}
