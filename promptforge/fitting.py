@@ -79,6 +79,10 @@ class Part(NamedTuple):
     ranks: Mapping[int, float] = {}
     """Equal for items that are equally good: of these, all that fit whole come before any is shortened."""
 
+    def level(self, index: int) -> object:
+        """Return what is equal for items that are equally good; an item without a rank is like no other."""
+        return self.ranks.get(index, (index,))
+
 
 class Fit(NamedTuple):
     """What fits."""
@@ -180,7 +184,7 @@ class _Packer:
                 reason = "budget" if self.stopped else "max_items"
                 self.reasons.update(dict.fromkeys([*waiting, *queue], reason))
                 return
-            tried_whole = bool(queue) and (not waiting or part.ranks.get(queue[0]) == part.ranks.get(waiting[0]))
+            tried_whole = bool(queue) and (not waiting or part.level(queue[0]) == part.level(waiting[0]))
             index = queue.popleft() if tried_whole else waiting.popleft()
             taken = self.take(index, limit) if tried_whole else self.take_less(index, limit)
             if taken:

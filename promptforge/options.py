@@ -85,7 +85,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = "score"
     trim: Annotated[
         Literal["structure", "prefix", "none"],
-        "How one item is shortened: cut at a line, sentence or word (structure: by its kind, where a kind has its own way).",
+        "How one item is shortened: cut at a line, sentence or word; structure: by its kind's own way.",
     ] = "structure"
     marker: Annotated[str, "The text that says that something was cut; it counts."] = "[Content truncated...]"
     headers: Annotated[bool, "Show a heading for each item."] = True

@@ -133,12 +133,22 @@ class Templates:
         name: str | None = layout
         while name:
             if not _LAYOUT.fullmatch(name) or name not in self.layouts():
-                raise OptionError(f'there is no layout "{name}"{nearest(name, self.layouts())}', option="layout")
+                message = f'there is no layout "{name}"{nearest(name, self.layouts())}'
+                if chain:
+                    raise TemplateError(message, where=self._place(chain[-1]))
+                raise OptionError(message, option="layout")
             if name in chain:
-                raise TemplateError(f"the layouts {' → '.join([*chain, name])} are based on each other in a circle")
+                circle = " → ".join([*chain, name])
+                raise TemplateError(
+                    f"the layouts {circle} are based on each other in a circle", where=self._place(name)
+                )
             chain.append(name)
             name = self._settings(name).base
         return chain
+
+    def _place(self, layout: str) -> str:
+        found = self.find(f"{layout}/layout.yaml")
+        return str(found.path) if found else layout
 
     def look(self, layout: str, format: str) -> Look:  # noqa: A002  the public word for it
         """Return how `layout` shows itself in `format`; raises `TemplateError` when there is no such pair."""

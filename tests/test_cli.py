@@ -322,9 +322,12 @@ def test_4_a_file_that_cannot_be_counted(arguments: list[str], word: str) -> Non
     said(run("count", *arguments), 4, word)
 
 
-def test_5_a_layout_format_or_template_that_is_not_there() -> None:
-    said(run("render", "items.json", "--layout", "chnks"), 5, 'did you mean "chunks"')
-    said(run("render", "items.json", "--format", "markdwn"), 5, 'did you mean "markdown"')
+def test_2_a_layout_or_format_that_is_not_there() -> None:
+    said(run("render", "items.json", "--layout", "chnks"), 2, 'did you mean "chunks"')
+    said(run("render", "items.json", "--format", "markdwn"), 2, 'did you mean "markdown"')
+
+
+def test_5_a_template_that_is_not_there() -> None:
     said(run("show", "chunks/item.md.j"), 5, 'did you mean "chunks/item.md.j2"')
 
 

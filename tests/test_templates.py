@@ -13,7 +13,7 @@ from jinja2 import nodes
 import promptforge as pf
 from promptforge import placing
 from promptforge.environment import FILTERS
-from promptforge.errors import ProfileError, TemplateError
+from promptforge.errors import OptionError, ProfileError, TemplateError
 from promptforge.escaping import syntax_of
 from promptforge.templates import EXTENSIONS, SIZE_CAP, Templates
 
@@ -197,11 +197,11 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 
 
 def test_unknown_layouts_and_formats_name_the_nearest() -> None:
-    with pytest.raises(TemplateError, match='there is no layout "chunk"; did you mean "chunks"'):
+    with pytest.raises(OptionError, match='there is no layout "chunk"; did you mean "chunks"'):
         SHIPPED.look("chunk", "markdown")
-    with pytest.raises(TemplateError, match='has no format "markdwon"; did you mean "markdown"'):
+    with pytest.raises(OptionError, match='has no format "markdwon"; did you mean "markdown"'):
         SHIPPED.look("chunks", "markdwon")
-    with pytest.raises(TemplateError, match=r'there is no layout "\.\./x"'):
+    with pytest.raises(OptionError, match=r'there is no layout "\.\./x"'):
         SHIPPED.look("../x", "markdown")
 
 
