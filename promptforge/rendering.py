@@ -22,14 +22,19 @@ from .options import Options, apply, apply_lenient
 from .page import Page
 from .profiles import Profile, load_profile
 from .results import Result
-from .sources.languages import language_of
 from .sources.records import load_records, to_item
+from .tagging import Tagger
 from .templates import Templates
 from .tokens import get_tokenizer
 from .views import Memory
 
 Folders = str | Path | Sequence[str | Path] | None
 """One folder of the user's, or several, the first wins."""
+
+
+SHOWN = ("headers", "line_numbers", "scores", "code", "sources", "header", "footer")
+"""Options that only templates give an effect."""
+_PLAIN = Options()
 
 
 def _paths(folders: Folders) -> tuple[Path, ...]:
@@ -64,7 +69,7 @@ class Renderer:
         self._given = options
         self._views: Memory = {}
         self._bases: dict[str, tuple[LayoutSettings, Options]] = {}
-        self._languages = lru_cache(maxsize=10_000)(self._find_language)
+        self._tagger = Tagger(self.profile.language_tags)
         self._settle(options, Diagnostics())
 
     # --- options ----------------------------------------------------------------------------------------------------
@@ -80,30 +85,6 @@ class Renderer:
             base = self._bases[layout] = (settings, apply(apply(Options(), settings.options), own))
         settings, ground = base
         return settings, change(ground, changes)
-
-    def _find_language(self, kind: str, path: str, languages: tuple[tuple[str, str], ...] | None) -> str | None:
-        tags = self.profile.language_tags
-        extension = path.rpartition(".")[2].lower()
-        if languages is not None:
-            return dict(languages).get(extension)
-        found = tags.get(f".{extension}") if path else None
-        found = found or (language_of(path) if path else None)
-        return tags.get(found or "", found) or tags.get(kind)
-
-    def _language(self, options: Options, settings: LayoutSettings) -> Any:
-        languages = tuple(sorted(settings.languages.items())) if settings.languages is not None else None
-        tags = self.profile.language_tags
-        forced = options.fence_language
-
-        def language(item: Item) -> str | None:
-            if forced:
-                return forced
-            own = item.language
-            if own is not None:
-                return None if own == "none" else tags.get(own, own)
-            return self._languages(item.kind, item.path or "", languages)
-
-        return language
 
     # --- rendering --------------------------------------------------------------------------------------------------
 
@@ -166,8 +147,12 @@ class Renderer:
         started: float,
     ) -> Result:
         look = templates.look(options.layout, options.format)
+        for name in SHOWN:
+            if getattr(options, name) != getattr(_PLAIN, name) and not look.uses(name):
+                message = f"{name} changes nothing in the layout {options.layout} as {options.format}"
+                diagnostics.add("PF105", message, severity="info")
         counter = get_tokenizer(options.tokenizer)
-        language = self._language(options, settings)
+        language = self._tagger.tags(options, settings)
         options = _ceiling(options, diagnostics)
         limit = _limit(options)
         chosen = selection.select(items, options, language, diagnostics)
@@ -233,7 +218,9 @@ class Renderer:
         one = to_item(item)
         look = self._templates.look(chosen.layout, chosen.format)
         counter = get_tokenizer(chosen.tokenizer)
-        page = Page(look, chosen, settings, counter, [Entry(0, one, one.score)], self._language(chosen, settings), {})
+        page = Page(
+            look, chosen, settings, counter, [Entry(0, one, one.score)], self._tagger.tags(chosen, settings), {}
+        )
         return str.__str__(page.text(0, page.forms(0)[0]))
 
 

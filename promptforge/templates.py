@@ -250,6 +250,10 @@ class Look:
                 return name
         return None
 
+    def uses(self, name: str) -> bool:
+        """Return whether any template of this look names a variable."""
+        return any(name in self._templates.reading(file).names for file in self.files())
+
     def frame(self, lines: Sequence[str]) -> re.Pattern[str] | None:
         """Return the pattern of lines that make the frame, with the caller's own `lines` (header, marker, …)."""
         if self.syntax != "txt":

@@ -18,7 +18,7 @@ ROWS = [
     "byte_pairs estimates rules",
     "options tokenizer_files",
     "layouts profiles selection sources tokens",
-    "environment",
+    "environment tagging",
     "templates trimming",
     "views",
     "page",
