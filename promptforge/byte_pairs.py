@@ -171,7 +171,9 @@ class BytePairCounter(Counter):
         return super().cut(text, n, unit) if found is None else found
 
     def encode(self, text: str) -> list[int] | None:
-        """Return the tokens of a stretch of text; `None` if tiktoken cannot."""
+        """Return the tokens of a stretch of text; `None` if tiktoken cannot, as with too many blanks in a row."""
+        if self._additive and len(text) > BLANK_RUN and _find_blanks(text):
+            return None
         if self._encoding is None:
             with self._lock:
                 if self._encoding is None:

@@ -20,6 +20,10 @@ FREE: Cost = (0, 0)
 UNLIMITED = math.inf
 
 
+TRIES = 32
+"""Pages measured in vain before an item that costs no less than one that failed is not tried any more."""
+
+
 class Form(NamedTuple):
     """One way to show an item."""
 
@@ -163,6 +167,8 @@ class _Packer:
         self.taken = 0
         self.stopped = False
         self.failed_at: Cost | None = None
+        self.tries = 0  # pages measured in vain since an item was taken, and the least price among them
+        self.failed_price: float = 0
 
     def pack(self, part: Part) -> None:
         if part.required:
@@ -288,10 +294,15 @@ class _Packer:
     def take_form(self, index: int, form: Form, others: Mapping[int, Form], roomy: Cost, limit: Cost) -> bool:
         if not self.scale.may_fit(index, form, roomy) or not within(self.scale.price(index, form), roomy):
             return False
+        price = self.scale.price(index, form)
+        if self.tries > TRIES and price[0] >= self.failed_price and self.failed_price > 0:
+            return False
         cost = self.scale.measure({**others, index: form})
         if not within(cost, limit):
+            self.tries += 1
+            self.failed_price = min(self.failed_price, price[0]) if self.tries > 1 else price[0]
             return False
-        self.chosen[index], self.cost = form, cost
+        self.chosen[index], self.cost, self.tries = form, cost, 0
         return True
 
     def take_less(self, index: int, limit: Cost) -> bool:

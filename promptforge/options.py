@@ -27,7 +27,10 @@ _Tokenizer = Annotated[Any, Meta(extra={"takes": "a tokenizer's name, or an obje
 def _is_tokenizer(value: Any) -> bool:
     if isinstance(value, str):
         return bool(value)
-    return isinstance(getattr(value, "name", None), str) and callable(getattr(value, "count", None))
+    try:
+        return isinstance(getattr(value, "name", None), str) and callable(getattr(value, "count", None))
+    except Exception:  # an object that raises when it is merely looked at
+        return False
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):

@@ -115,6 +115,9 @@ class Markdown:
             raise RefusedError("the fence is not closed here")
 
 
+_ARTICLES = {"tag": "a", "attribute": "an", "comment": "a"}
+
+
 class Xml:
     """XML 1.0, and HTML by the same rules. Modes: `tag`, `attribute`, `comment`, `unknown`."""
 
@@ -163,10 +166,14 @@ class Xml:
 
     def join(self, a: str, b: str) -> str:
         """Return the mode that is right for both."""
+        if {a, b} & {"tag", "comment"}:
+            raise RefusedError("the branches of an if or a loop must both end inside the tag, or both outside")
         return "unknown"
 
     def end(self, mode: str) -> None:
         """Refuse what would be left open."""
+        if mode in ("tag", "attribute", "comment"):
+            raise RefusedError(f"a template or block cannot begin or end in {_ARTICLES[mode]} {mode}")
 
 
 class Json:

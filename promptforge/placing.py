@@ -13,6 +13,7 @@ from typing import NamedTuple
 from jinja2 import nodes
 
 from .errors import TemplateError
+from .escaping import syntax_of
 from .places import SYNTAXES, VALUE, Line, RefusedError
 
 _ALLOWED = (
@@ -26,6 +27,10 @@ _TAGS = "if, for, set, block, extends, include, from … import, macro"
 
 LINE_ENDS = "\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 """What anybody may take for the end of a line, as the inside of a character class."""
+
+
+LINE_CAP = 400
+"""Texts and values in a line of a template."""
 
 
 class State(NamedTuple):
@@ -76,7 +81,10 @@ class _Reader:
         if isinstance(node, nodes.Include | nodes.Extends | nodes.FromImport):
             if not (isinstance(node.template, nodes.Const) and isinstance(node.template.value, str)):
                 raise self.fail(node, "the name of another template must be written out in quotes")
-            self.parents.append(node.template.value)
+            other = node.template.value
+            if syntax_of(other.removesuffix(".j2").rpartition(".")[2]) != self.prefix:
+                raise self.fail(node, f'"{other}" is of another syntax than this template, and so escaped otherwise')
+            self.parents.append(other)
             if isinstance(node, nodes.FromImport):
                 node.with_context = False
         for child in node.iter_child_nodes():
@@ -144,7 +152,10 @@ class _Reader:
                     if isinstance(child, nodes.Name) and child.name in ("self", "loop"):
                         raise self.fail(child, f'"{child.name}" is no value to print')
                     places.append(self.place(state, child))
-                    state = state._replace(line=(*state.line, *_texts(child)))
+                    if state.line[-1:] != (VALUE,):
+                        state = state._replace(line=(*state.line, *_texts(child)))
+                    if len(state.line) > LINE_CAP:
+                        raise self.fail(child, f"more than {LINE_CAP} texts and values in one line")
             self.places[id(node)] = places
             return state
         if isinstance(node, nodes.If):

@@ -77,7 +77,9 @@ class Renderer:
     def _settle(self, changes: Mapping[str, Any], diagnostics: Diagnostics) -> tuple[LayoutSettings, Options]:
         """Return the layout's settings and the options in force: default < layout < profile < `changes`."""
         own = self.profile.options
-        change = apply if changes.get("on_error", own.get("on_error")) == "raise" else _lenient(diagnostics)
+        strictness = changes.get("on_error", own.get("on_error"))
+        strict = type(strictness) is str and strictness == "raise"
+        change = apply if strict else _lenient(diagnostics)
         layout = str(changes.get("layout") or own.get("layout", Options().layout))
         base = self._bases.get(layout)
         if base is None:

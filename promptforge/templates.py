@@ -11,7 +11,7 @@ import jinja2
 
 from . import _shipped, escaping, placing
 from .environment import Environment, explain, join, weld
-from .errors import OptionError, TemplateError, nearest
+from .errors import OptionError, TemplateError, nearest, quote
 from .escaping import Safe
 from .layouts import LayoutSettings, load_layout_settings
 
@@ -70,7 +70,7 @@ class Templates:
         """Return the text of the template `name` and where it lies; raises `TemplateError`."""
         found = self.find(name)
         if found is None:
-            raise TemplateError(f'there is no template "{name}"{nearest(name, self.names())}')
+            raise TemplateError(f"there is no template {quote(name)}{nearest(name, self.names())}")
         try:
             data = found.path.read_bytes()
             if len(data) > SIZE_CAP:
@@ -133,7 +133,7 @@ class Templates:
         name: str | None = layout
         while name:
             if not _LAYOUT.fullmatch(name) or name not in self.layouts():
-                message = f'there is no layout "{name}"{nearest(name, self.layouts())}'
+                message = f"there is no layout {quote(name)}{nearest(name, self.layouts())}"
                 if chain:
                     raise TemplateError(message, where=self._place(chain[-1]))
                 raise OptionError(message, option="layout")
@@ -165,7 +165,9 @@ class Templates:
                 if self.find(f"{folder}/layout.{ending}.j2"):
                     return Look(self, layout, format, ending, chain)
         have = self.formats(layout)
-        raise OptionError(f'the layout "{layout}" has no format "{format}"{nearest(format, have)}', option="format")
+        raise OptionError(
+            f'the layout "{layout}" has no format {quote(format)}{nearest(format, have)}', option="format"
+        )
 
     # --- compiling --------------------------------------------------------------------------------------------------
 
@@ -179,7 +181,9 @@ class Templates:
             ) from None
         except jinja2.TemplateSyntaxError as error:
             raise TemplateError(str(error.message), where=f"{error.name or name}:{error.lineno}") from None
-        except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
+        except TemplateError:
+            raise
+        except Exception as error:  # whatever Jinja and Python's compiler raise, such as TypeError for {[1]: 2}
             raise TemplateError(f"does not compile: {type(error).__name__}", where=name) from None
 
     def reading(self, name: str, seen: tuple[str, ...] = ()) -> placing.Reading:
