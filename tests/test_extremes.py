@@ -1,0 +1,68 @@
+"""Texts and lists of a size and shape that break careless counting, framing or fitting."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+import promptforge as pf
+from promptforge.fitting import Form
+from promptforge.page import Page
+
+TEXTS = {
+    "backticks": "`" * 1_000_000,
+    "blanks": " " * 1_200_000 + "x",
+    "nul": "\x00" * 300_000,
+    "one_word": "a" * 2_000_000,
+    "combining": "\u0301" * 300_000,
+    "line_ends": "\n" * 1_000_000,
+    "frame_lines": "\n".join(f"File: x{i} (lines 1-2)" for i in range(50_000)),
+    "every_run_of_both_marks": "".join("`" * n + "\n" + "~" * n + "\n" for n in range(3, 400)),
+    "ligatures": "\ufdfa" * 100_000,
+}
+
+
+@pytest.mark.parametrize("format", ["markdown", "xml", "json", "plain"])
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_huge_text_is_cut_to_the_budget(name: str, format: str, capfd: pytest.CaptureFixture[str]) -> None:  # noqa: A002
+    records = [{"content": TEXTS[name], "path": "a.py"}, {"content": "fine", "path": "b.py"}]
+    result = pf.render(records, format=format, max_tokens=500)
+    assert result.tokens == pf.get_tokenizer("o200k_base").count(result.text) <= 500
+    assert "fine" in result.text  # a small item of equal score stands beside it
+    assert capfd.readouterr().err == ""  # tiktoken would report its own panics there
+
+
+def test_many_items_that_nearly_fit_are_not_all_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    rendered = 0
+    render = Page.render
+
+    def counting(self: Page, chosen: Mapping[int, Form], **options: Any) -> list[str]:
+        nonlocal rendered
+        rendered += 1
+        return render(self, chosen, **options)
+
+    monkeypatch.setattr(Page, "render", counting)
+    result = pf.render([{"content": f"x{i}"} for i in range(3000)])
+    assert 4000 - result.tokens <= 8
+    assert rendered < 150  # pages, for 2,637 items that are left out
+
+
+@pytest.mark.parametrize("on_error", ["warn", "raise"])
+def test_objects_that_raise_when_they_are_looked_at_are_refused_by_name(on_error: str) -> None:
+    class Bad:
+        def __getattr__(self, name: str) -> object:
+            raise ValueError(name)
+
+        def __eq__(self, other: object) -> bool:
+            raise ValueError
+
+        __hash__ = None  # type: ignore[assignment]
+
+    if on_error == "raise":
+        with pytest.raises(pf.OptionError, match="tokenizer"):
+            pf.render([{"content": "x"}], tokenizer=Bad(), on_error="raise")
+    else:
+        result = pf.render([{"content": "x"}], tokenizer=Bad(), on_error=Bad())
+        assert {d.code for d in result.warnings} == {"PF101"} and "x" in result.text
