@@ -180,9 +180,7 @@ class Renderer:
             if options.on_error == "raise":
                 raise fitting.excess("the frame of the page alone needs", fit.cost, limit, "raise it")
             diagnostics.add("PF110", "the budget cannot hold even the frame of the page, so the text is empty")
-        return accounts.account(
-            page, fit, items, dropped, options, self.profile, look, counter, limit, diagnostics, started, templates
-        )
+        return accounts.account(page, fit, items, dropped, self.profile, templates, diagnostics, started)
 
     def _fit(self, page: Page, entries: list[Entry], options: Options, limit: Cost) -> fitting.Fit:
         best_first = options.packing == "score"  # whole and stop read the page from its beginning

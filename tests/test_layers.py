@@ -22,6 +22,7 @@ ROWS = [
     "templates trimming",
     "views",
     "page",
+    "ledger",
     "accounts",
     "rendering",
     "__init__",
