@@ -43,9 +43,7 @@ def account(
     if items and not fit.chosen:
         why = ", ".join(f"{reason} {count}" for reason, count in sorted(Counts(reasons.values()).items()))
         message = f"no item is in the text: all {len(items)} were left out ({why})"
-        diagnostics.add(
-            "PF114", message, severity="info" if reasons and set(reasons.values()) == {"budget"} else "warning"
-        )
+        diagnostics.add("PF114", message, severity="info" if set(reasons.values()) == {"budget"} else "warning")
     elif not items:
         diagnostics.add("PF115", "there were no items", severity="info")
     order = [entry.index for section in page.sections(fit.chosen) for entry in section.entries]

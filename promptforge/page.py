@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from json.encoder import encode_basestring
 from typing import Any
 
+import msgspec
+
 from .counting import Counter
 from .environment import Fields
 from .escaping import Content, Safe
@@ -14,10 +16,11 @@ from .grouping import Entry, Section, flatten, group
 from .items import Item
 from .layouts import LayoutSettings
 from .options import Options
+from .selection import noting
 from .templates import Look
 from .tokens import get_tokenizer
 from .trimming.text import UNITS
-from .views import Memory, Views, noting, source_of
+from .views import Memory, Views, source_of
 
 # Char.IsWhiteSpace of .NET, whose TrimEnd the chunks layout follows; Python's strip would also take U+001C to U+001F.
 _WHITE = (
@@ -82,11 +85,12 @@ class Page:
 
     def note_twins(self, fit: Fit, limit: Cost) -> Fit:
         """Note in the metadata of items whose text stands for others' too where these are from, if that fits."""
-        also: dict[int, list[Entry]] = {}
+        also: dict[int, list[Item]] = {}
         for twin, holder in sorted(fit.twins.items()):
-            also.setdefault(holder, []).append(self.entries[twin])
-        before = {holder: self.entries[holder] for holder in also}
-        for replaced in ([noting(before[holder], others) for holder, others in also.items()], before.values()):
+            also.setdefault(holder, []).append(self.entries[twin].item)
+        before = [self.entries[holder] for holder in also]
+        noted = [msgspec.structs.replace(e, item=noting(e.item, also[e.index])) for e in before]
+        for replaced in (noted, before):
             for entry in replaced:
                 self.views.replace(entry)
             self._prices = {key: price for key, price in self._prices.items() if key[0] not in also}

@@ -118,9 +118,12 @@ class Renderer:
         diagnostics.extend(before)
         settings, chosen = self._settle({**self._given, **options}, diagnostics)
         loaded = load_records(items, where="items", diagnostics=diagnostics)
+        said = tuple(diagnostics)
         try:
             result = self._make(self._templates, settings, chosen, loaded, diagnostics, started)
-        except TemplateError as error:
+        except TemplateError as error:  # what the failed attempt said, the next will say again
+            diagnostics = Diagnostics()
+            diagnostics.extend(said)
             result = self._fall_back(error, chosen, loaded, diagnostics, started)
         return _judge(result, chosen)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -228,12 +228,11 @@ def _dedupe(kept: Kept, ranks: dict[int, float], dropped: dict[int, str]) -> Kep
             continue
         also[keep] += [gone, *also.pop(gone, [])]
         dropped[gone] = "duplicate"
-    left = [(i, item) for i, item in kept if i not in dropped] if also else kept
-    if not also:
-        return kept
-    return [(i, _noting(item, also[i], by_index) if i in also else item) for i, item in left if i not in dropped]
+    left = [(i, item) for i, item in kept if i not in dropped]
+    return [(i, noting(item, [by_index[o] for o in sorted(also[i])]) if i in also else item) for i, item in left]
 
 
-def _noting(item: Item, others: list[int], by_index: dict[int, Item]) -> Item:
-    places = [place(by_index[i]) for i in sorted(others)]
+def noting(item: Item, others: Iterable[Item]) -> Item:
+    """Return `item` with a note in its metadata (`also_in`) of where the others are from, whose text it holds."""
+    places = [*item.metadata.get("also_in", ()), *map(place, others)]
     return msgspec.structs.replace(item, metadata={**item.metadata, "also_in": places})

@@ -47,7 +47,6 @@ class Templates:
             if not folder.is_dir():
                 raise TemplateError(f'there is no template folder "{folder}"')
         self.folders = (*folders, self.shipped)
-        self.hashes: dict[str, str] = {}
         self._environment = Environment(jinja2.FunctionLoader(self._load))
         self._looks: dict[tuple[str, str], Look] = {}
 
@@ -229,6 +228,7 @@ class Look:
         if page is None:
             raise TemplateError(f'the layout "{layout}" has no page "layout.{ending}.j2"')
         self.page_name = page
+        """The template of the page, by its name."""
         self.page_uses = templates.reading(page).names
         self._page = templates.compile(page)
         names = self.files() if self.syntax == "txt" else ()

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-import msgspec
-
 from .cleaning import clean
 from .environment import Fields, Open
 from .escaping import Content
@@ -15,7 +13,6 @@ from .fitting import Form
 from .grouping import Entry
 from .items import Item
 from .options import Options
-from .selection import place
 from .templates import Look
 from .trimming.text import mark
 
@@ -129,13 +126,6 @@ class Views:
         self.entries[entry.index] = entry
         for key in [key for key in self._views if key[0] == entry.index]:
             del self._views[key]
-
-
-def noting(entry: Entry, others: Sequence[Entry]) -> Entry:
-    """Return `entry` with a note in its metadata of where the others are from, whose text it holds."""
-    places = [*entry.item.metadata.get("also_in", ()), *(place(other.item) for other in others)]
-    item = msgspec.structs.replace(entry.item, metadata={**entry.item.metadata, "also_in": places})
-    return msgspec.structs.replace(entry, item=item)
 
 
 def line_range(item: Item) -> str | None:

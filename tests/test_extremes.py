@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -66,3 +67,11 @@ def test_objects_that_raise_when_they_are_looked_at_are_refused_by_name(on_error
     else:
         result = pf.render([{"content": "x"}], tokenizer=Bad(), on_error=Bad())
         assert {d.code for d in result.warnings} == {"PF101"} and "x" in result.text
+
+
+def test_what_a_failed_template_made_the_engine_say_is_said_once(tmp_path: Path) -> None:
+    (tmp_path / "chunks").mkdir()
+    (tmp_path / "chunks" / "item.md.j2").write_text("{{ itm }}")
+    records = [{"content": "x", "score": 7, "origin": "similarity"}]
+    codes = [d.code for d in pf.render(records, templates=tmp_path).warnings]
+    assert sorted(codes) == ["PF103", "PF401"]
