@@ -1,1 +1,1 @@
-
+"""Shorter forms of one item, a file a kind."""

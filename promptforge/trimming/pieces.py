@@ -1,0 +1,118 @@
+"""A text in pieces, of which any may be left out: what every way of shortening by structure is made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+ALWAYS = math.inf
+"""The `keep` of a piece that is never left out."""
+
+
+class Rung(NamedTuple):
+    """One shorter form of a text: whole in its own syntax, with marks where something is gone."""
+
+    text: str
+    name: str = "trimmed"
+    """`trimmed`, or `outline` where nothing but the skeleton is left."""
+
+
+class Ladder(Protocol):
+    """The shorter forms of one text, from long to short."""
+
+    def __len__(self) -> int:
+        """Return how many there are; 0: the text cannot be shortened."""
+        ...
+
+    def rung(self, number: int) -> Rung:
+        """Return one of them: 0 is the longest."""
+        ...
+
+
+class Piece(NamedTuple):
+    """A stretch of a text that stays or goes as one."""
+
+    text: str
+    keep: float = 0.0
+    """How long it stays when no query says otherwise: the lowest goes first, of equals the last; `ALWAYS`: it stays."""
+    under: int = -1
+    """The piece without which this one may not stand: its heading, its signature; -1: none. It comes before this one."""
+    joint: bool = False
+    """Whether it is skeleton (a heading, a signature): worth nothing without what stands under it, but an outline."""
+
+
+Gap = Callable[[Sequence[Piece]], str]
+"""Returns what stands in place of a run of pieces that are gone."""
+Head = Callable[[int, int], str]
+"""Returns what stands before a shortened text, from the lines that are gone and the lines there were."""
+
+
+class Pieces:
+    """A text cut into pieces: joined, they are the text. Nothing here is ever said in other words, it stays or goes."""
+
+    def __init__(self, parts: Sequence[Piece], gap: Gap, head: Head) -> None:
+        self.parts = tuple(parts)
+        self._gap = gap
+        self._head = head
+        self._lines = [part.text.count("\n") for part in self.parts]
+
+    def closed(self, kept: Collection[int]) -> set[int]:
+        """Return `kept` with what its pieces stand under, and all that always stays."""
+        found = {i for i, part in enumerate(self.parts) if part.keep == ALWAYS}
+        for index in kept:
+            while index >= 0 and index not in found:
+                found.add(index)
+                index = self.parts[index].under
+        return found
+
+    def text(self, kept: Collection[int]) -> str:
+        """Return the text with only these pieces (closed) left in it, and a mark at each gap; whole if none is gone."""
+        staying = self.closed(kept)
+        if len(staying) == len(self.parts):
+            return "".join(part.text for part in self.parts)
+        out: list[str] = []
+        run: list[Piece] = []
+        for index, part in enumerate(self.parts):
+            if index in staying:
+                if run:
+                    out.append(self._gap(run))
+                    run = []
+                out.append(part.text)
+            else:
+                run.append(part)
+        if run:
+            out.append(self._gap(run))
+        gone = sum(lines for index, lines in enumerate(self._lines) if index not in staying)
+        return self._head(gone, sum(self._lines) + 1) + "".join(out)
+
+    def ladder(self, worth: Mapping[int, float] | None = None) -> Ladder:
+        """Return the forms that come of leaving pieces out one by one; `worth` (of pieces) goes before `keep`."""
+        return _Steps(self, self._order(worth or {}))
+
+    def _order(self, worth: Mapping[int, float]) -> list[int]:
+        """Return the pieces that may go, the first to go first; one goes after all that stand under it."""
+        value = [(worth.get(i, 0.0), part.keep) for i, part in enumerate(self.parts)]
+        for index in range(len(self.parts) - 1, -1, -1):  # what stands under a piece holds it up
+            under = self.parts[index].under
+            if under >= 0:
+                value[under] = max(value[under], value[index])
+        staying = self.closed(())
+        going = [i for i in range(len(self.parts)) if i not in staying]
+        return sorted(going, key=lambda i: (value[i], -i))
+
+
+class _Steps:
+    """Rung k leaves out the k + 1 pieces that go first."""
+
+    def __init__(self, pieces: Pieces, order: Sequence[int]) -> None:
+        self._pieces = pieces
+        self._order = order
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def rung(self, number: int) -> Rung:
+        left = self._order[number + 1 :]
+        outline = bool(left) and all(self._pieces.parts[i].joint for i in left)
+        return Rung(self._pieces.text(left), "outline" if outline else "trimmed")
