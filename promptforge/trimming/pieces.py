@@ -40,22 +40,30 @@ class Piece(NamedTuple):
     """The piece without which this one may not stand: its heading, its signature; -1: none. It comes before this one."""
     joint: bool = False
     """Whether it is skeleton (a heading, a signature): worth nothing without what stands under it, but an outline."""
+    kind: str = ""
+    """What the divider calls it, so that its `Gap` can tell a row of a table from a paragraph."""
+    shuts: int = -1
+    """The piece that this one ends (a closing brace, `except` after `try`): it stays exactly as long; -1: none."""
 
 
 Gap = Callable[[Sequence[Piece]], str]
 """Returns what stands in place of a run of pieces that are gone."""
 Head = Callable[[int, int], str]
 """Returns what stands before a shortened text, from the lines that are gone and the lines there were."""
+Size = Callable[[str], int]
+"""Returns how much of what a head speaks of is in a piece, where that is not lines."""
 
 
 class Pieces:
     """A text cut into pieces: joined, they are the text. Nothing here is ever said in other words, it stays or goes."""
 
-    def __init__(self, parts: Sequence[Piece], gap: Gap, head: Head) -> None:
+    def __init__(self, parts: Sequence[Piece], gap: Gap, head: Head, size: Size | None = None) -> None:
         self.parts = tuple(parts)
         self._gap = gap
         self._head = head
-        self._lines = [part.text.count("\n") for part in self.parts]
+        self._sizes = [size(part.text) if size else part.text.count("\n") for part in self.parts]
+        self._all = sum(self._sizes) + (0 if size else 1)
+        self._ends = [(i, part.shuts) for i, part in enumerate(self.parts) if part.shuts >= 0]
 
     def closed(self, kept: Collection[int]) -> set[int]:
         """Return `kept` with what its pieces stand under, and all that always stays."""
@@ -64,6 +72,7 @@ class Pieces:
             while index >= 0 and index not in found:
                 found.add(index)
                 index = self.parts[index].under
+        found.update(end for end, start in self._ends if start in found)  # lazily: an end may be a start itself
         return found
 
     def text(self, kept: Collection[int]) -> str:
@@ -83,8 +92,8 @@ class Pieces:
                 run.append(part)
         if run:
             out.append(self._gap(run))
-        gone = sum(lines for index, lines in enumerate(self._lines) if index not in staying)
-        return self._head(gone, sum(self._lines) + 1) + "".join(out)
+        gone = sum(size for index, size in enumerate(self._sizes) if index not in staying)
+        return self._head(gone, self._all) + "".join(out)
 
     def ladder(self, worth: Mapping[int, float] | None = None) -> Ladder:
         """Return the forms that come of leaving pieces out one by one; `worth` (of pieces) goes before `keep`."""
@@ -98,7 +107,7 @@ class Pieces:
             if under >= 0:
                 value[under] = max(value[under], value[index])
         staying = self.closed(())
-        going = [i for i in range(len(self.parts)) if i not in staying]
+        going = [i for i, part in enumerate(self.parts) if i not in staying and part.shuts < 0]
         return sorted(going, key=lambda i: (value[i], -i))
 
 
