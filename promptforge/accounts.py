@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter as Counts
+from collections.abc import Callable
 from typing import Any
 
 from .counting import Counter
@@ -32,8 +33,12 @@ def account(
     templates: Templates,
     diagnostics: Diagnostics,
     started: float,
+    again: Callable[[int], Result] | None = None,
 ) -> Result:
-    """Return the result of a rendering; see `Result` for what it says."""
+    """Return the result of a rendering; see `Result` for what it says.
+
+    `again` makes the result of the same rendering with another `max_tokens`, when somebody asks what that would bring.
+    """
     options, counter = page.options, page.counter
     parts = page.parts(fit.chosen) if fit.frame_fits else []
     text = "".join(parts)
@@ -52,7 +57,7 @@ def account(
     ]
     _say(page, fit, shown, trimmed, counter, options, diagnostics)
     files = dict.fromkeys(path for i in order if (path := shown[i].item.path) is not None)
-    ledger = Ledger(page, fit, items, reasons, order, frozenset(trimmed), profile, templates)
+    ledger = Ledger(page, fit, items, reasons, order, frozenset(trimmed), profile, templates, text, tokens, again)
     return Result(
         text=text,
         tokens=tokens,

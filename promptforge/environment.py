@@ -9,6 +9,7 @@ from typing import Any
 
 import jinja2
 from jinja2 import nodes
+from jinja2.compiler import CodeGenerator, Frame
 from jinja2.runtime import LoopContext
 
 from . import escaping, fencing, placing, wording
@@ -80,9 +81,19 @@ def _tail(pieces: list[str]) -> str:
     return tail
 
 
+class _Lined(CodeGenerator):
+    """Compiled templates whose table of lines has the line of each text too, not of expressions and tags alone."""
+
+    def visit_Output(self, node: nodes.Output, frame: Frame) -> None:  # noqa: N802  Jinja's name for it
+        for child in node.nodes:
+            self.newline(child)
+            super().visit_Output(nodes.Output([child], lineno=child.lineno), frame)
+
+
 class Environment(jinja2.Environment):
     """Plain data in, safe text out: fields are looked up in mappings only, never as attributes of objects."""
 
+    code_generator_class = _Lined
     concat = staticmethod(join)
 
     def __init__(self, loader: jinja2.BaseLoader) -> None:
@@ -93,7 +104,7 @@ class Environment(jinja2.Environment):
             for place, escape in places.items():
                 self.filters[f"{syntax}.{place}"] = escape
         self.tests = {name: self.tests[name] for name in _TESTS}
-        self.undefined = _Undefined
+        self.undefined = Missing
         self.readings: dict[str, placing.Reading] = {}
 
     def getattr(self, obj: Any, attribute: str) -> Any:
@@ -145,7 +156,9 @@ class Environment(jinja2.Environment):
         return root
 
 
-class _Undefined(jinja2.StrictUndefined):
+class Missing(jinja2.StrictUndefined):
+    """What is not there: to be asked about, not to be printed."""
+
     __slots__ = ()
 
     @property
@@ -210,7 +223,7 @@ def explain(error: Exception, template: jinja2.Template, variables: Mapping[str,
         path = trace.tb_frame.f_code.co_filename
         if path.endswith(".j2"):  # compiled templates keep their name and their table of lines as globals
             space = trace.tb_frame.f_globals
-            where = f"{space.get('name', where)}:{_line(space.get('debug_info', ''), trace.tb_lineno)}"
+            where = f"{space.get('name', where)}:{source_line(space.get('debug_info', ''), trace.tb_lineno)}"
         trace = trace.tb_next
     if isinstance(error, jinja2.UndefinedError):
         message = str(error.message)
@@ -228,7 +241,7 @@ def explain(error: Exception, template: jinja2.Template, variables: Mapping[str,
     return TemplateError(f"{type(error).__name__}: {error}", where=where)
 
 
-def _line(debug: str, line: int) -> int:
+def source_line(debug: str, line: int) -> int:
     """Return the template's line for a line of its compiled code (`debug` is Jinja's own table)."""
     found = 1
     for pair in filter(None, debug.split("&")):

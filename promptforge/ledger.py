@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import metadata
 from typing import Any
 
 import msgspec
 
-from .fitting import Fit, Form
+from .explaining import STEP, Taken, frame, gains, section_costs, taken
+from .fitting import Fit
 from .items import Item
+from .mapping import map_text
 from .page import Page
 from .profiles import Profile
-from .results import ResultItem, ResultSection, Source
+from .results import Explanation, Result, ResultItem, ResultSection, Source, Span
+from .returns import come_back, walk
 from .templates import Templates
 from .views import line_range, source_of
 
-EXACT = 64
-"""Up to so many items left out, the budget that brings each back is measured; above, it is a sum that suffices."""
-
-LATE = ("items", "sections", "sources", "explicit_text", "similarity_text", "explicit_sources", "manifest")
+LATE = (
+    "items", "sections", "sources", "explicit_text", "similarity_text", "explicit_sources", "manifest",
+    "map", "explanation", "taken",
+)  # fmt: skip
 """The parts of a result that are here."""
 
 
@@ -34,7 +38,7 @@ def identify(item: Item) -> str:
     return f"{item.kind[:40]}-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ledger:
     """What a rendering was, for questions about it."""
 
@@ -49,13 +53,43 @@ class Ledger:
     trimmed: frozenset[int]
     profile: Profile
     templates: Templates
+    text: str
+    tokens: int
+    again: Callable[[int], Result] | None = None
+    """The same rendering with another budget in tokens."""
+
+    @cached_property
+    def _ids(self) -> list[str]:
+        entries = self.page.entries
+        return [identify(entries[i].item if i in entries else item) for i, item in enumerate(self.given)]
+
+    @cached_property
+    def _back(self) -> dict[int, int]:
+        """For items that the budget shortened or left out: a budget that holds them."""
+        short = {i for i, reason in self.fit.reasons.items() if reason == "budget"} | self.trimmed
+        return come_back(self.page, self.fit.reasons, short, self._whole if self.again else None)
+
+    def _whole(self, budget: int) -> set[int]:
+        return {i for i, item in self._taken_at(budget).items() if item.whole}
+
+    def _taken_at(self, budget: int) -> dict[int, Taken]:
+        found: dict[int, Taken] = self.again(budget)._get("taken") if self.again else {}
+        return found
+
+    @cached_property
+    def _taken(self) -> dict[int, Taken]:
+        return taken(self.page, self.fit.chosen, self.trimmed)
+
+    def taken(self) -> dict[int, Taken]:
+        """Return the items of the text by index, with what each costs and is worth."""
+        return self._taken
 
     def items(self) -> list[ResultItem]:
         """Return what became of each item."""
-        back = self._comes_back()
-        return [self._item(index, item, back.get(index)) for index, item in enumerate(self.given)]
+        ranks = {index: rank for rank, index in enumerate(walk(self.page), 1)}
+        return [self._item(index, item, ranks.get(index)) for index, item in enumerate(self.given)]
 
-    def _item(self, index: int, item: Item, fits_at: int | None) -> ResultItem:
+    def _item(self, index: int, item: Item, rank: int | None) -> ResultItem:
         form = self.fit.chosen.get(index)
         if index in self.page.entries:
             item = self.page.entries[index].item
@@ -64,7 +98,7 @@ class Ledger:
         if form:
             reason = "budget" if index in self.trimmed else "required" if item.required else "fits"
         return ResultItem(
-            id=identify(item),
+            id=self._ids[index],
             kind=item.kind,
             name=item.name,
             path=item.path,
@@ -77,58 +111,18 @@ class Ledger:
             form=form.name if form else None,
             text=text,
             chars=len(text),
-            tokens=self.page.counter.count(text) if form else 0,
+            tokens=self._taken[index].tokens if form else 0,
             tokens_full=self._full(index, item),
             reason=reason,
-            fits_at=fits_at,
+            fits_at=self._back.get(index),
+            rank=rank,
+            section=self._taken[index].section if form else None,
         )
 
     def _full(self, index: int, item: Item) -> int:
         if index in self.page.entries:
             return self.page.counter.count(self.page.text(index, self.page.forms(index)[0]))
         return self.page.counter.count(item.expanded or item.content or item.summary or "")
-
-    def _comes_back(self) -> dict[int, int]:
-        """Return, for each item the budget shortened or dropped, a budget that holds it and all that rank above it."""
-        short = {i for i, reason in self.fit.reasons.items() if reason == "budget"} | self.trimmed
-        if not short or self.page.options.max_tokens is None:
-            return {}
-        walk = [i for i in self._walk() if self.fit.reasons.get(i) not in ("max_items", "duplicate")]
-        whole = {i: self.page.forms(i)[0] for i in walk}
-        least = self.page.options.max_tokens + 1
-        both = {self.page.entries[i].item.origin for i in walk}
-        if self.page.options.combine == "combined" and len(both) > 1:  # below the price of everything, shares decide
-            everything = max(least, int(self.page.measure(whole)[0]))
-            return dict.fromkeys(short, everything)
-        if len(short) <= EXACT:
-            above: dict[int, Form] = {}
-            found = {}
-            for index in walk:
-                above[index] = whole[index]
-                if index in short:
-                    found[index] = max(least, int(self.page.measure(above)[0]))
-            return found
-        # Sums: each item at its price and the most that a page was seen to add for one, its heading included.
-        empty = self.page.measure({})[0]
-        extra = max(self.page.measure({i: whole[i]})[0] - empty - self.page.price(i, whole[i])[0] for i in walk[:EXACT])
-        total, sums = empty, {}
-        for index in walk:
-            total += self.page.price(index, whole[index])[0] + max(extra, 0) + self.page.joint
-            if index in short:
-                sums[index] = max(least, int(total))
-        return sums
-
-    def _walk(self) -> list[int]:
-        """Return the candidates in the order in which they were packed."""
-        entries = self.page.entries.values()
-        order = [e.index for e in entries if e.item.required]
-        for origin in ("explicit", "similarity"):
-            side = [e for e in entries if e.item.origin == origin and not e.item.required]
-            if self.page.options.packing == "score":
-                order += [e.index for e in sorted(side, key=lambda e: -e.rank)]
-            else:
-                order += self.page.walk(e.index for e in side)
-        return order
 
     def sections(self) -> list[ResultSection]:
         """Return the sections of the page."""
@@ -137,10 +131,39 @@ class Ledger:
                 key=section.key,
                 title=section.title,
                 items=tuple(identify(entry.item) for entry in section.entries),
-                tokens=int(sum(self.page.price(e.index, self.fit.chosen[e.index])[0] for e in section.entries)),
+                tokens=sum(self._taken[entry.index].tokens for entry in section.entries),
             )
             for section in self.page.sections(self.fit.chosen)
         ]
+
+    def map(self) -> list[Span]:
+        """Return what printed each part of the text."""
+        if not self.text:
+            return []
+        ids = {index: self._ids[index] for index in self.fit.chosen}
+        return map_text(self.page, self.fit.chosen, ids, self.templates, self.text)
+
+    def explanation(self) -> Explanation:
+        """Return where the budget went, and what more of it would bring."""
+        most, empty = self.page.options.max_tokens, frame(self.page)
+        shown = self._taken if self.text else {}
+        costs = section_costs(self.page, self.fit.chosen, shown, empty) if shown else []
+        more = None
+        if most is not None and self.again is not None:
+            more = tuple(gains(shown, self._taken_at(most + STEP), self._ids))
+        nearest = min(self._back, key=lambda i: (self._back[i], i), default=None)
+        return Explanation(
+            tokens=self.tokens,
+            max_tokens=most,
+            left=None if most is None else most - self.tokens,
+            frame=empty,
+            between=self.tokens - empty - sum(item.tokens for item in shown.values()) if self.text else 0,
+            sections=tuple(costs),
+            next_at=None if nearest is None else self._back[nearest],
+            next_item=None if nearest is None else self._ids[nearest],
+            step=STEP,
+            gains=more,
+        )
 
     def sources(self) -> list[Source]:
         """Return the items of the text as sources."""

@@ -38,6 +38,10 @@ class ResultItem(msgspec.Struct, frozen=True, kw_only=True):
     """Why: `fits required budget max_items min_score kinds paths languages duplicate merged combine`."""
     fits_at: int | None
     """When dropped or shortened for the budget: a number of tokens at which it comes back whole."""
+    rank: int | None
+    """Its place among the candidates, from 1, in the order in which they were packed; `None` when it was none."""
+    section: str | None
+    """Key of its section; `None` when dropped."""
 
 
 class ResultSection(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +64,70 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     path: str | None
     line: int | None
     score: float
+
+
+class Span(msgspec.Struct, frozen=True, kw_only=True):
+    """Characters of the text that one line of a template printed for one item, or for none."""
+
+    start: int
+    end: int
+    """The characters are `text[start:end]`."""
+    item: str | None
+    """Id of the item; `None` for what stands around items."""
+    form: str | None
+    """The item's form."""
+    template: str
+    line: int
+    """Line of the template, from 1, that printed it."""
+
+
+class SectionCost(msgspec.Struct, frozen=True, kw_only=True):
+    """What a section takes of the budget."""
+
+    key: str
+    title: str
+    items: int
+    """How many items of it are in the text."""
+    tokens: int
+    """Tokens of its items' texts."""
+    subtotal: int | None
+    """What the page costs with it less what it costs without it and all after it: its heading and separators count.
+    `None` where the page has very many sections."""
+
+
+class Gain(msgspec.Struct, frozen=True, kw_only=True):
+    """What more budget would add to one section."""
+
+    key: str
+    title: str
+    items: tuple[str, ...]
+    """Ids of the items that come in, or in a longer form."""
+    tokens: int
+    """Tokens that its items' texts grow by."""
+    worth: float
+    """Worth that it grows by: the score of an item that comes in, of a longer form its share."""
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the budget went, and what more of it would bring."""
+
+    tokens: int
+    max_tokens: int | None
+    left: int | None
+    """Tokens of the budget that were not used."""
+    frame: int
+    """Tokens of the page without any item: the fixed cost of the templates."""
+    between: int
+    """Tokens of headings, separators and whatever else templates put around items: `tokens` less `frame` and items."""
+    sections: tuple[SectionCost, ...]
+    next_at: int | None
+    """The least budget that brings back something that was dropped or shortened, as far as is known."""
+    next_item: str | None
+    """Id of the item that it brings back."""
+    step: int
+    """A budget larger by so many tokens would bring `gains`."""
+    gains: tuple[Gain, ...] | None
+    """Section by section; `None` where there is no budget in tokens."""
 
 
 class Result:
@@ -132,6 +200,16 @@ class Result:
     def sources(self) -> tuple[Source, ...]:
         """The items of the text as sources, in the order of the page."""
         return tuple(self._get("sources"))
+
+    @property
+    def map(self) -> tuple[Span, ...]:
+        """What printed each part of the text: spans that cover it, in order."""
+        return tuple(self._get("map"))
+
+    def explain(self) -> Explanation:
+        """Return where the budget went, and what 1,000 tokens more would bring; `items` say why each is in or out."""
+        found: Explanation = self._get("explanation")
+        return found
 
     @property
     def explicit_text(self) -> str:
