@@ -1,0 +1,126 @@
+"""The benchmarks' own arithmetic, and their paths with thirty items. No time is judged."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from benchmarks import corpus, packing, reference, tables
+from benchmarks.packing import Cell, Sample, Work
+from benchmarks.subjects import FLOOR, OURS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import promptforge as pf
+
+WORK = Work(30, 2000, 1)
+PIECES = corpus.fresh(corpus.make(WORK.items), 0)
+
+
+def test_the_corpus_is_the_same_each_time_and_its_contents_differ() -> None:
+    assert corpus.make(WORK.items) == corpus.make(WORK.items) != corpus.make(WORK.items, seed=1)
+    again = corpus.fresh(corpus.make(WORK.items), 1)
+    assert len({piece.content for piece in [*PIECES, *again]}) == 2 * WORK.items
+    assert {piece.kind for piece in PIECES} == {"code", "document"}
+    assert all(p.end - p.start == p.content.count("\n") for p in PIECES if p.start is not None and p.end is not None)
+    assert len(corpus.read(200_000)) == 200_000
+
+
+def test_ranges_of_a_file_neither_overlap_nor_touch() -> None:
+    ends: dict[str, int] = {}
+    for piece in sorted(corpus.make(1000), key=lambda piece: piece.start or 0):
+        if piece.path is not None and piece.start is not None and piece.end is not None:
+            assert piece.start > ends.get(piece.path, -1) + 1
+            ends[piece.path] = piece.end
+
+
+def test_the_template_of_the_floor_is_equal_to_ours() -> None:
+    result = pf.render([pf.Item(**piece.fields()) for piece in PIECES], max_tokens=None, group_by="none", order="score")
+    assert result.text == reference.render_page(reference.best_first(PIECES))
+    assert result.tokens == reference.count(result.text) == sum(reference.prices(PIECES)) - reference.spared()
+
+
+def test_only_whole_items_are_shown() -> None:
+    text = reference.render_page(PIECES[:3])
+    assert corpus.shown(PIECES, text) == [0, 1, 2]
+    assert corpus.shown(PIECES, text.replace(PIECES[1].content[:40], "")) == [0, 2]
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.lists(st.tuples(st.integers(0, 20), st.integers(1, 20)), max_size=7),
+    st.integers(0, 60),
+)
+def test_no_choice_is_worth_more_than_the_upper_bound(items: list[tuple[int, int]], budget: int) -> None:
+    bound = reference.upper_bound([score for score, _ in items], [cost for _, cost in items], budget)
+    choices = [chosen for size in range(len(items) + 1) for chosen in combinations(items, size)]
+    best = max(sum(s for s, _ in chosen) for chosen in choices if sum(c for _, c in chosen) <= budget)
+    assert best <= bound + 1e-9
+    assert bound <= best + max((score for score, _ in items), default=0) + 1e-9
+
+
+@pytest.mark.parametrize("budget, worth", [(0, 0), (4, 4), (5, 5), (8, 6.5), (9, 7), (99, 9)])
+def test_the_upper_bound_takes_the_last_item_in_part(budget: int, worth: float) -> None:
+    assert reference.upper_bound([2, 5, 2, 0], [4, 5, 4, 1], budget) == worth
+
+
+def test_every_subject_packs_within_the_budget() -> None:
+    cells = _measure()
+    assert [cell.subject for cell in cells] == [subject.name for subject in OURS]
+    for cell in cells:
+        if not cell.note:
+            assert cell.over == 0
+            assert cell.used is not None and 0.5 < cell.used <= 1
+            assert cell.worth is not None and 0.2 < cell.worth <= 1
+            assert cell.shown
+
+
+def _measure() -> list[Cell]:
+    samples: dict[str, list[Sample]] = {}
+    notes: dict[str, str] = {}
+    for subject in OURS:
+        samples[subject.name] = []
+        try:
+            subject.check()
+        except LookupError as error:
+            notes[subject.name] = str(error.args[0])
+            continue
+        samples[subject.name].append(packing.run(subject, PIECES, WORK.budget))
+    return packing.judge(WORK, samples, notes, PIECES)
+
+
+def test_ratios_are_of_the_same_run_and_what_is_over_is_the_worst() -> None:
+    text = reference.render_page(PIECES[:2])
+    tokens = reference.count(text)
+    samples = {
+        FLOOR.name: [Sample(1.0, 0, text), Sample(2.0, 0, text), Sample(8.0, 0, text)],
+        "other": [Sample(2.0, 1 << 20, text), Sample(10.0, 0, text + " and more"), Sample(24.0, 0, text)],
+    }
+    floor, other = packing.judge(Work(30, tokens, 3), samples, {}, PIECES)
+    assert (floor.ratio, floor.over, floor.used) == (1, 0, 1)
+    assert (other.ratio, other.over, other.milliseconds, other.peak_mb) == (3, 2, 10_000, 1)
+    assert other.shown == 2
+
+
+def test_tables_are_narrow_and_say_what_is_missing() -> None:
+    full = Cell("LlamaIndex PromptHelper.repack", 15, "", 1234.5, 99_999.9, 0.987, 12_345, 0.3941, 1000, 2100.0)
+    cells = [full, Cell("slow", 0, "> 120 s"), Cell("absent", 0, "not installed (langchain_core)")]
+    text = tables.packed(Work(100_000, 128_000, 3), cells)
+    lines = text.split("\n")
+    assert max(map(len, lines)) <= tables.WIDTH
+    assert lines[0] == "100,000 items into 128,000 tokens"
+    assert lines[2].split() == [
+        *("LlamaIndex", "PromptHelper.repack", "1,234", "99,999.9", "98.7", "12345", "1000", "39.4", "2,100.0", "15")
+    ]
+    assert lines[3].split() == ["slow", ">", "120", "s", "0"]
+    assert lines[4] == "absent: left out, not installed (langchain_core)"
+
+
+def test_growth_says_what_an_item_costs() -> None:
+    works = [Work(100, 8000, 1), Work(1000, 8000, 1)]
+    cells = [[Cell("it", 1, "", 1.5, 2.0, peak_mb=1.0)], [Cell("it", 1, "", 2.5, 4.0, peak_mb=2.0)]]
+    text = tables.grown(works, cells, "it")
+    assert [line.split() for line in text.split("\n")[2:]] == [
+        ["100", "items", "1.50", "2.0", "20.0", "1.0"],
+        ["1,000", "items", "2.50", "4.0", "4.0", "2.0"],
+    ]
