@@ -1,0 +1,170 @@
+"""What rows cost, as far as it is known: learned from a sample, and exactly only for those that are asked for.
+
+A row is one form of one candidate: a worth, a size that is cheap to know and a price that is not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+SAMPLE = 48
+"""Rows priced at the most to learn from."""
+ENOUGH = 8
+"""Rows of a kind to be priced before it is estimated by itself."""
+LOWEST = 0.04
+"""Share of the sample that may cost less than it was believed to cost at the least; a wider band prices more rows in
+vain, a narrower one takes more rows for worse than they are."""
+HUGE = 1e290
+"""What worths are cut to, so that sums of them stay finite."""
+_FRAME = 64  # characters a template adds, roughly; only the choice of the sample depends on it
+_CHUNK = 4096
+
+
+class Line(NamedTuple):
+    """An estimate: `start + slope * size`."""
+
+    start: float
+    slope: float
+
+    def at(self, size: float) -> float:
+        """Return the estimate, above 0."""
+        return max(self.start + self.slope * size, 1e-9)
+
+
+class Charges:
+    """Worths and prices of rows. Nothing here depends on any budget, so neither do the orders made of it."""
+
+    def __init__(
+        self,
+        worths: Sequence[float],
+        sizes: Sequence[float],
+        price: Callable[[int], float],
+        kinds: Sequence[Hashable] | None = None,
+    ) -> None:
+        """Learn from the prices of up to `SAMPLE` rows, most of which any budget would choose."""
+        self.worths = finite(worths)
+        self.sizes = sizes
+        self.kinds = kinds
+        self._price = price
+        self.known: dict[int, float] = {}
+        """Prices by row, as far as they are known."""
+        everything: Sequence[int] = range(len(worths))
+        self.live = everything if min(self.worths, default=1) > 0 else [r for r in everything if self.worths[r] > 0]
+        """Rows of a worth above 0."""
+        self.low, self.least = 0.0, 0.0
+        """Shares of its estimate that a row is believed to cost at the least, and that it is charged at the least."""
+        self._lines: Mapping[Hashable, Line] = {}
+        self._line = Line(0, 1)
+        self._learn()
+        self._ordered: list[int] = []
+        self._source = self._descend()
+
+    def price(self, row: int) -> float:
+        """Return the exact price of a row, asked for once."""
+        found = self.known.get(row)
+        if found is None:
+            found = self.known[row] = self._price(row)
+        return found
+
+    def estimate(self, row: int) -> float:
+        """Return roughly what a row costs."""
+        line = self._line if self.kinds is None else self._lines.get(self.kinds[row], self._line)
+        return line.at(self.sizes[row])
+
+    def floor(self, row: int) -> float:
+        """Return what a row is charged at the least."""
+        return math.floor(self.least * self.estimate(row))
+
+    def charge(self, row: int) -> float:
+        """Return what a row takes of a budget: its price, or `floor` for the rare one that is far cheaper."""
+        return max(self.price(row), self.floor(row))
+
+    def believed(self, row: int) -> float:
+        """Return what a row takes in the order of worth per token: its price, or the least it was believed to be."""
+        return max(self.price(row), self.low * self.estimate(row))
+
+    def lines(self) -> Iterator[Line]:
+        """Yield all lines there are."""
+        yield self._line
+        yield from self._lines.values()
+
+    def ordered(self, start: int) -> Iterator[int]:
+        """Yield the rows of a worth by the most worth per token that is believed possible, from place `start` on."""
+        while True:
+            if start == len(self._ordered):
+                row = next(self._source, None)
+                if row is None:
+                    return
+                self._ordered.append(row)
+            yield self._ordered[start]
+            start += 1
+
+    def _learn(self) -> None:
+        worths, sizes = self.worths, self.sizes
+        rough = [-w / (s + _FRAME) for w, s in zip(worths, sizes, strict=True)]
+        top = list(islice(_sorted(rough, self.live), max(len(self.live) // 20, 2 * ENOUGH)))
+        step = len(top) ** (1 / SAMPLE) if top else 1
+        sample = [top[at] for at in sorted({min(int(step**n), len(top)) - 1 for n in range(SAMPLE + 1)})] if top else []
+        pairs = [(sizes[row], self.price(row)) for row in sample]
+        self._line = _fit(pairs)
+        if self.kinds is not None:
+            of = [self.kinds[row] for row in sample]
+            self._lines = {
+                kind: _fit([pair for pair, k in zip(pairs, of, strict=True) if k == kind])
+                for kind, count in Counter(of).items()
+                if count >= ENOUGH
+            }
+        ratios = sorted(self.known[row] / self.estimate(row) for row in sample)
+        if ratios:
+            self.low = min(ratios[int(LOWEST * len(ratios))], 1.0)
+            self.least = min(0.8 * self.low, 0.9 * ratios[0])
+
+    def _descend(self) -> Iterator[int]:
+        worths, sizes = self.worths, self.sizes
+        if self._lines and self.kinds is not None:
+            lines = {kind: self._lines.get(kind, self._line) for kind in {*self.kinds}}
+            every = map(lines.__getitem__, self.kinds)
+            keys = [-w / (a + b * s + 1e-9) for w, s, (a, b) in zip(worths, sizes, every, strict=True)]
+        else:
+            a, b = self._line
+            keys = [-w / (a + b * s + 1e-9) for w, s in zip(worths, sizes, strict=True)]
+        yield from _sorted(keys, self.live)
+
+
+def finite(worths: Sequence[float]) -> Sequence[float]:
+    """Return worths of which every sum is a number: NaN is worth nothing, infinity more than all that is finite."""
+    if math.isfinite(sum(worths)) and max(worths, default=0) <= HUGE:
+        return worths
+    cut = [min(w, HUGE) if w < math.inf else w for w in (0.0 if w != w or w < 0 else w for w in worths)]
+    beyond = 1 + sum(w for w in cut if w < math.inf)
+    return [w if w < math.inf else beyond for w in cut]
+
+
+def _sorted(keys: Sequence[float], rows: Sequence[int]) -> Iterator[int]:
+    """Yield `rows` by key, then number; of many, no more are sorted than are taken."""
+    rest = rows
+    if len(rest) > _CHUNK:
+        some = sorted(keys[row] for row in rest[:: len(rest) // 1024])
+        for share in (1 / 16, 1 / 4):
+            end = some[int(share * len(some))]
+            yield from sorted([row for row in rest if keys[row] < end], key=keys.__getitem__)
+            rest = [row for row in rest if keys[row] >= end]
+    yield from sorted(rest, key=keys.__getitem__)
+
+
+def _fit(pairs: Sequence[tuple[float, float]]) -> Line:
+    """Return the line with the least sum of squared relative errors, neither end of it below 0."""
+    weights = [1 / max(price, 1) ** 2 for _, price in pairs]
+    total = sum(weights) or 1.0
+    size = sum(w * s for w, (s, _) in zip(weights, pairs, strict=True)) / total
+    price = sum(w * p for w, (_, p) in zip(weights, pairs, strict=True)) / total
+    spread = sum(w * (s - size) ** 2 for w, (s, _) in zip(weights, pairs, strict=True))
+    slope = sum(w * (s - size) * (p - price) for w, (s, p) in zip(weights, pairs, strict=True))
+    slope = slope / spread if spread > 0 else 0.0
+    if size and (spread <= 0 or slope * size > price):  # one size only, or a line that would begin below 0
+        return Line(0, price / size)
+    return Line(price - slope * size, slope) if slope > 0 else Line(price, 0)

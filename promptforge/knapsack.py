@@ -1,0 +1,228 @@
+"""The best sets of rows under a limit: pure arithmetic over worths and charges that are looked up as late as can be.
+
+A knapsack with classes: of the rows of one owner at most one is taken. `Steps` is the classic order of such a problem,
+the upper hull of every class, its steps by worth per token. The sets that are looked at are the beginnings of that
+order, each with any of the next few steps. Which sets these are does not depend on the limit, so a higher limit, which
+allows more of them, never gives less.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from .charges import Charges
+
+WIDTH = 12
+"""Steps of which any may be taken beyond a beginning."""
+_HOP = WIDTH // 2
+
+
+class Found(NamedTuple):
+    """A set: the steps of an order that make it, and perhaps a row beside them."""
+
+    worth: float
+    steps: Steps
+    start: int
+    """It has the steps before this one,"""
+    mask: int = 0
+    """and those after it whose bit is set."""
+    extra: int = -1
+    """A row taken instead of all others of its owner."""
+
+    def rows(self) -> list[int]:
+        """Return the rows, the most worth per token first; the extra row is the last."""
+        taken = [*range(self.start), *(self.start + bit for bit in range(WIDTH) if self.mask >> bit & 1)]
+        below = {self.steps.below[step] for step in taken}
+        rows = [row for row in map(self.steps.rows.__getitem__, taken) if row not in below]
+        if self.extra < 0:
+            return rows
+        owner = self.steps.owner
+        return [*(row for row in rows if owner(row) != owner(self.extra)), self.extra]
+
+
+class Steps:
+    """The steps of all hulls over the rows charged at most `cap`, most worth per token first, read as far as asked."""
+
+    def __init__(self, charges: Charges, cap: float, owners: Sequence[int] | None, forms: Mapping[int, Sequence[int]]):
+        """Take rows from `charges`; `forms` has the rows of each owner that has several."""
+        self.charges = charges
+        self.cap = cap
+        self._owners = owners
+        self._forms = forms
+        self.rows: list[int] = []
+        self.below: list[int] = []
+        """For each step, the row that its row takes the place of, or -1."""
+        self.worth = [0.0]
+        """Worth of the first n steps."""
+        self.cost = [0.0]
+        """Charge of the first n steps."""
+        self.peak = [0.0]
+        """The highest charge of the first n steps or fewer."""
+        self.slope: list[float] = []
+        """Worth per token believed of each step."""
+        self.surplus = [0.0]
+        """For the first n steps: the sum of their worths less what their tokens would bring at the rate of the last."""
+        self.largest = 0.0
+        """The highest charge of a row read."""
+        self._believed = [0.0]
+        self._next = self._read()
+
+    def owner(self, row: int) -> int:
+        """Return whose form a row is."""
+        return row if self._owners is None else self._owners[row]
+
+    def read(self, count: int) -> bool:
+        """Read on until there are `count` steps; return False if there are fewer."""
+        while len(self.rows) < count:
+            if next(self._next, None) is None:
+                return False
+        return True
+
+    def fitting(self, limit: float) -> int:
+        """Return how many of the first steps fit before one does not."""
+        while self.peak[-1] <= limit and self.read(len(self.rows) + 1):
+            pass
+        return bisect_right(self.peak, limit) - 1
+
+    def bound(self, limit: float) -> float:
+        """Return a number that no set of rows of these under `limit` is worth more than."""
+        count = self.fitting(limit)
+        if count == len(self.rows):
+            return self.worth[-1]
+        # A row charged less than it was believed to cost is charged at least this part of that.
+        charges = self.charges
+        rate = self.slope[count] * (charges.low / charges.least if charges.least else math.inf)
+        return rate * limit + self.surplus[count + 1] if limit > 0 else self.surplus[count + 1]
+
+    def best(self, limit: float, found: Found) -> Found:
+        """Return the best beginning with any of the next steps within `limit`, or `found` if it is worth as much."""
+        count = self.fitting(limit)
+        if self.worth[count] > found.worth:
+            found = Found(self.worth[count], self, count)
+        if count == len(self.rows):
+            return found
+        last = count - count % _HOP
+        for start in (last, last - _HOP):
+            if start >= 0 and start + WIDTH > count:
+                found = self._vary(start, limit - self.cost[start], found)
+        return found
+
+    def _vary(self, start: int, room: float, found: Found) -> Found:
+        """Try all sets of the steps from `start` on, as far as they may be better than `found`."""
+        self.read(start + WIDTH)
+        classes: dict[int, list[tuple[float, float, int]]] = {}
+        for step in range(start, min(start + WIDTH, len(self.rows))):
+            options = classes.setdefault(self.owner(self.rows[step]), [])
+            cost, worth, bits = options[-1] if options else (0.0, 0.0, 0)
+            cost += self.cost[step + 1] - self.cost[step]
+            worth += self.worth[step + 1] - self.worth[step]
+            options.append((cost, worth, bits | 1 << (step - start)))
+        count = bisect_right(self.cost, room + self.cost[start], lo=start, hi=min(start + WIDTH, len(self.cost)))
+        at = min(count, len(self.rows)) - 1
+        cost, worth = (after[at + 1] - after[at] for after in (self.cost, self.worth))
+        rate = worth / cost if cost > 0 else 0.0
+        ahead = sum(max(0.0, *(w - rate * c for c, w, _ in options)) for options in classes.values())
+        base = self.worth[start] + rate * room
+        states = [(0.0, 0.0, 0)]
+        for options in classes.values():
+            ahead -= max(0.0, *(w - rate * c for c, w, _ in options))
+            grown = [
+                (cost + c, worth + w, mask | bits)
+                for c, w, bits in options
+                for cost, worth, mask in states
+                if cost + c <= room
+            ]
+            for _, worth, mask in grown:
+                if self.worth[start] + worth > found.worth:
+                    found = Found(self.worth[start] + worth, self, start, mask)
+            states = sorted(states + grown, key=_by_cost)
+            kept = []
+            most = -1.0
+            for state in states:
+                if state[1] > most and base + state[1] - rate * state[0] + ahead > found.worth:
+                    most = state[1]
+                    kept.append(state)
+            states = kept
+            if not states:
+                break
+        return found
+
+    # --- the order ----------------------------------------------------------------------------------------------------
+
+    def _read(self) -> Iterator[int]:
+        """Append step by step. What is queued has the least negative slope first; an unknown price before a known."""
+        charges, forms, worths = self.charges, self._forms, self.charges.worths
+        queue: list[tuple[float, int, int]] = []
+        level: dict[int, int] = {}  # by owner of several rows: the row it has reached
+        for row in charges.ordered(0):
+            if charges.floor(row) > self.cap:
+                continue
+            possible = -worths[row] / (charges.low * charges.estimate(row)) if charges.low else -math.inf
+            while queue and queue[0][0] < possible:
+                yield from self._take(heapq.heappop(queue), queue, level)
+            owner = self.owner(row)
+            if owner not in forms:
+                if charges.charge(row) <= self.cap:
+                    believed = charges.believed(row)
+                    heapq.heappush(queue, (-worths[row] / believed if believed else -math.inf, 1, row))
+            elif owner not in level:
+                level[owner] = -1
+                self._queue(owner, queue, level)
+        while queue:
+            yield from self._take(heapq.heappop(queue), queue, level)
+
+    def _take(
+        self, entry: tuple[float, int, int], queue: list[tuple[float, int, int]], level: dict[int, int]
+    ) -> Iterator[int]:
+        slope, known, row = entry
+        owner = self.owner(row)
+        if known:
+            self._append(row, level.get(owner, -1), -slope)
+            yield row
+        else:
+            self.charges.price(row)
+        if owner in level:
+            if known:
+                level[owner] = row
+            self._queue(owner, queue, level)
+
+    def _queue(self, owner: int, queue: list[tuple[float, int, int]], level: dict[int, int]) -> None:
+        """Queue the next step of an owner: of its rows above the one it has reached, that of the steepest slope."""
+        charges, worths = self.charges, self.charges.worths
+        at = level[owner]
+        worth, cost = (worths[at], charges.believed(at)) if at >= 0 else (0.0, 0.0)
+        best: tuple[float, int, int] | None = None
+        for row in self._forms[owner]:
+            known = row in charges.known
+            if worths[row] > worth and (charges.charge(row) if known else charges.floor(row)) <= self.cap:
+                more = (charges.believed(row) if known else charges.low * charges.estimate(row)) - cost
+                entry = (-(worths[row] - worth) / more if more > 0 else -math.inf, int(known), row)
+                if best is None or entry < best:
+                    best = entry
+        if best is not None:
+            heapq.heappush(queue, best)
+
+    def _append(self, row: int, below: int, slope: float) -> None:
+        charges, worths = self.charges, self.charges.worths
+        before, paid, believed = (
+            (worths[below], charges.charge(below), charges.believed(below)) if below >= 0 else (0.0, 0.0, 0.0)
+        )
+        charge = charges.charge(row)
+        self.rows.append(row)
+        self.below.append(below)
+        self.worth.append(self.worth[-1] + worths[row] - before)
+        self.cost.append(self.cost[-1] + charge - paid)
+        self.peak.append(max(self.peak[-1], self.cost[-1]))
+        self._believed.append(self._believed[-1] + charges.believed(row) - believed)
+        self.slope.append(slope)
+        lost = slope * self._believed[-1] if slope < math.inf else 0.0
+        self.surplus.append(self.worth[-1] - lost)
+        self.largest = max(self.largest, charge)
+
+
+def _by_cost(state: tuple[float, float, int]) -> tuple[float, float]:
+    return state[0], -state[1]
