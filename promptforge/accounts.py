@@ -19,8 +19,10 @@ from .options import Options
 from .page import Page
 from .profiles import Profile
 from .results import Result
+from .scale import SHORTENED
 from .templates import Templates
 
+_CUT = frozenset({"budget", "section_budget"})
 _LABELS = ("name", "path", "kind", "language")
 
 
@@ -53,7 +55,9 @@ def account(
         diagnostics.add("PF115", "there were no items", severity="info")
     order = [entry.index for section in page.sections(fit.chosen) for entry in section.entries]
     trimmed = [
-        i for i, form in fit.chosen.items() if form.name in ("trimmed", "summary") and form is not page.forms(i)[0]
+        i
+        for i, form in fit.chosen.items()
+        if form.name in SHORTENED or (form.name == "summary" and form is not page.forms(i)[0])
     ]
     _say(page, fit, shown, trimmed, counter, options, diagnostics)
     files = dict.fromkeys(path for i in order if (path := shown[i].item.path) is not None)
@@ -71,7 +75,7 @@ def account(
         query=options.query,
         counts=(len(fit.chosen), len(trimmed), len(items) - len(fit.chosen)),
         average_score=sum(e.item.score for e in shown.values()) / len(shown) if shown else 0.0,
-        truncated=bool(trimmed) or "budget" in fit.reasons.values(),
+        truncated=bool(trimmed) or not _CUT.isdisjoint(fit.reasons.values()),
         files=tuple(files),
         build_seconds=time.perf_counter() - started,
         warnings=tuple(diagnostics),
@@ -97,7 +101,7 @@ def _say(
         _say_labels(item, page.look.syntax, diagnostics)
     if not counter.exact and options.max_tokens is not None:
         diagnostics.add("PF501", f"tokens are an estimate by {counter.name}", severity="info")
-    left = sum(reason == "budget" for reason in fit.reasons.values())
+    left = sum(reason in ("budget", "section_budget") for reason in fit.reasons.values())
     if left or trimmed:
         total = len(fit.chosen) + len(fit.reasons)
         said = [f"{left} of {total} items were left out"] if left else []

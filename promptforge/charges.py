@@ -13,13 +13,17 @@ from typing import NamedTuple
 
 SAMPLE = 48
 """Rows priced at the most to learn from."""
+DENSEST = 8
+"""The sample is taken from one in so many rows, those that seem to bring the most per token; the nearer the top the more."""
 ENOUGH = 8
 """Rows of a kind to be priced before it is estimated by itself."""
-LOWEST = 0.04
+LOWEST = 0.25
 """Share of the sample that may cost less than it was believed to cost at the least; a wider band prices more rows in
 vain, a narrower one takes more rows for worse than they are."""
 HUGE = 1e290
 """What worths are cut to, so that sums of them stay finite."""
+TINY = 1e-9
+"""So that no estimate is 0."""
 _FRAME = 64  # characters a template adds, roughly; only the choice of the sample depends on it
 _CHUNK = 4096
 
@@ -32,7 +36,7 @@ class Line(NamedTuple):
 
     def at(self, size: float) -> float:
         """Return the estimate, above 0."""
-        return max(self.start + self.slope * size, 1e-9)
+        return self.start + self.slope * size + TINY
 
 
 class Charges:
@@ -57,11 +61,10 @@ class Charges:
         """Rows of a worth above 0."""
         self.low, self.least = 0.0, 0.0
         """Shares of its estimate that a row is believed to cost at the least, and that it is charged at the least."""
-        self._lines: Mapping[Hashable, Line] = {}
-        self._line = Line(0, 1)
-        self._learn()
+        self._line, self._lines = self._learn()
+        self._keys = self._densities()
         self._ordered: list[int] = []
-        self._source = self._descend()
+        self._source = _sorted(self._keys, self.live)
 
     def price(self, row: int) -> float:
         """Return the exact price of a row, asked for once."""
@@ -71,13 +74,16 @@ class Charges:
         return found
 
     def estimate(self, row: int) -> float:
-        """Return roughly what a row costs."""
-        line = self._line if self.kinds is None else self._lines.get(self.kinds[row], self._line)
-        return line.at(self.sizes[row])
+        """Return roughly what a row of a worth costs."""
+        return self.worths[row] / -self._keys[row]
 
-    def floor(self, row: int) -> float:
+    def possible(self, row: int) -> float:
+        """Return the most worth per token that is believed possible of a row."""
+        return -self._keys[row] / self.low if self.low else math.inf
+
+    def floor(self, row: int) -> int:
         """Return what a row is charged at the least."""
-        return math.floor(self.least * self.estimate(row))
+        return int(self.least * self.worths[row] / -self._keys[row])
 
     def charge(self, row: int) -> float:
         """Return what a row takes of a budget: its price, or `floor` for the rare one that is far cheaper."""
@@ -85,7 +91,7 @@ class Charges:
 
     def believed(self, row: int) -> float:
         """Return what a row takes in the order of worth per token: its price, or the least it was believed to be."""
-        return max(self.price(row), self.low * self.estimate(row))
+        return max(self.price(row), self.low * self.worths[row] / -self._keys[row])
 
     def lines(self) -> Iterator[Line]:
         """Yield all lines there are."""
@@ -103,36 +109,34 @@ class Charges:
             yield self._ordered[start]
             start += 1
 
-    def _learn(self) -> None:
+    def _learn(self) -> tuple[Line, Mapping[Hashable, Line]]:
+        """Price a sample, nearer the top the denser, and fit lines to it: for all, and for each kind with enough."""
         worths, sizes = self.worths, self.sizes
         rough = [-w / (s + _FRAME) for w, s in zip(worths, sizes, strict=True)]
-        top = list(islice(_sorted(rough, self.live), max(len(self.live) // 20, 2 * ENOUGH)))
-        step = len(top) ** (1 / SAMPLE) if top else 1
-        sample = [top[at] for at in sorted({min(int(step**n), len(top)) - 1 for n in range(SAMPLE + 1)})] if top else []
-        pairs = [(sizes[row], self.price(row)) for row in sample]
-        self._line = _fit(pairs)
-        if self.kinds is not None:
-            of = [self.kinds[row] for row in sample]
-            self._lines = {
-                kind: _fit([pair for pair, k in zip(pairs, of, strict=True) if k == kind])
-                for kind, count in Counter(of).items()
-                if count >= ENOUGH
-            }
-        ratios = sorted(self.known[row] / self.estimate(row) for row in sample)
+        top = list(islice(_sorted(rough, self.live), max(len(self.live) // DENSEST, 2 * ENOUGH)))
+        step = len(top) ** (1 / SAMPLE)
+        places = {min(int(step**n), len(top)) - 1 for n in range(SAMPLE + 1)} if top else ()
+        pairs = {row: (sizes[row], self.price(row)) for row in map(top.__getitem__, sorted(places))}
+        line, lines = _fit([*pairs.values()]), {}
+        kinds = dict.fromkeys(pairs, None) if self.kinds is None else {row: self.kinds[row] for row in pairs}
+        for kind, count in Counter(kinds.values()).items():
+            if count >= ENOUGH:
+                lines[kind] = _fit([pair for row, pair in pairs.items() if kinds[row] == kind])
+        ratios = sorted(p / lines.get(kinds[row], line).at(s) for row, (s, p) in pairs.items())
         if ratios:
             self.low = min(ratios[int(LOWEST * len(ratios))], 1.0)
             self.least = min(0.8 * self.low, 0.9 * ratios[0])
+        return line, lines
 
-    def _descend(self) -> Iterator[int]:
+    def _densities(self) -> list[float]:
+        """Return each row's worth for each token of its estimate, below 0, so that the first is the best."""
         worths, sizes = self.worths, self.sizes
-        if self._lines and self.kinds is not None:
-            lines = {kind: self._lines.get(kind, self._line) for kind in {*self.kinds}}
-            every = map(lines.__getitem__, self.kinds)
-            keys = [-w / (a + b * s + 1e-9) for w, s, (a, b) in zip(worths, sizes, every, strict=True)]
-        else:
+        if self.kinds is None or not self._lines:
             a, b = self._line
-            keys = [-w / (a + b * s + 1e-9) for w, s in zip(worths, sizes, strict=True)]
-        yield from _sorted(keys, self.live)
+            return [-w / (a + b * s + TINY) for w, s in zip(worths, sizes, strict=True)]
+        lines = {kind: self._lines.get(kind, self._line) for kind in {*self.kinds}}
+        every = map(lines.__getitem__, self.kinds)
+        return [-w / (a + b * s + TINY) for w, s, (a, b) in zip(worths, sizes, every, strict=True)]
 
 
 def finite(worths: Sequence[float]) -> Sequence[float]:
@@ -158,7 +162,7 @@ def _sorted(keys: Sequence[float], rows: Sequence[int]) -> Iterator[int]:
 
 def _fit(pairs: Sequence[tuple[float, float]]) -> Line:
     """Return the line with the least sum of squared relative errors, neither end of it below 0."""
-    weights = [1 / max(price, 1) ** 2 for _, price in pairs]
+    weights = [1 / (size + _FRAME) ** 2 for size, _ in pairs]
     total = sum(weights) or 1.0
     size = sum(w * s for w, (s, _) in zip(weights, pairs, strict=True)) / total
     price = sum(w * p for w, (_, p) in zip(weights, pairs, strict=True)) / total

@@ -38,7 +38,8 @@ class Section(NamedTuple):
     entries: list[Entry]
 
 
-def _key(by: str) -> Callable[[Item], str]:
+def key_of(by: str) -> Callable[[Item], str]:
+    """Return what tells an item's section, grouped by `file kind category origin` or a metadata key."""
     if by == "file":
         return lambda item: item.path or ""
     if by == "kind":
@@ -89,7 +90,7 @@ def group(
     ranked = sorted(entries, key=_ORDERS.get(order, _best_first))
     if by == "none":
         return [Section("all", "", edges(ranked) if order == "edges" else ranked)] if ranked else []
-    key = _key(by)
+    key = key_of(by)
     groups: dict[str, list[Entry]] = {}
     for entry in ranked:
         groups.setdefault(key(entry.item), []).append(entry)

@@ -21,6 +21,10 @@ Tag = Annotated[str, Meta(pattern=_TAG, extra={"takes": "a language tag such as 
 _Word = Annotated[str, Meta(min_length=1, extra={"takes": "a word"})]
 _Count = Annotated[int, Meta(ge=0, le=2**63 - 1, extra={"takes": "a whole number from 0 up"})]
 _Share = Annotated[float, Meta(ge=0, le=1)]
+_SectionBudgets = Annotated[
+    dict[str, dict[Literal["share", "min_tokens", "max_tokens"], Annotated[float, Meta(ge=0)]]],
+    Meta(extra={"takes": "a mapping of sections, such as {man_page: {share: 0.5, min_tokens: 200, max_tokens: 900}}"}),
+]
 _Tokenizer = Annotated[Any, Meta(extra={"takes": "a tokenizer's name, or an object with name and count(text)"})]
 
 
@@ -83,9 +87,17 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         "Share of the budget for items the user named, in combine: combined; what is left over moves.",
     ] = 0.6
     packing: Annotated[
-        Literal["score", "whole", "stop"],
-        "Which items, in which form: best first, whole items only, or whole until one does not fit.",
+        Literal["score", "value", "proportional", "longest_first", "drop_last", "whole", "stop"],
+        "Which items, in which form: the best first, the most worth, all a bit shorter, the longest shorter, the last"
+        " left out, whole ones only, or whole until one does not fit.",
     ] = "score"
+    stubs: Annotated[
+        bool, "Show what fits in no other form as its heading and the marker, where there is room left."
+    ] = False
+    section_budgets: Annotated[
+        _SectionBudgets | None,
+        "By section: the share of the budget or the tokens it is sure of, and those it may take; none: as it comes.",
+    ] = None
     trim: Annotated[
         Literal["structure", "prefix", "none"],
         "How one item is shortened: cut at a line, sentence or word; structure: by its kind's own way.",
@@ -114,7 +126,7 @@ VOCABULARY = Vocabulary(
         Options,
         none={"group_by": "none", "rerank": "none", "trim": "none"},
         verbatim=("query",),
-        later={"rerank": ("mmr",), "packing": ("value", "proportional", "longest_first", "drop_last")},
+        later={"rerank": ("mmr",)},
         allow={"tokenizer": _is_tokenizer},
     ),
 )

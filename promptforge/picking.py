@@ -38,10 +38,10 @@ def choose(
     price: Callable[[int, int], float],
     gap: float = 2,
     allowed: int | None = None,
-    open: Iterable[int] = (),
+    opened: Iterable[int] = (),
 ) -> Choice:
     """Return the pieces to take within `room` tokens."""
-    return _Greedy(evidence, room, header, price, gap, allowed, open).run()
+    return _Greedy(evidence, room, header, price, gap, allowed, opened).run()
 
 
 class _Greedy:
@@ -53,14 +53,14 @@ class _Greedy:
         price: Callable[[int, int], float],
         gap: float,
         allowed: int | None,
-        open: Iterable[int],
+        opened: Iterable[int],
     ) -> None:
         self._evidence = evidence
         self._room = room
         self._header = header
         self._price = price
         self._gap = gap
-        self._open = set(open)
+        self._open = set(opened)
         self._weights = list(evidence.weights)
         self._worth = evidence.worth
         self._version = 0
@@ -126,7 +126,7 @@ class _Greedy:
         if number not in self._begun:
             self._begun.add(number)
             self._open.add(number)
-            for t in self._evidence.holds[number]:
+            for t, _ in self._evidence.holds[number]:
                 self._weights[t] *= DECAY
             self._worth = self._evidence.worths(self._weights)
             self._version += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
@@ -11,17 +11,17 @@ from typing import Any
 
 import msgspec
 
-from . import accounts, fitting, selection
+from . import accounts, fitting, planning, selection
 from .diagnostics import Diagnostic, Diagnostics
 from .errors import StrictError, TemplateError
-from .fitting import UNLIMITED, Cost, Part
-from .grouping import Entry
 from .items import Item
 from .layouts import LayoutSettings
 from .options import Options, apply, apply_lenient
 from .page import Page
 from .profiles import Profile, load_profile
 from .results import Result
+from .scale import UNLIMITED, Cost, excess
+from .selection import Candidates
 from .sources.records import load_records, to_item
 from .tagging import Tagger
 from .templates import Templates
@@ -160,18 +160,18 @@ class Renderer:
         language = self._tagger.tags(options, settings)
         options = _ceiling(options, diagnostics)
         limit = _limit(options)
-        chosen = selection.select(items, options, language, diagnostics)
-        dropped = dict(chosen.dropped)
-        entries = _combine(chosen.entries, options, dropped)
-        page = Page(look, options, settings, counter, entries, language, self._views)
-        fit = self._fit(page, entries, options, limit)
-        if options.combine == "explicit_first" and not fit.chosen and len(entries) < len(chosen.entries):
+        every = selection.select(items, options, language, diagnostics)
+        candidates = _combine(every, options)
+        page = Page(look, options, settings, counter, candidates, language, self._views)
+        fit = _fit(page, options, limit, diagnostics)
+        if options.combine == "explicit_first" and not fit.chosen and len(candidates) < len(every):
             # Nothing that the user named is in the text: fall back to what a search found.
-            entries, dropped = chosen.entries, dict(chosen.dropped)
-            page = Page(look, options, settings, counter, entries, language, self._views)
-            fit = self._fit(page, entries, options, limit)
+            candidates = every
+            page = Page(look, options, settings, counter, candidates, language, self._views)
+            fit = _fit(page, options, limit, diagnostics)
         if fit.twins:
             fit = page.note_twins(fit, limit)
+        dropped = candidates.dropped
         left_out = sum(reason == "combine" for reason in dropped.values())
         if left_out:
             diagnostics.add(
@@ -181,38 +181,9 @@ class Renderer:
             )
         if not fit.frame_fits:
             if options.on_error == "raise":
-                raise fitting.excess("the frame of the page alone needs", fit.cost, limit, "raise it")
+                raise excess("the frame of the page alone needs", fit.cost, limit, "raise it")
             diagnostics.add("PF110", "the budget cannot hold even the frame of the page, so the text is empty")
         return accounts.account(page, fit, items, dropped, self.profile, templates, diagnostics, started)
-
-    def _fit(self, page: Page, entries: list[Entry], options: Options, limit: Cost) -> fitting.Fit:
-        best_first = options.packing == "score"  # whole and stop read the page from its beginning
-        required: list[int] = []
-        explicit: list[int] = []
-        similar: list[int] = []
-        for entry in sorted(entries, key=attrgetter("rank"), reverse=True) if best_first else entries:
-            item = entry.item
-            side = required if item.required else explicit if item.origin == "explicit" else similar
-            side.append(entry.index)
-        if not best_first:
-            explicit, similar = page.walk(explicit), page.walk(similar)
-        most = options.max_items
-        ranks = {entry.index: entry.rank for entry in entries} if best_first else {}
-        parts = [Part(required, required=True)]
-        if options.combine == "combined" and explicit and similar:
-            costs = [_sum(page, side) for side in (explicit, similar[:most])]
-            share = fitting.shares(costs[0], costs[1], limit, options.explicit_share)
-            if share < 1 and costs[0][0] + costs[1][0] < 1.25 * limit[0]:  # the sum may be too much and the page not
-                everything = {i: page.forms(i)[0] for i in (*required, *explicit, *similar[:most])}
-                share = 1.0 if fitting.within(page.measure(everything), limit) else share
-            parts += [
-                Part(explicit, share, ranks=ranks),
-                Part(similar, most=most, ranks=ranks),
-                Part(explicit, ranks=ranks),
-            ]
-        else:
-            parts += [Part(explicit, ranks=ranks), Part(similar, most=most, ranks=ranks)]
-        return fitting.fit(parts, page, limit, packing=options.packing, trim=options.trim != "none")
 
     def render_item(self, item: object, **options: Any) -> str:
         """Return one item's text alone, without a page around it; `options` win over the renderer's own."""
@@ -222,20 +193,19 @@ class Renderer:
         look = self._templates.look(chosen.layout, chosen.format)
         counter = get_tokenizer(chosen.tokenizer)
         page = Page(
-            look, chosen, settings, counter, [Entry(0, one, one.score)], self._tagger.tags(chosen, settings), {}
+            look,
+            chosen,
+            settings,
+            counter,
+            Candidates([one], [one.score], [0], {}),
+            self._tagger.tags(chosen, settings),
+            {},
         )
         return str.__str__(page.text(0, page.forms(0)[0]))
 
 
 def _lenient(diagnostics: Diagnostics) -> Any:
     return lambda base, changes: apply_lenient(base, changes, diagnostics)
-
-
-def _sum(page: Page, indices: Iterable[int]) -> Cost:
-    cost: Cost = (0, 0)
-    for index in indices:
-        cost = fitting.plus(cost, page.price(index, page.forms(index)[0]))
-    return cost
 
 
 def _ceiling(options: Options, diagnostics: Diagnostics) -> Options:
@@ -258,23 +228,28 @@ def _limit(options: Options) -> Cost:
     )
 
 
-def _combine(entries: list[Entry], options: Options, dropped: dict[int, str]) -> list[Entry]:
-    """Return the entries that the mode of combination leaves; found items give way to named ones in all but one."""
-    origins = {entry.item.origin for entry in entries}
-    named = "explicit" in origins
-    if (
-        options.combine == "combined"
-        or "similarity" not in origins
-        or not (named or options.combine == "explicit_only")
-    ):
-        return entries
-    left = []
-    for entry in entries:
-        if entry.item.origin == "explicit" or entry.item.required:
-            left.append(entry)
-        else:
-            dropped[entry.index] = "combine"
-    return left
+def _fit(page: Page, options: Options, limit: Cost, diagnostics: Diagnostics) -> fitting.Fit:
+    plan = planning.plan(page, options, limit, diagnostics)
+    return fitting.fit(
+        plan.parts,
+        page,
+        limit,
+        packing=options.packing,
+        trim=options.trim != "none",
+        stubs=options.stubs,
+        quotas=plan.quotas,
+    )
+
+
+def _combine(candidates: Candidates, options: Options) -> Candidates:
+    """Return what the mode of combination leaves; found items give way to named ones in all modes but one."""
+    items = candidates.pool
+    origins = set(map(attrgetter("origin"), map(items.__getitem__, candidates.kept)))
+    gives_way = "explicit" in origins or options.combine == "explicit_only"
+    if options.combine == "combined" or "similarity" not in origins or not gives_way:
+        return candidates
+    found = (i for i in candidates.kept if items[i].origin != "explicit" and not items[i].required)
+    return candidates.without(dict.fromkeys(found, "combine"))
 
 
 def _judge(result: Result, options: Options) -> Result:

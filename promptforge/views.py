@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
 from .cleaning import clean
 from .environment import Fields, Open
 from .escaping import Content
-from .fitting import Form
-from .grouping import Entry
 from .items import Item
 from .options import Options
+from .scale import Form
 from .templates import Look
 from .trimming.text import mark
 
@@ -36,13 +35,13 @@ class Views:
         look: Look,
         options: Options,
         separator: str,
-        entries: Mapping[int, Entry],
+        items: Sequence[Item],
         language: Callable[[Item], str | None],
         memory: Memory,
     ) -> None:
-        self.entries = dict(entries)
         self.notes: dict[tuple[int, Form], Notes] = {}
         """What cleaning the content of a form had to change."""
+        self._items = items
         self._look = look
         self._options = options
         self._language = language
@@ -64,7 +63,7 @@ class Views:
         """Return the whole forms of an item, the longest first."""
         forms = self._forms.get(index)
         if forms is None:
-            item, most = self.entries[index].item, self._options.item_max_chars
+            item, most = self._items[index], self._options.item_max_chars
             forms = []
             for name, text in (("expanded", item.expanded), ("content", item.content)):
                 if text is not None:
@@ -78,7 +77,7 @@ class Views:
         """Return what templates see of an item in a form, its `text` included."""
         view = self._views.get((index, form))
         if view is None:
-            item = self.entries[index].item
+            item = self._items[index]
             language = self._language(item)
             key = None if item.metadata else (self._setting, language, form, _LOOKS(item))
             view, notes = self._memory.get(key) or self._view(item, form, language)
@@ -121,10 +120,17 @@ class Views:
         view["text"] = self._look.render_item(item.kind, {"item": view, **self._flags})
         return view, notes
 
-    def replace(self, entry: Entry) -> None:
-        """Put another entry in the place of the one of its index, and forget how that looked."""
-        self.entries[entry.index] = entry
-        for key in [key for key in self._views if key[0] == entry.index]:
+    def bare(self, kind: str, form: Form) -> str:
+        """Return what an item of `kind` looks like that has nothing but the text of `form`."""
+        key = (self._setting, kind, form)
+        known = self._memory.get(key)
+        if known is None:
+            known = self._memory[key] = self._view(Item(kind=kind, content=""), form, None)
+        return str(known[0]["text"])
+
+    def forget(self, index: int) -> None:
+        """Forget how an item looked: it has changed."""
+        for key in [key for key in self._views if key[0] == index]:
             del self._views[key]
 
 

@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptforge.errors import BudgetError
-from promptforge.fitting import FREE, UNLIMITED, Cost, Fit, Form, Part, fit, minus, plus, shares, within
+from promptforge.fitting import Fit, Packing, fit
+from promptforge.scale import FREE, STUB, UNLIMITED, Cost, Form, Part, minus, plus, shares, within
 
-PACKINGS = ["score", "whole", "stop"]
+PACKINGS: list[Packing] = ["score", "whole", "stop", "proportional", "longest_first", "drop_last"]
+SPREADING = ("proportional", "longest_first", "drop_last")
 MARK = "…"
 
 
@@ -56,14 +58,19 @@ class Words:
         chars = self.frame + sum(len(form.text) for form in chosen.values()) + self.between * joints
         return chars - (joints if self.rough else 0), chars
 
-    def shorten(self, index: int, chosen: Mapping[int, Form], limit: Cost) -> tuple[Form, Cost] | None:
-        word = self.words[index]
-        for length in range(len(word) - 1, 0, -1):
-            form = Form("trimmed", word[:length] + MARK)
+    def shorten(
+        self, index: int, chosen: Mapping[int, Form], limit: Cost, room: Cost | None = None
+    ) -> tuple[Form, Cost] | None:
+        for length in range(len(self.words[index]) - 1, 0, -1):
+            form = Form("trimmed", self.words[index][:length] + MARK)
             cost = self.measure({**chosen, index: form})
-            if within(cost, limit):
+            if within(cost, limit) and (room is None or within(self.price(index, form), room)):
                 return form, cost
         return None
+
+    def sized(self, index: int, tokens: float, chars: float) -> Form | None:
+        length = int(min(tokens, chars, len(self.words[index]) - 1))
+        return Form("trimmed", self.words[index][:length] + MARK) if length > 0 else None
 
 
 class Twins(Words):
@@ -76,7 +83,7 @@ class Twins(Words):
 
 
 def pack(
-    words: Sequence[str] | Words, budget: float, *, packing: str = "whole", trim: bool = False, chars: float = UNLIMITED
+    words: Sequence[str] | Words, budget: float, *, packing: Packing = "whole", trim: bool = False, chars: float = UNLIMITED
 ) -> Fit:
     scale = words if isinstance(words, Words) else Words(words)
     parts = [Part(range(len(scale.words)))]
@@ -103,7 +110,7 @@ PACKING = st.sampled_from(PACKINGS)
 @cases(400)
 @given(SCALES, BUDGET, CHARS, PACKING, st.booleans())
 def test_never_over_and_everything_accounted_for(
-    scale: Words, budget: int, chars: float, packing: str, trim: bool
+    scale: Words, budget: int, chars: float, packing: Packing, trim: bool
 ) -> None:
     found = pack(scale, budget, packing=packing, trim=trim, chars=chars)
     assert found.cost == scale.measure(found.chosen)
@@ -113,13 +120,13 @@ def test_never_over_and_everything_accounted_for(
     assert set(found.chosen) | set(found.reasons) == set(range(len(scale.words)))
     assert not set(found.chosen) & set(found.reasons)
     assert set(found.reasons.values()) <= {"budget"}
-    if packing != "score" or not trim:
-        assert all(form.name == "content" for form in found.chosen.values()) or packing == "score"
+    if packing in ("whole", "stop") or (packing in SPREADING and not trim):
+        assert all(form.name == "content" for form in found.chosen.values())
 
 
 @cases(200)
 @given(SCALES, BUDGET, PACKING, st.booleans())
-def test_equal_input_gives_an_equal_choice(scale: Words, budget: int, packing: str, trim: bool) -> None:
+def test_equal_input_gives_an_equal_choice(scale: Words, budget: int, packing: Packing, trim: bool) -> None:
     assert pack(scale, budget, packing=packing, trim=trim) == pack(scale, budget, packing=packing, trim=trim)
 
 
@@ -163,7 +170,7 @@ def test_nothing_stays_out_that_would_fit_in_any_way(scale: Words, budget: int) 
 
 @cases(300)
 @given(SCALES, BUDGET, PACKING, st.booleans())
-def test_a_budget_for_all_shows_all_whole(scale: Words, budget: int, packing: str, trim: bool) -> None:
+def test_a_budget_for_all_shows_all_whole(scale: Words, budget: int, packing: Packing, trim: bool) -> None:
     everything = {index: scale.forms(index)[0] for index in range(len(scale.words))}
     enough = scale.measure(everything)
     # Where texts join for less, prices alone may ask for more than the page takes: the page decides.
@@ -174,7 +181,7 @@ def test_a_budget_for_all_shows_all_whole(scale: Words, budget: int, packing: st
 @cases(300)
 @given(SCALES, BUDGET, PACKING, st.sets(st.integers(0, 8)), st.booleans())
 def test_what_is_required_is_whole_or_it_is_an_error(
-    scale: Words, budget: int, packing: str, required: set[int], trim: bool
+    scale: Words, budget: int, packing: Packing, required: set[int], trim: bool
 ) -> None:
     must = [index for index in range(len(scale.words)) if index in required]
     rest = [index for index in range(len(scale.words)) if index not in required]
@@ -194,12 +201,12 @@ def test_what_is_required_is_whole_or_it_is_an_error(
 @cases(300)
 @given(SCALES, BUDGET, PACKING, st.integers(0, 5), st.booleans())
 def test_most_is_never_passed_and_the_others_say_so(
-    scale: Words, budget: int, packing: str, most: int, trim: bool
+    scale: Words, budget: int, packing: Packing, most: int, trim: bool
 ) -> None:
     found = fit([Part(range(len(scale.words)), most=most)], scale, (budget, UNLIMITED), packing=packing, trim=trim)
     assert len(found.chosen) <= most
     assert set(found.reasons.values()) <= {"budget", "max_items"}
-    if "max_items" in found.reasons.values():
+    if "max_items" in found.reasons.values() and packing not in SPREADING:
         assert len(found.chosen) == most
         last = max(found.chosen, default=-1)
         assert all(index > last for index, why in found.reasons.items() if why == "max_items")
@@ -207,7 +214,7 @@ def test_most_is_never_passed_and_the_others_say_so(
 
 @cases(300)
 @given(SCALES, BUDGET, PACKING, st.floats(0, 1), st.booleans())
-def test_a_part_keeps_to_its_share(scale: Words, budget: int, packing: str, share: float, trim: bool) -> None:
+def test_a_part_keeps_to_its_share(scale: Words, budget: int, packing: Packing, share: float, trim: bool) -> None:
     found = fit([Part(range(len(scale.words)), share)], scale, (budget, UNLIMITED), packing=packing, trim=trim)
     assert not found.chosen or found.cost[0] <= budget * share
 
@@ -215,7 +222,7 @@ def test_a_part_keeps_to_its_share(scale: Words, budget: int, packing: str, shar
 @cases(300)
 @given(SCALES, BUDGET, PACKING, st.integers(0, 9), st.floats(0, 1), st.booleans())
 def test_two_sides_and_a_second_go(
-    scale: Words, budget: int, packing: str, first: int, share: float, trim: bool
+    scale: Words, budget: int, packing: Packing, first: int, share: float, trim: bool
 ) -> None:
     left, right = range(len(scale.words))[:first], range(len(scale.words))[first:]
     parts = [Part(left, share), Part(right, most=2), Part(left)]
@@ -229,7 +236,7 @@ def test_two_sides_and_a_second_go(
 
 @cases(300)
 @given(WORDS, BUDGET, PACKING, st.booleans())
-def test_no_text_is_shown_that_a_better_one_holds(words: list[str], budget: int, packing: str, trim: bool) -> None:
+def test_no_text_is_shown_that_a_better_one_holds(words: list[str], budget: int, packing: Packing, trim: bool) -> None:
     found = pack(Twins(words), budget, packing=packing, trim=trim)
     assert set(found.chosen) | set(found.reasons) == set(range(len(words)))
     whole = {index: form.text for index, form in found.chosen.items() if form.name == "content"}
@@ -266,7 +273,7 @@ def test_no_text_is_shown_that_a_better_one_holds(words: list[str], budget: int,
         ("score", True, 14, {0: "aaa", 1: "bbbbbbbb"}),
     ],
 )
-def test_what_fits(packing: str, trim: bool, budget: int, expected: dict[int, str]) -> None:
+def test_what_fits(packing: Packing, trim: bool, budget: int, expected: dict[int, str]) -> None:
     found = pack(["aaa", "bbbbbbbb", "cc"], budget, packing=packing, trim=trim)
     assert shown(found) == expected
 

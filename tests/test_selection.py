@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from promptforge.diagnostics import Diagnostics
 from promptforge.items import Item
 from promptforge.options import Options, apply
-from promptforge.selection import Selection, select, terms
+from promptforge.ranking import terms
+from promptforge.selection import Candidates, select
 
 
 def item(content: str = "text", **fields: Any) -> Item:
@@ -23,12 +24,12 @@ def found(score: float, content: str = "", **fields: Any) -> Item:
     return item(content or f"found {score}", score=score, origin="similarity", **fields)
 
 
-def choose(items: list[Item], **options: Any) -> Selection:
+def choose(items: list[Item], **options: Any) -> Candidates:
     return select(items, apply(Options(), options), lambda i: i.language, Diagnostics())
 
 
 def indices(items: list[Item], **options: Any) -> list[int]:
-    return [entry.index for entry in choose(items, **options).entries]
+    return [entry.index for entry in choose(items, **options).values()]
 
 
 ITEMS = st.lists(
@@ -68,7 +69,8 @@ OPTIONS = st.fixed_dictionaries(
 @cases(300)
 @given(ITEMS, OPTIONS)
 def test_each_item_is_a_candidate_or_has_a_reason(items: list[Item], options: dict[str, Any]) -> None:
-    entries, dropped = choose(items, **options)
+    chosen = choose(items, **options)
+    entries, dropped = list(chosen.values()), chosen.dropped
     kept = [entry.index for entry in entries]
     assert kept == sorted(set(kept))
     assert set(kept) | set(dropped) == set(range(len(items)))
@@ -86,14 +88,15 @@ def test_what_was_named_is_never_dropped_for_its_score(items: list[Item], option
 @cases(200)
 @given(ITEMS, OPTIONS)
 def test_choosing_again_among_the_chosen_changes_nothing(items: list[Item], options: dict[str, Any]) -> None:
-    once = [entry.item for entry in choose(items, **options).entries]
-    assert [entry.item for entry in choose(once, **options).entries] == once
+    once = [entry.item for entry in choose(items, **options).values()]
+    assert [entry.item for entry in choose(once, **options).values()] == once
 
 
 @cases(200)
 @given(ITEMS)
 def test_no_text_is_there_twice_unless_both_are_required(items: list[Item]) -> None:
-    entries, dropped = choose(items, min_score=None)
+    chosen = choose(items, min_score=None)
+    entries, dropped = list(chosen.values()), chosen.dropped
     texts: dict[str | None, list[Item]] = {}
     for entry in entries:
         texts.setdefault(entry.item.content, []).append(entry.item)
@@ -130,7 +133,8 @@ def test_filters(options: dict[str, Any], expected: list[int], reason: str) -> N
         item("2", kind="error", path="src/c.py", language="Python"),
         item("3"),
     ]
-    entries, dropped = choose(items, **options)
+    chosen = choose(items, **options)
+    entries, dropped = list(chosen.values()), chosen.dropped
     assert [entry.index for entry in entries] == expected
     assert dropped == {i: reason for i in range(4) if i not in expected}
 
@@ -145,7 +149,7 @@ def test_a_score_counts_only_for_what_a_search_found() -> None:
 def test_scores_outside_of_0_to_1_are_not_cut_and_it_is_said(scores: list[float]) -> None:
     said = Diagnostics()
     chosen = select([found(score) for score in scores], Options(), lambda i: None, said)
-    assert len(chosen.entries) == len(scores)
+    assert len(chosen) == len(scores)
     assert [(d.code, d.severity) for d in said] == [("PF103", "info")]
 
 
@@ -153,7 +157,7 @@ def test_scores_outside_of_0_to_1_are_not_cut_and_it_is_said(scores: list[float]
 
 
 def ranks(items: list[Item], **options: Any) -> list[float]:
-    return [entry.rank for entry in choose(items, min_score=None, **options).entries]
+    return [entry.rank for entry in choose(items, min_score=None, **options).values()]
 
 
 def test_without_a_query_the_rank_is_the_score() -> None:
@@ -180,8 +184,8 @@ def test_words_are_looked_for_where_a_reader_would(field: str) -> None:
 @given(ITEMS, st.text("abc text34", max_size=12))
 def test_a_query_never_lowers_a_rank(items: list[Item], query: str) -> None:
     chosen = choose(items, query=query, min_score=None, dedupe=False, merge_overlaps=False)
-    assert len(chosen.entries) == len(items)
-    assert all(entry.item.score <= entry.rank <= entry.item.score + 0.5 for entry in chosen.entries)
+    assert len(chosen) == len(items)
+    assert all(entry.item.score <= entry.rank <= entry.item.score + 0.5 for entry in chosen.values())
 
 
 def test_words_of_identifiers() -> None:
@@ -216,7 +220,8 @@ RANGES = st.lists(
 @cases(300)
 @given(RANGES)
 def test_merged_ranges_are_the_runs_of_the_lines_that_were_given(ranges: list[tuple[int, int]]) -> None:
-    entries, dropped = choose([piece(*r) for r in ranges])
+    chosen = choose([piece(*r) for r in ranges])
+    entries, dropped = list(chosen.values()), chosen.dropped
     covered = {line for start, end in ranges for line in range(start, end + 1)}
     runs = [
         (line, next(n for n in range(line, 32) if n + 1 not in covered))
@@ -251,7 +256,7 @@ def test_ranges_stay_apart_where_joining_would_lose_something(other: Item, why: 
 
 def test_merged_ranges_keep_the_best_score_and_what_both_said() -> None:
     one, two = piece(1, 4, score=0.6, name="f", metadata={"a": 1}), piece(4, 6, score=0.8, name="f", metadata={"b": 2})
-    (entry,) = choose([one, two]).entries
+    (entry,) = choose([one, two]).values()
     assert (entry.index, entry.rank, entry.item.score, entry.item.name) == (0, 0.8, 0.8, "f")
     assert entry.item.metadata == {"a": 1, "b": 2}
     assert indices([one, two], merge_overlaps=False) == [0, 1]
@@ -276,7 +281,7 @@ def test_of_two_with_one_text_the_better_stays(pair: list[Item], kept: int) -> N
 
 def test_the_one_that_stays_says_where_else_it_was() -> None:
     items = [item("same", path="a.py", start_line=1, end_line=2), item("same", path="b.py"), item("same", name="n")]
-    (entry,) = choose(items).entries
+    (entry,) = choose(items).values()
     assert entry.item.metadata == {"also_in": ["b.py", "n"]}
     assert items[0].metadata == {}
 
@@ -286,6 +291,6 @@ def test_the_one_that_stays_says_where_else_it_was() -> None:
 def test_the_best_of_many_with_one_text_stays_and_names_all_the_others(scores: list[float]) -> None:
     assume(len(set(scores)) == len(scores))
     items = [item("same", score=score, name=f"n{n}") for n, score in enumerate(scores)]
-    (entry,) = choose(items).entries
+    (entry,) = choose(items).values()
     assert entry.rank == max(scores)
     assert sorted(entry.item.metadata["also_in"]) == sorted(f"n{n}" for n in range(len(scores)) if n != entry.index)

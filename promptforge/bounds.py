@@ -1,0 +1,100 @@
+"""What an item costs at the least, told without rendering or counting it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from json.encoder import encode_basestring
+from operator import attrgetter
+from typing import NamedTuple
+
+from .counting import Counter
+from .items import Item
+from .scale import Form
+
+_KIND = attrgetter("kind")
+HUGE = 4096
+"""Characters of a text that is counted only as far as there is room for."""
+
+
+class Bare(NamedTuple):
+    """An item of a kind with as good as nothing in it."""
+
+    tokens: int
+    """What it costs: no item of the kind costs less, but for what its ends share with their neighbours."""
+    cut: int
+    """What it costs with the marker."""
+    shows: bool
+    """Whether its content is shown when it has no summary."""
+
+
+class Bounds:
+    """Lower bounds of prices in tokens. What they refuse cannot fit; what they let pass may not fit either."""
+
+    def __init__(
+        self,
+        items: Sequence[Item],
+        counter: Counter,
+        joint: int,
+        bare: Callable[[str], Bare],
+        *,
+        json: bool,
+        most_chars: int | None,
+    ) -> None:
+        self._items = items
+        self._counter = counter
+        self._joint = joint
+        self._make = bare
+        self._bare: dict[str, Bare] = {}
+        self._json = json
+        self._most_chars = most_chars
+
+    def bare(self, kind: str) -> Bare:
+        """Return what an item of `kind` costs at the least."""
+        found = self._bare.get(kind)
+        if found is None:
+            found = self._bare[kind] = self._make(kind)
+        return found
+
+    def may_fit(self, index: int, form: Form, tokens: float, text: Callable[[], str]) -> bool:
+        """Return False where it is cheap to see that the form is more than `tokens`; `text` is what it looks like."""
+        if len(form.text) > 16 * tokens + HUGE:  # no need to count all of a huge text
+            return self._counter.count_upto(text(), int(tokens)) <= tokens
+        item = self._items[index]
+        known = item.summary is None or form.name == "summary"
+        bare = self.bare(item.kind) if known and len(form.text) > 3 * tokens else None
+        if bare is None or not bare.shows:
+            return True
+        return not self._exceeds(form.text, int(tokens) + self._joint - bare.tokens)
+
+    def able(self, indices: Sequence[int], tokens: float, trim: bool) -> Sequence[int]:
+        """Return those of which it is not cheap to see that no form, nor with `trim` a shorter one, has room."""
+        items = self._items
+        kinds = {kind: self.bare(kind) for kind in set(map(_KIND, map(items.__getitem__, indices)))}
+        left = {
+            kind: int(tokens) + self._joint - bare.tokens
+            for kind, bare in kinds.items()
+            if bare.tokens <= tokens + self._joint
+        }
+        if not left:
+            return ()
+        cuttable = {kind for kind in left if trim and kinds[kind].cut <= tokens}
+        if len(cuttable) == len(kinds):
+            return indices
+        found = []
+        for index in indices:
+            item = items[index]
+            most = left.get(item.kind)
+            if most is None:
+                continue
+            told = item.kind not in cuttable and item.summary is None and kinds[item.kind].shows
+            if not (told and item.content and self._exceeds(item.content, most)):
+                found.append(index)
+        return found
+
+    def _exceeds(self, text: str, most: int) -> bool:
+        if most < 0:
+            return True
+        text = text[: self._most_chars]
+        if self._json:
+            text = encode_basestring(text[: 48 * (most + 1)])  # which writes line ends as letters
+        return self._counter.exceeds(text, most)

@@ -1,0 +1,124 @@
+"""What is packed before what: required items, sections with a budget of their own, named and found ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+from typing import NamedTuple
+
+from . import scale
+from .diagnostics import Diagnostics
+from .errors import nearest, quote
+from .grouping import key_of
+from .items import Item
+from .options import Options
+from .page import Page
+from .scale import Cost, Part, Quotas
+
+_REQUIRED = attrgetter("required")
+_ORIGIN = attrgetter("origin")
+BEST_FIRST = frozenset({"score", "value"})
+"""The packings that do not walk the page, or the caller's list, from its beginning."""
+AS_GIVEN = frozenset({"proportional", "longest_first", "drop_last"})
+"""The packings that walk the caller's list."""
+
+
+class Plan(NamedTuple):
+    """Parts to be packed one after the other."""
+
+    parts: list[Part]
+    quotas: Quotas
+
+
+def plan(page: Page, options: Options, limit: Cost, diagnostics: Diagnostics) -> Plan:
+    """Return the parts in which the candidates of `page` are packed under these options."""
+    candidates = page.entries
+    best_first = options.packing in BEST_FIRST
+    walk: Sequence[int] = candidates.kept
+    if best_first:
+        walk = sorted(walk, key=candidates.ranks.__getitem__, reverse=True)
+    required, explicit, similar = _sides(walk, candidates.pool)
+    if not best_first and options.packing not in AS_GIVEN:
+        explicit, similar = page.walk(explicit), page.walk(similar)
+    most = options.max_items
+    ranks = candidates.ranks if best_first else ()
+    parts = [Part(required, required=True)]
+    found = similar if most is None else similar[:most]
+    quotas, guaranteed = _sections(page, options, limit, [*explicit, *found], diagnostics)
+    parts += [Part(members, room=room, ranks=ranks) for members, room in guaranteed]
+    if options.combine == "combined" and explicit and similar:
+        share = _share(page, options, limit, required, explicit, found)
+        parts += [
+            Part(explicit, share, ranks=ranks),
+            Part(similar, most=most, ranks=ranks),
+            Part(explicit, ranks=ranks),
+        ]
+    else:
+        parts += [Part(explicit, ranks=ranks), Part(similar, most=most, ranks=ranks)]
+    return Plan([part for part in parts if part.walk], quotas)
+
+
+def _sides(walk: Sequence[int], items: Sequence[Item]) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+    """Return which are required, and of the others which the user named and which a search found."""
+    every = list(map(items.__getitem__, walk))
+    required = {i for i, must in zip(walk, map(_REQUIRED, every), strict=True) if must}
+    origins = list(map(_ORIGIN, every))
+    if not required and len(set(origins)) < 2:
+        return ([], walk, []) if "explicit" in origins else ([], [], walk)
+    explicit = [i for i, o in zip(walk, origins, strict=True) if o == "explicit" and i not in required]
+    similar = [i for i, o in zip(walk, origins, strict=True) if o != "explicit" and i not in required]
+    return [i for i in walk if i in required], explicit, similar
+
+
+def _share(
+    page: Page,
+    options: Options,
+    limit: Cost,
+    required: Sequence[int],
+    explicit: Sequence[int],
+    similar: Sequence[int],
+) -> float:
+    """Return the share of the limit at which named items stop, unless found ones leave them more."""
+    costs = [_sum(page, side, limit) for side in (explicit, similar)]
+    share = scale.shares(costs[0], costs[1], limit, options.explicit_share)
+    if share < 1 and costs[0][0] + costs[1][0] < 1.25 * limit[0]:  # the sum may be too much and the page not
+        everything = {i: page.forms(i)[0] for i in (*required, *explicit, *similar)}
+        share = 1.0 if scale.within(page.measure(everything), limit) else share
+    return share
+
+
+def _sum(page: Page, indices: Iterable[int], limit: Cost) -> Cost:
+    """Return what these items cost together, or as soon as it is plain that twice the limit is not enough, that."""
+    cost: Cost = (0, 0)
+    for index in indices:
+        cost = scale.plus(cost, page.price(index, page.forms(index)[0]))
+        if cost[0] > 2 * limit[0] or cost[1] > 2 * limit[1]:
+            break
+    return cost
+
+
+def _sections(
+    page: Page, options: Options, limit: Cost, walk: Sequence[int], diagnostics: Diagnostics
+) -> tuple[Quotas, list[tuple[list[int], float]]]:
+    """Return the maxima of sections, and the members of those that are sure of some room."""
+    budgets = options.section_budgets
+    if not budgets:
+        return Quotas({}, {}), []
+    key = key_of("kind" if page.by == "none" else page.by)
+    members: dict[str, list[int]] = {name: [] for name in budgets}
+    others: dict[str, None] = {}
+    for index in walk:
+        name = key(page.entries.pool[index])
+        members[name].append(index) if name in members else others.setdefault(name)
+    for name, indices in members.items():
+        if not indices:
+            message = f"section_budgets: no item is in a section {quote(name)}{nearest(name, others)}"
+            diagnostics.add("PF104", message)
+    capped = {name: budget["max_tokens"] for name, budget in budgets.items() if "max_tokens" in budget}
+    sections = {index: name for name in capped for index in members[name]}
+    guaranteed = []
+    for name, budget in budgets.items():
+        room = max(budget.get("min_tokens", 0), budget.get("share", 0) * limit[0] if limit[0] < scale.UNLIMITED else 0)
+        if room and members[name]:
+            guaranteed.append((members[name], min(room, budget.get("max_tokens", room))))
+    return Quotas(sections, capped), guaranteed

@@ -1,0 +1,166 @@
+"""How one item is shortened: the longest of its shorter forms that has room beside what is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from .counting import Counter
+from .items import Item
+from .options import Options
+from .scale import UNLIMITED, Cost, Form, minus, within
+from .tokens import get_tokenizer
+from .trimming.kinds import read
+from .trimming.pieces import Ladder, Pieces
+from .trimming.text import UNITS
+
+SLACK = 8
+"""Tokens that a cut at a line may leave unused before a closer cut is tried."""
+GUESSES = 12
+"""Pages measured for one item."""
+STRUCTURED = 1 << 20
+"""Characters up to which a text is read for its structure; a longer one is cut as it comes."""
+
+
+class Host(Protocol):
+    """What is asked of the page."""
+
+    def forms(self, index: int) -> Sequence[Form]:
+        """Return the whole forms of an item, the longest first."""
+        ...
+
+    def price(self, index: int, form: Form) -> Cost:
+        """Return what an item costs alone."""
+        ...
+
+    def measure(self, chosen: Mapping[int, Form]) -> Cost:
+        """Return what the page costs with just these items on it."""
+        ...
+
+
+class Shortener:
+    """Shorter forms of the items of one page."""
+
+    def __init__(
+        self,
+        items: Sequence[Item],
+        options: Options,
+        counter: Counter,
+        language: Callable[[Item], str | None],
+        worth: Callable[[int, Pieces], Mapping[int, float] | None],
+    ) -> None:
+        """`worth` tells what the pieces of an item's text are worth to the query, `None` without one."""
+        self._items = items
+        self._options = options
+        self._counter = counter
+        self._language = language
+        self._worth = worth
+        self._ladders: dict[int, Ladder | None] = {}
+
+    def shorten(
+        self, index: int, chosen: Mapping[int, Form], limit: Cost, host: Host, room: Cost | None = None
+    ) -> tuple[Form, Cost] | None:
+        """Return the longest shorter form of an item found that fits beside `chosen`, and what the page costs then.
+
+        `room`: what the item itself may cost, when that is less than what is left of `limit`.
+        """
+        left = minus(limit, host.measure(chosen))
+        if room is not None:
+            left = (min(left[0], room[0]), min(left[1], room[1]))
+        frame = host.price(index, Form("trimmed", "", cut=True))
+        if not within(frame, left):
+            return None
+        tokens, chars = start = minus(left, frame)
+        best: tuple[Form, Cost] | None = None
+        tried: set[str] = set()
+        for _ in range(GUESSES):  # the first guess is that content costs on the page what it costs alone
+            form = self.sized(index, host.forms(index), tokens, chars)
+            if form is None or form.text in tried:
+                break
+            tried.add(form.text)
+            cost = host.measure({**chosen, index: form})
+            if within(cost, limit) and (room is None or within(host.price(index, form), room)):
+                if best is not None and cost <= best[1]:
+                    break
+                best = (form, cost)
+                spare = minus(limit, cost) if room is None else minus(room, host.price(index, form))
+                if spare[0] <= _slack(limit[0]) or spare[1] <= _slack(limit[1]):
+                    break
+                tokens, chars = tokens + min(spare[0], max(tokens, 1)), chars + min(spare[1], max(chars, 1))
+            elif best is not None:
+                break
+            else:  # headings, or escapes, made it longer than it is alone
+                over = minus(cost, limit) if room is None else minus(host.price(index, form), room)
+                if over[0] > 0:
+                    tokens = _less(self._counter.count(form.text), start[0], over[0])
+                if over[1] > 0:
+                    chars = _less(len(form.text), start[1], over[1])
+        return best
+
+    def sized(self, index: int, forms: Sequence[Form], tokens: float, chars: float) -> Form | None:
+        """Return the longest shorter form found whose text has at most so many tokens and characters, `None`: none."""
+        whole = next((form for form in forms if form.name == "content"), None) or forms[0]
+        item = self._items[index]
+        if whole.name == "summary" or item.required or tokens <= 0 or chars <= 0:
+            return None
+        ladder = self.ladder(index, whole)
+        if ladder is not None and len(ladder):
+            form = self._climb(ladder, tokens, chars)
+            if form is not None:
+                return form
+        text = self._cut(whole.text, tokens, chars)
+        return Form("trimmed", text, cut=True) if text else None
+
+    def ladder(self, index: int, whole: Form) -> Ladder | None:
+        """Return the shorter forms that the structure of an item's text gives; `None`: it has no structure."""
+        if self._options.trim != "structure" or whole.cut or len(whole.text) > STRUCTURED:
+            return None
+        if index not in self._ladders:
+            item = self._items[index]
+            found = read(item.kind, self._language(item), whole.text, self._options.marker, self._options.query)
+            self._ladders[index] = found.ladder(self._worth(index, found)) if isinstance(found, Pieces) else found
+        return self._ladders[index]
+
+    def _climb(self, ladder: Ladder, tokens: float, chars: float) -> Form | None:
+        """Return the longest rung within these bounds; from rung to rung texts grow shorter, give or take a mark."""
+        low, high, best = 0, len(ladder), None
+        while low < high:
+            middle = (low + high) // 2
+            rung = ladder.rung(middle)
+            long = len(rung.text) > chars
+            if tokens < UNLIMITED and not long:
+                long = self._counter.count_upto(rung.text, int(tokens)) > tokens
+            if long:
+                low = middle + 1
+            else:
+                high, best = middle, rung
+        return Form(best.name, best.text) if best is not None and best.text else None
+
+    def _cut(self, text: str, tokens: float, chars: float) -> str:
+        """Return the beginning of `text` within these bounds, at the neatest end that wastes little."""
+        best = ""
+        for unit in UNITS:
+            prefix = text
+            if tokens < UNLIMITED:
+                prefix = self._counter.cut(prefix, int(tokens), unit)
+            if chars < UNLIMITED:
+                prefix = get_tokenizer("characters").cut(prefix, int(chars), unit)
+            prefix = prefix.rstrip()
+            if len(prefix) > len(best) and len(prefix) < len(text.rstrip()):
+                best = prefix
+            if not best:
+                continue
+            if tokens < UNLIMITED and tokens - self._counter.count(best) <= SLACK:
+                break
+            if chars < UNLIMITED and chars - len(best) <= SLACK:
+                break
+        return best
+
+
+def _slack(limit: float) -> float:
+    return SLACK if limit < UNLIMITED else -1
+
+
+def _less(size: int, room: float, over: float) -> int:
+    """Return the size to try after one that came out `over` above the `room` there was thought to be."""
+    return min(size - 1, int(size * room / (room + over)))

@@ -1,0 +1,155 @@
+"""A fixed set, all of which must be seen: every item keeps its attribution, and all give way together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from .packing import Packer
+from .scale import STUB, UNLIMITED, Cost, Form, minus, plus, within
+
+STEPS = 12
+"""Halvings of what is not known of the common measure; each builds one page."""
+
+Target = Callable[[float, float], float]
+"""Returns the size that an item keeps, from the common measure (0 to 1) and its own size."""
+
+
+def proportional(measure: float, size: float) -> float:
+    """Return what is left of `size` if all lose the same share."""
+    return measure * size
+
+
+def levelled(longest: float) -> Target:
+    """Return the target for which the longest are shortened first, to one common size."""
+    return lambda measure, size: min(size, measure * longest)
+
+
+def spread(packer: Packer, walk: Sequence[int], limit: Cost, *, longest_first: bool) -> None:
+    """Show all of `walk` in forms that fit `limit` together; only where not even attributions do the last go."""
+    scale = packer.scale
+    whole = _start(packer, walk)
+    walk = list(whole)
+    if _reach(packer, whole, limit) == len(walk) and _try(packer, whole, limit):
+        return
+    contents = {i: next((f for f in scale.forms(i) if f.name == "content"), whole[i]) for i in walk}
+    walk = _seen(packer, walk, limit)
+    unit = 0 if limit[0] < UNLIMITED else 1
+    sizes = {i: scale.price(i, contents[i])[unit] - scale.price(i, STUB)[unit] for i in walk}
+    target = levelled(max(sizes.values(), default=0)) if longest_first else proportional
+
+    def forms(measure: float) -> dict[int, Form]:
+        found = {}
+        for i in walk:
+            size = target(measure, sizes[i])
+            bounds = (size, UNLIMITED) if unit == 0 else (UNLIMITED, size)
+            found[i] = contents[i] if size >= sizes[i] else scale.sized(i, *bounds) or STUB
+        return found
+
+    low, high = 0.0, 1.0
+    best: dict[int, Form] = dict.fromkeys(walk, STUB)
+    guess = _guess(packer, walk, sizes, target, limit, unit)
+    for step in range(STEPS):
+        middle = guess if step == 0 and 0 < guess < 1 else (low + high) / 2
+        tried = forms(middle)
+        if within(scale.measure({**packer.chosen, **tried}), limit):
+            low, best = middle, tried
+        else:
+            high = middle
+    _try(packer, best, limit)
+    for index in walk:  # what rounding left over
+        if packer.chosen[index] != whole[index] and not packer.lessen(index, limit):
+            continue
+        left = minus(limit, packer.cost)
+        if left[unit] <= 8:
+            break
+
+
+def _start(packer: Packer, walk: Sequence[int]) -> dict[int, Form]:
+    """Return the longest forms of `walk`, duplicates dropped; what an earlier part showed of it is shown no more."""
+    again = [i for i in walk if i in packer.chosen]
+    for index in again:
+        packer.remove(index)
+    if again:
+        packer.cost = packer.scale.measure(packer.chosen)
+    beside = dict(packer.chosen)
+    found: dict[int, Form] = {}
+    for index in walk:
+        if index in packer.twins:
+            continue
+        holder, held = packer.scale.twins(index, beside)
+        if holder is not None:
+            packer.drop_twin(index, holder)
+            continue
+        for other in held:
+            if found.pop(other, None) is not None:
+                del beside[other]
+                packer.drop_twin(other, index)
+        found[index] = beside[index] = packer.scale.forms(index)[0]
+    return found
+
+
+def _try(packer: Packer, forms: Mapping[int, Form], limit: Cost) -> bool:
+    cost = packer.scale.measure({**packer.chosen, **forms})
+    if not within(cost, limit):
+        return False
+    for index, form in forms.items():
+        packer.put(index, form, cost)
+    return True
+
+
+def _reach(packer: Packer, forms: Mapping[int, Form], limit: Cost) -> int:
+    """Return how many of these, from the first, may have room together by what they cost at the least."""
+    scale, room = packer.scale, minus(limit, packer.cost)
+    for count, (index, form) in enumerate(forms.items()):
+        if not scale.may_fit(index, form, plus(room, (scale.joint, 0))):
+            return count
+        room = plus(minus(room, scale.price(index, form)), (scale.joint, 0))
+        if room[0] < 0 or room[1] < 0:
+            return count
+    return len(forms)
+
+
+def _seen(packer: Packer, walk: Sequence[int], limit: Cost) -> list[int]:
+    """Return those of `walk`, from its beginning, whose attributions have room together."""
+    reach = _reach(packer, dict.fromkeys(walk, STUB), limit)
+    left = list(walk[:reach])
+    cost = packer.scale.measure({**packer.chosen, **dict.fromkeys(left, STUB)})
+    while left and not within(cost, limit):
+        while left and not within(cost, limit):
+            cost = minus(cost, packer.scale.price(left.pop(), STUB))
+        cost = packer.scale.measure({**packer.chosen, **dict.fromkeys(left, STUB)})
+    for index in walk[len(left) :]:
+        packer.drop(index, "budget")
+    return left
+
+
+def _guess(
+    packer: Packer, walk: Sequence[int], sizes: Mapping[int, float], target: Target, limit: Cost, unit: int
+) -> float:
+    """Return the measure at which prices add up to the limit."""
+    room = limit[unit] - packer.scale.measure({**packer.chosen, **dict.fromkeys(walk, STUB)})[unit]
+    low, high = 0.0, 1.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        if sum(target(middle, size) for size in sizes.values()) <= room:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def drop_last(packer: Packer, walk: Sequence[int], limit: Cost) -> None:
+    """Show `walk` from its beginning as far as there is room, the item at the edge shortened; the rest goes."""
+    scale = packer.scale
+    shown = _start(packer, walk)
+    left = list(shown)
+    reach = _reach(packer, shown, limit)
+    shown = dict(list(shown.items())[:reach])
+    while shown and not _try(packer, shown, limit):
+        cost = scale.measure({**packer.chosen, **shown})
+        while shown and not within(cost, limit):
+            index, form = shown.popitem()
+            cost = minus(cost, scale.price(index, form))
+    for place, index in enumerate(left[len(shown) :]):
+        if place or not packer.shorten or not packer.lessen(index, limit):
+            packer.drop(index, "budget")
