@@ -1,0 +1,191 @@
+"""Shorter forms of man pages: sections of the page, in its order, with a mark where something is gone."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from effort import cases
+from hostile import DATA, STRINGS, TEXT, outside
+from hypothesis import given
+from hypothesis import strategies as st
+
+from promptforge.trimming.man import LONG_LINES, divide
+from promptforge.trimming.pieces import Pieces
+
+MARKER = "[cut]"
+MARK = re.compile(r" +\[… [\d,]+ lines? left out\]")
+
+PAGE = """\
+NAME
+       kettle - boil water
+
+SYNOPSIS
+       kettle [-hq] [--time SECONDS] [CUP]...
+
+DESCRIPTION
+       Boils water for each CUP.
+
+       Longer explanation.
+
+   Of cups
+       Any cup will do.
+
+OPTIONS
+       -h, --help
+              Say how it is used.
+
+       -q     Be quiet.
+       -v, --verbose
+              Say more.
+
+              And more.
+
+       --time SECONDS
+              Stop then.
+
+EXIT STATUS
+       0 if it boils.
+
+EXAMPLES
+       Two cups:
+
+           $ kettle a b
+
+NOTES
+       It is hot.
+
+AUTHOR
+       A person.
+
+COPYRIGHT
+       None."""
+
+
+def pieces(text: str) -> Pieces:
+    found = divide(text, marker=MARKER)
+    assert found is not None
+    return found
+
+
+def assert_laws(text: str) -> None:
+    found = divide(text, marker=MARKER)
+    if found is None:
+        return
+    assert "".join(part.text for part in found.parts) == text
+    assert all(part.under < index for index, part in enumerate(found.parts))
+    ladder = found.ladder()
+    before = len(text.split("\n"))
+    for number in sorted({*range(0, len(ladder), max(1, len(ladder) // 9)), len(ladder) - 1} - {-1}):
+        head, body = ladder.rung(number).text.split("\n\n", 1)
+        assert head.startswith(MARKER) and head.endswith(" lines left out")
+        kept = [line for line in body.split("\n") if line.strip() and not MARK.fullmatch(line)]
+        assert len(kept) <= before
+        before = len(kept)
+        left = iter(text.split("\n"))
+        assert all(line in left for line in kept), "lines of the page, in its order"
+
+
+def test_the_least_is_name_and_synopsis() -> None:
+    ladder = pieces(PAGE).ladder()
+    assert ladder.rung(len(ladder) - 1).text == (
+        "[cut] 36 of 43 lines left out\n\nNAME\n       kettle - boil water\n\n"
+        "SYNOPSIS\n       kettle [-hq] [--time SECONDS] [CUP]...\n\n       [… 37 lines left out]"
+    )
+
+
+def test_boilerplate_goes_first_then_notes_details_status_options_and_examples() -> None:
+    found = pieces(PAGE)
+    ladder = found.ladder()
+    gone: list[str] = []
+    for number in range(len(ladder)):
+        text = ladder.rung(number).text
+        gone += [part.text.split("\n")[0].strip() for part in found.parts if part.text not in text]
+    assert list(dict.fromkeys(gone)) == [
+        *("None.", "COPYRIGHT", "A person.", "AUTHOR", "It is hot.", "NOTES"),
+        *("And more.", "Any cup will do.", "Of cups", "Longer explanation."),
+        *(
+            "0 if it boils.",
+            "EXIT STATUS",
+            "--time SECONDS",
+            "-v, --verbose",
+            "-q     Be quiet.",
+            "-h, --help",
+            "OPTIONS",
+        ),
+        *("$ kettle a b", "Two cups:", "EXAMPLES", "Boils water for each CUP.", "DESCRIPTION"),
+    ]
+
+
+def test_an_option_that_is_asked_for_stays_with_its_text_and_its_heading() -> None:
+    found = pieces(PAGE)
+    at = next(i for i, part in enumerate(found.parts) if "--verbose" in part.text)
+    assert found.text({at}) == (
+        "[cut] 32 of 43 lines left out\n\nNAME\n       kettle - boil water\n\n"
+        "SYNOPSIS\n       kettle [-hq] [--time SECONDS] [CUP]...\n\n       [… 8 lines left out]\n\n"
+        "OPTIONS\n       [… 4 lines left out]\n       -v, --verbose\n              Say more.\n\n"
+        "              [… 23 lines left out]"
+    )
+
+
+def test_head_and_foot_of_a_page_go_first() -> None:
+    text = (
+        f"KETTLE(1)            Manual            KETTLE(1)\n\n{PAGE}\n\nKitchen          May 2020          KETTLE(1)\n"
+    )
+    ladder = pieces(text).ladder()
+    assert "May 2020" not in ladder.rung(0).text and "A person" in ladder.rung(1).text
+    assert "Manual" not in ladder.rung(1).text
+
+
+def test_of_an_enormous_synopsis_the_beginning_stays() -> None:
+    synopsis = "".join(f"       use {n}\n\n" for n in range(200))
+    ladder = pieces(PAGE.replace("       kettle [-hq] [--time SECONDS] [CUP]...\n", synopsis)).ladder()
+    last = ladder.rung(len(ladder) - 1).text
+    assert "use 0\n" in last and len(last.split("\n")) < LONG_LINES + 20
+
+
+def test_a_page_in_another_language_keeps_its_first_two_sections() -> None:
+    text = PAGE.replace("NAME", "BEZEICHNUNG").replace("SYNOPSIS", "ÜBERSICHT").replace("DESCRIPTION", "BESCHREIBUNG")
+    ladder = pieces(text).ladder()
+    last = ladder.rung(len(ladder) - 1).text
+    assert "ÜBERSICHT\n       kettle [-hq]" in last and "BESCHREIBUNG" not in last
+
+
+@pytest.mark.parametrize("text", ["", "NAME", "Text that\nis not\nindented.\n", "NAME\n    x\n"])
+def test_what_is_no_page_has_no_pieces(text: str) -> None:
+    assert divide(text, marker=MARKER) is None
+
+
+def test_without_a_marker_there_is_no_head() -> None:
+    found = divide(PAGE, marker="")
+    assert found is not None and found.ladder().rung(3).text.startswith("NAME\n")
+
+
+LINES = st.builds(
+    lambda indent, line: " " * indent + line,
+    st.sampled_from([0, 0, 2, 3, 5, 7, 7, 7, 14, 14]),
+    st.one_of(
+        st.sampled_from(["NAME", "OPTIONS", "SEE ALSO", "-a  x", "-b, --bb", "x y", "", "", "a(1)     b     a(1)"]),
+        TEXT,
+    ),
+)
+
+
+@given(st.lists(LINES, max_size=40).map("\n".join))
+@cases(400)
+def test_every_rung_is_made_of_lines_of_the_page(text: str) -> None:
+    assert_laws(text)
+
+
+def test_hostile_texts() -> None:
+    for text in (*STRINGS, *outside()):
+        assert_laws(text)
+        assert_laws(f"NAME\n       {text}\n\nOPTIONS\n       -x {text}\n{text}\n       y\n")
+
+
+@pytest.mark.parametrize("path", sorted(DATA.glob("man/*.txt")), ids=lambda path: path.name)
+def test_real_pages(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert len(pieces(text).ladder()) > 20
+    assert_laws(text)

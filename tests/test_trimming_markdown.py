@@ -1,0 +1,263 @@
+"""Shorter forms of Markdown: each is read again by a full parser and must be made of the document's own blocks."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from effort import cases
+from hostile import DATA, STRINGS, TEXT, outside
+from hypothesis import example, given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from promptforge.trimming.markdown import divide
+from promptforge.trimming.pieces import ALWAYS, Pieces
+from promptforge.trimming.sentences import sentences
+
+GFM = MarkdownIt("commonmark").enable("table")
+MARKER = "[cut]"
+MARK = re.compile(r"\[… [\d,]+ (?:line|row)s? left out\]")
+LINE_END = re.compile(r"\r\n?|\n")
+
+DOCUMENT = """\
+---
+tags: x
+---
+# Kettle
+
+Kettle boils water. It is small. It has one button, and a lid that opens.
+
+<!-- for the editors -->
+
+## Install
+
+Fetch it, then:
+
+```sh
+make
+make install
+```
+
+### From source
+
+- Get a compiler.
+- Build it.
+
+| Part | Weight |
+| --- | --- |
+| lid | 12 |
+
+## Use
+
+Press the button. See the [manual][m].
+
+[m]: http://kettle.example
+"""
+
+
+def pieces(text: str, marker: str = MARKER) -> Pieces:
+    found = divide(text, marker=marker)
+    assert found is not None
+    return found
+
+
+def blocks(text: str) -> list[tuple[str, str]]:
+    """Return (kind, source) of each block; items of lists and rows of tables one by one."""
+    lines = LINE_END.split(text.replace("\0", "\ufffd"))
+    found = []
+    for token in GFM.parse(text):
+        if token.map is None or token.nesting < 0:
+            continue
+        source = "\n".join(lines[token.map[0] : token.map[1]]).rstrip(" \t\n")
+        if token.type == "list_item_open" and token.level == 1:
+            found.append(("item", source))
+        elif token.type == "tr_open" and token.level == 2:
+            found.append(("row", source))
+        elif token.level == 0 and token.type == "table_open":
+            found.append(("table", source.split("\n")[1]))
+        elif token.level == 0 and not token.type.endswith("list_open"):
+            found.append((token.type.removesuffix("_open"), source))
+    return found
+
+
+def shortened(kind: str, short: str, whole: str) -> bool:
+    """Return whether `short` is `whole` with marks in it where something is gone."""
+    if kind == "paragraph":
+        parts = [re.escape(part.strip(" \t\r\n")) for part in short.split("[…]")]
+    elif kind == "fence":
+        parts = [re.escape(part.strip("\n")) for part in MARK.split(short.lstrip(" "))]
+    else:
+        parts = []
+    return short == whole or re.fullmatch(r"(?s:.*)".join(parts), whole.lstrip(" ")) is not None
+
+
+def assert_made_of(short: str, whole: str) -> None:
+    """Assert that each block of `short` is a mark, or the next of `whole` that is like it."""
+    left = iter(blocks(whole))
+    for kind, source in blocks(short):
+        if kind in ("paragraph", "row") and MARK.fullmatch(source.strip("| ")):
+            continue
+        assert any(k == kind and shortened(kind, source, s) for k, s in left), (kind, source)
+
+
+def assert_laws(text: str) -> None:
+    found = divide(text, marker=MARKER)
+    if found is None:
+        return
+    assert "".join(part.text for part in found.parts) == text
+    assert all(part.under < index for index, part in enumerate(found.parts))
+    ladder = found.ladder()
+    before = text
+    for number in sorted({*range(0, len(ladder), max(1, len(ladder) // 12)), len(ladder) - 1} - {-1}):
+        rung = ladder.rung(number).text
+        head, body = rung.split("\n\n", 1)
+        assert head.startswith(MARKER) and "left out" in head
+        assert_made_of(body, text)
+        assert kept(body) <= kept(before)
+        before = body
+
+
+def kept(text: str) -> int:
+    return sum(not MARK.fullmatch(line.strip("| ")) and bool(line.strip()) for line in LINE_END.split(text))
+
+
+def test_deep_and_late_blocks_go_first_then_all_but_the_outline_then_that() -> None:
+    ladder = pieces(DOCUMENT).ladder()
+    assert ladder.rung(4).text == (
+        "[cut] 12 of 33 lines left out\n\n[… 3 lines left out]\n\n# Kettle\n\n"
+        "Kettle boils water. It is small. It has one button, and a lid that opens.\n\n[… 2 lines left out]\n\n"
+        "## Install\n\nFetch it, then:\n\n```sh\nmake\nmake install\n```\n\n### From source\n\n[… 7 lines left out]\n\n"
+        "## Use\n\nPress the button. See the [manual][m].\n\n[m]: http://kettle.example\n"
+    )
+    outline = next(rung for rung in map(ladder.rung, range(len(ladder))) if rung.name == "outline")
+    assert outline.text == (
+        "[cut] 23 of 33 lines left out\n\n[… 3 lines left out]\n\n# Kettle\n\n"
+        "Kettle boils water. It is small. […]\n\n[… 2 lines left out]\n\n"
+        "## Install\n\n[… 16 lines left out]\n\n## Use\n\n[… 2 lines left out]\n\n[m]: http://kettle.example\n"
+    )
+    assert ladder.rung(len(ladder) - 1).text.endswith(
+        "# Kettle\n\nKettle boils water. It is small. […]\n\n[… 24 lines left out]\n\n[m]: http://kettle.example\n"
+    )
+
+
+def test_without_a_marker_there_is_no_head() -> None:
+    assert pieces(DOCUMENT, "").ladder().rung(0).text.startswith("---\ntags: x\n---\n# Kettle")
+
+
+def test_what_is_asked_for_brings_its_headings_and_its_introduction() -> None:
+    found = pieces(DOCUMENT)
+    at = next(i for i, part in enumerate(found.parts) if part.text.startswith("```sh"))
+    text = found.text({at})
+    assert "# Kettle\n" in text and "## Install\n" in text and "Fetch it, then:" in text and "From source" not in text
+
+
+def test_a_long_fence_loses_lines_and_keeps_its_ends() -> None:
+    text = "# T\n\nx\n\n~~~~py\n" + "".join(f"a = {n}\n" for n in range(20)) + "~~~~\n\nend\n"
+    ladder = pieces(text).ladder()
+    assert ladder.rung(15).text == (
+        "[cut] 16 of 29 lines left out\n\n# T\n\nx\n\n~~~~py\na = 0\na = 1\na = 2\na = 3\na = 4\n"
+        "[… 15 lines left out]\n~~~~\n\n[… 1 line left out]"
+    )
+
+
+def test_a_long_table_loses_rows_and_keeps_its_head() -> None:
+    text = "# T\n\nx\n\n| a | b |\n|---|---|\n" + "".join(f"| {n} | y |\n" for n in range(20)) + "# U\n\nend\n"
+    found = pieces(text)
+    rung = found.text({i for i, part in enumerate(found.parts) if "| 7 |" in part.text})
+    assert rung == (
+        "[cut] 20 of 30 lines left out\n\n# T\n\nx\n\n| a | b |\n|---|---|\n| 0 | y |\n| [… 6 rows left out] |\n"
+        "| 7 | y |\n| [… 12 rows left out] |\n\n[… 3 lines left out]"
+    )
+
+
+def test_front_matter_goes_whole_and_stays_long_where_nothing_else_is_the_title() -> None:
+    text = "---\ntitle: Kettle\ntags:\n  - a\n---\n\nText of it.\n\nMore.\n\nEnd.\n"
+    found = pieces(text)
+    assert found.parts[0].text == "---\ntitle: Kettle\ntags:\n  - a\n---\n\n"
+    assert "title: Kettle" in found.ladder().rung(1).text
+
+
+def test_few_link_definitions_always_stay_and_many_do_not() -> None:
+    few, many = ("a\n\nb [1]\n\nc\n\n" + "".join(f"[{n}]: http://x.example/{n}\n" for n in range(k)) for k in (3, 90))
+    assert pieces(few).parts[-1].keep == ALWAYS
+    assert pieces(many).parts[-1].keep < 10
+
+
+def test_a_rule_goes_with_what_is_before_it() -> None:
+    assert [part.text for part in pieces("a b c\n\n---\n\nd e f\n").parts] == ["a b c\n\n---\n\n", "d e f\n"]
+
+
+@pytest.mark.parametrize("text", ["", "one block", "\n\n", "- a", "```\nnever closed\n\n# no heading\n"])
+def test_one_block_has_no_pieces(text: str) -> None:
+    assert divide(text, marker=MARKER) is None
+
+
+def test_a_text_too_long_is_not_read() -> None:
+    assert divide("# a\n\nb\n" * (1 << 22), marker=MARKER) is None
+
+
+def test_sentences_end_where_nothing_is_open() -> None:
+    text = (
+        "It runs on port 80, e.g. Behind a proxy (see ch. 2. Then go on.) or *not. Really* so. "
+        "Dr. Who wrote it in 1963. "
+        "Call `a. B. C d e f g h i j` twice then. Read [the manual. All of it.](x) now and then. "
+        "ところで、これは別の文です。そして、最後の文はここで終わるのでした。"
+    )
+    assert list(sentences(text)) == [
+        "It runs on port 80, e.g. Behind a proxy (see ch. 2. Then go on.) or *not. Really* so. ",
+        "Dr. Who wrote it in 1963. ",
+        "Call `a. B. C d e f g h i j` twice then. ",
+        "Read [the manual. All of it.](x) now and then. ",
+        "ところで、これは別の文です。そして、最後の文はここで終わるのでした。",
+    ]
+
+
+@given(TEXT)
+@cases(300)
+def test_sentences_joined_are_the_text(text: str) -> None:
+    assert "".join(sentences(text)) == text
+
+
+LONG = st.builds(
+    lambda word, n: f"{word} goes to the far end of the long road. " * n, st.sampled_from("ABC"), st.integers(1, 12)
+)
+PARTS = st.lists(
+    st.one_of(
+        st.sampled_from(
+            ["# T\n", "## U\n", "#### V\n\n", "W\n===\n", "\n", "\n\n", "---\n", "+++\n", "[a]: /x\n", "a: b\n"]
+        ),
+        st.sampled_from(
+            ["- i\n", "  - j\n\n", "3. k\n", "   l\n", "> q\n", "    code\n", "<div>\n", "<!-- c\n", "-->\n", "two:\n"]
+        ),
+        st.builds(
+            lambda mark, n: f"{mark}x\n" + "y\n" * n + mark + "\n",
+            st.sampled_from(["```", "~~~~", "  ```"]),
+            st.integers(0, 14),
+        ),
+        st.builds(lambda n: "| a | b |\n|---|---|\n" + "| c | d |\n" * n, st.integers(0, 14)),
+        LONG.map(lambda text: text + "\n"),
+        LONG.map(lambda text: text.replace(". ", ".\n")),
+        TEXT,
+    ),
+    max_size=14,
+).map("".join)
+
+
+@given(st.one_of(PARTS, PARTS.map(lambda text: text.replace("\n", "\r\n"))))
+@example("|a|\n|-|\n" + "|x|\n" * 9 + "# H\n\npara\n")
+@cases(400)
+def test_every_rung_is_made_of_blocks_of_the_document(text: str) -> None:
+    assert_laws(text)
+
+
+def test_hostile_texts() -> None:
+    for text in (*STRINGS, *outside()):
+        assert_laws(text)
+        assert_laws(f"# T\n\nFirst one.\n\n{text}\n\n## U\n\n{text}\n\nlast")
+
+
+@pytest.mark.parametrize("path", sorted(DATA.glob("docs/files/*.md")), ids=lambda path: path.name)
+def test_real_documents(path: Path) -> None:
+    assert_laws(path.read_text("utf-8"))
