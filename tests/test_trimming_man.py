@@ -125,7 +125,7 @@ def test_an_option_that_is_asked_for_stays_with_its_text_and_its_heading() -> No
         "[cut] 32 of 43 lines left out\n\nNAME\n       kettle - boil water\n\n"
         "SYNOPSIS\n       kettle [-hq] [--time SECONDS] [CUP]...\n\n       [… 8 lines left out]\n\n"
         "OPTIONS\n       [… 4 lines left out]\n       -v, --verbose\n              Say more.\n\n"
-        "              [… 23 lines left out]"
+        "              [… 21 lines left out]"
     )
 
 
