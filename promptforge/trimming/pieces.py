@@ -35,9 +35,9 @@ class Piece(NamedTuple):
 
     text: str
     keep: float = 0.0
-    """How long it stays when no query says otherwise: the lowest goes first, of equals the last; `ALWAYS`: it stays."""
+    """How long it stays if no query says otherwise: the lowest goes first, of equals the last; `ALWAYS`: it stays."""
     under: int = -1
-    """The piece without which this one may not stand: its heading, its signature; -1: none. It comes before this one."""
+    """The piece before it without which it may not stand: its heading, its signature; -1: none."""
     joint: bool = False
     """Whether it is skeleton (a heading, a signature): worth nothing without what stands under it, but an outline."""
     kind: str = ""
