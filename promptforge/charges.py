@@ -14,14 +14,16 @@ from typing import NamedTuple
 SAMPLE = 48
 """Rows priced at the most to learn from."""
 DENSEST = 8
-"""The sample is taken from one in so many rows, those that seem to bring the most per token; the nearer the top the more."""
+"""The sample is taken from one in so many rows, those that seem to bring the most per token, most of it near the top."""
 ENOUGH = 8
 """Rows of a kind to be priced before it is estimated by itself."""
 LOWEST = 0.25
 """Share of the sample that may cost less than it was believed to cost at the least; a wider band prices more rows in
 vain, a narrower one takes more rows for worse than they are."""
 HUGE = 1e290
-"""What worths are cut to, so that sums of them stay finite."""
+"""What worths are cut to, so that sums of them stay finite,"""
+FAINT = 1e-200
+"""and what worths above 0 are raised to, so that a share of them stays above 0."""
 TINY = 1e-9
 """So that no estimate is 0."""
 _FRAME = 64  # characters a template adds, roughly; only the choice of the sample depends on it
@@ -89,25 +91,34 @@ class Charges:
         """Return what a row takes of a budget: its price, or `floor` for the rare one that is far cheaper."""
         return max(self.price(row), self.floor(row))
 
-    def believed(self, row: int) -> float:
-        """Return what a row takes in the order of worth per token: its price, or the least it was believed to be."""
-        return max(self.price(row), self.low * self.worths[row] / -self._keys[row])
+    def believe(self, row: int) -> tuple[float, float]:
+        """Return what a row is charged, and what it is taken for in the order: its price, or the least believed."""
+        estimate = self.worths[row] / -self._keys[row]
+        price = self.price(row)
+        floor, low = int(self.least * estimate), self.low * estimate
+        return (price if price > floor else floor), (price if price > low else low)
+
+    def least_of(self, row: int) -> tuple[float, float]:
+        """Return the least that `believe` may return."""
+        estimate = self.worths[row] / -self._keys[row]
+        return int(self.least * estimate), self.low * estimate
 
     def lines(self) -> Iterator[Line]:
         """Yield all lines there are."""
         yield self._line
         yield from self._lines.values()
 
-    def ordered(self, start: int) -> Iterator[int]:
-        """Yield the rows of a worth by the most worth per token that is believed possible, from place `start` on."""
+    def ordered(self) -> Iterator[int]:
+        """Yield the rows of a worth by the most worth per token that is believed possible."""
+        at = 0
         while True:
-            if start == len(self._ordered):
+            if at == len(self._ordered):
                 row = next(self._source, None)
                 if row is None:
                     return
                 self._ordered.append(row)
-            yield self._ordered[start]
-            start += 1
+            yield self._ordered[at]
+            at += 1
 
     def _learn(self) -> tuple[Line, Mapping[Hashable, Line]]:
         """Price a sample, nearer the top the denser, and fit lines to it: for all, and for each kind with enough."""
@@ -115,14 +126,14 @@ class Charges:
         rough = [-w / (s + _FRAME) for w, s in zip(worths, sizes, strict=True)]
         top = list(islice(_sorted(rough, self.live), max(len(self.live) // DENSEST, 2 * ENOUGH)))
         step = len(top) ** (1 / SAMPLE)
-        places = {min(int(step**n), len(top)) - 1 for n in range(SAMPLE + 1)} if top else ()
+        places = {min(int(step**n + 1e-9), len(top)) - 1 for n in range(SAMPLE + 1)} if top else ()
         pairs = {row: (sizes[row], self.price(row)) for row in map(top.__getitem__, sorted(places))}
         line, lines = _fit([*pairs.values()]), {}
         kinds = dict.fromkeys(pairs, None) if self.kinds is None else {row: self.kinds[row] for row in pairs}
         for kind, count in Counter(kinds.values()).items():
             if count >= ENOUGH:
                 lines[kind] = _fit([pair for row, pair in pairs.items() if kinds[row] == kind])
-        ratios = sorted(p / lines.get(kinds[row], line).at(s) for row, (s, p) in pairs.items())
+        ratios = sorted(p / lines.get(kinds[row], line).at(s) for row, (s, p) in pairs.items() if p > 0)
         if ratios:
             self.low = min(ratios[int(LOWEST * len(ratios))], 1.0)
             self.least = min(0.8 * self.low, 0.9 * ratios[0])
@@ -133,19 +144,23 @@ class Charges:
         worths, sizes = self.worths, self.sizes
         if self.kinds is None or not self._lines:
             a, b = self._line
-            return [-w / (a + b * s + TINY) for w, s in zip(worths, sizes, strict=True)]
-        lines = {kind: self._lines.get(kind, self._line) for kind in {*self.kinds}}
-        every = map(lines.__getitem__, self.kinds)
-        return [-w / (a + b * s + TINY) for w, s, (a, b) in zip(worths, sizes, every, strict=True)]
+            keys = [-w / (a + b * s + TINY) for w, s in zip(worths, sizes, strict=True)]
+        else:
+            lines = {kind: self._lines.get(kind, self._line) for kind in {*self.kinds}}
+            every = map(lines.__getitem__, self.kinds)
+            keys = [-w / (a + b * s + TINY) for w, s, (a, b) in zip(worths, sizes, every, strict=True)]
+        for row, price in self.known.items():  # of the sample; so that the least believed is what is known
+            keys[row] = -worths[row] / price * self.low if price > 0 else -math.inf
+        return keys
 
 
 def finite(worths: Sequence[float]) -> Sequence[float]:
-    """Return worths of which every sum is a number: NaN is worth nothing, infinity more than all that is finite."""
-    if math.isfinite(sum(worths)) and max(worths, default=0) <= HUGE:
+    """Return worths to reckon with: NaN is worth nothing, infinity more than all that is finite."""
+    if math.isfinite(sum(worths)) and min(worths, default=1) >= FAINT and max(worths, default=1) <= HUGE:
         return worths
-    cut = [min(w, HUGE) if w < math.inf else w for w in (0.0 if w != w or w < 0 else w for w in worths)]
-    beyond = 1 + sum(w for w in cut if w < math.inf)
-    return [w if w < math.inf else beyond for w in cut]
+    cut = [max(w, FAINT) if w > 0 else 0.0 for w in worths]
+    beyond = 1 + sum(min(w, HUGE) for w in cut if w < math.inf)
+    return [min(w, HUGE) if w < math.inf else beyond for w in cut]
 
 
 def _sorted(keys: Sequence[float], rows: Sequence[int]) -> Iterator[int]:

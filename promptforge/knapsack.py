@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from .charges import Charges
 
-WIDTH = 12
+WIDTH = 8
 """Steps of which any may be taken beyond a beginning."""
 _HOP = WIDTH // 2
 
@@ -44,6 +44,10 @@ class Found(NamedTuple):
         return [*(row for row in rows if owner(row) != owner(self.extra)), self.extra]
 
 
+_Step = tuple[float, int, int, float, float]
+# Less than nothing for each token, 1 if the price is known, the row; what it is charged and believed to take more.
+
+
 class Steps:
     """The steps of all hulls over the rows charged at most `cap`, most worth per token first, read as far as asked."""
 
@@ -66,9 +70,9 @@ class Steps:
         """Worth per token believed of each step."""
         self.surplus = [0.0]
         """For the first n steps: the sum of their worths less what their tokens would bring at the rate of the last."""
-        self.largest = 0.0
-        """The highest charge of a row read."""
-        self._believed = [0.0]
+        self.largest = [0.0]
+        """The highest charge of a row of the first n steps."""
+        self._believed = 0.0
         self._next = self._read()
 
     def owner(self, row: int) -> int:
@@ -156,72 +160,71 @@ class Steps:
     def _read(self) -> Iterator[int]:
         """Append step by step. What is queued has the least negative slope first; an unknown price before a known."""
         charges, forms, worths = self.charges, self._forms, self.charges.worths
-        queue: list[tuple[float, int, int]] = []
-        level: dict[int, int] = {}  # by owner of several rows: the row it has reached
-        for row in charges.ordered(0):
-            if charges.floor(row) > self.cap:
-                continue
-            possible = -worths[row] / (charges.low * charges.estimate(row)) if charges.low else -math.inf
+        queue: list[_Step] = []
+        level: dict[int, int] = {}  # by owner of several rows: the row it has reached, or -1
+        for row in charges.ordered():
+            possible = -charges.possible(row)
             while queue and queue[0][0] < possible:
                 yield from self._take(heapq.heappop(queue), queue, level)
+            if charges.floor(row) > self.cap:
+                continue
             owner = self.owner(row)
-            if owner not in forms:
-                if charges.charge(row) <= self.cap:
-                    believed = charges.believed(row)
-                    heapq.heappush(queue, (-worths[row] / believed if believed else -math.inf, 1, row))
-            elif owner not in level:
-                level[owner] = -1
-                self._queue(owner, queue, level)
+            if owner in forms:
+                if owner not in level:
+                    level[owner] = -1
+                    self._queue(owner, queue, level)
+                continue
+            charge, believed = charges.believe(row)
+            if charge <= self.cap:
+                slope = -worths[row] / believed if believed else -math.inf
+                heapq.heappush(queue, (slope, 1, row, charge, believed))
         while queue:
             yield from self._take(heapq.heappop(queue), queue, level)
 
-    def _take(
-        self, entry: tuple[float, int, int], queue: list[tuple[float, int, int]], level: dict[int, int]
-    ) -> Iterator[int]:
-        slope, known, row = entry
+    def _take(self, step: _Step, queue: list[_Step], level: dict[int, int]) -> Iterator[int]:
+        slope, known, row, charge, believed = step
         owner = self.owner(row)
-        if known:
-            self._append(row, level.get(owner, -1), -slope)
-            yield row
-        else:
+        if not known:
             self.charges.price(row)
-        if owner in level:
-            if known:
-                level[owner] = row
-            self._queue(owner, queue, level)
+        else:
+            self._append(row, level.get(owner, -1), -slope, charge, believed)
+            yield row
+            if owner not in level:
+                return
+            level[owner] = row
+        self._queue(owner, queue, level)
 
-    def _queue(self, owner: int, queue: list[tuple[float, int, int]], level: dict[int, int]) -> None:
+    def _queue(self, owner: int, queue: list[_Step], level: dict[int, int]) -> None:
         """Queue the next step of an owner: of its rows above the one it has reached, that of the steepest slope."""
         charges, worths = self.charges, self.charges.worths
         at = level[owner]
-        worth, cost = (worths[at], charges.believed(at)) if at >= 0 else (0.0, 0.0)
-        best: tuple[float, int, int] | None = None
+        worth, paid, taken = (worths[at], *charges.believe(at)) if at >= 0 else (0.0, 0.0, 0.0)
+        best: _Step | None = None
         for row in self._forms[owner]:
+            if worths[row] <= worth:
+                continue
             known = row in charges.known
-            if worths[row] > worth and (charges.charge(row) if known else charges.floor(row)) <= self.cap:
-                more = (charges.believed(row) if known else charges.low * charges.estimate(row)) - cost
-                entry = (-(worths[row] - worth) / more if more > 0 else -math.inf, int(known), row)
-                if best is None or entry < best:
-                    best = entry
+            charge, believed = charges.believe(row) if known else charges.least_of(row)
+            if charge <= self.cap:
+                slope = (worth - worths[row]) / (believed - taken) if believed > taken else -math.inf
+                step = (slope, int(known), row, charge - paid, believed - taken)
+                best = step if best is None else min(best, step)
         if best is not None:
             heapq.heappush(queue, best)
 
-    def _append(self, row: int, below: int, slope: float) -> None:
-        charges, worths = self.charges, self.charges.worths
-        before, paid, believed = (
-            (worths[below], charges.charge(below), charges.believed(below)) if below >= 0 else (0.0, 0.0, 0.0)
-        )
-        charge = charges.charge(row)
+    def _append(self, row: int, below: int, slope: float, charge: float, believed: float) -> None:
+        worths = self.charges.worths
+        more = worths[row] - worths[below] if below >= 0 else worths[row]
+        worth, cost = self.worth[-1] + more, self.cost[-1] + charge
+        self._believed += believed
         self.rows.append(row)
         self.below.append(below)
-        self.worth.append(self.worth[-1] + worths[row] - before)
-        self.cost.append(self.cost[-1] + charge - paid)
-        self.peak.append(max(self.peak[-1], self.cost[-1]))
-        self._believed.append(self._believed[-1] + charges.believed(row) - believed)
+        self.worth.append(worth)
+        self.cost.append(cost)
+        self.peak.append(cost if cost > self.peak[-1] else self.peak[-1])
         self.slope.append(slope)
-        lost = slope * self._believed[-1] if slope < math.inf else 0.0
-        self.surplus.append(self.worth[-1] - lost)
-        self.largest = max(self.largest, charge)
+        self.surplus.append(worth - slope * self._believed if self._believed else worth)
+        self.largest.append(max(self.largest[-1], self.charges.charge(row) if below >= 0 else charge))
 
 
 def _by_cost(state: tuple[float, float, int]) -> tuple[float, float]:

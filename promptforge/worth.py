@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from .charges import Charges
@@ -57,6 +58,7 @@ class Chooser:
         Without `owners` each row is a candidate. Prices are learnt by size for each of `kinds` by itself. Of a row
         above every limit that is to come any price above it will do. Rows worth 0 or less, or NaN, are never chosen.
         """
+        self._worths = worths
         self._charges = Charges(worths, sizes, price, kinds)
         self._owners = owners
         self._forms: dict[int, list[int]] = {}
@@ -82,7 +84,7 @@ class Chooser:
             cap = _cap_of(under)
             if steps.bound(under) <= found.worth:
                 break
-            if steps.largest > cap or self._hardly_fitting(cap, under):
+            if steps.largest[-1] > cap or self._hardly_fitting(cap, under):
                 found = self._best(self._steps_of(cap), under, found)
         rows = found.rows()
         return Choice(rows, sum(map(self._charges.worths.__getitem__, rows)), sum(map(self._charges.price, rows)))
@@ -96,13 +98,13 @@ class Chooser:
         taken = {self._owner(row) for row in rows}
         known = {row: charges.worths[row] / max(price, 1e-9) for row, price in charges.known.items()}
         seen = sorted((row for row in known if charges.worths[row] > 0), key=lambda row: (-known[row], row))
-        for row in (*seen, *(row for row in charges.ordered(0) if row not in known), *self._worthless()):
+        for row in (*seen, *(row for row in charges.ordered() if row not in known), *self._worthless()):
             if self._owner(row) not in taken:
                 yield row
 
     def _worthless(self) -> list[int]:
-        worths = self._charges.worths
-        return sorted((row for row in range(len(worths)) if not worths[row] > 0), key=lambda row: (-worths[row], row))
+        given = ((row, worth) for row, worth in enumerate(self._worths) if not worth > 0)
+        return [row for row, _ in sorted(given, key=lambda pair: (pair[1] != pair[1], -pair[1], pair[0]))]
 
     def _owner(self, row: int) -> int:
         return row if self._owners is None else self._owners[row]
@@ -143,9 +145,7 @@ class Chooser:
         return found
 
 
-def bound(
-    worths: Sequence[float], prices: Sequence[float], limit: float, owners: Sequence[int] | None = None
-) -> float:
+def bound(worths: Sequence[float], prices: Sequence[float], limit: float, owners: Sequence[int] | None = None) -> float:
     """Return the most that any choice can be worth: as if the last row taken could be taken in part.
 
     That is the linear relaxation of the knapsack problem with classes (Sinha and Zoltners 1979, for one row an owner
@@ -164,7 +164,7 @@ def bound(
             while len(hull) > 1 and _turns_up(hull[-2], hull[-1], (price, worth)):
                 hull.pop()
             hull.append((price, worth))
-        steps += [(b[1] - a[1], b[0] - a[0]) for a, b in zip(hull, hull[1:], strict=False)]
+        steps += [(b[1] - a[1], b[0] - a[0]) for a, b in pairwise(hull)]
     steps.sort(key=lambda step: step[0] / step[1] if step[1] else math.inf, reverse=True)
     total = 0.0
     for worth, price in steps:
