@@ -7,6 +7,7 @@ import gc
 import multiprocessing
 import os
 import resource
+import signal
 import statistics
 import sys
 import time
@@ -20,7 +21,7 @@ from .corpus import Piece
 from .subjects import BY_NAME, FLOOR, Subject
 
 LIMIT = 120.0
-"""Seconds after which a cell is given up."""
+"""CPU seconds after which a cell is given up, and a tenth of the seconds by the clock."""
 ENOUGH = 15.0
 """CPU seconds of a subject after which it is not repeated."""
 _MB = 1 << 20
@@ -158,13 +159,15 @@ class _Worker:
             ready = self._pipe.recv()
             if ready is not None:
                 return str(ready)
-            if not self._pipe.poll(LIMIT):
-                self._process.kill()
-                return f"> {LIMIT:.0f} s"
-            found: Sample | str = self._pipe.recv()
-            return found
+            if self._pipe.poll(10 * LIMIT):
+                found: Sample | str = self._pipe.recv()
+                return found
+            self._process.kill()
         except (EOFError, OSError):
-            return "ended without an answer"
+            self._process.join()
+            if self._process.exitcode != -signal.SIGPROF:
+                return f"ended without an answer, exit code {self._process.exitcode}"
+        return f"> {LIMIT:.0f} s"
 
     def stop(self) -> None:
         self._pipe.close()
@@ -203,14 +206,18 @@ class _TimedPipe(NamedTuple):
 
     def answer(self, pieces: list[Piece], budget: int) -> None:
         told = self.subject._replace(prepare=self._prepare)
+        found: Sample | str
         try:
-            self.pipe.send(run(told, pieces, budget))
+            found = run(told, pieces, budget)
         except Exception as error:  # a peer's failure is a line in the table
-            self.pipe.send(f"{type(error).__name__}: {str(error)[:60]}")
+            found = f"{type(error).__name__}: {str(error)[:60]}"
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        self.pipe.send(found)
 
     def _prepare(self, pieces: list[Piece], budget: int) -> object:
         prepared: object = self.subject.prepare(pieces, budget)
         self.pipe.send(None)
+        signal.setitimer(signal.ITIMER_PROF, LIMIT)  # its signal ends the process
         return prepared
 
 
