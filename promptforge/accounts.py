@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections import ChainMap
 from collections import Counter as Counts
 from collections.abc import Callable
 from typing import Any
 
-from .counting import Counter
 from .diagnostics import Diagnostics
 from .errors import nearest, quote
 from .escaping import INVISIBLE, LABEL_CAP
@@ -46,11 +46,11 @@ def account(
     text = "".join(parts)
     tokens = int(fit.cost[0]) if options.max_tokens is not None and parts else counter.count(text)
     shown = {index: page.entries[index] for index in fit.chosen}
-    reasons = {**dropped, **fit.reasons}
+    counts = Counts(fit.reasons.values()) + Counts(dropped.values())
     if items and not fit.chosen:
-        why = ", ".join(f"{reason} {count}" for reason, count in sorted(Counts(reasons.values()).items()))
+        why = ", ".join(f"{reason} {count}" for reason, count in sorted(counts.items()))
         message = f"no item is in the text: all {len(items)} were left out ({why})"
-        diagnostics.add("PF114", message, severity="info" if set(reasons.values()) == {"budget"} else "warning")
+        diagnostics.add("PF114", message, severity="info" if set(counts) == {"budget"} else "warning")
     elif not items:
         diagnostics.add("PF115", "there were no items", severity="info")
     order = [entry.index for section in page.sections(fit.chosen) for entry in section.entries]
@@ -59,9 +59,9 @@ def account(
         for i, form in fit.chosen.items()
         if form.name in SHORTENED or (form.name == "summary" and form is not page.forms(i)[0])
     ]
-    _say(page, fit, shown, trimmed, counter, options, diagnostics)
+    _say(page, fit, shown, trimmed, counts, options, diagnostics)
     files = dict.fromkeys(path for i in order if (path := shown[i].item.path) is not None)
-    ledger = Ledger(page, fit, items, reasons, order, frozenset(trimmed), profile, templates, text, tokens, again)
+    ledger = Ledger(page, fit, items, ChainMap(fit.reasons, dropped), order, frozenset(trimmed), profile, templates, text, tokens, again)
     return Result(
         text=text,
         tokens=tokens,
@@ -75,7 +75,7 @@ def account(
         query=options.query,
         counts=(len(fit.chosen), len(trimmed), len(items) - len(fit.chosen)),
         average_score=sum(e.item.score for e in shown.values()) / len(shown) if shown else 0.0,
-        truncated=bool(trimmed) or not _CUT.isdisjoint(fit.reasons.values()),
+        truncated=bool(trimmed) or not _CUT.isdisjoint(counts),
         files=tuple(files),
         build_seconds=time.perf_counter() - started,
         warnings=tuple(diagnostics),
@@ -88,7 +88,7 @@ def _say(
     fit: Fit,
     shown: dict[int, Any],
     trimmed: list[int],
-    counter: Counter,
+    counts: Counts[str],
     options: Options,
     diagnostics: Diagnostics,
 ) -> None:
@@ -99,15 +99,16 @@ def _say(
             severity = "info" if code in ("PF702", "PF703") else "warning"
             diagnostics.add(code, message, item=identify(item), severity=severity)  # type: ignore[arg-type]
         _say_labels(item, page.look.syntax, diagnostics)
+    counter = page.counter
     if not counter.exact and options.max_tokens is not None:
         diagnostics.add("PF501", f"tokens are an estimate by {counter.name}", severity="info")
-    left = sum(reason in ("budget", "section_budget") for reason in fit.reasons.values())
+    left = sum(counts[reason] for reason in _CUT)
     if left or trimmed:
         total = len(fit.chosen) + len(fit.reasons)
         said = [f"{left} of {total} items were left out"] if left else []
         said += [f"{len(trimmed)} of {total} items were shortened"] if trimmed else []
         diagnostics.add("PF111", f"{' and '.join(said)} to keep the budget", severity="info")
-    over = sum(reason == "max_items" for reason in fit.reasons.values())
+    over = counts["max_items"]
     if over:
         diagnostics.add("PF112", f"{over} found items are past max_items {options.max_items}", severity="info")
     by = options.group_by

@@ -12,6 +12,8 @@ from .items import Item
 from .scale import Form
 
 _KIND = attrgetter("kind")
+SLACK = 8
+"""Tokens of which it does not matter that they are left over, where what is shortened could not fill them."""
 HUGE = 4096
 """Characters of a text that is counted only as far as there is room for."""
 
@@ -47,6 +49,12 @@ class Bounds:
         self._bare: dict[str, Bare] = {}
         self._json = json
         self._most_chars = most_chars
+        self._all_kinds: set[str] | None = None
+
+    def _kinds(self) -> set[str]:
+        if self._all_kinds is None:
+            self._all_kinds = set(map(_KIND, self._items))
+        return self._all_kinds
 
     def bare(self, kind: str) -> Bare:
         """Return what an item of `kind` costs at the least."""
@@ -69,12 +77,9 @@ class Bounds:
     def able(self, indices: Sequence[int], tokens: float, trim: bool) -> Sequence[int]:
         """Return those of which it is not cheap to see that no form, nor with `trim` a shorter one, has room."""
         items = self._items
-        kinds = {kind: self.bare(kind) for kind in set(map(_KIND, map(items.__getitem__, indices)))}
-        left = {
-            kind: int(tokens) + self._joint - bare.tokens
-            for kind, bare in kinds.items()
-            if bare.tokens <= tokens + self._joint
-        }
+        kinds = {kind: self.bare(kind) for kind in self._kinds()}
+        reach = tokens if trim and tokens <= SLACK else tokens + self._joint
+        left = {kind: int(reach) - bare.tokens for kind, bare in kinds.items() if bare.tokens <= reach}
         if not left:
             return ()
         cuttable = {kind for kind in left if trim and kinds[kind].cut <= tokens}

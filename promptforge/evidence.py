@@ -28,6 +28,7 @@ K1, B = 1.2, 0.3
 """BM25's saturation and its norm by length, weak here: pieces are of one size."""
 POWER = 4
 """Worths are taken to this power: the best pieces pay for a header, many poor ones do not."""
+DK1, DB = 1.2, 0.75
 WINDOW = 25
 """Words in what counts as one text where the words of the query are weighed: about a sentence."""
 
@@ -101,8 +102,9 @@ class Evidence:
         in_query = phrase(query)
         self._prior = _priors([document.score for document in documents])
         self._echo = [ECHO if title and title in in_query else 0.0 for title in names]
-        self.holds: list[list[int]] = []
-        """For each document the words of the query (their numbers) in its text or title."""
+        self.holds: list[list[tuple[int, float]]] = []
+        """For each document the words of the query (their numbers) in its text or title, and how much of each."""
+        self._sizes: list[int] = []
         self._links: list[tuple[int, int]] = []
         windows = [0] * len(wanted)
         total = length = 0
@@ -111,11 +113,16 @@ class Evidence:
             length += len(found)
             total += -(-len(found) // WINDOW)
             held, mentioned = self._index.look(found, number, windows)
-            held.update(chain.from_iterable(self._index[word][0] for word in words(document.title)))
-            self.holds.append(sorted(held))
+            held.update(t for word in words(document.title) for t in self._index[word][0])
+            self.holds.append(sorted(held.items()))
+            self._sizes.append(len(found))
             self._links += [(number, other) for other in mentioned]
         self._length = max(1.0, length / max(1, total))
-        anywhere = set(chain.from_iterable(self.holds))
+        mean = max(1.0, length / max(1, len(documents)))
+        for number, held in enumerate(self.holds):
+            norm = DK1 * (1 - DB + DB * self._sizes[number] / mean)
+            self.holds[number] = [(t, n / (n + norm) * (1+DK1)) for t, n in held]
+        anywhere = {t for held in self.holds for t, _ in held}
         raw = [math.log(1 + (total - n + 0.5) / (n + 0.5)) if t in anywhere else 0.0 for t, n in enumerate(windows)]
         whole = sum(raw) or 1.0
         self.weights = [weight / whole for weight in raw]
@@ -133,7 +140,7 @@ class Evidence:
         return [sum(lift) for lift in self._lift(weights)]
 
     def _lift(self, weights: Sequence[float]) -> list[Lift]:
-        cover = [COVER * sum(weights[t] for t in held) for held in self.holds]
+        cover = [COVER * sum(weights[t] * n for t, n in held) for held in self.holds]
         alone = [sum(parts) for parts in zip(self._prior, cover, self._echo, strict=True)]
         bridge = [0.0] * len(alone)
         for a, b in self._links:
@@ -196,7 +203,7 @@ class _Index(dict[str, tuple[tuple[int, ...], tuple[int, ...]]]):
         self[word] = found = (numbers, keys)
         return found
 
-    def look(self, found: list[str], number: int, windows: list[int]) -> tuple[set[int], list[int]]:
+    def look(self, found: list[str], number: int, windows: list[int]) -> tuple[Counter[int], list[int]]:
         """Return the query's terms among these words and the documents they mention; count the windows with a term."""
         keys: set[int] = set()
         told: list[str] = []
@@ -207,13 +214,16 @@ class _Index(dict[str, tuple[tuple[int, ...], tuple[int, ...]]]):
             if titles:
                 keys.update(titles)
         keys.discard(number)
-        terms_here: set[int] = set()
+        terms_here: Counter[int] = Counter()
         if told:
+            for word in told:
+                n = found.count(word)
+                for t in self[word][0]:
+                    terms_here[t] += n
             for start in range(0, len(found), WINDOW):
                 here = set(found[start : start + WINDOW]).intersection(told)
                 if here:
                     inside = set(chain.from_iterable(self[word][0] for word in here))
-                    terms_here |= inside
                     for t in inside:
                         windows[t] += 1
         if keys:

@@ -10,6 +10,7 @@ import msgspec
 
 from .items import Item
 
+_CONTENT = attrgetter("content")
 _PATH = attrgetter("path")
 _START = attrgetter("start_line")
 TAIL = 48
@@ -54,31 +55,32 @@ def _merge_file(items: list[Item], members: list[tuple[int, int]], ranks: list[f
         current, end = keep, max(end, stop)
 
 
-def _lines(item: Item) -> list[str] | None:
-    """Return the lines of an item whose content is exactly its range of lines, else `None`."""
-    if item.start_line is None or item.end_line is None or not item.content or item.expanded or item.required:
-        return None
-    lines = item.content.removesuffix("\n").split("\n")
-    return lines if len(lines) == item.end_line - item.start_line + 1 else None
+def _is_range(item: Item) -> bool:
+    """Return whether an item's content is exactly its range of lines."""
+    content = item.content
+    if item.start_line is None or item.end_line is None or not content or item.expanded or item.required:
+        return False
+    return content.count("\n") - content.endswith("\n") == item.end_line - item.start_line
 
 
 def _join(a: Item, b: Item) -> Item | None:
     """Return one item for two ranges of a file that overlap or touch and agree where they overlap, else `None`."""
-    if a.start_line is None or a.end_line is None or b.start_line is None or b.end_line is None:
+    if (a.kind, a.origin) != (b.kind, b.origin) or not _is_range(a) or not _is_range(b):
         return None
-    if b.start_line > a.end_line + 1 or (a.kind, a.origin) != (b.kind, b.origin):
+    start, end, later = a.start_line or 0, a.end_line or 0, b.start_line or 0
+    if later > end + 1 or a.content is None or b.content is None:
         return None
-    ours, theirs = _lines(a), _lines(b)
-    if ours is None or theirs is None:
+    if later <= end and b.content.partition("\n")[0] not in a.content:  # quickly seen, before lines are compared
         return None
-    common = a.end_line - b.start_line + 1
-    inside = ours[b.start_line - a.start_line :][: len(theirs)]
+    ours, theirs = a.content.removesuffix("\n").split("\n"), b.content.removesuffix("\n").split("\n")
+    common = end - later + 1
+    inside = ours[later - start :][: len(theirs)]
     if inside != theirs[: len(inside)] or len(inside) != min(common, len(theirs)):
         return None
     return msgspec.structs.replace(
         a,
         content="\n".join(ours + theirs[common:]),
-        end_line=max(a.end_line, b.end_line),
+        end_line=max(end, b.end_line or 0),
         score=max(a.score, b.score),
         name=a.name if a.name == b.name else None,
         metadata=b.metadata | a.metadata,
@@ -92,9 +94,15 @@ def place(item: Item) -> str:
     return item.name or item.id or item.kind
 
 
+def _text(item: Item) -> str:
+    return item.content or item.summary or ""
+
+
 def keep_once(items: list[Item], kept: Sequence[int], ranks: Sequence[float], dropped: dict[int, str]) -> None:
     """Of equal texts keep the best, which notes where the others are from; `dropped` says the rest."""
-    texts = [items[i].content or items[i].summary or "" for i in kept]
+    texts: list[str] = list(map(_CONTENT, items)) if len(kept) == len(items) else [_text(items[i]) for i in kept]
+    if None in texts or "" in texts:
+        texts = [_text(items[i]) for i in kept]
     tails = [text[-TAIL:] for text in texts]
     if len(set(tails)) == len(tails):
         return

@@ -70,7 +70,9 @@ class Packer:
 
     def drop_twin(self, index: int, holder: int) -> None:
         """Leave out an item whose text is in that of another."""
-        self.drop(index, "duplicate")
+        self.remove(index)
+        self.reasons[index] = "duplicate"
+        self.twins |= dict.fromkeys([t for t, h in self.twins.items() if h == index], holder)
         self.twins[index] = holder
 
     def _charge(self, index: int, form: Form, sign: int) -> None:
@@ -111,7 +113,9 @@ class Packer:
     def pack(self, part: Part) -> None:
         """Take what fits of a part."""
         limit = self.goal(part)
-        walk = [i for i in part.walk if i not in self.twins and self._may_grow(i)]
+        walk = part.walk
+        if self.chosen or self.twins:
+            walk = [i for i in walk if i not in self.twins and self._may_grow(i)]
         self._misses = 0
         seen, taken = self._take_front(walk, limit, part.most)
         self._take_rest(walk[seen:], limit, part, taken)
@@ -209,8 +213,10 @@ class Packer:
             return indices
         able = self.scale.able(indices, minus(limit, self.cost), self.shorten and self._misses < TRIES)
         if len(able) < len(indices):
-            gone = set(indices).difference(able, self.chosen)
+            gone = set(indices).difference(able) if able else indices
             self.reasons.update(dict.fromkeys(gone, "budget"))
+            for index in self.chosen.keys() & gone:
+                del self.reasons[index]
         return able
 
     def _take(self, index: int, limit: Cost) -> bool:

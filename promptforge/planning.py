@@ -60,13 +60,12 @@ def plan(page: Page, options: Options, limit: Cost, diagnostics: Diagnostics) ->
 
 def _sides(walk: Sequence[int], items: Sequence[Item]) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
     """Return which are required, and of the others which the user named and which a search found."""
-    every = list(map(items.__getitem__, walk))
-    required = {i for i, must in zip(walk, map(_REQUIRED, every), strict=True) if must}
-    origins = list(map(_ORIGIN, every))
-    if not required and len(set(origins)) < 2:
+    origins = set(map(_ORIGIN, items))
+    if len(origins) < 2 and True not in map(_REQUIRED, items):
         return ([], walk, []) if "explicit" in origins else ([], [], walk)
-    explicit = [i for i, o in zip(walk, origins, strict=True) if o == "explicit" and i not in required]
-    similar = [i for i, o in zip(walk, origins, strict=True) if o != "explicit" and i not in required]
+    required = {i for i in walk if items[i].required}
+    explicit = [i for i in walk if items[i].origin == "explicit" and i not in required]
+    similar = [i for i in walk if items[i].origin != "explicit" and i not in required]
     return [i for i in walk if i in required], explicit, similar
 
 

@@ -37,7 +37,7 @@ def test_defaults_are_those_of_the_contract() -> None:
         "merge_overlaps": True, "combine": "explicit_first", "explicit_share": 0.6, "packing": "score",
         "trim": "structure", "marker": "[Content truncated...]", "headers": True, "line_numbers": True, "scores": False,
         "sources": False, "code": True, "separator": None, "header": None, "footer": None, "fence_language": None,
-        "context_window": None, "reserve": None, "on_error": "warn",
+        "context_window": None, "reserve": None, "on_error": "warn", "stubs": False, "section_budgets": None,
     }  # fmt: skip
     assert {name: getattr(DEFAULT, name) for name in VOCABULARY} == said
 
@@ -111,7 +111,6 @@ def test_a_good_value_is_kept(name: str, given_value: Any, kept: Any) -> None:
         ("order", "x", 'order takes score | given | file | edges; got "x"'),
         ("order", None, "order takes score | given | file | edges; got none"),
         ("rerank", "mmr", 'rerank: "mmr" is planned, not there yet; it takes none | keyword_boost'),
-        ("packing", "value", 'packing: "value" is planned, not there yet; it takes score | whole | stop'),
         ("kinds", [1, "a"], 'kinds takes a list of texts, or none; got [1, "a"]'),
         ("kinds", {"a": 1}, 'kinds takes a list of texts, or none; got {"a": 1}'),
         ("kinds", [[["a"]], {}, 1, 2, 3, 4], "kinds takes a list of texts, or none; got […, …, 1, 2, 3, …]"),

@@ -25,17 +25,13 @@ _ORIGINS = ("explicit", "similarity")
 _MOST = attrgetter("kind", "content", "name", "path", "start_line", "end_line", "metadata")
 _UNCHECKED = attrgetter("start_line", "end_line", "score", "required", "origin", "metadata")
 _METADATA = attrgetter("metadata")
-_TEXTS = tuple(map(attrgetter, ("content", "name", "path", "summary", "expanded", "id", "language")))
-_TEXT_OR_NONE = {str, type(None)}
-_TYPES: tuple[tuple[Callable[[Item], Any], set[type]], ...] = (
-    (attrgetter("start_line"), {int, type(None)}),
-    (attrgetter("end_line"), {int, type(None)}),
-    (attrgetter("score"), {float}),
-    (attrgetter("required"), {bool}),
-    (attrgetter("origin"), {str}),
-    (attrgetter("metadata"), {dict}),
-)
-"""What a field that is no text must be in an item made by hand, which nobody has checked."""
+_FIELDS = {name: attrgetter(name) for name in Item.__struct_fields__}
+_TYPES: dict[str, set[type]] = {
+    **dict.fromkeys(("content", "name", "path", "summary", "expanded", "id", "language"), {str, type(None)}),
+    **dict.fromkeys(("start_line", "end_line"), {int, type(None)}),
+    **{"kind": {str}, "origin": {str}, "score": {float}, "required": {bool}, "metadata": {dict}},
+}
+"""What a field must be in an item made by hand, which nobody has checked; a subclass of `str` is somebody else's."""
 _OTHERS = attrgetter("summary", "expanded", "id", "language", "origin")
 
 
@@ -97,8 +93,6 @@ def _all_clean(records: list[Any]) -> list[Item] | None:
     try:
         if {*map(type, records)} == {Item}:
             items = records
-            if not all({*map(type, map(get, items))} <= types for get, types in _TYPES):
-                return None
         elif all(map(_is_safe, records)):
             items = msgspec.convert(records, _Records)
         else:
@@ -116,19 +110,20 @@ def _all_clean(records: list[Any]) -> list[Item] | None:
 
 def _all_settled(items: list[Item]) -> bool:
     """Tell whether `_settled` would change none of these, field by field, which is quicker than item by item."""
-    kinds = set(map(attrgetter("kind"), items))
-    if not all(type(kind) is str and kind and kind != "markdown" for kind in kinds):
+    total = len(items)
+    columns = {}
+    for name, types in _TYPES.items():
+        column = columns[name] = list(map(_FIELDS[name], items))
+        if not {*map(type, column)} <= types:
+            return False
+    if not {*columns["kind"]}.isdisjoint(("", "markdown")) or not {*columns["origin"]} <= {*_ORIGINS}:
         return False
-    if not all({*map(type, map(get, items))} <= _TEXT_OR_NONE for get in _TEXTS):
+    if not isfinite(sum(columns["score"])) and not all(map(isfinite, columns["score"])):
         return False
-    if not {*map(attrgetter("origin"), items)} <= {*_ORIGINS}:
+    if None in columns["content"] and any(i.content is None and i.summary is None for i in items):
         return False
-    if not all(map(isfinite, map(attrgetter("score"), items))):
-        return False
-    if None in map(attrgetter("content"), items) and any(i.content is None and i.summary is None for i in items):
-        return False
-    starts, ends = list(map(attrgetter("start_line"), items)), list(map(attrgetter("end_line"), items))
-    if starts.count(None) == ends.count(None) == len(items):
+    starts, ends = columns["start_line"], columns["end_line"]
+    if starts.count(None) == ends.count(None) == total:
         return True
     if None in starts or None in ends:
         pairs = [(start or 0, end) for start, end in zip(starts, ends, strict=True)]
