@@ -7,9 +7,9 @@ import gc
 import multiprocessing
 import os
 import resource
-import signal
 import statistics
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -22,6 +22,8 @@ from .subjects import BY_NAME, FLOOR, Subject
 
 LIMIT = 120.0
 """CPU seconds after which a cell is given up, and a tenth of the seconds by the clock."""
+GIVEN_UP = 99
+"""The exit code that says so."""
 ENOUGH = 15.0
 """CPU seconds of a subject after which it is not repeated."""
 _MB = 1 << 20
@@ -165,7 +167,7 @@ class _Worker:
             self._process.kill()
         except (EOFError, OSError):
             self._process.join()
-            if self._process.exitcode != -signal.SIGPROF:
+            if self._process.exitcode != GIVEN_UP:
                 return f"ended without an answer, exit code {self._process.exitcode}"
         return f"> {LIMIT:.0f} s"
 
@@ -197,12 +199,13 @@ def serve(pipe: Connection, name: str, work: Work, seed: int) -> None:
             pipe.send(why)
             continue
         made = corpus.fresh(pieces, number)
-        _TimedPipe(pipe, subject).answer(made, work.budget)
+        _TimedPipe(pipe, subject, threading.Event()).answer(made, work.budget)
 
 
 class _TimedPipe(NamedTuple):
     pipe: Connection
     subject: Subject[Any]
+    done: threading.Event
 
     def answer(self, pieces: list[Piece], budget: int) -> None:
         told = self.subject._replace(prepare=self._prepare)
@@ -211,14 +214,22 @@ class _TimedPipe(NamedTuple):
             found = run(told, pieces, budget)
         except Exception as error:  # a peer's failure is a line in the table
             found = f"{type(error).__name__}: {str(error)[:60]}"
-        signal.setitimer(signal.ITIMER_PROF, 0)
+        self.done.set()
         self.pipe.send(found)
 
     def _prepare(self, pieces: list[Piece], budget: int) -> object:
         prepared: object = self.subject.prepare(pieces, budget)
         self.pipe.send(None)
-        signal.setitimer(signal.ITIMER_PROF, LIMIT)  # its signal ends the process
+        threading.Thread(target=_watch, args=(self.done,), daemon=True).start()
         return prepared
+
+
+def _watch(done: threading.Event) -> None:
+    """End the process when it has used too much CPU time. (A timer of the system's would make that clock coarse.)"""
+    start = time.process_time()
+    while not done.wait(1):
+        if time.process_time() - start > LIMIT:
+            os._exit(GIVEN_UP)
 
 
 # --- memory -----------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -31,10 +31,9 @@ def start(runs: int = 11) -> list[Start]:
     spent: dict[str, list[tuple[float, float]]] = {name: [] for name in COMMANDS}
     for run in range(runs + 1):
         for name, arguments in COMMANDS.items():
-            begin, before = time.perf_counter(), os.times()
+            begin, before = time.perf_counter(), _cpu()
             subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
-            after, wall = os.times(), time.perf_counter() - begin
-            cpu = after.children_user + after.children_system - before.children_user - before.children_system
+            cpu, wall = _cpu() - before, time.perf_counter() - begin
             if run:  # the first compiles modules and fills the machine's cache of files
                 spent[name].append((cpu, wall))
     medians = {
@@ -42,3 +41,9 @@ def start(runs: int = 11) -> list[Start]:
     }
     bare = medians["python -c pass"][0]
     return [Start(name, cpu, wall, cpu - bare) for name, (cpu, wall) in medians.items()]
+
+
+def _cpu() -> float:
+    """Return the CPU seconds of all processes that were started and have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
