@@ -8,13 +8,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import NamedTuple
 
 SAMPLE = 48
 """Rows priced at the most to learn from."""
 DENSEST = 8
-"""The sample is taken from one in so many rows, those that seem to bring the most per token, most of it near the top."""
+"""The sample is of one in so many rows: those that seem to bring the most per token, and more of them near the top."""
 ENOUGH = 8
 """Rows of a kind to be priced before it is estimated by itself."""
 LOWEST = 0.25
@@ -59,14 +58,15 @@ class Charges:
         self.known: dict[int, float] = {}
         """Prices by row, as far as they are known."""
         everything: Sequence[int] = range(len(worths))
-        self.live = everything if min(self.worths, default=1) > 0 else [r for r in everything if self.worths[r] > 0]
+        self.live = everything if self.worths is worths else [row for row in everything if self.worths[row] > 0]
         """Rows of a worth above 0."""
         self.low, self.least = 0.0, 0.0
         """Shares of its estimate that a row is believed to cost at the least, and that it is charged at the least."""
         self._line, self._lines = self._learn()
-        self._keys = self._densities()
+        self.density = self._densities()
+        """Worth per token of the estimate, by row."""
         self._ordered: list[int] = []
-        self._source = _sorted(self._keys, self.live)
+        self._source = _sorted(self.density, self.live)
 
     def price(self, row: int) -> float:
         """Return the exact price of a row, asked for once."""
@@ -77,31 +77,26 @@ class Charges:
 
     def estimate(self, row: int) -> float:
         """Return roughly what a row of a worth costs."""
-        return self.worths[row] / -self._keys[row]
+        return self.worths[row] / self.density[row]
 
-    def possible(self, row: int) -> float:
-        """Return the most worth per token that is believed possible of a row."""
-        return -self._keys[row] / self.low if self.low else math.inf
-
-    def floor(self, row: int) -> int:
+    def floor(self, row: int) -> float:
         """Return what a row is charged at the least."""
-        return int(self.least * self.worths[row] / -self._keys[row])
+        return self.least * self.worths[row] / self.density[row]
 
     def charge(self, row: int) -> float:
         """Return what a row takes of a budget: its price, or `floor` for the rare one that is far cheaper."""
         return max(self.price(row), self.floor(row))
 
-    def believe(self, row: int) -> tuple[float, float]:
-        """Return what a row is charged, and what it is taken for in the order: its price, or the least believed."""
-        estimate = self.worths[row] / -self._keys[row]
-        price = self.price(row)
-        floor, low = int(self.least * estimate), self.low * estimate
-        return (price if price > floor else floor), (price if price > low else low)
-
     def least_of(self, row: int) -> tuple[float, float]:
-        """Return the least that `believe` may return."""
-        estimate = self.worths[row] / -self._keys[row]
-        return int(self.least * estimate), self.low * estimate
+        """Return the least that a row is charged, and the least that it is believed to cost."""
+        estimate = self.worths[row] / self.density[row]
+        return self.least * estimate, self.low * estimate
+
+    def believe(self, row: int) -> tuple[float, float]:
+        """Return what a row is charged, and what it is taken for in the order: its price, or the least of each."""
+        floor, low = self.least_of(row)
+        price = self.price(row)
+        return (price if price > floor else floor), (price if price > low else low)
 
     def lines(self) -> Iterator[Line]:
         """Yield all lines there are."""
@@ -123,8 +118,9 @@ class Charges:
     def _learn(self) -> tuple[Line, Mapping[Hashable, Line]]:
         """Price a sample, nearer the top the denser, and fit lines to it: for all, and for each kind with enough."""
         worths, sizes = self.worths, self.sizes
-        rough = [-w / (s + _FRAME) for w, s in zip(worths, sizes, strict=True)]
-        top = list(islice(_sorted(rough, self.live), max(len(self.live) // DENSEST, 2 * ENOUGH)))
+        some = self.live[:: max(len(self.live) // _CHUNK, 1)]
+        rough = {row: worths[row] / (sizes[row] + _FRAME) for row in some}
+        top = sorted(some, key=rough.__getitem__, reverse=True)[: max(len(some) // DENSEST, 2 * ENOUGH)]
         step = len(top) ** (1 / SAMPLE)
         places = {min(int(step**n + 1e-9), len(top)) - 1 for n in range(SAMPLE + 1)} if top else ()
         pairs = {row: (sizes[row], self.price(row)) for row in map(top.__getitem__, sorted(places))}
@@ -140,39 +136,44 @@ class Charges:
         return line, lines
 
     def _densities(self) -> list[float]:
-        """Return each row's worth for each token of its estimate, below 0, so that the first is the best."""
         worths, sizes = self.worths, self.sizes
         if self.kinds is None or not self._lines:
-            a, b = self._line
-            keys = [-w / (a + b * s + TINY) for w, s in zip(worths, sizes, strict=True)]
+            start, slope = self._line.start + TINY, self._line.slope
+            found = [w / (start + slope * s) for w, s in zip(worths, sizes, strict=True)]
         else:
             lines = {kind: self._lines.get(kind, self._line) for kind in {*self.kinds}}
-            every = map(lines.__getitem__, self.kinds)
-            keys = [-w / (a + b * s + TINY) for w, s, (a, b) in zip(worths, sizes, every, strict=True)]
+            starts = {kind: line.start + TINY for kind, line in lines.items()}
+            slopes = {kind: line.slope for kind, line in lines.items()}
+            rows = zip(worths, sizes, self.kinds, strict=True)
+            found = [w / (starts[kind] + slopes[kind] * s) for w, s, kind in rows]
         for row, price in self.known.items():  # of the sample; so that the least believed is what is known
-            keys[row] = -worths[row] / price * self.low if price > 0 else -math.inf
-        return keys
+            found[row] = worths[row] / price * self.low if price > 0 else math.inf
+        return found
 
 
 def finite(worths: Sequence[float]) -> Sequence[float]:
     """Return worths to reckon with: NaN is worth nothing, infinity more than all that is finite."""
-    if math.isfinite(sum(worths)) and min(worths, default=1) >= FAINT and max(worths, default=1) <= HUGE:
+    if sum(worths) <= HUGE and min(worths, default=1) >= FAINT:  # no sum with NaN is
         return worths
     cut = [max(w, FAINT) if w > 0 else 0.0 for w in worths]
     beyond = 1 + sum(min(w, HUGE) for w in cut if w < math.inf)
     return [min(w, HUGE) if w < math.inf else beyond for w in cut]
 
 
-def _sorted(keys: Sequence[float], rows: Sequence[int]) -> Iterator[int]:
-    """Yield `rows` by key, then number; of many, no more are sorted than are taken."""
-    rest = rows
-    if len(rest) > _CHUNK:
-        some = sorted(keys[row] for row in rest[:: len(rest) // 1024])
+def _sorted(density: Sequence[float], rows: Sequence[int]) -> Iterator[int]:
+    """Yield `rows`, the densest first, then by number; of many, hardly more are sorted than are taken."""
+    most = math.inf
+    if len(rows) > _CHUNK:
+        some = sorted((density[row] for row in rows[:: len(rows) // 1024]), reverse=True)
         for share in (1 / 16, 1 / 4):
-            end = some[int(share * len(some))]
-            yield from sorted([row for row in rest if keys[row] < end], key=keys.__getitem__)
-            rest = [row for row in rest if keys[row] >= end]
-    yield from sorted(rest, key=keys.__getitem__)
+            least = some[int(share * len(some))]
+            part = [row for row in rows if density[row] > least]
+            if most < math.inf:
+                part = [row for row in part if density[row] <= most]
+            yield from sorted(part, key=density.__getitem__, reverse=True)
+            most = least
+    part = [row for row in rows if density[row] <= most]
+    yield from sorted(part, key=density.__getitem__, reverse=True)
 
 
 def _fit(pairs: Sequence[tuple[float, float]]) -> Line:

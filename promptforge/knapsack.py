@@ -12,6 +12,7 @@ import heapq
 import math
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from .charges import Charges
@@ -159,40 +160,35 @@ class Steps:
 
     def _read(self) -> Iterator[int]:
         """Append step by step. What is queued has the least negative slope first; an unknown price before a known."""
-        charges, forms, worths = self.charges, self._forms, self.charges.worths
+        charges, forms, worths, cap = self.charges, self._forms, self.charges.worths, self.cap
+        density, low = charges.density, -charges.low
         queue: list[_Step] = []
         level: dict[int, int] = {}  # by owner of several rows: the row it has reached, or -1
-        for row in charges.ordered():
-            possible = -charges.possible(row)
+        for row in chain(charges.ordered(), (-1,)):
+            possible = math.inf if row < 0 else density[row] / low if low else -math.inf
             while queue and queue[0][0] < possible:
-                yield from self._take(heapq.heappop(queue), queue, level)
-            if charges.floor(row) > self.cap:
-                continue
+                slope, known, best, charge, believed = heapq.heappop(queue)
+                owner = self.owner(best)
+                if known:
+                    self._append(best, level.get(owner, -1), -slope, charge, believed)
+                    yield best
+                else:
+                    charges.price(best)
+                if owner in level:
+                    level[owner] = best if known else level[owner]
+                    self._queue(owner, queue, level)
+            if row < 0:
+                return
             owner = self.owner(row)
             if owner in forms:
                 if owner not in level:
                     level[owner] = -1
                     self._queue(owner, queue, level)
-                continue
-            charge, believed = charges.believe(row)
-            if charge <= self.cap:
-                slope = -worths[row] / believed if believed else -math.inf
-                heapq.heappush(queue, (slope, 1, row, charge, believed))
-        while queue:
-            yield from self._take(heapq.heappop(queue), queue, level)
-
-    def _take(self, step: _Step, queue: list[_Step], level: dict[int, int]) -> Iterator[int]:
-        slope, known, row, charge, believed = step
-        owner = self.owner(row)
-        if not known:
-            self.charges.price(row)
-        else:
-            self._append(row, level.get(owner, -1), -slope, charge, believed)
-            yield row
-            if owner not in level:
-                return
-            level[owner] = row
-        self._queue(owner, queue, level)
+            elif charges.floor(row) <= cap:
+                charge, believed = charges.believe(row)
+                if charge <= cap:
+                    slope = -worths[row] / believed if believed else -math.inf
+                    heapq.heappush(queue, (slope, 1, row, charge, believed))
 
     def _queue(self, owner: int, queue: list[_Step], level: dict[int, int]) -> None:
         """Queue the next step of an owner: of its rows above the one it has reached, that of the steepest slope."""
