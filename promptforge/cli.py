@@ -14,6 +14,8 @@ from .errors import PromptForgeError
 
 COMMANDS = {
     "count": "Count the tokens of files, or of standard input.",
+    "diff": "Compare two builds: profiles, formats, budgets, or saved results.",
+    "explain": "Say which item is in the text, which is not and why, and what it costs.",
     "list": "List layouts, formats, profiles and tokenizers.",
     "render": "Turn items and named sources into one context text.",
     "schema": "Print the JSON Schema of a profile, for editors.",
@@ -21,8 +23,8 @@ COMMANDS = {
 }
 """Name → what it does; the module of the same name holds it."""
 
-EPILOG = """Exit codes: 0 done; 1 findings (a strict run that had something to say); 2 usage; 3 what is required does
-not fit; 4 bad input, with file, line and field; 5 a template failed."""
+EPILOG = """Exit codes: 0 done; 1 findings (a strict run that had something to say, diff --exit-code); 2 usage;
+3 what is required does not fit; 4 bad input, with file, line and field; 5 a template failed."""
 
 
 class _Lazy(click.Group):

@@ -66,8 +66,8 @@ class Ledger:
     @cached_property
     def _back(self) -> dict[int, int]:
         """For items that the budget shortened or left out: a budget that holds them."""
-        short = {i for i, reason in self.fit.reasons.items() if reason == "budget"} | self.trimmed
-        return come_back(self.page, self.fit.reasons, short, self._whole if self.again else None)
+        left = {index for index, reason in self.fit.reasons.items() if reason in ("budget", "section_budget")}
+        return come_back(self.page, self.fit.reasons, left | self.trimmed, self._whole if self.again else None)
 
     def _whole(self, budget: int) -> set[int]:
         return {i for i, item in self._taken_at(budget).items() if item.whole}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from .page import Page
+from .planning import AS_GIVEN, BEST_FIRST
 from .scale import UNLIMITED, Form
 
 MEASURED = 64
@@ -16,7 +17,7 @@ TRIED = 12
 CANDIDATES = 2000
 """With more candidates than these, trying one budget takes too long to be done unasked."""
 
-_BY_RANK = ("score", "whole", "stop")
+_IN_ORDER = frozenset({"score", "whole", "stop", "drop_last"})
 """Packings that take the first items of the walk, as long as these fit, whatever comes after."""
 
 Whole = Callable[[int], Collection[int]]
@@ -29,10 +30,11 @@ def walk(page: Page) -> list[int]:
     order = [e.index for e in entries if e.item.required]
     for origin in ("explicit", "similarity"):
         side = [e for e in entries if e.item.origin == origin and not e.item.required]
-        if page.options.packing in ("whole", "stop"):
-            order += page.walk(e.index for e in side)
-        else:
-            order += [e.index for e in sorted(side, key=lambda e: -e.rank)]
+        if page.options.packing in BEST_FIRST:
+            side.sort(key=lambda entry: -entry.rank)
+        indices = [entry.index for entry in side]
+        as_they_are = page.options.packing in BEST_FIRST | AS_GIVEN
+        order += indices if as_they_are else page.walk(indices)
     return order
 
 
@@ -48,15 +50,16 @@ def come_back(page: Page, reasons: Mapping[int, str], short: Collection[int], wh
     least = options.max_tokens + 1
     line = [i for i in _able(page, walk(page)) if reasons.get(i) != "duplicate"]
     both = {page.entries[i].item.origin for i in line}
-    by_rank = options.packing in _BY_RANK and not (options.combine == "combined" and len(both) > 1)
-    if by_rank:
+    shared = (options.combine == "combined" and len(both) > 1) or bool(options.section_budgets)
+    in_order = options.packing in _IN_ORDER and not shared
+    if in_order:
         offers = dict(_in_order(page, line, short))
     else:  # below the price of everything, shares and worths decide
         cost = page.measure({i: page.forms(i)[0] for i in line})
         offers = dict.fromkeys(set(line) & set(short), int(cost[0])) if _in_reach(page, cost) else {}
     offers = {index: max(least, tokens) for index, tokens in offers.items()}
     if whole is not None and offers and len(page.entries) <= CANDIDATES:
-        offers = _tried(offers, whole, least, by_rank)
+        offers = _tried(offers, whole, least, in_order)
     return offers
 
 
@@ -107,10 +110,10 @@ def _in_order(page: Page, line: Sequence[int], short: Collection[int]) -> Iterat
             yield index, int(total[0])
 
 
-def _tried(offers: Mapping[int, int], whole: Whole, least: int, by_rank: bool) -> dict[int, int]:
+def _tried(offers: Mapping[int, int], whole: Whole, least: int, in_order: bool) -> dict[int, int]:
     """Return the offers, each replaced by the least budget that was tried and brought its item back."""
     most = max(offers.values())
-    if by_rank:
+    if in_order:
         budgets = sorted(set(offers.values()))[:TRIED]
     else:  # closer together where a little more is enough
         budgets = sorted({least + (most - least) * step * step // TRIED**2 for step in range(TRIED + 1)})

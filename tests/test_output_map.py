@@ -41,7 +41,7 @@ SETTINGS: list[dict[str, Any]] = [
 
 def covering(result: pf.Result) -> dict[str | None, str]:
     """Assert that the spans cover the text in order, side by side; return the text of each item, and the rest's."""
-    at, texts = 0, defaultdict(str)
+    at, texts = 0, defaultdict[str | None, str](str)
     for span in result.map:
         assert span.start == at < span.end
         texts[span.item] += result.text[at : span.end]

@@ -1,0 +1,140 @@
+"""What commands that render have in common: where items come from, which options hold, and which renderer it is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from ..diagnostics import Diagnostic, Diagnostics
+from ..errors import ItemError, StrictError
+from ..items import Item
+from ..options import VOCABULARY
+from ..rendering import Renderer
+from ..results import Result
+from ..sources.knowledge import Wanted, gather
+from .flags import Command, folders_of, option_flags, options_of
+from .output import say
+
+_MANY: dict[str, Any] = {"multiple": True}
+_SOURCES = (
+    click.option(
+        "--file", "files", metavar="PATH[:START[-END]]", **_MANY, help="A file or a pattern such as 'src/**/*.py'."
+    ),
+    click.option("--doc", "documents", metavar="PATH", **_MANY, help="A document; its front matter becomes metadata."),
+    click.option("--man", "man_pages", metavar="NAME[.SECTION]", **_MANY, help="A man page of this machine."),
+    click.option("--technique", "techniques", metavar="T1003[.001]", **_MANY, help="An ATT&CK technique."),
+    click.option("--attack", metavar="PATH", help="Where techniques are: a STIX 2.1 bundle, a folder, or JSON."),
+    click.option("--job", metavar="FILE", help="A job in YAML or XML: options, and lists of what to show."),
+    click.option("--workspace", metavar="DIR", default=".", show_default=True, help="Relative paths stay inside."),
+    click.option(
+        "--context-lines", metavar="N", type=click.IntRange(0), default=0, help="Lines to add around a range."
+    ),
+)
+
+
+def input_flags(function: Command) -> Command:
+    """Add the flags that name sources, those of all options, and `-q`."""
+    function = click.option("-q", "--quiet", is_flag=True, help="Say only what is a warning or worse.")(function)
+    function = option_flags(function)
+    for decorate in reversed(_SOURCES):
+        function = decorate(function)
+    return function
+
+
+class Request(NamedTuple):
+    """What a command line asks for."""
+
+    wanted: Wanted
+    """Where the items are to come from."""
+    options: dict[str, Any]
+    """Options of the job file and, over them, of the flags."""
+    profile: str | None
+    folders: dict[str, list[Path]]
+    quiet: bool
+    diagnostics: Diagnostics
+    """What was said while the job file was read, and then while the items are."""
+
+    def renderer(self) -> Renderer:
+        """Return the renderer with the profile and the folders that are asked for."""
+        return Renderer(profile=self.profile, **self.folders)
+
+    def gather(self) -> list[Item]:
+        """Return the items, read now."""
+        return gather(self.wanted, self.diagnostics)
+
+    def render(self, renderer: Renderer, items: list[Item], *, said: Collection[Diagnostic] = ()) -> Result:
+        """Return the result, and print on standard error what there is to be said of it and has not been `said`."""
+        try:
+            result = renderer.render(items, before=tuple(self.diagnostics), **self.options)
+        except StrictError as error:
+            say(error.diagnostics)
+            raise
+        say((d for d in result.warnings if d not in said), quiet=self.quiet)
+        return result
+
+
+def read(items: tuple[str, ...], given: Mapping[str, Any]) -> Request:
+    """Return what the arguments `items` and the flags `given` ask for; nothing but a job file is read."""
+    given, diagnostics = dict(given), Diagnostics()
+    options: dict[str, Any] = {}
+    wanted = _wanted(items, given, options, diagnostics)
+    flags = options_of(given)
+    for name, value in flags.items():  # a flag is checked at once; a job file has been
+        VOCABULARY.check(name, value)
+    options |= flags
+    if given["strict"]:
+        options["on_error"] = "raise"
+    profile = options.pop("profile", None)
+    return Request(wanted, options, given["profile"] or profile, folders_of(given), given["quiet"], diagnostics)
+
+
+def exit_code(*results: Result) -> int:
+    """Return 5 where a template failed and the shipped one stood in for it, else 0."""
+    said = [d for result in results for d in result.warnings]
+    return 5 if any(d.code.startswith("PF4") and d.severity == "error" for d in said) else 0
+
+
+def _wanted(items: tuple[str, ...], given: dict[str, Any], options: dict[str, Any], diagnostics: Diagnostics) -> Wanted:
+    lists = {name: list(given.pop(name)) for name in ("files", "documents", "man_pages", "techniques")}
+    records: list[object] = []
+    paths = list(items)
+    if given["job"]:
+        from ..sources.jobs import load_job
+
+        job = load_job(given["job"], diagnostics=diagnostics)
+        options |= _job_options(job.options, job.lines, given["job"])
+        lists["files"][:0] = job.files
+        lists["documents"][:0] = job.documents
+        lists["man_pages"][:0] = job.man_pages
+        lists["techniques"][:0] = job.mitre_techniques
+        paths[:0] = [entry for entry in job.items if isinstance(entry, str)]
+        records = [entry for entry in job.items if not isinstance(entry, str)]
+    if not paths and not records and not any(lists.values()):
+        if sys.stdin is None or sys.stdin.isatty():
+            raise click.UsageError("nothing to render: name a file of items, pipe one in, or give --file, --doc, --man")
+        paths = ["-"]
+    return Wanted(
+        items=paths,
+        records=records,
+        attack=given.pop("attack") or options.pop("attack", None),
+        workspace=given.pop("workspace"),
+        context_lines=given.pop("context_lines"),
+        **lists,
+    )
+
+
+def _job_options(options: dict[str, Any], lines: Any, path: str) -> dict[str, Any]:
+    """Return the options of a job, each checked with its line; `profile` and `attack` stand beside them."""
+    checked = {}
+    for name, value in options.items():
+        if name in ("profile", "attack"):
+            if not isinstance(value, str):
+                raise ItemError(f"{name}: expected a text", where=f"{path}:{lines.get((name,), 1)}", field=name)
+            checked[name] = value
+        else:
+            checked[name] = VOCABULARY.check(name, value, lambda word: f"{path}:{lines.get((word,), 1)}")
+    return checked
