@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-from . import spreading
+from . import spreading, valuing
 from .packing import Packer
 from .scale import Cost, Form, Part, Quotas, Scale, within
 
@@ -38,9 +38,10 @@ def fit(
     """Return which items of `parts` to show, in which form, so that the page costs at most `limit`.
 
     `packing`: `score` takes the best first, shortens (with `trim`) what does not fit whole and goes on to smaller ones;
-    `whole` never shortens; `stop` ends at the first that does not fit; `proportional` cuts all by the same share and
-    `longest_first` the longest first, both keep every attribution; `drop_last` lets the last go. `stubs`: what fits in
-    no other form is shown as its attribution, if there is room. Raises `BudgetError` when a required item does not fit.
+    `value` takes what is worth most together; `whole` never shortens; `stop` ends at the first that does not fit;
+    `proportional` cuts all by the same share and `longest_first` the longest first, both keep every attribution;
+    `drop_last` lets the last go. `stubs`: what fits in no other form is shown as its attribution, if there is room.
+    Raises `BudgetError` when a required item does not fit.
     """
     shorten = trim and packing not in ("whole", "stop")
     packer = Packer(
@@ -58,6 +59,8 @@ def fit(
             packer.require(part.walk)
         elif packing in ("proportional", "longest_first", "drop_last"):
             _spread(packer, part, packing)
+        elif packing == "value":
+            valuing.pack_worth(packer, part, packer.goal(part))
         else:
             packer.pack(part)
     if not packer.chosen:

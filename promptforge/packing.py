@@ -75,6 +75,11 @@ class Packer:
         self.twins |= dict.fromkeys([t for t, h in self.twins.items() if h == index], holder)
         self.twins[index] = holder
 
+    def drop_twins(self, twins: Mapping[int, int]) -> None:
+        """Leave out items whose text is in that of others, each with its holder."""
+        for index, holder in twins.items():
+            self.drop_twin(index, holder)
+
     def _charge(self, index: int, form: Form, sign: int) -> None:
         section = self._quotas.section.get(index)
         if section is not None:
@@ -93,10 +98,70 @@ class Packer:
         """Return what the page may cost when a part is done."""
         limit = self.limit
         if part.share < 1:
-            limit = (limit[0] * part.share, limit[1] * part.share)
+            limit = (_share(limit[0], part.share), _share(limit[1], part.share))
         if part.room is not None:
             limit = (min(limit[0], self.cost[0] + part.room), limit[1])
         return limit
+
+    # --- many at once -----------------------------------------------------------------------------------------------
+
+    def distinct(self, walk: Sequence[int]) -> tuple[dict[int, Form], dict[int, int]]:
+        """Return the longest forms of `walk` without duplicates, and these with the holder of their text.
+
+        What an earlier part showed of `walk` is shown no more.
+        """
+        again = [i for i in walk if i in self.chosen]
+        for index in again:
+            self.remove(index)
+        if again or not self.chosen:
+            self.cost = self.scale.measure(self.chosen)
+        beside = dict(self.chosen)
+        found: dict[int, Form] = {}
+        twins: dict[int, int] = {}
+        for index in walk:
+            if index in self.twins:
+                continue
+            holder, held = self.scale.twins(index, beside)
+            if holder is not None:
+                twins[index] = holder
+                continue
+            for other in held:
+                if found.pop(other, None) is not None:
+                    del beside[other]
+                    twins[other] = index
+            found[index] = beside[index] = self.scale.forms(index)[0]
+        return found, twins
+
+    def reach(self, forms: Mapping[int, Form], limit: Cost) -> int:
+        """Return how many of these, from the first, may have room together by what they cost at the least."""
+        scale, room = self.scale, minus(limit, self.cost)
+        for count, (index, form) in enumerate(forms.items()):
+            if not scale.may_fit(index, form, plus(room, (scale.joint, 0))):
+                return count
+            room = plus(minus(room, scale.price(index, form)), (scale.joint, 0))
+            if room[0] < 0 or room[1] < 0:
+                return count
+        return len(forms)
+
+    def show(self, forms: Mapping[int, Form], limit: Cost) -> bool:
+        """Show all of these if they fit."""
+        cost = self.scale.measure({**self.chosen, **forms})
+        if not within(cost, limit):
+            return False
+        for index, form in forms.items():
+            self.put(index, form, cost)
+        return True
+
+    def show_all(self, walk: Sequence[int], limit: Cost) -> bool:
+        """Show all of these whole if they fit, without duplicates."""
+        forms = {i: self.scale.forms(i)[0] for i in walk}
+        if self.reach(forms, limit) < len(forms):
+            return False
+        found, twins = self.distinct(walk)
+        shown = self.show(found, limit)
+        if shown:
+            self.drop_twins(twins)
+        return shown
 
     # --- packing ----------------------------------------------------------------------------------------------------
 
@@ -289,3 +354,7 @@ class Packer:
                     misses = 0
                 else:
                     misses += 1
+
+
+def _share(most: float, share: float) -> float:
+    return most * share if most < UNLIMITED else most

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from .packing import Packer
-from .scale import STUB, UNLIMITED, Cost, Form, minus, plus, within
+from .scale import STUB, UNLIMITED, Cost, Form, minus, within
 
 STEPS = 12
 """Halvings of what is not known of the common measure; each builds one page."""
@@ -27,9 +27,10 @@ def levelled(longest: float) -> Target:
 def spread(packer: Packer, walk: Sequence[int], limit: Cost, *, longest_first: bool) -> None:
     """Show all of `walk` in forms that fit `limit` together; only where not even attributions do the last go."""
     scale = packer.scale
-    whole = _start(packer, walk)
+    whole, twins = packer.distinct(walk)
+    packer.drop_twins(twins)
     walk = list(whole)
-    if _reach(packer, whole, limit) == len(walk) and _try(packer, whole, limit):
+    if packer.reach(whole, limit) == len(walk) and packer.show(whole, limit):
         return
     contents = {i: next((f for f in scale.forms(i) if f.name == "content"), whole[i]) for i in walk}
     walk = _seen(packer, walk, limit)
@@ -55,7 +56,7 @@ def spread(packer: Packer, walk: Sequence[int], limit: Cost, *, longest_first: b
             low, best = middle, tried
         else:
             high = middle
-    _try(packer, best, limit)
+    packer.show(best, limit)
     for index in walk:  # what rounding left over
         if packer.chosen[index] != whole[index] and not packer.lessen(index, limit):
             continue
@@ -64,54 +65,9 @@ def spread(packer: Packer, walk: Sequence[int], limit: Cost, *, longest_first: b
             break
 
 
-def _start(packer: Packer, walk: Sequence[int]) -> dict[int, Form]:
-    """Return the longest forms of `walk`, duplicates dropped; what an earlier part showed of it is shown no more."""
-    again = [i for i in walk if i in packer.chosen]
-    for index in again:
-        packer.remove(index)
-    if again:
-        packer.cost = packer.scale.measure(packer.chosen)
-    beside = dict(packer.chosen)
-    found: dict[int, Form] = {}
-    for index in walk:
-        if index in packer.twins:
-            continue
-        holder, held = packer.scale.twins(index, beside)
-        if holder is not None:
-            packer.drop_twin(index, holder)
-            continue
-        for other in held:
-            if found.pop(other, None) is not None:
-                del beside[other]
-                packer.drop_twin(other, index)
-        found[index] = beside[index] = packer.scale.forms(index)[0]
-    return found
-
-
-def _try(packer: Packer, forms: Mapping[int, Form], limit: Cost) -> bool:
-    cost = packer.scale.measure({**packer.chosen, **forms})
-    if not within(cost, limit):
-        return False
-    for index, form in forms.items():
-        packer.put(index, form, cost)
-    return True
-
-
-def _reach(packer: Packer, forms: Mapping[int, Form], limit: Cost) -> int:
-    """Return how many of these, from the first, may have room together by what they cost at the least."""
-    scale, room = packer.scale, minus(limit, packer.cost)
-    for count, (index, form) in enumerate(forms.items()):
-        if not scale.may_fit(index, form, plus(room, (scale.joint, 0))):
-            return count
-        room = plus(minus(room, scale.price(index, form)), (scale.joint, 0))
-        if room[0] < 0 or room[1] < 0:
-            return count
-    return len(forms)
-
-
 def _seen(packer: Packer, walk: Sequence[int], limit: Cost) -> list[int]:
     """Return those of `walk`, from its beginning, whose attributions have room together."""
-    reach = _reach(packer, dict.fromkeys(walk, STUB), limit)
+    reach = packer.reach(dict.fromkeys(walk, STUB), limit)
     left = list(walk[:reach])
     cost = packer.scale.measure({**packer.chosen, **dict.fromkeys(left, STUB)})
     while left and not within(cost, limit):
@@ -141,11 +97,12 @@ def _guess(
 def drop_last(packer: Packer, walk: Sequence[int], limit: Cost) -> None:
     """Show `walk` from its beginning as far as there is room, the item at the edge shortened; the rest goes."""
     scale = packer.scale
-    shown = _start(packer, walk)
+    shown, twins = packer.distinct(walk)
+    packer.drop_twins(twins)
     left = list(shown)
-    reach = _reach(packer, shown, limit)
+    reach = packer.reach(shown, limit)
     shown = dict(list(shown.items())[:reach])
-    while shown and not _try(packer, shown, limit):
+    while shown and not packer.show(shown, limit):
         cost = scale.measure({**packer.chosen, **shown})
         while shown and not within(cost, limit):
             index, form = shown.popitem()

@@ -14,7 +14,7 @@ from promptforge.errors import BudgetError
 from promptforge.fitting import Fit, Packing, fit
 from promptforge.scale import FREE, STUB, UNLIMITED, Cost, Form, Part, minus, plus, shares, within
 
-PACKINGS: list[Packing] = ["score", "whole", "stop", "proportional", "longest_first", "drop_last"]
+PACKINGS: list[Packing] = ["score", "value", "whole", "stop", "proportional", "longest_first", "drop_last"]
 SPREADING = ("proportional", "longest_first", "drop_last")
 MARK = "…"
 
@@ -86,7 +86,7 @@ def pack(
     words: Sequence[str] | Words, budget: float, *, packing: Packing = "whole", trim: bool = False, chars: float = UNLIMITED
 ) -> Fit:
     scale = words if isinstance(words, Words) else Words(words)
-    parts = [Part(range(len(scale.words)))]
+    parts = [Part(range(len(scale.words)), ranks=[1.0 - n / 100 for n in range(len(scale.words))])]
     return fit(parts, scale, (budget, chars), packing=packing, trim=trim)
 
 
@@ -206,7 +206,7 @@ def test_most_is_never_passed_and_the_others_say_so(
     found = fit([Part(range(len(scale.words)), most=most)], scale, (budget, UNLIMITED), packing=packing, trim=trim)
     assert len(found.chosen) <= most
     assert set(found.reasons.values()) <= {"budget", "max_items"}
-    if "max_items" in found.reasons.values() and packing not in SPREADING:
+    if "max_items" in found.reasons.values() and packing not in (*SPREADING, "value"):
         assert len(found.chosen) == most
         last = max(found.chosen, default=-1)
         assert all(index > last for index, why in found.reasons.items() if why == "max_items")
