@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import NamedTuple
 
 SAMPLE = 48
@@ -16,7 +17,7 @@ DENSEST = 8
 """The sample is of one in so many rows: those that seem to bring the most per token, and more of them near the top."""
 ENOUGH = 8
 """Rows of a kind to be priced before it is estimated by itself."""
-LOWEST = 0.25
+LOWEST = 0.3
 """Share of the sample that may cost less than it was believed to cost at the least; a wider band prices more rows in
 vain, a narrower one takes more rows for worse than they are."""
 HUGE = 1e290
@@ -65,7 +66,7 @@ class Charges:
         self._line, self._lines = self._learn()
         self.density = self._densities()
         """Worth per token of the estimate, by row."""
-        self._ordered: list[int] = []
+        self._ordered: list[list[int]] = []
         self._source = _sorted(self.density, self.live)
 
     def price(self, row: int) -> float:
@@ -105,15 +106,13 @@ class Charges:
 
     def ordered(self) -> Iterator[int]:
         """Yield the rows of a worth by the most worth per token that is believed possible."""
-        at = 0
-        while True:
-            if at == len(self._ordered):
-                row = next(self._source, None)
-                if row is None:
+        for number in count():
+            if number == len(self._ordered):
+                part = next(self._source, None)
+                if part is None:
                     return
-                self._ordered.append(row)
-            yield self._ordered[at]
-            at += 1
+                self._ordered.append(part)
+            yield from self._ordered[number]
 
     def _learn(self) -> tuple[Line, Mapping[Hashable, Line]]:
         """Price a sample, nearer the top the denser, and fit lines to it: for all, and for each kind with enough."""
@@ -126,8 +125,8 @@ class Charges:
         pairs = {row: (sizes[row], self.price(row)) for row in map(top.__getitem__, sorted(places))}
         line, lines = _fit([*pairs.values()]), {}
         kinds = dict.fromkeys(pairs, None) if self.kinds is None else {row: self.kinds[row] for row in pairs}
-        for kind, count in Counter(kinds.values()).items():
-            if count >= ENOUGH:
+        for kind, number in Counter(kinds.values()).items():
+            if number >= ENOUGH:
                 lines[kind] = _fit([pair for row, pair in pairs.items() if kinds[row] == kind])
         ratios = sorted(p / lines.get(kinds[row], line).at(s) for row, (s, p) in pairs.items() if p > 0)
         if ratios:
@@ -160,8 +159,8 @@ def finite(worths: Sequence[float]) -> Sequence[float]:
     return [min(w, HUGE) if w < math.inf else beyond for w in cut]
 
 
-def _sorted(density: Sequence[float], rows: Sequence[int]) -> Iterator[int]:
-    """Yield `rows`, the densest first, then by number; of many, hardly more are sorted than are taken."""
+def _sorted(density: Sequence[float], rows: Sequence[int]) -> Iterator[list[int]]:
+    """Yield `rows` in parts, the densest first, then by number; of many, hardly more are sorted than are taken."""
     most = math.inf
     if len(rows) > _CHUNK:
         some = sorted((density[row] for row in rows[:: len(rows) // 1024]), reverse=True)
@@ -170,10 +169,10 @@ def _sorted(density: Sequence[float], rows: Sequence[int]) -> Iterator[int]:
             part = [row for row in rows if density[row] > least]
             if most < math.inf:
                 part = [row for row in part if density[row] <= most]
-            yield from sorted(part, key=density.__getitem__, reverse=True)
+            yield sorted(part, key=density.__getitem__, reverse=True)
             most = least
     part = [row for row in rows if density[row] <= most]
-    yield from sorted(part, key=density.__getitem__, reverse=True)
+    yield sorted(part, key=density.__getitem__, reverse=True)
 
 
 def _fit(pairs: Sequence[tuple[float, float]]) -> Line:

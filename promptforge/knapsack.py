@@ -69,11 +69,9 @@ class Steps:
         """The highest charge of the first n steps or fewer."""
         self.slope: list[float] = []
         """Worth per token believed of each step."""
-        self.surplus = [0.0]
-        """For the first n steps: the sum of their worths less what their tokens would bring at the rate of the last."""
-        self.largest = [0.0]
-        """The highest charge of a row of the first n steps."""
-        self._believed = 0.0
+        self.largest = 0.0
+        """The highest charge of a row read."""
+        self._believed = [0.0]
         self._next = self._read()
 
     def owner(self, row: int) -> int:
@@ -98,10 +96,14 @@ class Steps:
         count = self.fitting(limit)
         if count == len(self.rows):
             return self.worth[-1]
-        # A row charged less than it was believed to cost is charged at least this part of that.
-        charges = self.charges
-        rate = self.slope[count] * (charges.low / charges.least if charges.least else math.inf)
-        return rate * limit + self.surplus[count + 1] if limit > 0 else self.surplus[count + 1]
+        # What the first steps are worth above the rate of the next, and all tokens at that rate: but a row charged less
+        # than it was believed to cost is charged at least this part of that.
+        charges, rate = self.charges, self.slope[count]
+        if rate == math.inf:
+            return math.inf
+        surplus = self.worth[count + 1] - rate * self._believed[count + 1]
+        stretch = charges.low / charges.least if charges.least else 1.0
+        return surplus + (rate * limit * stretch if limit > 0 else 0.0)
 
     def best(self, limit: float, found: Found) -> Found:
         """Return the best beginning with any of the next steps within `limit`, or `found` if it is worth as much."""
@@ -161,14 +163,14 @@ class Steps:
     def _read(self) -> Iterator[int]:
         """Append step by step. What is queued has the least negative slope first; an unknown price before a known."""
         charges, forms, worths, cap = self.charges, self._forms, self.charges.worths, self.cap
-        density, low = charges.density, -charges.low
+        density, low, share, owners = charges.density, charges.low, charges.least, self._owners
         queue: list[_Step] = []
         level: dict[int, int] = {}  # by owner of several rows: the row it has reached, or -1
         for row in chain(charges.ordered(), (-1,)):
-            possible = math.inf if row < 0 else density[row] / low if low else -math.inf
+            possible = math.inf if row < 0 else -density[row] / low if low else -math.inf
             while queue and queue[0][0] < possible:
                 slope, known, best, charge, believed = heapq.heappop(queue)
-                owner = self.owner(best)
+                owner = best if owners is None else owners[best]
                 if known:
                     self._append(best, level.get(owner, -1), -slope, charge, believed)
                     yield best
@@ -179,16 +181,21 @@ class Steps:
                     self._queue(owner, queue, level)
             if row < 0:
                 return
-            owner = self.owner(row)
+            owner = row if owners is None else owners[row]
             if owner in forms:
                 if owner not in level:
                     level[owner] = -1
                     self._queue(owner, queue, level)
-            elif charges.floor(row) <= cap:
-                charge, believed = charges.believe(row)
-                if charge <= cap:
-                    slope = -worths[row] / believed if believed else -math.inf
-                    heapq.heappush(queue, (slope, 1, row, charge, believed))
+            else:
+                estimate = worths[row] / density[row]
+                floor, least = share * estimate, low * estimate
+                if floor <= cap:
+                    charge = believed = charges.price(row)
+                    charge = charge if charge > floor else floor
+                    believed = believed if believed > least else least
+                    if charge <= cap:
+                        slope = -worths[row] / believed if believed else -math.inf
+                        heapq.heappush(queue, (slope, 1, row, charge, believed))
 
     def _queue(self, owner: int, queue: list[_Step], level: dict[int, int]) -> None:
         """Queue the next step of an owner: of its rows above the one it has reached, that of the steepest slope."""
@@ -210,17 +217,17 @@ class Steps:
 
     def _append(self, row: int, below: int, slope: float, charge: float, believed: float) -> None:
         worths = self.charges.worths
-        more = worths[row] - worths[below] if below >= 0 else worths[row]
-        worth, cost = self.worth[-1] + more, self.cost[-1] + charge
-        self._believed += believed
+        cost, peak = self.cost[-1] + charge, self.peak[-1]
         self.rows.append(row)
         self.below.append(below)
-        self.worth.append(worth)
+        self.worth.append(self.worth[-1] + worths[row] - (worths[below] if below >= 0 else 0.0))
         self.cost.append(cost)
-        self.peak.append(cost if cost > self.peak[-1] else self.peak[-1])
+        self.peak.append(cost if cost > peak else peak)
         self.slope.append(slope)
-        self.surplus.append(worth - slope * self._believed if self._believed else worth)
-        self.largest.append(max(self.largest[-1], self.charges.charge(row) if below >= 0 else charge))
+        self._believed.append(self._believed[-1] + believed)
+        charge = charge if below < 0 else self.charges.charge(row)
+        if charge > self.largest:
+            self.largest = charge
 
 
 def _by_cost(state: tuple[float, float, int]) -> tuple[float, float]:

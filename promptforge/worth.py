@@ -84,7 +84,7 @@ class Chooser:
             cap = _cap_of(under)
             if steps.bound(under) <= found.worth:
                 break
-            if steps.largest[-1] > cap or self._hardly_fitting(cap, under):
+            if steps.largest > cap or self._hardly_fitting(cap, under):
                 found = self._best(self._steps_of(cap), under, found)
         rows = found.rows()
         return Choice(rows, sum(map(self._charges.worths.__getitem__, rows)), sum(map(self._charges.price, rows)))
