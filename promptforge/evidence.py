@@ -14,9 +14,10 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from .words import name, phrase, spaced, terms, terms_of, words
+from .words import _BRACKETS, name, phrase, spaced, terms, terms_of, words
 
 PRIOR, COVER, ECHO = 0.5, 0.5, 1.0
+ECHO1 = 0.3
 """What score and rank, the query's words and a title that the query names add to the worth of a document."""
 FORTH, BACK = 0.8, 0.4
 """What a document has of the worth of one that mentions its title, and of one whose title it mentions."""
@@ -28,7 +29,7 @@ K1, B = 1.2, 0.3
 """BM25's saturation and its norm by length, weak here: pieces are of one size."""
 POWER = 4
 """Worths are taken to this power: the best pieces pay for a header, many poor ones do not."""
-DK1, DB = 1.2, 0.75
+DK1, DB = 2.0, 1.0
 WINDOW = 25
 """Words in what counts as one text where the words of the query are weighed: about a sentence."""
 
@@ -98,10 +99,10 @@ class Evidence:
         self._readings: dict[int, Reading] = {}
         wanted = list(dict.fromkeys(terms(query)))
         names = [name(document.title) for document in documents]
-        self._index = _Index(wanted, names)
+        self._index = _Index(wanted, names, [d.title for d in documents])
         in_query = phrase(query)
         self._prior = _priors([document.score for document in documents])
-        self._echo = [ECHO if title and title in in_query else 0.0 for title in names]
+        self._echo = [(ECHO if _telling(d.title) else ECHO1) if title and title in in_query else 0.0 for title, d in zip(names, documents)]
         self.holds: list[list[tuple[int, float]]] = []
         """For each document the words of the query (their numbers) in its text or title, and how much of each."""
         self._sizes: list[int] = []
@@ -181,14 +182,14 @@ def read(query: str, documents: Sequence[Document], divide: Divide, *, match: Ma
 class _Index(dict[str, tuple[tuple[int, ...], tuple[int, ...]]]):
     """Word as it is written → the terms of the query in it, and the titles it may stand for; filled as words come."""
 
-    def __init__(self, wanted: Sequence[str], names: Sequence[str]) -> None:
+    def __init__(self, wanted: Sequence[str], names: Sequence[str], titles: Sequence[str]) -> None:
         self._terms = {term: number for number, term in enumerate(wanted)}
         self._heads = {term[:2] for term in wanted}
         self._names = names
         self._keys: dict[str, tuple[int, ...]] = {}
         once = Counter(names)
         for number, title in enumerate(names):
-            if title and once[title] == 1:  # a title that two have says nothing
+            if title and once[title] == 1 and (len(title.split()) > 1 or _telling(titles[number])):  # a title that two have says nothing
                 key = max(title.split(), key=len)
                 self._keys[key] = (*self._keys.get(key, ()), number)
 
@@ -230,6 +231,11 @@ class _Index(dict[str, tuple[tuple[int, ...], tuple[int, ...]]]):
             whole = spaced(found)
             return terms_here, [other for other in sorted(keys) if self._names[other] in whole]
         return terms_here, []
+
+
+def _telling(title):
+    w = words(_BRACKETS.sub(" ", title))
+    return len(w) > 1 or (w and w[0][:1].isupper() and "_" not in w[0] and not w[0].isupper())
 
 
 def _priors(scores: Sequence[float]) -> list[float]:

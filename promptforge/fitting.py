@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from . import spreading, valuing
+from .extracting import Extracts, extract
 from .packing import Packer
 from .scale import Cost, Form, Part, Quotas, Scale, within
 
@@ -34,6 +35,7 @@ def fit(
     trim: bool = True,
     stubs: bool = False,
     quotas: Quotas | None = None,
+    extracts: Extracts | None = None,
 ) -> Fit:
     """Return which items of `parts` to show, in which form, so that the page costs at most `limit`.
 
@@ -41,6 +43,8 @@ def fit(
     `value` takes what is worth most together; `whole` never shortens; `stop` ends at the first that does not fit;
     `proportional` cuts all by the same share and `longest_first` the longest first, both keep every attribution;
     `drop_last` lets the last go. `stubs`: what fits in no other form is shown as its attribution, if there is room.
+    `extracts`: with `score`, show of every item the pieces that answer a query.
+
     Raises `BudgetError` when a required item does not fit.
     """
     shorten = trim and packing not in ("whole", "stop")
@@ -61,6 +65,8 @@ def fit(
             _spread(packer, part, packing)
         elif packing == "value":
             valuing.pack_worth(packer, part, packer.goal(part))
+        elif extracts is not None and not (quotas and quotas.most):
+            extract(packer, part, packer.goal(part), extracts)
         else:
             packer.pack(part)
     if not packer.chosen:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from .asking import Language
 from .bounds import Bare, Bounds
 from .counting import Counter
 from .environment import Fields
@@ -15,6 +16,7 @@ from .items import Item
 from .layouts import LayoutSettings
 from .merging import noting
 from .options import Options
+from .passages import Extractor
 from .scale import Cost, Form, within
 from .selection import Candidates
 from .shortening import Shortener
@@ -41,10 +43,14 @@ class Page:
         settings: LayoutSettings,
         counter: Counter,
         candidates: Candidates,
-        language: Callable[[Item], str | None],
+        tag: Language,
+        language: Language,
         memory: Memory,
     ) -> None:
-        """Make a page of `candidates`; `language` tells an item's, and `memory` how items looked before."""
+        """Make a page of `candidates`.
+
+        `tag` tells what to print as an item's language, `language` what it is, `memory` how items looked before.
+        """
         self.look = look
         self.options = options
         self.settings = settings
@@ -66,7 +72,7 @@ class Page:
             "footer": made(options.footer) if options.footer else None,
             "query": options.query,
         }
-        self.views = Views(look, options, self.separator, self._items, language, memory)
+        self.views = Views(look, options, self.separator, self._items, tag, memory)
         self._twins = Twins(self._items)
         self._bounds = Bounds(
             self._items,
@@ -76,7 +82,7 @@ class Page:
             json=look.syntax == "json",
             most_chars=options.item_max_chars,
         )
-        self._shortener = Shortener(self._items, options, counter, language, lambda index, pieces: None)
+        self._shortener = Shortener(self._items, options, counter, language, candidates.asked)
 
     # --- one item ---------------------------------------------------------------------------------------------------
 
@@ -168,6 +174,13 @@ class Page:
     def sized(self, index: int, tokens: float, chars: float) -> Form | None:
         """Return the longest shorter form whose text alone is within these bounds; `None` if there is none."""
         return self._shortener.sized(index, self.forms(index), tokens, chars)
+
+    def extractor(self) -> Extractor | None:
+        """Return what the query makes of the pieces of the candidates; `None` where whole items are packed."""
+        asked, options = self.entries.asked, self.options
+        if asked is None or options.rerank == "none" or options.trim != "structure" or options.packing != "score":
+            return None
+        return Extractor(asked, self.counter, self.forms, self.price)
 
     # --- the page ---------------------------------------------------------------------------------------------------
 

@@ -157,17 +157,18 @@ class Renderer:
                 message = f"{name} changes nothing in the layout {options.layout} as {options.format}"
                 diagnostics.add("PF105", message, severity="info")
         counter = get_tokenizer(options.tokenizer)
-        language = self._tagger.tags(options, settings)
+        tag = self._tagger.tags(options, settings)
+        language = self._tagger.tags(_PLAIN, LayoutSettings())
         options = _ceiling(options, diagnostics)
         limit = _limit(options)
         every = selection.select(items, options, language, diagnostics)
         candidates = _combine(every, options)
-        page = Page(look, options, settings, counter, candidates, language, self._views)
+        page = Page(look, options, settings, counter, candidates, tag, language, self._views)
         fit = _fit(page, options, limit, diagnostics)
         if options.combine == "explicit_first" and not fit.chosen and len(candidates) < len(every):
             # Nothing that the user named is in the text: fall back to what a search found.
             candidates = every
-            page = Page(look, options, settings, counter, candidates, language, self._views)
+            page = Page(look, options, settings, counter, candidates, tag, language, self._views)
             fit = _fit(page, options, limit, diagnostics)
         if fit.twins:
             fit = page.note_twins(fit, limit)
@@ -199,6 +200,7 @@ class Renderer:
             counter,
             Candidates([one], [one.score], [0], {}),
             self._tagger.tags(chosen, settings),
+            self._tagger.tags(_PLAIN, LayoutSettings()),
             {},
         )
         return str.__str__(page.text(0, page.forms(0)[0]))
@@ -238,6 +240,7 @@ def _fit(page: Page, options: Options, limit: Cost, diagnostics: Diagnostics) ->
         trim=options.trim != "none",
         stubs=options.stubs,
         quotas=plan.quotas,
+        extracts=page.extractor(),
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
-from . import merging, ranking
+from . import merging
+from .asking import Asked
 from .diagnostics import Diagnostics
 from .grouping import Entry
 from .items import Item
@@ -18,7 +19,14 @@ _ORIGIN = attrgetter("origin")
 class Candidates(Mapping[int, Entry]):
     """The candidates by their index, in the caller's order; entries are made when they are asked for."""
 
-    def __init__(self, items: list[Item], ranks: list[float], kept: list[int], dropped: dict[int, str]) -> None:
+    def __init__(
+        self,
+        items: list[Item],
+        ranks: list[float],
+        kept: list[int],
+        dropped: dict[int, str],
+        asked: Asked | None = None,
+    ) -> None:
         self.pool = items
         """By index, all that were given; merged ones and ones with a note are in the place of what they were."""
         self.ranks = ranks
@@ -27,6 +35,8 @@ class Candidates(Mapping[int, Entry]):
         """The indices of the candidates."""
         self.dropped = dropped
         """Index of an item → why it is no candidate."""
+        self.asked = asked
+        """What the query makes of them; `None` without a query."""
 
     def __getitem__(self, index: int) -> Entry:
         if index in self.dropped or not 0 <= index < len(self.pool):
@@ -42,7 +52,7 @@ class Candidates(Mapping[int, Entry]):
     def without(self, gone: Mapping[int, str]) -> Candidates:
         """Return the candidates without some, each with its reason."""
         kept = [index for index in self.kept if index not in gone]
-        return Candidates(self.pool, self.ranks, kept, {**self.dropped, **gone})
+        return Candidates(self.pool, self.ranks, kept, {**self.dropped, **gone}, self.asked)
 
 
 def select(
@@ -57,15 +67,19 @@ def select(
     if options.min_score:
         kept = _by_score(left, kept, options.min_score, dropped, diagnostics)
     ranks: list[float] = list(map(_SCORE, left))
-    if options.query and options.rerank != "none" and kept:
-        ranking.boost(left, kept, options.query, ranks)
     if options.merge_overlaps:
         merging.merge_overlaps(left, kept, ranks, dropped)
         kept = _still(kept, dropped)
     if options.dedupe:
         merging.keep_once(left, kept, ranks, dropped)
         kept = _still(kept, dropped)
-    return Candidates(left, ranks, kept, dropped)
+    asked = None
+    if options.query and kept:
+        order = sorted(kept, key=ranks.__getitem__, reverse=True)
+        asked = Asked(options.query, left, order, language, options.marker)
+        if options.rerank == "keyword_boost":
+            asked.rank(ranks)
+    return Candidates(left, ranks, kept, dropped, asked)
 
 
 def _still(kept: list[int], dropped: Mapping[int, str]) -> list[int]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from .asking import STRUCTURED, Asked, Language
 from .counting import Counter
 from .items import Item
 from .options import Options
@@ -18,8 +19,6 @@ SLACK = 8
 """Tokens that a cut at a line may leave unused before a closer cut is tried."""
 GUESSES = 12
 """Pages measured for one item."""
-STRUCTURED = 1 << 20
-"""Characters up to which a text is read for its structure; a longer one is cut as it comes."""
 
 
 class Host(Protocol):
@@ -46,15 +45,15 @@ class Shortener:
         items: Sequence[Item],
         options: Options,
         counter: Counter,
-        language: Callable[[Item], str | None],
-        worth: Callable[[int, Pieces], Mapping[int, float] | None],
+        language: Language,
+        asked: Asked | None,
     ) -> None:
-        """`worth` tells what the pieces of an item's text are worth to the query, `None` without one."""
+        """`language` tells what a text is in; `asked` is the query's reading of the candidates."""
         self._items = items
         self._options = options
         self._counter = counter
         self._language = language
-        self._worth = worth
+        self._asked = asked
         self._ladders: dict[int, Ladder | None] = {}
 
     def shorten(
@@ -116,10 +115,16 @@ class Shortener:
         if self._options.trim != "structure" or whole.cut or len(whole.text) > STRUCTURED:
             return None
         if index not in self._ladders:
-            item = self._items[index]
-            found = read(item.kind, self._language(item), whole.text, self._options.marker, self._options.query)
-            self._ladders[index] = found.ladder(self._worth(index, found)) if isinstance(found, Pieces) else found
+            self._ladders[index] = self._ladder(index, whole)
         return self._ladders[index]
+
+    def _ladder(self, index: int, whole: Form) -> Ladder | None:
+        match = self._asked.match(index) if self._asked else None
+        if match is not None and self._asked and (pieces := self._asked.pieces(index)):
+            return pieces.ladder(match)
+        item = self._items[index]
+        found = read(item.kind, self._language(item), whole.text, self._options.marker)
+        return found.ladder() if isinstance(found, Pieces) else found
 
     def _climb(self, ladder: Ladder, tokens: float, chars: float) -> Form | None:
         """Return the longest rung within these bounds; from rung to rung texts grow shorter, give or take a mark."""

@@ -27,8 +27,8 @@ _UNCHECKED = attrgetter("start_line", "end_line", "score", "required", "origin",
 _METADATA = attrgetter("metadata")
 _FIELDS = {name: attrgetter(name) for name in Item.__struct_fields__}
 _TYPES: dict[str, set[type]] = {
-    **dict.fromkeys(("content", "name", "path", "summary", "expanded", "id", "language"), {str, type(None)}),
-    **dict.fromkeys(("start_line", "end_line"), {int, type(None)}),
+    **{key: {str, type(None)} for key in ("content", "name", "path", "summary", "expanded", "id", "language")},
+    **{key: {int, type(None)} for key in ("start_line", "end_line")},
     **{"kind": {str}, "origin": {str}, "score": {float}, "required": {bool}, "metadata": {dict}},
 }
 """What a field must be in an item made by hand, which nobody has checked; a subclass of `str` is somebody else's."""

@@ -57,8 +57,12 @@ Size = Callable[[str], int]
 class Pieces:
     """A text cut into pieces: joined, they are the text. Nothing here is ever said in other words, it stays or goes."""
 
-    def __init__(self, parts: Sequence[Piece], gap: Gap, head: Head, size: Size | None = None) -> None:
+    def __init__(
+        self, parts: Sequence[Piece], gap: Gap, head: Head, size: Size | None = None, *, loose: bool = False
+    ) -> None:
         self.parts = tuple(parts)
+        self.loose = loose
+        """Whether a piece may be cut at a word too, since nothing has to be closed."""
         self._gap = gap
         self._head = head
         self._sizes = [size(part.text) if size else part.text.count("\n") for part in self.parts]
@@ -75,8 +79,11 @@ class Pieces:
         found.update(end for end, start in self._ends if start in found)  # lazily: an end may be a start itself
         return found
 
-    def text(self, kept: Collection[int]) -> str:
-        """Return the text with only these pieces (closed) left in it, and a mark at each gap; whole if none is gone."""
+    def text(self, kept: Collection[int], beginning: tuple[int, str] | None = None) -> str:
+        """Return the text with only these pieces (closed) left in it, and a mark at each gap; whole if none is gone.
+
+        `beginning`: of one more piece, its index, so much.
+        """
         staying = self.closed(kept)
         if len(staying) == len(self.parts):
             return "".join(part.text for part in self.parts)
@@ -88,8 +95,13 @@ class Pieces:
                     out.append(self._gap(run))
                     run = []
                 out.append(part.text)
-            else:
-                run.append(part)
+                continue
+            if beginning is not None and beginning[0] == index:
+                if run:
+                    out.append(self._gap(run))
+                    run = []
+                out.append(beginning[1])
+            run.append(part)
         if run:
             out.append(self._gap(run))
         gone = sum(size for index, size in enumerate(self._sizes) if index not in staying)

@@ -25,7 +25,7 @@ _SHORT = re.compile(
 def divide(text: str, *, marker: str = "", language: str | None = None) -> Pieces | None:
     """Return `text` in sentences and lines; `None` if it is but one. A gap is ` … `, whatever the `marker`."""
     parts = [Piece(part) for part in sentences(text)]
-    return Pieces(parts, _gap, _head) if len(parts) > 1 else None
+    return Pieces(parts, _gap, _head, loose=True) if len(parts) > 1 else None
 
 
 def sentences(text: str) -> Iterator[str]:

@@ -1,0 +1,143 @@
+"""With a query: of every candidate the pieces that answer it, as many as there is room for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple, Protocol
+
+from .packing import Packer
+from .scale import UNLIMITED, Cost, Form, Part, minus, within
+
+AFTERTHOUGHTS = 12
+"""Pieces put aside that are tried again when the page leaves room after all."""
+CLOSE_CUT = 8
+"""Tokens left for which it is worth cutting one more piece."""
+
+
+class Pick(NamedTuple):
+    """A piece of an item."""
+
+    item: int
+    piece: int
+
+
+class Extracts(Protocol):
+    """What is known of the pieces of the candidates."""
+
+    def choose(
+        self, walk: Sequence[int], room: float, unit: int, most: int | None
+    ) -> tuple[list[Pick], list[Pick]]:
+        """Return the pieces to show within `room`, the likeliest to answer first, and those that were put aside."""
+        ...
+
+    def form(self, index: int, pieces: Collection[int]) -> Form:
+        """Return an item with only these pieces of its text."""
+        ...
+
+    def cost(self, pick: Pick, unit: int) -> float:
+        """Return the tokens (`unit` 0) or characters (1) of a piece."""
+        ...
+
+    def part(self, pick: Pick, pieces: Collection[int], room: float, unit: int) -> Form | None:
+        """Return an item with these pieces and as much of one more as has room; `None`: nothing of it has."""
+        ...
+
+
+def extract(packer: Packer, part: Part, limit: Cost, extracts: Extracts) -> None:
+    """Show the pieces of a part that answer the query."""
+    most = len(part.walk) if part.most is None else part.most
+    if most >= len(part.walk) and packer.show_all(part.walk, limit):
+        return
+    found, twins = packer.distinct(part.walk)
+    packer.drop_twins(twins)
+    packer.cost = packer.scale.measure(packer.chosen)
+    unit = 0 if limit[0] < UNLIMITED or limit[1] == UNLIMITED else 1
+    sheet = _Sheet(packer, extracts, limit, unit)
+    picks, aside = extracts.choose(list(found), minus(limit, packer.cost)[unit], unit, most)
+    sheet.fill(picks, aside, most)
+    for index, form in sheet.forms().items():
+        packer.put(index, form, sheet.cost)
+    packer.cost = sheet.cost
+    full = len(sheet.kept) >= most
+    for index in found:
+        if index not in packer.chosen:
+            packer.reasons[index] = "max_items" if full and part.most is not None else "budget"
+
+
+class _Sheet:
+    """The pieces that are shown."""
+
+    def __init__(self, packer: Packer, extracts: Extracts, limit: Cost, unit: int) -> None:
+        self.kept: dict[int, set[int]] = {}
+        self._packer = packer
+        self._extracts = extracts
+        self._limit = limit
+        self._unit = unit
+        self._partial: dict[int, Form] = {}
+        self.cost: Cost = packer.cost
+
+    def forms(self) -> dict[int, Form]:
+        """Return the items that are shown, each with its pieces."""
+        found = {index: self._extracts.form(index, pieces) for index, pieces in self.kept.items()}
+        return {**found, **self._partial}
+
+    def fill(self, picks: Sequence[Pick], aside: Sequence[Pick], most: int) -> None:
+        """Show `picks` as far as the page has room; then of those put aside what fits into what is left."""
+        shown = list(picks)
+        for pick in shown:
+            self.kept.setdefault(pick.item, set()).add(pick.piece)
+        gone: list[Pick] = []
+        while shown and not self._measured():
+            over = self.cost[self._unit] - self._limit[self._unit]
+            while shown and over > 0:
+                pick = shown.pop()
+                gone.append(pick)
+                over -= max(self._extracts.cost(pick, self._unit), 1)
+                self.kept[pick.item].discard(pick.piece)
+                if not self.kept[pick.item]:
+                    del self.kept[pick.item]
+        if not shown:
+            self._measured()
+        failed = 0
+        for pick in [*reversed(gone), *aside]:
+            if failed >= AFTERTHOUGHTS or (pick.item not in self.kept and len(self.kept) >= most):
+                break
+            failed += not self._add(pick)
+        self._cut([*reversed(gone), *aside])
+
+    def _measured(self) -> bool:
+        self.cost = self._packer.scale.measure({**self._packer.chosen, **self.forms()})
+        return within(self.cost, self._limit)
+
+    def _left(self) -> float:
+        return self._limit[self._unit] - self.cost[self._unit]
+
+    def _add(self, pick: Pick) -> bool:
+        if pick.piece in self.kept.get(pick.item, ()) or self._extracts.cost(pick, self._unit) > self._left() + 2:
+            return False
+        before, new = self.cost, pick.item not in self.kept
+        self.kept.setdefault(pick.item, set()).add(pick.piece)
+        if self._measured():
+            return True
+        self.kept[pick.item].discard(pick.piece)
+        if new:
+            del self.kept[pick.item]
+        self.cost = before
+        return False
+
+    def _cut(self, picks: Sequence[Pick]) -> None:
+        """Show the beginning of one more piece of an item that is shown already."""
+        for pick in picks:
+            pieces = self.kept.get(pick.item)
+            if pieces is None or pick.piece in pieces or self._left() < CLOSE_CUT:
+                continue
+            before = self.cost
+            for spare in (self._left(), self._left() - 3):
+                form = self._extracts.part(pick, pieces, spare, self._unit)
+                if form is None:
+                    break
+                self._partial = {pick.item: form}
+                if self._measured():
+                    return
+            self._partial, self.cost = {}, before
+            return

@@ -1,0 +1,81 @@
+"""The pieces of candidates as forms of items, with their prices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from . import picking
+from .asking import Asked
+from .counting import Counter
+from .extracting import Pick
+from .scale import Cost, Form
+from .tokens import get_tokenizer
+
+
+class Extractor:
+    """Pieces of the candidates of one page."""
+
+    def __init__(
+        self,
+        asked: Asked,
+        counter: Counter,
+        forms: Callable[[int], Sequence[Form]],
+        price: Callable[[int, Form], Cost],
+    ) -> None:
+        self._asked = asked
+        self._counter = counter
+        self._forms = forms
+        self._price = price
+
+    def choose(
+        self, walk: Sequence[int], room: float, unit: int, most: int | None
+    ) -> tuple[list[Pick], list[Pick]]:
+        """Return the pieces to show within `room`, the likeliest to answer first, and those that were put aside."""
+        order = self._asked.order
+        allowed = set(walk)
+
+        def header(number: int) -> float:
+            index = order[number]
+            if index not in allowed:
+                return room + 1
+            return self._price(index, self.form(index, ()))[unit]
+
+        limit = max(picking.FEWEST, int(room / (picking.SHARE if unit == 0 else 4 * picking.SHARE)))
+        choice = picking.choose(
+            self._asked.evidence,
+            room=room,
+            header=header,
+            price=lambda number, piece: self.cost(Pick(order[number], piece), unit),
+            allowed=limit if most is None else min(limit, most),
+        )
+        found = ([Pick(order[n], p) for n, p in picks if order[n] in allowed] for picks in (choice.picks, choice.aside))
+        first, second = found
+        return first, second
+
+    def form(self, index: int, pieces: Collection[int]) -> Form:
+        """Return an item with only these pieces of its text."""
+        whole = self._whole(index)
+        divided = self._asked.pieces(index)
+        if divided is None:
+            return whole if pieces else Form("trimmed", "")
+        text = divided.text(pieces)
+        return whole if text == whole.text else Form("trimmed", text)
+
+    def _whole(self, index: int) -> Form:
+        forms = self._forms(index)
+        return next((form for form in forms if form.name == "content"), forms[-1])
+
+    def cost(self, pick: Pick, unit: int) -> float:
+        """Return the tokens (`unit` 0) or characters (1) of a piece."""
+        divided = self._asked.pieces(pick.item)
+        text = self._whole(pick.item).text if divided is None else divided.parts[pick.piece].text
+        return len(text) if unit else self._counter.count(text)
+
+    def part(self, pick: Pick, pieces: Collection[int], room: float, unit: int) -> Form | None:
+        """Return an item with these pieces and as much of one more as has room; `None`: nothing of it has."""
+        divided = self._asked.pieces(pick.item)
+        if divided is None or not divided.loose:
+            return None
+        counter = get_tokenizer("characters") if unit else self._counter
+        text = counter.cut(divided.parts[pick.piece].text, int(room) - 1, "word").rstrip()
+        return Form("trimmed", divided.text(pieces, beginning=(pick.piece, text + " "))) if text else None
