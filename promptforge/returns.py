@@ -12,7 +12,10 @@ MEASURED = 64
 """Up to so many items, the page that brings each back is measured; above, it is a sum that suffices."""
 
 TRIED = 12
-"""So many budgets are really tried."""
+"""So many budgets are really tried, if trying is cheap."""
+
+FEW = 64
+"""With more candidates than these, packings that show a bit of everything are too slow to be tried often."""
 
 CANDIDATES = 2000
 """With more candidates than these, trying one budget takes too long to be done unasked."""
@@ -59,7 +62,7 @@ def come_back(page: Page, reasons: Mapping[int, str], short: Collection[int], wh
         offers = dict.fromkeys(set(line) & set(short), int(cost[0])) if _in_reach(page, cost) else {}
     offers = {index: max(least, tokens) for index, tokens in offers.items()}
     if whole is not None and offers and len(page.entries) <= CANDIDATES:
-        offers = _tried(offers, whole, least, in_order)
+        offers = _tried(offers, whole, _budgets(page, offers, least, in_order))
     return offers
 
 
@@ -110,13 +113,19 @@ def _in_order(page: Page, line: Sequence[int], short: Collection[int]) -> Iterat
             yield index, int(total[0])
 
 
-def _tried(offers: Mapping[int, int], whole: Whole, least: int, in_order: bool) -> dict[int, int]:
-    """Return the offers, each replaced by the least budget that was tried and brought its item back."""
-    most = max(offers.values())
+def _budgets(page: Page, offers: Mapping[int, int], least: int, in_order: bool) -> list[int]:
+    """Return the budgets to be tried, the smallest first."""
     if in_order:
-        budgets = sorted(set(offers.values()))[:TRIED]
-    else:  # closer together where a little more is enough
-        budgets = sorted({least + (most - least) * step * step // TRIED**2 for step in range(TRIED + 1)})
+        return sorted(set(offers.values()))[:TRIED]
+    most, steps = max(offers.values()), TRIED
+    if page.options.packing in AS_GIVEN:  # proportional: nothing is whole before everything is
+        steps = 4 if page.options.packing == "longest_first" and len(page.entries) <= FEW else 0
+    # Closer together where a little more is enough.
+    return sorted({most, *(least + (most - least) * step * step // steps**2 for step in range(steps))})
+
+
+def _tried(offers: Mapping[int, int], whole: Whole, budgets: Sequence[int]) -> dict[int, int]:
+    """Return the offers, each replaced by the least budget that was tried and brought its item back."""
     found: dict[int, int] = {}
     for budget in budgets:
         back = whole(budget)
