@@ -10,28 +10,31 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
-from itertools import chain
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
-from .words import _BRACKETS, name, phrase, spaced, terms, terms_of, words
+from .occurrences import WINDOW, Occurrences
+from .words import name, phrase, telling, terms, words
 
-PRIOR, COVER, ECHO = 0.5, 0.5, 1.0
-ECHO1 = 0.3
-"""What score and rank, the query's words and a title that the query names add to the worth of a document."""
+PRIOR, COVER = 0.5, 0.5
+"""What score and rank, and the query's words in it, add to the worth of a document (a word said often counts more)."""
+ECHO, FAINT = 1.0, 0.3
+"""What a title that the query names adds; if it may as well be any word (`open`, `run`)."""
 FORTH, BACK = 0.8, 0.4
 """What a document has of the worth of one that mentions its title, and of one whose title it mentions."""
 SOURCE = 0.3
 """What a document has of the best other of the same title."""
+TRUST, AGREED, ENOUGH = 3.0, 0.6, 5
+"""How much the prior gains for each point by which the given order agrees less than AGREED with the query's words (rank
+correlation, of ENOUGH documents): a ranking by words has nothing to lose by a second look, another knows more."""
 DECAY = 0.7
 """What a word of the query is still worth after a document that has it was opened."""
 K1, B = 1.2, 0.3
-"""BM25's saturation and its norm by length, weak here: pieces are of one size."""
+"""BM25's saturation, and its norm by length, weak for pieces: they are of one size."""
+WHOLE_K1, WHOLE_B = 2.0, 1.0
+"""The same for documents: long ones hold more words of any query."""
 POWER = 4
 """Worths are taken to this power: the best pieces pay for a header, many poor ones do not."""
-DK1, DB = 2.0, 1.0
-WINDOW = 25
-"""Words in what counts as one text where the words of the query are weighed: about a sentence."""
 
 
 class Document(NamedTuple):
@@ -99,39 +102,40 @@ class Evidence:
         self._readings: dict[int, Reading] = {}
         wanted = list(dict.fromkeys(terms(query)))
         names = [name(document.title) for document in documents]
-        self._index = _Index(wanted, names, [d.title for d in documents])
-        in_query = phrase(query)
-        self._prior = _priors([document.score for document in documents])
-        self._echo = [(ECHO if _telling(d.title) else ECHO1) if title and title in in_query else 0.0 for title, d in zip(names, documents)]
-        self.holds: list[list[tuple[int, float]]] = []
-        """For each document the words of the query (their numbers) in its text or title, and how much of each."""
-        self._sizes: list[int] = []
-        self._links: list[tuple[int, int]] = []
-        windows = [0] * len(wanted)
-        total = length = 0
-        for number, document in enumerate(documents):
-            found = words(document.text)
-            length += len(found)
-            total += -(-len(found) // WINDOW)
-            held, mentioned = self._index.look(found, number, windows)
-            held.update(t for word in words(document.title) for t in self._index[word][0])
-            self.holds.append(sorted(held.items()))
-            self._sizes.append(len(found))
-            self._links += [(number, other) for other in mentioned]
-        self._length = max(1.0, length / max(1, total))
-        mean = max(1.0, length / max(1, len(documents)))
-        for number, held in enumerate(self.holds):
-            norm = DK1 * (1 - DB + DB * self._sizes[number] / mean)
-            self.holds[number] = [(t, n / (n + norm) * (1+DK1)) for t, n in held]
-        anywhere = {t for held in self.holds for t, _ in held}
-        raw = [math.log(1 + (total - n + 0.5) / (n + 0.5)) if t in anywhere else 0.0 for t, n in enumerate(windows)]
-        whole = sum(raw) or 1.0
-        self.weights = [weight / whole for weight in raw]
+        self._seen = Occurrences(wanted, [document.title for document in documents], names)
+        counts, sizes, self._links = self._look()
+        spans = sum(-(-size // WINDOW) for size in sizes)
+        self._length = max(1.0, sum(sizes) / max(1, spans))
+        self.weights = _weigh(self._seen.windows, spans, {t for count in counts for t in count})
         """What each word of the query says, in all 1; 0 for a word that no candidate has."""
+        mean = max(1.0, sum(sizes) / max(1, len(sizes)))
+        self.holds = [
+            _shares(n, WHOLE_K1 * (1 - WHOLE_B + WHOLE_B * size / mean), WHOLE_K1)
+            for n, size in zip(counts, sizes, strict=True)
+        ]
+        """For each document the words of the query (by number) in its text or title, and BM25's share of each."""
+        scores = [document.score for document in documents]
+        cover = [sum(self.weights[t] * share for t, share in held) for held in self.holds]
+        self._prior = _priors(scores, _trust(scores, cover))
+        self._echo = [
+            _echo(document.title, title, phrase(query)) for document, title in zip(documents, names, strict=True)
+        ]
         self._same = _alike(names)
         self.lifts = self._lift(self.weights)
         self.worth = [sum(lift) for lift in self.lifts]
-        """For each document how likely it holds what is asked for, 0 to about 8; only the order means something."""
+        """For each document how likely it holds what is asked for, 0 to about 10; only the order means something."""
+
+    def _look(self) -> tuple[list[Counter[int]], list[int], list[tuple[int, int]]]:
+        """Return how often each word of the query is in each document, the documents' sizes, and who mentions whom."""
+        counts, sizes, links = [], [], []
+        for number, document in enumerate(self._documents):
+            found = words(document.text)
+            held, mentioned = self._seen.look(found, number)
+            held.update(t for word in words(document.title) for t in self._seen[word][0])
+            counts.append(held)
+            sizes.append(len(found))
+            links += [(number, other) for other in mentioned]
+        return counts, sizes, links
 
     def __len__(self) -> int:
         return len(self._documents)
@@ -168,10 +172,8 @@ class Evidence:
 
     def _hits(self, text: str) -> list[tuple[int, float]]:
         found = words(text)
-        index = self._index
-        counts = Counter(t for word in found for t in index[word][0])
-        norm = K1 * (1 - B + B * len(found) / self._length)
-        return [(t, (K1 + 1) * n / (n + norm)) for t, n in counts.items()]
+        counts = Counter(t for word in found for t in self._seen[word][0])
+        return _shares(counts, K1 * (1 - B + B * len(found) / self._length), K1)
 
 
 def read(query: str, documents: Sequence[Document], divide: Divide, *, match: Match | None = None) -> Evidence:
@@ -179,72 +181,44 @@ def read(query: str, documents: Sequence[Document], divide: Divide, *, match: Ma
     return Evidence(query, documents, divide, match)
 
 
-class _Index(dict[str, tuple[tuple[int, ...], tuple[int, ...]]]):
-    """Word as it is written → the terms of the query in it, and the titles it may stand for; filled as words come."""
-
-    def __init__(self, wanted: Sequence[str], names: Sequence[str], titles: Sequence[str]) -> None:
-        self._terms = {term: number for number, term in enumerate(wanted)}
-        self._heads = {term[:2] for term in wanted}
-        self._names = names
-        self._keys: dict[str, tuple[int, ...]] = {}
-        once = Counter(names)
-        for number, title in enumerate(names):
-            if title and once[title] == 1 and (len(title.split()) > 1 or _telling(titles[number])):  # a title that two have says nothing
-                key = max(title.split(), key=len)
-                self._keys[key] = (*self._keys.get(key, ()), number)
-
-    def __missing__(self, word: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        lower = word.lower()
-        numbers: tuple[int, ...] = ()
-        if not word.isascii() or lower[:2] in self._heads or not (word.islower() and "_" not in word):
-            numbers = tuple(self._terms[term] for term in terms_of(word) if term in self._terms)
-        keys = self._keys.get(lower, ())
-        if not word.isascii() and not keys:
-            keys = tuple(chain.from_iterable(self._keys.get(part, ()) for part in set(spaced([word]).split())))
-        self[word] = found = (numbers, keys)
-        return found
-
-    def look(self, found: list[str], number: int, windows: list[int]) -> tuple[Counter[int], list[int]]:
-        """Return the query's terms among these words and the documents they mention; count the windows with a term."""
-        keys: set[int] = set()
-        told: list[str] = []
-        for word in set(found):
-            held, titles = self[word]
-            if held:
-                told.append(word)
-            if titles:
-                keys.update(titles)
-        keys.discard(number)
-        terms_here: Counter[int] = Counter()
-        if told:
-            for word in told:
-                n = found.count(word)
-                for t in self[word][0]:
-                    terms_here[t] += n
-            for start in range(0, len(found), WINDOW):
-                here = set(found[start : start + WINDOW]).intersection(told)
-                if here:
-                    inside = set(chain.from_iterable(self[word][0] for word in here))
-                    for t in inside:
-                        windows[t] += 1
-        if keys:
-            whole = spaced(found)
-            return terms_here, [other for other in sorted(keys) if self._names[other] in whole]
-        return terms_here, []
+def _weigh(windows: Sequence[int], total: int, anywhere: Collection[int]) -> list[float]:
+    """Return how rare each word is, of all that are anywhere; a word only in titles is the rarest."""
+    raw = [math.log(1 + (total - n + 0.5) / (n + 0.5)) if t in anywhere else 0.0 for t, n in enumerate(windows)]
+    whole = sum(raw) or 1.0
+    return [weight / whole for weight in raw]
 
 
-def _telling(title):
-    w = words(_BRACKETS.sub(" ", title))
-    return len(w) > 1 or (w and w[0][:1].isupper() and "_" not in w[0] and not w[0].isupper())
+def _shares(counts: Counter[int], norm: float, k1: float) -> list[tuple[int, float]]:
+    return [(t, (k1 + 1) * n / (n + norm)) for t, n in sorted(counts.items())]
 
 
-def _priors(scores: Sequence[float]) -> list[float]:
-    """Return what score and rank say, each up to half of PRIOR; scores below zero are no shares, only their order is."""
+def _echo(title: str, known_as: str, query: str) -> float:
+    if not known_as or known_as not in query:
+        return 0.0
+    return ECHO if telling(title) else FAINT
+
+
+def _priors(scores: Sequence[float], trust: float) -> list[float]:
+    """Return what score and rank say, half each; of scores below zero, which are no shares, only the order counts."""
     best = max(scores, default=0.0)
-    usable = best > 0 and min(scores) >= 0 and math.isfinite(best)
+    usable = best > 0 and math.isfinite(best) and min(scores) >= 0
     by_rank = [1 / (1 + rank / 3) for rank in range(len(scores))]
     by_score = [score / best for score in scores] if usable else by_rank
-    return [PRIOR * (a + b) / 2 for a, b in zip(by_score, by_rank, strict=True)]
+    return [PRIOR * trust * (a + b) / 2 for a, b in zip(by_score, by_rank, strict=True)]
+
+
+def _trust(scores: Sequence[float], cover: Sequence[float]) -> float:
+    """Return by how much to weigh the given order more: where it is not that of the query's words it knows more."""
+    if len(scores) < ENOUGH or not max(scores) > min(scores):
+        return 1.0
+    return 1 + TRUST * max(0.0, AGREED - _agreement(cover))
+
+
+def _agreement(values: Sequence[float]) -> float:
+    """Return Spearman's rank correlation of `values` with their own order, from the best down."""
+    size = len(values)
+    best_first = sorted(range(size), key=lambda i: -values[i])
+    return 1 - 6 * sum((place - i) ** 2 for place, i in enumerate(best_first)) / (size * (size * size - 1))
 
 
 def _alike(names: Sequence[str]) -> list[list[int]]:

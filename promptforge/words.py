@@ -107,6 +107,15 @@ def name(title: str) -> str:
     return bare if len(bare) > 5 or (len(bare) > 3 and not bare.isascii() and _RUN.search(bare)) else ""
 
 
+def telling(title: str) -> bool:
+    """Return whether `title` in a text is likely to mean what it is the title of: not `open`, `max_len` or `URL`."""
+    found = words(_BRACKETS.sub(" ", title))
+    if len(found) != 1:
+        return bool(found)
+    word = found[0]
+    return "_" not in word and not word.isupper() and (word[0].isupper() or _RUN.match(word) is not None)
+
+
 def _plain(word: str) -> str:
     """Return a word of a European script without its accents: few people type them into a query."""
     if word[0] > "\u052f":

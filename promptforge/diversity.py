@@ -1,0 +1,117 @@
+"""The best candidates that do not say the same: maximal marginal relevance."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from operator import mul
+
+from .words import terms_of, words
+
+RELEVANCE = 0.7
+"""The share of relevance against novelty, λ of Carbonell and Goldstein, "The use of MMR, diversity-based reranking for
+reordering documents and producing summaries" (SIGIR 1998), who weigh the two by it; they found 0.3 good for a first
+sampling of what there is and 0.7 for a reader who wants what is relevant."""
+LOOK = 4000
+"""So many characters of a text are compared: what two texts are about shows in their beginnings."""
+
+DEEP = 50
+"""So many are chosen with an eye to one another; who reads further finds the others by what they were worth then."""
+HEAVIEST = 60
+"""So many words of a text, those that weigh most, stand for it."""
+
+_Likeness = Callable[[int, int], float]
+
+
+def diversify(
+    scores: Sequence[float],
+    texts: Sequence[str],
+    *,
+    most: int | None = None,
+    vectors: Sequence[Sequence[float]] | None = None,
+) -> list[int]:
+    """Return the indexes of up to `most` candidates (all if `None`), the best first, each new beside those before it.
+
+    `scores` are brought to 0 to 1, so their scale does not matter; of equals the earlier comes first. Likeness is the
+    cosine of the words' weights, or of the caller's `vectors`, one for each text and all of one length, else
+    `ValueError`. A candidate is compared only when it may be next.
+    """
+    if len(scores) != len(texts):
+        raise ValueError(f"{len(scores)} scores for {len(texts)} texts; there must be one each")
+    likeness = _by_words(texts) if vectors is None else _by_vectors(vectors, len(texts))
+    relevance = _share(scores)
+    wanted = len(scores) if most is None else min(max(most, 0), len(scores))
+    # Likeness to the chosen only grows as they become more, so what a candidate was worth before is an upper bound.
+    heap = [(-RELEVANCE * share, index, 0, 0.0) for index, share in enumerate(relevance)]
+    heapq.heapify(heap)
+    chosen: list[int] = []
+    while heap and len(chosen) < wanted:
+        bound, index, seen, like = heapq.heappop(heap)
+        for other in chosen[seen:DEEP]:
+            like = max(like, likeness(index, other))
+        value = -bound if len(chosen) > DEEP else RELEVANCE * relevance[index] - (1 - RELEVANCE) * like
+        if heap and (-value, index) > heap[0][:2]:
+            heapq.heappush(heap, (-value, index, len(chosen), like))
+        else:
+            chosen.append(index)
+    return chosen
+
+
+def _share(scores: Sequence[float]) -> list[float]:
+    known = [score for score in scores if math.isfinite(score)]
+    low, high = min(known, default=0.0), max(known, default=0.0)
+    if low == high:
+        return [1.0 if score >= low else 0.0 for score in scores]
+    return [min(1.0, max(0.0, (score - low) / (high - low))) if score == score else 0.0 for score in scores]
+
+
+def _by_words(texts: Sequence[str]) -> _Likeness:
+    """Return the cosine of two texts' words, each 1 + ln of how often it is there, times ln of how rare it is."""
+    numbers: dict[str, int] = {}
+    known: dict[str, tuple[int, ...]] = {}
+    counted: list[Counter[int]] = []
+    having: Counter[int] = Counter()
+    for text in texts:
+        counts: Counter[int] = Counter()
+        for word, times in Counter(words(text[:LOOK])).items():
+            found = known.get(word)
+            if found is None:
+                found = known[word] = tuple(numbers.setdefault(term, len(numbers)) for term in terms_of(word))
+            for number in found:
+                counts[number] += times
+        having.update(counts.keys())
+        counted.append(counts)
+    rarity = [math.log(1 + len(texts) / having[number]) for number in range(len(numbers))]
+    vectors: dict[int, dict[int, float]] = {}
+
+    def vector(index: int) -> dict[int, float]:
+        if index not in vectors:
+            weights = [((1 + math.log(n)) * rarity[t], t) for t, n in counted[index].items()]
+            weights.sort(key=lambda weight: (-weight[0], weight[1]))
+            size = math.sqrt(sum(value * value for value, _ in weights[:HEAVIEST]))
+            vectors[index] = {t: value / size for value, t in weights[:HEAVIEST]}
+        return vectors[index]
+
+    def cosine(a: int, b: int) -> float:
+        ours, theirs = vector(a), vector(b)
+        return min(1.0, sum([ours[t] * theirs[t] for t in ours.keys() & theirs.keys()]))
+
+    return cosine
+
+
+def _by_vectors(vectors: Sequence[Sequence[float]], number: int) -> _Likeness:
+    """Return the cosine of two of the caller's vectors; below 0 counts as 0: no text is newer than new."""
+    sizes = {len(vector) for vector in vectors}
+    if len(vectors) != number or len(sizes) > 1:
+        raise ValueError(f"{len(vectors)} vectors of sizes {sorted(sizes)} for {number} texts; one each, of one size")
+    lengths = [math.hypot(*vector) for vector in vectors]
+
+    def cosine(a: int, b: int) -> float:
+        size = lengths[a] * lengths[b]
+        if not (size > 0 and math.isfinite(size)):
+            return 0.0
+        return float(min(1.0, max(0.0, sum(map(mul, vectors[a], vectors[b])) / size)))
+
+    return cosine

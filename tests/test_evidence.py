@@ -1,0 +1,246 @@
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from promptforge.diversity import diversify
+from promptforge.evidence import Document, Evidence, Passages, read
+from promptforge.picking import Choice, Pick, choose
+from promptforge.trimming.prose import sentences
+from promptforge.words import STOP, name, phrase, stem, terms
+
+QUERY = "In which year was the founder of Omni Air born?"
+PAGES = [
+    Document(
+        "Omni Air", "Omni Air is an airline of Tulsa, Oklahoma. It was founded in 1983 by Bo Dunn. It flies.", 9.0
+    ),
+    Document("Tulsa (city)", "Tulsa is a city in Oklahoma. Many people were born there in the year of the oil.", 8.0),
+    Document("Air", "Air is what people breathe. It is made of nitrogen and oxygen, and of water in small part.", 7.0),
+    Document("Oil", "Oil is found in the ground. It was first found long ago by people who were after salt.", 6.0),
+    Document("Bo Dunn", "He is an aviator. He came into the world in 1941 in Ohio, a state of the north.", 1.0),
+]
+
+
+def reading(query: str, documents: Sequence[Document]) -> Evidence:
+    return read(query, documents, lambda i: Passages(list(sentences(documents[i].text))))
+
+
+def take(evidence: Evidence, room: float, *, opened: Sequence[int] = ()) -> Choice:
+    def price(document: int, piece: int) -> float:
+        return len(evidence.reading(document).passages.texts[piece].split())
+
+    return choose(evidence, room=room, header=lambda _: 3, price=price, opened=opened)
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
+
+
+def test_forms_of_a_word_meet() -> None:
+    for forms in (
+        "policy policies",
+        "class classes",
+        "stop stopped stopping stops",
+        "cite cites cited",
+        "quick quickly",
+    ):
+        assert len({stem(form) for form in forms.split()}) == 1, forms
+    assert {stem(word) for word in ("this", "bus", "gas", "ring", "1990s")} == {"this", "bus", "gas", "ring", "1990"}
+
+
+def test_identifiers_yield_their_parts_and_accents_do_not_matter() -> None:
+    assert terms("getUserName") == [stem("getusername"), "get", stem("user"), stem("name")]
+    assert set(terms("max_len")) == {"max_len", "max", "len"}
+    assert terms("Málaga") == terms("malaga")
+
+
+def test_scripts_without_blanks_are_read_in_pairs() -> None:
+    assert terms("東京の天気") == ["東京", "京の", "の天", "天気"]
+    assert set(terms("กรุงเทพ")) <= {a + b for a, b in zip("กรุงเทพ", "รุงเทพ", strict=False)}
+    assert len(terms("हिन्दी")) == 1
+
+
+def test_stop_words_alone_are_all_there_is() -> None:
+    assert terms("Who was it?") == ["who", "was", "it"]
+    assert "the" in STOP and not terms("") and terms("the cat") == ["cat"]
+
+
+def test_a_title_is_a_phrase_without_its_brackets() -> None:
+    assert name("Tulsa (city)") == " tulsa " and name("Air") == "" and name("東京") == " 東 京 "
+    assert name("Omni Air") in phrase("the Omni-Air of old") and name("Omni Air") not in phrase("Omni Airline")
+
+
+# --- worth -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_second_hop_is_found_by_its_title() -> None:
+    evidence = reading(QUERY, PAGES)
+    best = sorted(range(len(PAGES)), key=lambda i: -evidence.worth[i])
+    assert set(best[:3]) == {0, 1, 4}
+    assert evidence.lifts[4].bridge > 0 and evidence.lifts[0].echo > 0
+    unnamed = [page._replace(title="") for page in PAGES]
+    assert reading(QUERY, unnamed).worth[4] == min(reading(QUERY, unnamed).worth)
+
+
+def test_worth_is_the_sum_of_its_parts_and_capped() -> None:
+    query = "alpha beta gamma"
+    hostile = Document("Alpha Beta Gamma", "alpha beta gamma Alpha Beta Gamma " * 500, 0.0)
+    evidence = reading(query, [Document("A", "alpha is one of them"), hostile, Document("B", "beta")])
+    assert evidence.worth == [sum(lift) for lift in evidence.lifts]
+    assert evidence.worth[1] < 8
+
+
+def test_a_word_that_is_a_function_s_name_is_no_link() -> None:
+    pages = [Document("open", "opens it"), Document("run", "We open it when we have to, and read it."), *PAGES]
+    assert reading("what is read", pages).lifts[0].bridge == 0
+
+
+def test_two_documents_of_one_title_hold_each_other_up_and_are_no_target() -> None:
+    pages = [
+        Document("Tulsa Times", "On the oil of Tulsa, which is a city."),
+        Document("Tulsa Times", "On other news."),
+    ]
+    pages.append(Document("Paper", "The Tulsa Times is a paper."))
+    evidence = reading("oil", pages)
+    assert evidence.lifts[1].source > 0 and evidence.lifts[2].source == 0
+    assert [lift.bridge for lift in evidence.lifts] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("scores", [[-1.0, -2.0, -3.0], [0.0, 0.0, 0.0], [5.0, 5.0, 5.0], [math.inf, 1.0, 0.0]])
+def test_scores_of_any_scale_leave_the_order_of_equals(scores: list[float]) -> None:
+    pages = [Document("", "the same text for each", score) for score in scores]
+    worth = reading("text", pages).worth
+    assert worth == sorted(worth, reverse=True) and all(map(math.isfinite, worth))
+
+
+def test_what_the_caller_measured_is_added() -> None:
+    pages = [Document("", "First sentence of the one text here. Second sentence of the one text here.", 1.0)]
+    cut = Passages(list(sentences(pages[0].text)))
+    evidence = read("nothing", pages, lambda _: cut, match=lambda i, p: 0.9 * p)
+    assert evidence.reading(0).match(evidence.weights) == [0, 0.9]
+    assert take(evidence, 15).picks == [Pick(0, 1)]
+
+
+# --- choice ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_likeliest_pieces_come_first() -> None:
+    evidence = reading(QUERY, PAGES)
+    picks = take(evidence, 60).picks
+    assert {i for i, _ in picks} <= {0, 1, 4}
+    assert [i for i, _ in picks][:2] == sorted([0, 1], key=lambda i: -evidence.worth[i])
+
+
+def test_pieces_bring_what_they_stand_under_and_pay_for_it() -> None:
+    pages = [Document("Manual", "# Options\n-a all of it\n-b brief\n", 1.0)]
+    cut = Passages(["# Options\n", "-a all of it\n", "-b brief\n"], [-1, 0, 0])
+    evidence = read("brief", pages, lambda _: cut)
+    costs = {0: 5.0, 1: 4.0, 2: 3.0}
+
+    def take(room: float, opened: Sequence[int] = ()) -> list[Pick]:
+        return choose(
+            evidence, room=room, header=lambda _: 10.0, price=lambda _, p: costs[p], gap=0.0, opened=opened
+        ).picks
+
+    assert take(18) == [Pick(0, 2)]
+    assert take(17) == [Pick(0, 0)]
+    assert take(22) == [Pick(0, 2), Pick(0, 1)]
+    assert take(8, [0]) == [Pick(0, 2)]
+
+
+def test_only_what_may_be_chosen_is_divided_and_priced() -> None:
+    pages = [
+        Document("", f"Page {i} speaks of oil. It has no more to say on it than that.", 100.0 - i) for i in range(99)
+    ]
+    divided: list[int] = []
+
+    def divide(index: int) -> Passages:
+        divided.append(index)
+        return Passages(list(sentences(pages[index].text)))
+
+    take(read("oil", pages, divide), 100)
+    assert len(divided) == len(set(divided)) == 3
+
+
+def test_nothing_comes_of_nothing() -> None:
+    assert take(reading("a", []), 100) == ([], [])
+    assert take(reading("", PAGES), 100).picks
+    assert take(reading(QUERY, PAGES), 0).picks == []
+    assert choose(reading(QUERY, PAGES), room=99, header=lambda _: 1, price=lambda *_: 1, allowed=0) == ([], [])
+
+
+WORDS = st.sampled_from(
+    ["oil", "Tulsa", "air. ", "Omni Air", "born", "in", "the", "x" * 30, "\n", "東京は", "getUser", "Oils."]
+)
+TEXTS = st.lists(WORDS).map(" ".join)
+DOCUMENTS = st.lists(st.builds(Document, TEXTS, TEXTS, st.floats(-1, 10)), max_size=8)
+
+
+@given(TEXTS, DOCUMENTS, st.integers(0, 60), st.sets(st.integers(0, 7)))
+@settings(deadline=None)
+def test_a_choice_keeps_within_the_room_and_names_each_piece_once(
+    query: str, documents: list[Document], room: int, opened: set[int]
+) -> None:
+    shown = sorted(i for i in opened if i < len(documents))
+    evidence = reading(query, documents)
+    picks, aside = take(evidence, room, opened=shown)
+    spent = sum(len(evidence.reading(i).passages.texts[p].split()) + 2 for i, p in picks)
+    spent += 5 * len({i for i, _ in picks} - set(shown))
+    assert spent <= room
+    assert len({*picks, *aside}) == len(picks) + len(aside)
+    assert take(reading(query, documents), room, opened=shown) == (picks, aside)
+
+
+def test_the_order_of_hashes_does_not_matter() -> None:
+    program = (
+        "from tests.test_evidence import *;"
+        "e = reading(QUERY, PAGES * 3); print(e.worth, take(e, 60), diversify([1]*5, [p.text for p in PAGES]))"
+    )
+    runs = {
+        subprocess.run(
+            [sys.executable, "-c", program], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True, text=True
+        ).stdout
+        for seed in "123"
+    }
+    assert len(runs) == 1
+
+
+# --- diversity -------------------------------------------------------------------------------------------------------
+
+
+def test_what_says_the_same_comes_later() -> None:
+    texts = ["oil of Tulsa in May", "the oil of Tulsa in May", "air of the north", "nothing else"]
+    assert diversify([1.0, 0.95, 0.6, 0.0], texts) == [0, 2, 1, 3]
+    assert diversify([1.0, 0.95, 0.6, 0.0], texts, most=2) == [0, 2]
+    assert diversify([], []) == []
+    assert diversify([1.0, 1.0, 1.0], ["", "", ""], most=9) == [0, 1, 2]
+
+
+def test_the_caller_s_vectors_go_before_words() -> None:
+    texts = ["one", "one", "two"]
+    assert diversify([3, 2, 1], texts, vectors=[(1, 0), (0, 1), (1, 0)]) == [0, 1, 2]
+    assert diversify([3, 2.9, 1], texts, vectors=[(1, 0), (1, 0), (-1, 0)]) == [0, 1, 2]
+    assert diversify([3, 2, 2], texts, vectors=[(1, 0), (1, 0), (0, 0)]) == [0, 2, 1]
+
+
+def test_wrong_numbers_are_refused() -> None:
+    with pytest.raises(ValueError, match="2 scores for 1 texts"):
+        diversify([1, 2], ["a"])
+    with pytest.raises(ValueError, match="1 vectors of sizes"):
+        diversify([1, 2], ["a", "b"], vectors=[(1.0,)])
+
+
+@given(st.lists(st.tuples(st.floats(allow_nan=True), TEXTS), max_size=12), st.integers(0, 14))
+@settings(deadline=None)
+def test_each_candidate_comes_once_and_the_lazy_way_is_the_greedy_one(
+    pairs: list[tuple[float, str]], most: int
+) -> None:
+    scores, texts = [score for score, _ in pairs], [text for _, text in pairs]
+    found = diversify(scores, texts)
+    assert sorted(found) == list(range(len(pairs)))
+    assert diversify(scores, texts, most=most) == found[:most]

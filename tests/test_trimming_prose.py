@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from promptforge.trimming.pieces import Pieces
+from promptforge.trimming.prose import LEAST, divide, sentences
+
+TEXT = (
+    "Dr. Smith came to St. Louis by train in May. He stayed there for 20 years and wrote. "
+    'Was it worth the long way? "It was," he said to the U.S. Army.\nHe died in the year after that.'
+)
+PIECES = st.lists(
+    st.sampled_from(["A word. ", "no end ", "Mr. ", "one.\n", "\n\n", "what? ", "x" * 31, "好的。", "\\n", "é ", ")\t"])
+)
+
+
+def whole(text: str) -> Pieces:
+    found = divide(text)
+    assert found
+    return found
+
+
+def test_a_text_is_cut_after_its_sentences_and_lines_but_not_after_abbreviations() -> None:
+    assert list(sentences(TEXT)) == [
+        "Dr. Smith came to St. Louis by train in May. ",
+        "He stayed there for 20 years and wrote. ",
+        'Was it worth the long way? "It was," he said to the U.S. Army.\n',
+        "He died in the year after that.",
+    ]
+
+
+def test_an_escaped_line_end_and_a_full_stop_of_the_east_end_a_piece() -> None:
+    assert list(sentences(r"{'content': 'the first line of the text\nand the second one, which is longer'}")) == [
+        r"{'content': 'the first line of the text\n",
+        "and the second one, which is longer'}",
+    ]
+    long = "这是一个很长的句子" * 4
+    assert list(sentences(f"{long}。{long}。")) == [f"{long}。", f"{long}。"]
+
+
+def test_an_initial_ends_no_sentence() -> None:
+    assert len(list(sentences("The book was written by the late J. R. R. Tolkien and no other than him."))) == 1
+
+
+def test_gaps_are_marked_and_keep_the_line_ends() -> None:
+    pieces = whole(TEXT)
+    assert pieces.text([1]) == "… He stayed there for 20 years and wrote. …"
+    assert pieces.text([0, 3]) == "Dr. Smith came to St. Louis by train in May. …\nHe died in the year after that."
+    assert pieces.text([0, 1]) == TEXT[:85] + "…"
+    assert pieces.text(range(4)) == TEXT
+
+
+@pytest.mark.parametrize("text", ["", "One sentence only.", "Short. Too short.", "x" * 1000])
+def test_what_is_one_piece_is_not_divided(text: str) -> None:
+    assert divide(text, marker="[…]", language="en") is None
+
+
+@given(PIECES.map("".join) | st.text())
+def test_pieces_rejoin_verbatim_and_are_long_enough(text: str) -> None:
+    parts = list(sentences(text))
+    assert "".join(parts) == text
+    assert all(len(part) >= LEAST for part in parts) or len(parts) == 1
+
+
+@given(PIECES.map("".join), st.data())
+def test_what_is_left_is_verbatim(text: str, data: st.DataObject) -> None:
+    pieces = divide(text)
+    if pieces is None:
+        return
+    kept = data.draw(st.sets(st.integers(0, len(pieces.parts) - 1)))
+    left = pieces.text(kept)
+    place = 0
+    for index in sorted(kept):
+        place = left.index(pieces.parts[index].text, place) + len(pieces.parts[index].text)
+    runs = sum(index not in kept and (index == 0 or index - 1 in kept) for index in range(len(pieces.parts)))
+    assert left.count("…") == runs
