@@ -17,7 +17,7 @@ DENSEST = 8
 """The sample is of one in so many rows: those that seem to bring the most per token, and more of them near the top."""
 ENOUGH = 8
 """Rows of a kind to be priced before it is estimated by itself."""
-LOWEST = 0.3
+LOWEST = 0.25
 """Share of the sample that may cost less than it was believed to cost at the least; a wider band prices more rows in
 vain, a narrower one takes more rows for worse than they are."""
 HUGE = 1e290

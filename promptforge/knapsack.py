@@ -18,7 +18,9 @@ from typing import NamedTuple
 from .charges import Charges
 
 WIDTH = 8
-"""Steps of which any may be taken beyond a beginning."""
+"""Steps of which any may be taken beyond a beginning,"""
+WIDE = 14
+"""and beyond a short one, of fewer than twice `WIDTH`: where few rows fit, each that could be better counts."""
 _HOP = WIDTH // 2
 
 
@@ -36,7 +38,7 @@ class Found(NamedTuple):
 
     def rows(self) -> list[int]:
         """Return the rows, the most worth per token first; the extra row is the last."""
-        taken = [*range(self.start), *(self.start + bit for bit in range(WIDTH) if self.mask >> bit & 1)]
+        taken = [*range(self.start), *(self.start + bit for bit in range(WIDE) if self.mask >> bit & 1)]
         below = {self.steps.below[step] for step in taken}
         rows = [row for row in map(self.steps.rows.__getitem__, taken) if row not in below]
         if self.extra < 0:
@@ -112,23 +114,23 @@ class Steps:
             found = Found(self.worth[count], self, count)
         if count == len(self.rows):
             return found
-        last = count - count % _HOP
-        for start in (last, last - _HOP):
-            if start >= 0 and start + WIDTH > count:
+        for start in range(count - count % _HOP, max(count - WIDE, -1), -_HOP):
+            if start + _width(start) > count:
                 found = self._vary(start, limit - self.cost[start], found)
         return found
 
     def _vary(self, start: int, room: float, found: Found) -> Found:
         """Try all sets of the steps from `start` on, as far as they may be better than `found`."""
-        self.read(start + WIDTH)
+        end = start + _width(start)
+        self.read(end)
         classes: dict[int, list[tuple[float, float, int]]] = {}
-        for step in range(start, min(start + WIDTH, len(self.rows))):
+        for step in range(start, min(end, len(self.rows))):
             options = classes.setdefault(self.owner(self.rows[step]), [])
             cost, worth, bits = options[-1] if options else (0.0, 0.0, 0)
             cost += self.cost[step + 1] - self.cost[step]
             worth += self.worth[step + 1] - self.worth[step]
             options.append((cost, worth, bits | 1 << (step - start)))
-        count = bisect_right(self.cost, room + self.cost[start], lo=start, hi=min(start + WIDTH, len(self.cost)))
+        count = bisect_right(self.cost, room + self.cost[start], lo=start, hi=min(end, len(self.cost)))
         at = min(count, len(self.rows)) - 1
         cost, worth = (after[at + 1] - after[at] for after in (self.cost, self.worth))
         rate = worth / cost if cost > 0 else 0.0
@@ -168,7 +170,7 @@ class Steps:
         level: dict[int, int] = {}  # by owner of several rows: the row it has reached, or -1
         for row in chain(charges.ordered(), (-1,)):
             possible = math.inf if row < 0 else -density[row] / low if low else -math.inf
-            while queue and queue[0][0] < possible:
+            while queue and (queue[0][0] < possible or (queue[0][0] == possible and queue[0][1] and queue[0][2] < row)):
                 slope, known, best, charge, believed = heapq.heappop(queue)
                 owner = best if owners is None else owners[best]
                 if known:
@@ -228,6 +230,10 @@ class Steps:
         charge = charge if below < 0 else self.charges.charge(row)
         if charge > self.largest:
             self.largest = charge
+
+
+def _width(start: int) -> int:
+    return WIDE if start < 2 * WIDTH else WIDTH
 
 
 def _by_cost(state: tuple[float, float, int]) -> tuple[float, float]:
