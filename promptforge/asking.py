@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import heapq
+import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 
 from . import evidence
+from .errors import OptionError, quote
 from .evidence import Document, Evidence, Passages
 from .items import Item
 from .trimming import prose
@@ -20,6 +23,8 @@ SEEN = 5_000
 STRUCTURED = 1 << 20
 """Characters up to which a text is read for its structure."""
 
+Embed = Callable[[list[str]], Sequence[Sequence[float]]]
+"""Returns a vector for each text."""
 Language = Callable[[Item], str | None]
 
 
@@ -27,9 +32,21 @@ class Asked:
     """What the query makes of the candidates."""
 
     def __init__(
-        self, query: str, items: Sequence[Item], order: Sequence[int], language: Language, marker: str
+        self,
+        query: str,
+        items: Sequence[Item],
+        order: Sequence[int],
+        language: Language,
+        marker: str,
+        embed: Embed | None = None,
     ) -> None:
-        """`order`: the candidates' indices in `items`, the best first by their scores."""
+        """`order`: the candidates' indices in `items`, the best first by their scores.
+
+        `embed`, the caller's own, adds to the words: raises `OptionError` when it fails.
+        """
+        self._embed = embed
+        self._query = embed_all(embed, [query])[0] if embed else ()
+        self._likeness: dict[int, list[float]] = {}
         self._items = items
         self._language = language
         self._marker = marker
@@ -37,11 +54,21 @@ class Asked:
         self.order = _closest(query, items, order)
         """The candidates read closely, by the numbers that the evidence gives them."""
         self.number = {index: number for number, index in enumerate(self.order)}
-        documents = [Document(title_of(item), text_of(item), item.score) for item in map(items.__getitem__, self.order)]
-        self.evidence: Evidence = evidence.read(query, documents, self._passages)
+        close = map(items.__getitem__, self.order)
+        documents = [Document(title_of(item), _everything(item), item.score) for item in close]
+        self.evidence: Evidence = evidence.read(
+            query, documents, self._passages, match=self._alike if embed else None
+        )
+
+    @property
+    def tells(self) -> bool:
+        """Whether any candidate has any word of the query, or the caller's own measure is there."""
+        return self._embed is not None or any(self.evidence.weights)
 
     def rank(self, ranks: list[float]) -> None:
         """Put the worths of the candidates in the place of their scores; those not read closely come after them."""
+        if not self.tells:
+            return
         last = min(self.evidence.worth, default=0.0)
         scores = [ranks[i] for i in range(len(ranks)) if i not in self.number]
         drop = last - 1 - max(scores, default=0.0)
@@ -67,6 +94,13 @@ class Asked:
             return None
         return dict(enumerate(self.evidence.reading(number).match(self.evidence.weights)))
 
+    def _alike(self, number: int, piece: int) -> float:
+        """Return how near a piece is to the query by the caller's vectors, 0 to 1."""
+        if number not in self._likeness and self._embed:
+            texts = list(self._passages(number).texts)
+            self._likeness[number] = [_cosine(self._query, vector) for vector in embed_all(self._embed, texts)]
+        return self._likeness[number][piece]
+
     def _passages(self, number: int) -> Passages:
         index = self.order[number]
         pieces = self.pieces(index)
@@ -75,9 +109,32 @@ class Asked:
         return Passages([part.text for part in pieces.parts], [part.under for part in pieces.parts])
 
 
+def embed_all(embed: Embed, texts: list[str]) -> list[list[float]]:
+    """Return the vectors of texts by a function of the caller's; raises `OptionError` where it fails."""
+    try:
+        vectors = [[float(number) for number in vector] for vector in embed(texts)]
+    except Exception as error:
+        message = f"embed failed on {len(texts)} texts: {type(error).__name__}: {quote(str(error))}"
+        raise OptionError(message, option="embed") from error
+    if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) > 1:
+        message = f"embed returned {len(vectors)} vectors for {len(texts)} texts; it must be one each, of one length"
+        raise OptionError(message, option="embed")
+    return vectors
+
+
+def _cosine(a: Sequence[float], b: Sequence[float]) -> float:
+    lengths = math.hypot(*a) * math.hypot(*b)
+    found = sum(map(operator.mul, a, b)) / lengths if lengths else 0.0
+    return min(1.0, max(0.0, found)) if found == found else 0.0
+
+
 def text_of(item: Item) -> str:
     """Return the text that is read."""
     return item.content or item.summary or item.expanded or ""
+
+
+def _everything(item: Item) -> str:
+    return "\n".join(filter(None, (text_of(item), item.path, item.summary if item.content else None)))
 
 
 def title_of(item: Item) -> str:

@@ -51,22 +51,27 @@ def weld(parts: Iterable[str]) -> list[str]:
     on a line that holds nothing else.
     """
     pieces = list(filter(None, parts))
-    if not _FENCED.isdisjoint(map(type, pieces)):
-        parts, pieces = pieces, []
-        for part in parts:
-            if pieces:
-                if isinstance(pieces[-1], Closes) and part[0] != "\n":
-                    pieces.append("\n")
-                if isinstance(part, Opens):
-                    tail = _tail(pieces)
-                    line = tail[tail.rfind("\n") + 1 :]
-                    if line:  # be it blanks: content at the margin would end the list that an indented fence is in
-                        pieces.append("\n")
-                        tail += "\n"
-                    if tail[: tail.rfind("\n")].rpartition("\n")[2].lstrip().startswith("<"):
-                        pieces.append("\n")
-            pieces.append(part)
-    return pieces
+    fences = [place for place, kind in enumerate(map(type, pieces)) if kind in _FENCED]
+    if not fences:
+        return pieces
+    welded: list[str] = []
+    done = 0
+    for place in fences:
+        welded += pieces[done:place]
+        part = pieces[place]
+        if welded and isinstance(part, Opens):
+            tail = _tail(welded)
+            line = tail[tail.rfind("\n") + 1 :]
+            if line:  # be it blanks: content at the margin would end the list that an indented fence is in
+                welded.append("\n")
+                tail += "\n"
+            if tail[: tail.rfind("\n")].rpartition("\n")[2].lstrip().startswith("<"):
+                welded.append("\n")
+        welded.append(part)
+        done = place + 1
+        if done < len(pieces) and isinstance(part, Closes) and pieces[done][0] != "\n":
+            welded.append("\n")
+    return welded + pieces[done:]
 
 
 _FENCED = frozenset({Opens, Closes, Block})

@@ -57,7 +57,6 @@ def fit(
         stubs=stubs and packing in ("score", "value"),
         **({"quotas": quotas} if quotas else {}),
     )
-    frame = scale.measure({})
     for part in parts:
         if part.required:
             packer.require(part.walk)
@@ -70,7 +69,7 @@ def fit(
         else:
             packer.pack(part)
     if not packer.chosen:
-        packer.cost = frame
+        packer.cost = scale.measure({})
     for index in packer.chosen:  # past the share of its part, then taken after all by a later one
         packer.reasons.pop(index, None)
     return Fit(packer.chosen, packer.reasons, packer.twins, packer.cost, within(packer.cost, limit))

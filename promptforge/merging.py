@@ -33,12 +33,17 @@ def merge_overlaps(items: list[Item], kept: Sequence[int], ranks: list[float], d
     files.pop("", None)
     for members in files.values():
         if len(members) > 1:
-            _merge_file(items, [(start, i) for i in members if (start := starts[i]) is not None], ranks, dropped)
+            known = [i for i in members if starts[i] is not None]
+            known.sort(key=starts.__getitem__)  # type: ignore[arg-type]  # of equals the first comes first
+            _merge_file(items, known, starts, ranks, dropped)
 
 
-def _merge_file(items: list[Item], members: list[tuple[int, int]], ranks: list[float], dropped: dict[int, str]) -> None:
+def _merge_file(
+    items: list[Item], members: list[int], starts: list[int | None], ranks: list[float], dropped: dict[int, str]
+) -> None:
     current, end = -1, -1
-    for start, index in sorted(members):
+    for index in members:
+        start = starts[index] or 0
         stop = items[index].end_line or 0
         if current < 0 or start > end + 1:
             current, end = index, stop

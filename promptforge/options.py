@@ -65,9 +65,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         "Drop items found by a search that score less, where scores lie in 0 to 1; none: drop none.",
     ] = 0.5
     query: Annotated[str | None, "What is asked; used to rerank; none: not known."] = None
-    rerank: Annotated[Literal["none", "keyword_boost"], "How the query changes the ranking; no query, no change."] = (
-        "keyword_boost"
-    )
+    rerank: Annotated[
+        Literal["none", "keyword_boost", "mmr"],
+        "How items are ranked beside their scores: by the words of the query, or each beside what came before (mmr).",
+    ] = "keyword_boost"
     group_by: Annotated[
         _Word,
         "One section a file, kind, category, origin or value of a metadata key, or none; auto: the layout's.",
@@ -126,7 +127,6 @@ VOCABULARY = Vocabulary(
         Options,
         none={"group_by": "none", "rerank": "none", "trim": "none"},
         verbatim=("query",),
-        later={"rerank": ("mmr",)},
         allow={"tokenizer": _is_tokenizer},
     ),
 )

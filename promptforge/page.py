@@ -178,7 +178,8 @@ class Page:
     def extractor(self) -> Extractor | None:
         """Return what the query makes of the pieces of the candidates; `None` where whole items are packed."""
         asked, options = self.entries.asked, self.options
-        if asked is None or options.rerank == "none" or options.trim != "structure" or options.packing != "score":
+        wanted = (options.packing, options.rerank, options.trim) == ("score", "keyword_boost", "structure")
+        if asked is None or not asked.tells or not wanted:
             return None
         return Extractor(asked, self.counter, self.forms, self.price)
 

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from . import accounts, fitting, planning, selection
+from .asking import Embed
 from .diagnostics import Diagnostic, Diagnostics
 from .errors import StrictError, TemplateError
 from .items import Item
@@ -49,7 +50,9 @@ class Renderer:
     """Configuration: a profile, templates and options. Renders any number of times, from any thread.
 
     `profile` is a name or a `.yaml` file; `templates` and `profiles` are folders of the user's that come before the
-    shipped ones; `options` are those of the profile vocabulary. Files are read once, when the renderer is made.
+    shipped ones; `options` are those of the profile vocabulary. `embed` maps a list of texts to a vector each: with a
+    query it adds to the words, with `rerank: mmr` it tells what is alike. Files are read once, when the renderer is
+    made.
 
     Raises `ProfileError`, `TemplateError`, `OptionError`.
     """
@@ -60,13 +63,20 @@ class Renderer:
         profile: str | Path | None = None,
         templates: Folders = None,
         profiles: Folders = None,
+        embed: Embed | None = None,
         **options: Any,
     ) -> None:
-        self._made_of: dict[str, Any] = {"profile": profile, "templates": templates, "profiles": profiles}
+        self._made_of: dict[str, Any] = {
+            "profile": profile,
+            "templates": templates,
+            "profiles": profiles,
+            "embed": embed,
+        }
         self._folders = _paths(profiles)
         self.profile: Profile = load_profile(profile or "default", self._folders)
         self._templates = Templates(_paths(templates))
         self._given = options
+        self._embed = embed
         self._views: Memory = {}
         self._bases: dict[str, tuple[LayoutSettings, Options]] = {}
         self._tagger = Tagger(self.profile.language_tags)
@@ -97,6 +107,7 @@ class Renderer:
         profile: str | Path | None = None,
         templates: Folders = None,
         profiles: Folders = None,
+        embed: Embed | None = None,
         before: tuple[Diagnostic, ...] = (),
         **options: Any,
     ) -> Result:
@@ -109,9 +120,10 @@ class Renderer:
         Raises `BudgetError` when a required item does not fit, `OptionError` for an unknown option, layout or format,
         `TemplateError` when a template cannot be used. `before` is what was said while the items were loaded.
         """
-        if profile is not None or templates is not None or profiles is not None:
-            named = {"profile": profile, "templates": templates, "profiles": profiles}
-            made_of = {**self._made_of, **{k: v for k, v in named.items() if v is not None}}
+        given = {"profile": profile, "templates": templates, "profiles": profiles, "embed": embed}
+        named = {name: value for name, value in given.items() if value is not None}
+        if named:
+            made_of = {**self._made_of, **named}
             return Renderer(**made_of, **self._given).render(items, before=before, **options)
         started = time.perf_counter()
         diagnostics = Diagnostics()
@@ -161,7 +173,7 @@ class Renderer:
         language = self._tagger.tags(_PLAIN, LayoutSettings())
         options = _ceiling(options, diagnostics)
         limit = _limit(options)
-        every = selection.select(items, options, language, diagnostics)
+        every = selection.select(items, options, language, diagnostics, self._embed)
         candidates = _combine(every, options)
         page = Page(look, options, settings, counter, candidates, tag, language, self._views)
         fit = _fit(page, options, limit, diagnostics)
@@ -279,13 +291,15 @@ def render(
     profile: str | Path | None = None,
     templates: Folders = None,
     profiles: Folders = None,
+    embed: Embed | None = None,
     **options: Any,
 ) -> Result:
     """Return the context text made of `items`: `Renderer(...).render(items, ...)` in one call."""
     if (
         templates is None
         and profiles is None
+        and embed is None
         and (profile is None or (isinstance(profile, str) and "." not in profile))
     ):
         return _shared(profile).render(items, **options)
-    return Renderer(profile=profile, templates=templates, profiles=profiles).render(items, **options)
+    return Renderer(profile=profile, templates=templates, profiles=profiles, embed=embed).render(items, **options)

@@ -35,8 +35,6 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """What `None` stands for; `UNSET` when the word does not take it."""
     none_word: bool = True
     """Whether the text `none` means None too. In a file it always does, as `query: none` means no query."""
-    later: tuple[str, ...] = ()
-    """Choices that are planned and not there yet."""
     allow: Callable[[Any], bool] | None = None
     """A further check of a value that has the right type."""
 
@@ -142,13 +140,12 @@ def rules_of(
     *,
     none: Mapping[str, str] | None = None,
     verbatim: tuple[str, ...] = (),
-    later: Mapping[str, tuple[str, ...]] | None = None,
     allow: Mapping[str, Callable[[Any], bool]] | None = None,
 ) -> dict[str, Rule]:
     """Return one rule a field of `shape`: each is `Annotated`, has a default, and its module evaluates annotations.
 
     `none` says what None stands for where it is not None itself; `verbatim` names the fields for which the text `none`
-    is a text like any other; `later` lists choices that are not there yet; `allow` adds checks that a type cannot say.
+    is a text like any other; `allow` adds checks that a type cannot say.
     """
     blank, rules = shape(), {}
     for name, annotation in shape.__annotations__.items():
@@ -164,7 +161,6 @@ def rules_of(
             doc=described[-1],
             none=stands_for,
             none_word=name not in verbatim,
-            later=(later or {}).get(name, ()),
             allow=(allow or {}).get(name),
         )
     return rules
@@ -248,8 +244,6 @@ def _describe(shape: Any) -> str:
 
 def _refuse_value(rule: Rule, value: Any, where: Where | None) -> NoReturn:
     text = value if isinstance(value, str) else ""
-    if text in rule.later:
-        _fail(f"{rule.name}: {quote(text)} is planned, not there yet; it takes {rule.takes}", rule.name, where)
     hint = nearest(text, rule.choices) if text and rule.choices else ""
     hint = hint if "did you mean" in hint else ""
     if text and not hint and not _encodable(text):

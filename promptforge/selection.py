@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
 from . import merging
-from .asking import Asked
+from .asking import Asked, Embed, Language, embed_all, text_of
 from .diagnostics import Diagnostics
+from .diversity import diversify
 from .grouping import Entry
 from .items import Item
 from .options import Options
 
+VARIED = 1_000
+"""Candidates that are compared with each other by `rerank: mmr`; of more, the best."""
 _SCORE = attrgetter("score")
 _ORIGIN = attrgetter("origin")
 
@@ -56,9 +59,16 @@ class Candidates(Mapping[int, Entry]):
 
 
 def select(
-    items: Sequence[Item], options: Options, language: Callable[[Item], str | None], diagnostics: Diagnostics
+    items: Sequence[Item],
+    options: Options,
+    language: Language,
+    diagnostics: Diagnostics,
+    embed: Embed | None = None,
 ) -> Candidates:
-    """Return the candidates among `items`. `language` gives an item's language; it is asked only where it matters."""
+    """Return the candidates among `items`.
+
+    `language` gives an item's language, asked only where it matters; `embed` is a measure of likeness of the caller's.
+    """
     dropped: dict[int, str] = {}
     left = list(items)
     kept = list(range(len(left)))
@@ -74,12 +84,25 @@ def select(
         merging.keep_once(left, kept, ranks, dropped)
         kept = _still(kept, dropped)
     asked = None
-    if options.query and kept:
+    if kept and (options.query or options.rerank == "mmr"):
         order = sorted(kept, key=ranks.__getitem__, reverse=True)
-        asked = Asked(options.query, left, order, language, options.marker)
-        if options.rerank == "keyword_boost":
+        if options.query:
+            asked = Asked(options.query, left, order, language, options.marker, embed)
+        if asked and options.rerank != "none":
             asked.rank(ranks)
+        if options.rerank == "mmr":
+            _vary(left, sorted(order, key=ranks.__getitem__, reverse=True), ranks, embed)
     return Candidates(left, ranks, kept, dropped, asked)
+
+
+def _vary(items: Sequence[Item], order: Sequence[int], ranks: list[float], embed: Embed | None) -> None:
+    """Rank the best again, each by what it adds to those before it; the others keep their places after them."""
+    best = order[:VARIED]
+    texts = [text_of(items[index]) for index in best]
+    vectors = embed_all(embed, texts) if embed else None
+    varied = [best[number] for number in diversify([ranks[index] for index in best], texts, vectors=vectors)]
+    for place, index in enumerate([*varied, *order[VARIED:]]):
+        ranks[index] = float(len(order) - place)
 
 
 def _still(kept: list[int], dropped: Mapping[int, str]) -> list[int]:

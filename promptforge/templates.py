@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jinja2
 
 from . import _shipped, escaping, placing
-from .environment import Environment, explain, join, weld
+from .environment import Environment, Fields, explain, join, weld
 from .errors import OptionError, TemplateError, nearest, quote
 from .escaping import Safe
 from .layouts import LayoutSettings, load_layout_settings
@@ -281,13 +281,22 @@ class Look:
                 self._items[kind] = template
         return template
 
-    def render_item(self, kind: str, variables: dict[str, Any]) -> Safe:
-        """Return the text of one item; `variables` has `item` and the options that templates see."""
+    def printer(self, kind: str, flags: Mapping[str, Any]) -> Callable[[Fields], Safe]:
+        """Return what prints items of `kind`; `flags` are the options that templates see. For one thread only."""
         template = self.item_template(kind)
-        try:
-            return join(template.root_render_func(template.new_context(variables, shared=True)))
-        except Exception as error:
-            raise explain(error, template, variables) from error
+        variables: dict[str, Any] = {"item": None, **flags}
+        context = template.new_context(variables, shared=True)
+
+        def show(item: Fields) -> Safe:
+            variables["item"] = item
+            context.vars.clear()  # what a template has set for the item before
+            context.exported_vars.clear()
+            try:
+                return join(template.root_render_func(context))
+            except Exception as error:
+                raise explain(error, template, variables) from error
+
+        return show
 
     def render_page(self, variables: dict[str, Any]) -> list[str]:
         """Return the text of the page in parts, in which each item's text stands whole."""

@@ -3,18 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
-
 from .items import Item
 from .scale import Form
-
-
-class _Lines(NamedTuple):
-    text: str
-    """The lines, with a line end before the first and after the last."""
-    longest: str
-    """The line that tells most: what holds the text has it too."""
-    every: frozenset[str]
 
 
 class Twins:
@@ -22,7 +12,8 @@ class Twins:
 
     def __init__(self, items: Sequence[Item]) -> None:
         self._items = items
-        self._lines: dict[int, _Lines] = {}
+        self._texts: dict[int, str] = {}  # with a line end before the first line and after the last
+        self._longest: dict[int, str] = {}
         self._having: dict[str, list[int]] = {}
         self._by_longest: dict[str, list[int]] = {}
 
@@ -34,27 +25,32 @@ class Twins:
         item = self._items[index]
         if not item.content or item.required or "\n" not in item.content:
             return None, ()
-        mine = self._lines.get(index)
-        if mine is None:
-            mine = self._read(index, item.content)
-        for other in self._having[mine.longest]:
+        lines = item.content.strip("\n").split("\n")
+        if index not in self._texts:
+            self._texts[index] = "\n".join(("", *lines, ""))
+            self._longest[index] = max(lines, key=len)  # the line that tells most: what holds the text has it too
+        mine = self._texts[index]
+        for other in self._having.get(self._longest[index], ()):
             form = chosen.get(other)
-            if other != index and form is not None and _whole(form) and mine.text in self._lines[other].text:
+            if other != index and form is not None and _whole(form) and mine in self._texts[other]:
                 return other, ()
-        held = []
-        for line in mine.every & self._by_longest.keys():
+        held = set()
+        for line in self._by_longest.keys() & lines:
             for other in self._by_longest[line]:
-                if other != index and other in chosen and self._lines[other].text in mine.text:
-                    held.append(other)
+                if other != index and other in chosen and self._texts[other] in mine:
+                    held.add(other)
+        self._remember(index, lines)
         return None, sorted(held)
 
-    def _read(self, index: int, content: str) -> _Lines:
-        lines = content.strip("\n").split("\n")
-        read = self._lines[index] = _Lines("\n".join(("", *lines, "")), max(lines, key=len), frozenset(lines))
-        for line in read.every:
-            self._having.setdefault(line, []).append(index)
-        self._by_longest.setdefault(read.longest, []).append(index)
-        return read
+    def _remember(self, index: int, lines: list[str]) -> None:
+        known = self._by_longest.setdefault(self._longest[index], [])
+        if index not in known:
+            known.append(index)
+            for line in set(lines):
+                if line in self._having:
+                    self._having[line].append(index)
+                else:
+                    self._having[line] = [index]
 
 
 def _whole(form: Form) -> bool:

@@ -47,6 +47,7 @@ class Views:
         self._language = language
         self._memory = memory
         self._forms: dict[int, list[Form]] = {}
+        self._printers: dict[str, Callable[[Fields], str]] = {}
         self._views: dict[tuple[int, Form], Fields] = {}
         self._flags = {
             "headers": options.headers,
@@ -117,7 +118,10 @@ class Views:
             summary=summary,
             form=form.name,
         )
-        view["text"] = self._look.render_item(item.kind, {"item": view, **self._flags})
+        show = self._printers.get(item.kind)
+        if show is None:
+            show = self._printers[item.kind] = self._look.printer(item.kind, self._flags)
+        view["text"] = show(view)
         return view, notes
 
     def bare(self, kind: str, form: Form) -> str:

@@ -110,7 +110,6 @@ def test_a_good_value_is_kept(name: str, given_value: Any, kept: Any) -> None:
         ("order", "scor", 'order takes score | given | file | edges; got "scor"; did you mean "score"?'),
         ("order", "x", 'order takes score | given | file | edges; got "x"'),
         ("order", None, "order takes score | given | file | edges; got none"),
-        ("rerank", "mmr", 'rerank: "mmr" is planned, not there yet; it takes none | keyword_boost'),
         ("kinds", [1, "a"], 'kinds takes a list of texts, or none; got [1, "a"]'),
         ("kinds", {"a": 1}, 'kinds takes a list of texts, or none; got {"a": 1}'),
         ("kinds", [[["a"]], {}, 1, 2, 3, 4], "kinds takes a list of texts, or none; got […, …, 1, 2, 3, …]"),

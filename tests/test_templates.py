@@ -12,7 +12,7 @@ from jinja2 import nodes
 
 import promptforge as pf
 from promptforge import placing
-from promptforge.environment import FILTERS
+from promptforge.environment import FILTERS, Fields
 from promptforge.errors import OptionError, ProfileError, TemplateError
 from promptforge.escaping import syntax_of
 from promptforge.templates import EXTENSIONS, SIZE_CAP, Templates
@@ -126,8 +126,8 @@ def test_a_kinds_own_look_comes_before_item_and_both_before_the_bases(tmp_path: 
         "high/item.txt.j2": "high item",
     }
     look = write(tmp_path, files).look("high", "plain")
-    assert str(look.render_item("text", {"item": {}})) == "high item"
-    assert str(look.render_item("code", {"item": {}})) == "low code"
+    assert str(look.printer("text", {})(Fields())) == "high item"
+    assert str(look.printer("code", {})(Fields())) == "low code"
     assert look.page_name == "low/layout.txt.j2"
     assert look.files() == ["high/item.txt.j2", "low/code.txt.j2", "low/layout.txt.j2"]
 
@@ -137,7 +137,7 @@ def test_a_kind_that_is_no_plain_word_looks_like_any_item(kind: str, tmp_path: P
     look = write(tmp_path, {"t/layout.txt.j2": PAGE, "t/item.txt.j2": "item", "t/_part.txt.j2": "part"}).look(
         "t", "plain"
     )
-    assert str(look.render_item(kind, {"item": {}})) == "item"
+    assert str(look.printer(kind, {})(Fields())) == "item"
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def profile_flags(function: Command) -> Command:
     return click.option("--profile", "-p", metavar="NAME", help="A profile's name, or its .yaml file.")(function)
 
 
-def folders_of(given: dict[str, Any]) -> dict[str, list[Path]]:
+def folders_of(given: dict[str, Any]) -> dict[str, Any]:
     """Take the folders out of the flags, with those of the environment after them."""
     found = {}
     for name, variable in _FOLDERS:
