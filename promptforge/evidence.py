@@ -24,14 +24,14 @@ FORTH, BACK = 0.8, 0.4
 """What a document has of the worth of one that mentions its title, and of one whose title it mentions."""
 SOURCE = 0.3
 """What a document has of the best other of the same title."""
-TRUST, AGREED, ENOUGH = 3.0, 0.6, 5
+TRUST, AGREED, ENOUGH = 3.0, 0.5, 5
 """How much the prior gains for each point by which the given order agrees less than AGREED with the query's words (rank
 correlation, of ENOUGH documents): a ranking by words has nothing to lose by a second look, another knows more."""
 DECAY = 0.7
 """What a word of the query is still worth after a document that has it was opened."""
 K1, B = 1.2, 0.3
 """BM25's saturation, and its norm by length, weak for pieces: they are of one size."""
-WHOLE_K1, WHOLE_B = 2.0, 1.0
+WHOLE_K1, WHOLE_B = 1.2, 1.0
 """The same for documents: long ones hold more words of any query."""
 POWER = 4
 """Worths are taken to this power: the best pieces pay for a header, many poor ones do not."""

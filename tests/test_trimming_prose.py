@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptforge.trimming.pieces import Pieces
-from promptforge.trimming.prose import LEAST, divide, sentences
+from promptforge.trimming.prose import LEAST, LINES, divide, sentences
 
 TEXT = (
     "Dr. Smith came to St. Louis by train in May. He stayed there for 20 years and wrote. "
@@ -38,6 +38,13 @@ def test_an_escaped_line_end_and_a_full_stop_of_the_east_end_a_piece() -> None:
     ]
     long = "这是一个很长的句子" * 4
     assert list(sentences(f"{long}。{long}。")) == [f"{long}。", f"{long}。"]
+
+
+def test_indentation_stays_with_its_line() -> None:
+    code = "def first(argument: int) -> int:\n\n    return second(argument) + 1\n" * 8
+    parts = list(sentences(code))
+    assert len(parts) > 2 and {part[:6] for part in parts} <= {"def fi", "    re"}
+    assert all(part.endswith("\n") and len(part) >= LINES for part in parts[:-1])
 
 
 def test_an_initial_ends_no_sentence() -> None:

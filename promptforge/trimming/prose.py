@@ -8,12 +8,14 @@ from collections.abc import Iterator, Sequence
 from .pieces import Piece, Pieces
 
 LEAST = 30
-"""A piece has at least so many characters: short lines of code and of lists go with their neighbours."""
+"""A piece has at least so many characters."""
+LINES = 160
+"""The same where a line ends but no sentence: lines of code and of lists say little without their neighbours."""
 
 _STOP = re.compile(
     r"""(?<=[.!?…])[)\]"'’”»]*+\s++(?=[("'‘“«\[]?[^\W_a-zß-ÿ])"""  # before a capital, a digit, a script without cases
     r"""|[。！？｡][」』”’）]*+\s*+"""
-    r"""|\n[\s]*+"""
+    r"""|(?P<line>\n(?:[^\S\n]*+\n)*+)"""  # blank lines too, not the indentation of the next
     r"""|\\n"""  # an escaped line end: text inside a string of JSON or of code
 )
 _SHORT = re.compile(
@@ -31,10 +33,9 @@ def divide(text: str, *, marker: str = "", language: str | None = None) -> Piece
 def sentences(text: str) -> Iterator[str]:
     """Yield the sentences of `text`, each with the white space after it: joined, they are the text."""
     start = 0
-    least = LEAST
     for found in _STOP.finditer(text):
         end = found.end()
-        if end - start < least or len(text) - end < LEAST:
+        if end - start < (LINES if found.lastgroup else LEAST) or len(text) - end < LEAST:
             continue
         if text[found.start() - 1] == "." and _SHORT.search(text, max(start, found.start() - 12), found.start()):
             continue
