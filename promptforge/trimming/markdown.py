@@ -33,7 +33,11 @@ LONG_PARAGRAPH = 300
 
 _WHITE = " \t\r\n"
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|$)")
-_FRONT = re.compile(r"---[ \t]*\n(?:[\w.-]+[ \t]*:.*\n|[ \t#-].*\n|[ \t]*\n)+?(?:---|\.\.\.)[ \t]*(?:\n|$)")
+_FRONT = re.compile(
+    r"---[ \t\r]*+\n"
+    r"(?:(?!---|\.\.\.)(?:\w[\w.-]*+[ \t]*+:|[ \t#]|-[ \t]|(?=[\r\n]))[^\n]*+\n)++"
+    r"(?:---|\.\.\.)[ \t\r]*+(?:\n|\Z)"
+)
 # In a shortened paragraph such a line might become the underline of a heading or of the head of a table.
 _RISKY = re.compile(r"[\r\n][ \t]*[|:=-]")
 # Badges and comments: a paragraph that begins with a picture, HTML that is none of text.

@@ -19,9 +19,11 @@ _CLOSES = {"]": "[", ")": "(", ">": "<"}
 
 def sentences(text: str) -> Iterator[str]:
     """Yield the sentences of a paragraph, each with the white space after it: joined, they are the paragraph."""
-    start = seen = 0
+    start = seen = stop = 0
     open_: dict[str, int] = {}
     for end in ends(text, "sentence", 0, len(text)):
+        if end < stop:  # one of many blank lines
+            continue
         _count(text, seen, end, open_)
         seen = end
         stop = end
