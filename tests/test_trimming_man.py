@@ -145,6 +145,14 @@ def test_of_an_enormous_synopsis_the_beginning_stays() -> None:
     assert "use 0\n" in last and len(last.split("\n")) < LONG_LINES + 20
 
 
+def test_a_long_listing_loses_lines_from_its_end() -> None:
+    listing = "".join(f"           line {n}\n" for n in range(100))
+    found = pieces(PAGE.replace("           $ kettle a b\n", listing))
+    at = next(i for i, part in enumerate(found.parts) if "line 20\n" in part.text)
+    text = found.text({at})
+    assert "line 9\n           [… 10 lines left out]\n           line 20\n" in text and "line 30\n" not in text
+
+
 def test_a_page_in_another_language_keeps_its_first_two_sections() -> None:
     text = PAGE.replace("NAME", "BEZEICHNUNG").replace("SYNOPSIS", "ÜBERSICHT").replace("DESCRIPTION", "BESCHREIBUNG")
     ladder = pieces(text).ladder()

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from .pieces import ALWAYS, Piece, Pieces
 
 LONG_LINES = 40
 """Lines of the name or the synopsis that always stay; of a longer one the rest may go."""
+CHUNK = 10
+"""Lines of a piece: a longer paragraph (a table, a listing) may lose lines from its end."""
 SUBSECTION = 4
 """A heading of a subsection is indented by at most so many columns; text is indented by more."""
 
@@ -94,7 +97,7 @@ class _Page:
             text = "".join(self._lines[start:end])
             indent = self._indents[start] or 0
             if indent > SUBSECTION or self._lines[start].isspace():
-                self._paragraph(text, indent, end - start)
+                self._paragraph(self._lines[start:end], indent)
             elif indent:
                 self._heading(text, indent)
             elif _RUNNING.match(text):
@@ -156,19 +159,23 @@ class _Page:
             self._over.pop()
         return self._over[-1][1] if self._over else -1
 
-    def _paragraph(self, text: str, indent: int, lines: int) -> None:
+    def _paragraph(self, lines: Sequence[str], indent: int) -> None:
         under = self._above(indent)
         detail = under >= 0 and not self._parts[under].joint
         if self._kind == "always":
-            keep = ALWAYS if lines <= self._left else 95.0
-            self._left -= lines
+            keep = 95.0
         elif self._opening:
             keep, self._opening = 90.0, False
         else:
             low = self._kind in ("first", "next")
-            option = not low and not detail and self._kind != "examples" and _TAG.match(text)
+            option = not low and not detail and self._kind != "examples" and _TAG.match(lines[0])
             keep = _KEEPS["options" if option else self._kind]
             if detail and not low and self._kind != "examples":
                 keep = min(keep - _DETAIL, 45)
-        self._parts.append(Piece(text, keep, under))
-        self._over.append((indent, len(self._parts) - 1))
+        index = len(self._parts)
+        cuts = [*range(0, max(1, len(lines) - CHUNK), CHUNK), len(lines)]
+        for start, end in pairwise(cuts):
+            always = self._kind == "always" and end - start <= self._left
+            self._left -= end - start
+            self._parts.append(Piece("".join(lines[start:end]), ALWAYS if always else keep, index if start else under))
+        self._over.append((indent, index))
