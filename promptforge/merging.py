@@ -34,7 +34,7 @@ def merge_overlaps(items: list[Item], kept: Sequence[int], ranks: list[float], d
     for members in files.values():
         if len(members) > 1:
             known = [i for i in members if starts[i] is not None]
-            known.sort(key=starts.__getitem__)  # type: ignore[arg-type]  # of equals the first comes first
+            known.sort(key=starts.__getitem__)  # of equals the first comes first
             _merge_file(items, known, starts, ranks, dropped)
 
 

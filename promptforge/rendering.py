@@ -196,7 +196,12 @@ class Renderer:
             if options.on_error == "raise":
                 raise excess("the frame of the page alone needs", fit.cost, limit, "raise it")
             diagnostics.add("PF110", "the budget cannot hold even the frame of the page, so the text is empty")
-        return accounts.account(page, fit, items, dropped, self.profile, templates, diagnostics, started)
+
+        def again(max_tokens: int) -> Result:
+            other = msgspec.structs.replace(options, max_tokens=max_tokens)
+            return self._make(templates, settings, other, items, Diagnostics(), time.perf_counter())
+
+        return accounts.account(page, fit, items, dropped, self.profile, templates, diagnostics, started, again)
 
     def render_item(self, item: object, **options: Any) -> str:
         """Return one item's text alone, without a page around it; `options` win over the renderer's own."""

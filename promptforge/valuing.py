@@ -31,27 +31,22 @@ def pack_worth(packer: Packer, part: Part, limit: Cost) -> None:
     ranks = part.ranks
     base = packer.cost = scale.measure(packer.chosen)
     room = minus(limit, base)
+    both = limit[0] < UNLIMITED and limit[1] < UNLIMITED and room[1] > 0
 
     def price(row: int) -> float:
         if not scale.may_fit(owners[row], forms[row], room):
             return max(room[unit] + 1, len(forms[row].text) / 4)
-        return scale.price(owners[row], forms[row])[unit]
+        cost = scale.price(owners[row], forms[row])
+        return max(cost[0], cost[1] * room[0] / room[1]) if both else cost[unit]
 
     chooser = Chooser(
         [(ranks[i] if ranks else 1.0) * FORM_WORTH.get(form.name, 1.0) for i, form in zip(owners, forms, strict=True)],
         [len(form.text) for form in forms],
         price,
         owners=owners if several else None,
+        kinds=[form.name for form in forms] if several else None,
     )
-    target = room[unit]
-    rows: list[int] = []
-    for _ in range(ROUNDS):
-        choice = chooser.choose(target)
-        rows = choice.rows if part.most is None else choice.rows[: part.most]
-        cost = scale.measure({**packer.chosen, **{owners[row]: forms[row] for row in rows}})
-        if within(cost, limit):
-            break
-        target -= max(cost[unit] - limit[unit], 1)
+    rows = _choose(packer, part, chooser, owners, forms, room[unit], limit)
     _show(packer, [(owners[row], forms[row]) for row in rows], limit)
     _fill(packer, part, [owners[row] for row in _some(chooser, rows)], limit)
     full = part.most is not None and sum(i in packer.chosen for i in walk) >= part.most
@@ -60,6 +55,27 @@ def pack_worth(packer: Packer, part: Part, limit: Cost) -> None:
             packer.reasons.setdefault(index, "max_items" if full else "budget")
     if packer.stubs:
         packer.add_stubs(walk, limit)
+
+
+def _choose(
+    packer: Packer, part: Part, chooser: Chooser, owners: list[int], forms: list[Form], target: float, limit: Cost
+) -> list[int]:
+    """Return the rows chosen for the page, which may cost more than their sum (headings) or less (where texts join)."""
+    best: list[int] = []
+    most, unit = target, 0 if limit[0] < UNLIMITED or limit[1] == UNLIMITED else 1
+    for _ in range(ROUNDS):
+        rows = chooser.choose(target).rows[: part.most]
+        cost = packer.scale.measure({**packer.chosen, **{owners[row]: forms[row] for row in rows}})
+        spare = limit[unit] - cost[unit]
+        if not within(cost, limit):
+            most = target
+            target -= max(-spare, 1)
+        else:
+            best = rows
+            if target + spare >= most or spare < 1:
+                break
+            target += spare
+    return best or rows
 
 
 def _some(chooser: Chooser, rows: Sequence[int]) -> list[int]:

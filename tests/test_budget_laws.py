@@ -13,7 +13,8 @@ from rendering_all import FORMATS, LAYOUTS, Records
 
 import promptforge as pf
 
-PACKINGS = ["score", "whole", "stop"]
+PACKINGS = ["score", "value", "proportional", "longest_first", "drop_last", "whole", "stop"]
+QUERY = st.none() | clean.SENTENCE
 
 
 class Letters:
@@ -105,7 +106,7 @@ def check(records: Records, budget: int, tokenizer: Any, **options: Any) -> pf.R
 
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
 @cases(25, shrink=False)
-@given(ITEMS, LAYOUT, FORMAT, st.sampled_from(PACKINGS), st.booleans())
+@given(ITEMS, LAYOUT, FORMAT, st.sampled_from(PACKINGS), st.booleans(), QUERY)
 def test_every_budget_from_nothing_to_all_holds(
     tokenizer: str,
     records: Records,
@@ -113,8 +114,11 @@ def test_every_budget_from_nothing_to_all_holds(
     format: str,  # noqa: A002
     packing: str,
     sources: bool,
+    query: str | None,
 ) -> None:
     options: dict[str, Any] = {"layout": layout, "format": format, "packing": packing, "sources": sources}
+    options["query"] = query
+    options["stubs"] = sources
     full = check(records, 10**6, TOKENIZERS[tokenizer], **options)
     assert not full.truncated
     # Up to 80 budgets, every one where there are no more.

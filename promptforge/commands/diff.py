@@ -87,7 +87,8 @@ def command(
 
 
 def _renderer(request: Request, spec: Spec) -> Renderer:
-    folders = {name: [*spec.folders.get(name, ()), *listed] for name, listed in request.folders.items()}
+    every = request.folders.items()
+    folders: dict[str, Any] = {name: [*spec.folders.get(name, ()), *listed] for name, listed in every}
     return Renderer(profile=spec.profile or request.profile, **folders)
 
 

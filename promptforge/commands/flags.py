@@ -37,6 +37,10 @@ class _Value(click.ParamType):  # type: ignore[type-arg]  # generic in the newes
         if not isinstance(value, str):
             return value
         kind = _base(self.rule.shape)
+        if typing.get_origin(kind) is dict and value != "none":
+            from ..yamltext import load  # only a mapping is worth its import
+
+            return load(value, f"--{self.rule.name.replace('_', '-')}")
         number: Any = value
         if kind in (int, float) and value != "none":
             try:

@@ -53,7 +53,7 @@ class Request(NamedTuple):
     options: dict[str, Any]
     """Options of the job file and, over them, of the flags."""
     profile: str | None
-    folders: dict[str, list[Path]]
+    folders: dict[str, Any]
     quiet: bool
     diagnostics: Diagnostics
     """What was said while the job file was read, and then while the items are."""

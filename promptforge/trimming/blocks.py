@@ -57,7 +57,12 @@ class Blocks:
         keeps = _keeps(found, ends)
         parts = [
             Piece(
-                "".join(self.lines[block.first : end]), keep, block.under, block.skeleton > NONE, block.kind, block.shuts
+                "".join(self.lines[block.first : end]),
+                keep,
+                block.under,
+                block.skeleton > NONE,
+                block.kind,
+                block.shuts,
             )
             for block, end, keep in zip(found, ends, keeps, strict=True)
         ]

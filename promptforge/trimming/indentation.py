@@ -9,14 +9,18 @@ from .blocks import DEEPEST, IMPORT, NONE, SIGNATURE, Block, Blocks
 from .pieces import Pieces
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_END = re.compile(r"\s*(?:[)}\]]|</|(?:end|fi|done|esac|else|elif|elsif|elseif|except|finally|catch|rescue|ensure)\b|#\})")
+_END = re.compile(
+    r"\s*(?:[)}\]]|</|(?:end|fi|done|esac|else|elif|elsif|elseif|except|finally|catch|rescue|ensure)\b|#\})"
+)
 """What begins the last line of a block, or the next part of it."""
 _CONTROL = re.compile(
     r"\s*(?:if|else|elif|elsif|for|foreach|while|until|unless|switch|match|case|when|do|loop|try|catch|with|begin|"
     r"return|let|const|var|defer|select|repeat)\b"
 )
 _IMPORT = re.compile(r"\s*(?:import|from|use|using|include|require|package|#include|#import|extern crate|@import)\b")
-_COMMENT = re.compile(r"\s*(?://|/\*|\*[ /\n]|--|;|%|#(?!\s*(?:include|define|undef|if|ifn?def|else|elif|endif|pragma|import)\b))")
+_COMMENT = re.compile(
+    r"\s*(?://|/\*|\*[ /\n]|--|;|%|#(?!\s*(?:include|define|undef|if|ifn?def|else|elif|endif|pragma|import)\b))"
+)
 _SHALLOW = 2
 """Headers less deep than this are skeleton: functions, and the methods of classes."""
 

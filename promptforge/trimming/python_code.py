@@ -72,7 +72,7 @@ class _Reader:
         self.next = 0  # the first line that is in no block yet
 
     def read(self, body: Sequence[ast.stmt]) -> None:
-        self._statements(body, _Place())
+        self._statements(self._says(body, _Place()) if body else body, _Place())
         if self.next < len(self.lines):
             self.blocks.add(Block(self.next), self.next)
 

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_FUNCTION = re.compile(r"func|method|constructor|destructor|closure|lambda|arrow|getter|setter|accessor|do_block|^init_")
+_FUNCTION = re.compile(
+    r"func|method|constructor|destructor|closure|lambda|arrow|getter|setter|accessor|do_block|^init_"
+)
 _CONTAINER = re.compile(
     r"class|struct|enum|interface|trait|impl|mod_item|module|namespace|object_def|record|protocol|extension|union|"
     r"linkage|preproc_if|template_decl"
@@ -125,7 +127,7 @@ def _units(nodes: Sequence[Node]) -> Iterator[tuple[int, int, Node | None]]:
     for node in nodes:
         start, end = node.start_point.row, _end(node)
         if held and start < held[1]:
-            if node.is_named and "comment" not in node.type or end > held[1]:  # a; b
+            if (node.is_named and "comment" not in node.type) or end > held[1]:  # a; b
                 held = held[0], max(end, held[1]), None
             continue
         if "comment" in node.type:

@@ -1,0 +1,338 @@
+"""Shorter forms of programs: the pieces are the text, and every rung is a program still."""
+
+from __future__ import annotations
+
+import ast
+import random
+import sysconfig
+import warnings
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from promptforge.trimming import grammars, indentation, python_code, source_code
+from promptforge.trimming.pieces import Pieces
+
+import hostile
+
+STDLIB = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
+SHOP = '''\
+"""A shop."""
+import os
+from decimal import Decimal
+
+LIMIT = 3
+
+
+@register(
+    "shop",
+)
+class Shop:
+    """Sells things.
+
+    And buys them.
+    """
+
+    open = True
+
+    def sell(
+        self, thing: str, *, price: Decimal = Decimal(1)
+    ) -> None:
+        """Sell one.
+
+        Once only.
+        """
+        self.stock.remove(thing)
+        # money
+        self.till += price
+        return None
+
+    def buy(self, thing): self.stock.append(thing)
+
+
+def main():
+    shop = Shop()
+    shop.sell("hat")
+'''
+OUTLINE = '''\
+# [cut] 15 of 37 lines left out
+"""A shop."""
+import os
+from decimal import Decimal
+# 2 lines left out
+
+
+@register(
+    "shop",
+)
+class Shop:
+    """Sells things.
+    … 2 lines left out
+    """
+    ...  # 2 lines left out
+
+    def sell(
+        self, thing: str, *, price: Decimal = Decimal(1)
+    ) -> None:
+        """Sell one.
+        … 2 lines left out
+        """
+        ...  # 4 lines left out
+
+    def buy(self, thing): self.stock.append(thing)
+
+
+def main():
+    ...  # 2 lines left out
+'''
+PROGRAMS = {
+    "javascript": "import a from 'a';\n/** Adds. */\nexport function add(a, b) {\n  const c = a;\n  return c + b;\n}\n"
+    "const o = {\n  f() {\n    g(`${\n      1\n    }`);\n    h();\n  },\n};\nit('x', () => {\n  if (a) {\n    b();\n"
+    "    c();\n  } else {\n    d();\n  }\n});\n",
+    "typescript": "interface A {\n  b: string;\n  c(): void;\n}\nclass B implements A {\n  @deco()\n  b = '';\n  c(): void"
+    " {\n    this.b = 'x';\n    this.b += 'y';\n  }\n}\n",
+    "tsx": "export const V = ({ a }: P) => {\n  const b = a;\n  return (\n    <p>\n      {a}\n    </p>\n  );\n};\n",
+    "go": 'package main\n\nimport (\n\t"fmt"\n)\n\n// Add adds.\nfunc Add(\n\ta, b int,\n) int {\n\tfor {\n\t\ta++\n\t\tb++\n'
+    "\t}\n\treturn a\n}\n\ntype T struct {\n\tX int\n\tY int\n}\n",
+    "rust": "use a::b;\n\n#[derive(Debug)]\npub struct S {\n    x: i32,\n    y: i32,\n}\n\nimpl S {\n    /// New.\n    #[inline]\n"
+    "    pub fn new() -> S {\n        let x = 1;\n        match x {\n            1 => a(),\n            _ => b(),\n        }\n"
+    "        S { x, y: 2 }\n    }\n}\n",
+    "java": "package a;\n\nimport b.C;\n\npublic class D {\n    int x;\n    @Override\n    public void f() {\n        try {\n"
+    "            g();\n        } catch (E e) {\n            h();\n        } finally {\n            i();\n        }\n    }\n}\n",
+    "c": '#ifndef A_H\n#define A_H\n#include "b.h"\nint f(int a);\nstatic int g(int a)\n{\n    int b = a;\n    if (b) {\n'
+    "        return 1;\n    }\n    return b;\n}\n#endif\n",
+    "cpp": "namespace n {\ntemplate <class T>\nclass A {\npublic:\n    void f() {\n        g();\n        h();\n    }\n"
+    "    int x;\n};\n}\n",
+    "csharp": "using A;\nnamespace N\n{\n    class B\n    {\n        int X { get; set; }\n        void F()\n        {\n"
+    "            G();\n            H();\n        }\n    }\n}\n",
+    "bash": "#!/bin/bash\nset -e\nf() {\n  echo 1\n  for i in 1 2; do\n    echo $i\n    echo b\n  done\n}\ncat <<X\na\nX\nf\n",
+    "ruby": "require 'a'\nclass B < C\n  def f(x)\n    y = x\n    y.each do |z|\n      p z\n      p 1\n    end\n    y\n  end\nend\n",
+    "php": "<?php\nnamespace A;\nuse B;\nclass C {\n    public function f() {\n        $a = 1;\n        return $a;\n    }\n}\n",
+    "lua": "local a = 1\nfunction f(x)\n  local y = x\n  g(y)\n  return y\nend\nreturn f\n",
+    "scala": "import a.b\nobject O {\n  def f(x: Int): Int = {\n    val y = x\n    y + 1\n  }\n}\n",
+    "swift": "import A\nclass B {\n  var x = 1\n  func f() {\n    g()\n    h()\n  }\n}\n",
+}  # fmt: skip
+LANGUAGES = [None, "python", "zig", "sql", "css", *PROGRAMS]
+
+
+def whole(pieces: Pieces) -> str:
+    return "".join(part.text for part in pieces.parts)
+
+
+def kept(pieces: Pieces) -> list[int]:
+    """Return how many lines of the text itself each rung keeps."""
+    order = pieces._order({})
+    found = []
+    for number in range(len(order)):
+        staying = pieces.closed(order[number + 1 :])
+        found.append(sum(pieces.parts[i].text.count("\n") for i in staying))
+    return found
+
+
+def parses(text: str) -> bool:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            ast.parse(text)
+        except SyntaxError:
+            return False
+    return True
+
+
+def divided(text: str, language: str | None) -> Pieces:
+    pieces = source_code.divide(text, marker="[cut]", language=language)
+    assert pieces
+    return pieces
+
+
+def test_the_outline_of_python_is_its_signatures() -> None:
+    ladder = divided(SHOP, "python").ladder()
+    rungs = [ladder.rung(number) for number in range(len(ladder))]
+    assert next(rung.text for rung in rungs if rung.name == "outline") == OUTLINE
+    assert all(parses(rung.text) for rung in rungs)
+    assert rungs[-1].text == "# [cut] 36 of 37 lines left out\n# 36 lines left out\n"
+
+
+def test_the_largest_body_goes_first_from_its_end() -> None:
+    ladder = divided(SHOP, "python").ladder()
+    assert "        # money\n        self.till += price\n        ...  # 1 line left out\n" in ladder.rung(0).text
+    assert "Once only" in ladder.rung(2).text
+    assert 'shop.sell("hat")' in ladder.rung(2).text
+
+
+def test_what_a_query_wants_stays_with_its_signature_and_class() -> None:
+    pieces = divided(SHOP, "python")
+    wanted = next(i for i, part in enumerate(pieces.parts) if "till" in part.text)
+    ladder = pieces.ladder({wanted: 1.0})
+    text = ladder.rung(len(ladder) - 4).text  # under it: a function, a class
+    assert text == (
+        '# [cut] 24 of 37 lines left out\n# 5 lines left out\n\n\n@register(\n    "shop",\n)\nclass Shop:\n'
+        "    ...  # 6 lines left out\n\n    def sell(\n        self, thing: str, *, price: Decimal = Decimal(1)\n"
+        "    ) -> None:\n        ...  # 5 lines left out\n        # money\n        self.till += price\n"
+        "        ...  # 8 lines left out\n"
+    )
+
+
+def test_no_head_without_a_marker() -> None:
+    pieces = source_code.divide(SHOP, marker="", language="python")
+    assert pieces
+    assert pieces.ladder().rung(0).text.startswith('"""A shop."""\nimport os\n')
+
+
+@pytest.mark.parametrize("path", random.Random(1).sample(STDLIB, 25), ids=lambda path: str(path.name))
+def test_every_rung_of_a_real_module_parses(path: Path) -> None:
+    text = path.read_bytes().decode("utf-8", "replace")
+    pieces = divided(text, "python")
+    assert whole(pieces) == text
+    luck = random.Random(path.name)
+    worth = {luck.randrange(len(pieces.parts)): luck.random() for _ in range(9)}
+    for ladder in (pieces.ladder(), pieces.ladder(worth)):
+        numbers = [luck.randrange(len(ladder)) for _ in range(5)]
+        assert all(parses(ladder.rung(number).text) for number in [0, *numbers, len(ladder) - 1])
+
+
+LINES = st.sampled_from(
+    ["if a:", "else:", "elif b: pass", "try:", "except E:", "except F as f:", "finally:", "def f(a=1,\n  b=2\n) -> None:"]
+    + ["class A: x = 1", "class B:", "@d", "async def g(): ...", "match a:", "case 1:", "case _: pass", "x = 1; y = 2"]
+    + ["x = '''a\nb'''", '"""a\n\n  b\n  """', "x = \\\n 1", "y = 1 \\\n", "# c", "", "\f", "return (\n1,\n)", "with a:"]
+    + ["pass", "for a in b:", "while a:", "import a", '"a" """b\nc\nd\n"""', "z = 1  # d \\", ") -> None: ...", "x\r"]
+)
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), LINES), max_size=40), st.integers(0, 50))
+def test_every_rung_parses_if_the_whole_does(rows: list[tuple[int, str]], step: int) -> None:
+    text, depth = "", 0
+    for deeper, line in rows:  # after a header deeper, else anywhere that is open
+        text += "    " * depth + line + "\n"
+        depth = depth + 1 if line.endswith(":") else max(depth - deeper // 3, 0)
+        if line.endswith(":") and deeper < 3:
+            text += "    " * depth + "a()\n" * 1
+    pieces = python_code.divide(text, marker="[cut]")
+    assert parses(text) or pieces is None
+    if pieces:
+        assert whole(pieces) == text
+        ladder = pieces.ladder()
+        assert parses(ladder.rung(step % len(ladder)).text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f():\\\n  a()\n  \nb()\n",
+        "try:\n  a\n  b\n  c\nexcept A:\n  d\n  e\nelse:\n  f\nfinally:\n  g\nh\n",
+        "def f():\n  match a:\n    case 1:\n      b\n      c\n    case 2:\n      d\n      e\n    case 3:\n      f\n  g\n",
+        "def f():\n# x\n  a\n# y\n  b\n# z\nc\n",
+        "def f():\n  '''a\n  b\\'''\n  c\n  d'''\n  e\n",
+        "if a:\n  b\nelif c:\n  d\nelse:\n  if e:\n    f\n    g\n    h\n  else:\n    i\nj\n",
+        "class A:\n\tdef f(self):\n\t\ta\n\t\tb\n\n\tdef g(self) -> None: ...\n",
+        "def f():\r\n  a\r\n  b\r\n\r\ndef g():\r\n  c",
+        "def f():\r  a\r  b\rc\r",
+        "x = 1  # \\\ndef f():\n  a\n  b\n",
+        "def f():\n  a; b\n  c = 1 \\\n\n  d\n",
+        "async def f():\n  async with a:\n    b\n    c\n    d\n    e\n    f\n    g\n    h\n  return\n",
+    ],
+)
+def test_odd_python_stays_python(text: str) -> None:
+    pieces = python_code.divide(text, marker="x */ \n y")
+    assert pieces
+    assert whole(pieces) == text
+    for worth in ({}, {len(pieces.parts) - 2: 1.0}, {1: 2.0, len(pieces.parts) // 2: 1.0}):
+        ladder = pieces.ladder(worth)
+        assert [n for n in range(len(ladder)) if not parses(ladder.rung(n).text)] == []
+
+
+def errors(text: str, language: str) -> bool:
+    root = grammars.parse(text, language)
+    return root is None or root.has_error
+
+
+@pytest.mark.parametrize("language", PROGRAMS)
+def test_no_rung_breaks_another_language(language: str) -> None:
+    assert grammars.is_known(language)
+    text = PROGRAMS[language]
+    assert not errors(text, language)
+    pieces = divided(text, language)
+    assert whole(pieces) == text
+    assert any(part.joint and part.under < 0 for part in pieces.parts)
+    assert any(part.shuts >= 0 for part in pieces.parts)
+    for worth in ({}, {len(pieces.parts) // 2: 1.0}):
+        ladder = pieces.ladder(worth)
+        assert [n for n in range(len(ladder)) if errors(ladder.rung(n).text, language)] == []
+
+
+GO_OUTLINE = """\
+// [cut] 7 of 22 lines left out
+package main
+
+import (
+	"fmt"
+)
+
+// Add adds.
+func Add(
+	a, b int,
+) int {
+	// 5 lines left out
+}
+
+type T struct {
+	// 2 lines left out
+}
+"""
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_the_outline_of_go(installed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not installed:  # then the depth of lines tells as much here
+        monkeypatch.setattr(grammars, "_GRAMMARS", {"go": ("tree_sitter_no_such", "language")})
+        grammars._grammar.cache_clear()
+    ladder = divided(PROGRAMS["go"], "go").ladder()
+    outline = next(r.text for r in map(ladder.rung, range(len(ladder))) if r.name == "outline")
+    grammars._grammar.cache_clear()
+    assert outline == GO_OUTLINE
+
+
+@pytest.mark.parametrize(
+    ("language", "mark"),
+    [("sql", "-- 2 lines"), ("css", "/* 2 lines left out */"), ("lisp", "; 2 lines"), ("html", "<!-- 2 lines left out -->")]
+    + [(None, "… 2 lines"), ("klingon", "… 2 lines"), ("yaml", "# 2 lines")],
+)
+def test_marks_are_comments(language: str | None, mark: str) -> None:
+    pieces = indentation.divide("a {\n  b\n  c\n}\nd {\n  e\n}\n", marker="-->*/", language=language)
+    assert pieces
+    assert f"a {{\n  {mark}" in pieces.ladder().rung(1).text
+
+
+@given(st.lists(st.sampled_from(hostile.STRINGS) | st.sampled_from([*PROGRAMS.values(), SHOP, "\n", "  ", "{\n"])),
+       st.sampled_from(LANGUAGES))  # fmt: skip
+def test_the_pieces_are_the_text_whatever_it_is(strings: list[str], language: str | None) -> None:
+    text = "".join(strings)
+    pieces = source_code.divide(text, marker="[cut]", language=language)
+    if pieces is None:
+        return
+    assert whole(pieces) == text
+    assert all(part.under < i and part.shuts < i for i, part in enumerate(pieces.parts))
+    lines = kept(pieces)
+    assert lines == sorted(lines, reverse=True)
+    ladder = pieces.ladder()
+    assert ladder.rung(0).text and ladder.rung(len(ladder) - 1).text
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    "text", ["", "\0", "\ud800", "(" * 9999, "-" * 99999 + "1", "{\n" * 9999, "if a:\n" * 999, "/* ' \n`" * 9999, "\ufeff"]
+)
+def test_nothing_is_raised(text: str, language: str | None) -> None:
+    for cut in (text, "def f():\n  a\n  b\n" + text):
+        pieces = source_code.divide(cut, marker="[cut]", language=language)
+        assert pieces is None or whole(pieces) == cut
+
+
+@pytest.mark.parametrize("deep", [1, 50, 70, 3000])
+def test_what_lies_too_deep_is_one_piece(deep: int) -> None:
+    text = "".join("  " * n + "{\n" for n in range(deep)) + "".join("  " * n + "}\n" for n in reversed(range(deep)))
+    for language in (None, "javascript", "c"):
+        pieces = source_code.divide(text, marker="[cut]", language=language)
+        assert pieces is None or whole(pieces) == text
