@@ -12,14 +12,14 @@ from .diagnostics import Diagnostics
 from .errors import nearest, quote
 from .escaping import INVISIBLE, LABEL_CAP
 from .fencing import TAG
-from .fitting import Fit
+from .fitting.fit import Fit
+from .fitting.scale import SHORTENED
 from .items import Item
 from .ledger import LATE, Ledger, identify
 from .options import Options
 from .page import Page
 from .profiles import Profile
 from .results import Result
-from .scale import SHORTENED
 from .templates import Templates
 
 _CUT = frozenset({"budget", "section_budget"})
@@ -61,7 +61,19 @@ def account(
     ]
     _say(page, fit, shown, trimmed, counts, options, diagnostics)
     files = dict.fromkeys(path for i in order if (path := shown[i].item.path) is not None)
-    ledger = Ledger(page, fit, items, ChainMap(fit.reasons, dropped), order, frozenset(trimmed), profile, templates, text, tokens, again)
+    ledger = Ledger(
+        page,
+        fit,
+        items,
+        ChainMap(fit.reasons, dropped),
+        order,
+        frozenset(trimmed),
+        profile,
+        templates,
+        text,
+        tokens,
+        again,
+    )
     return Result(
         text=text,
         tokens=tokens,

@@ -8,8 +8,8 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from .counting import Counter
+from .fitting.scale import Form
 from .items import Item
-from .scale import Form
 
 _KIND = attrgetter("kind")
 SLACK = 8

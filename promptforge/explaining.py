@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from .fitting.scale import Form
 from .page import Page
 from .results import Gain, SectionCost
-from .scale import Form
 
 STEP = 1000
 """How much larger the budget is that an explanation looks at, in tokens."""

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from .explaining import STEP, Taken, frame, gains, section_costs, taken
-from .fitting import Fit
+from .fitting.fit import Fit
 from .items import Item
 from .mapping import map_text
 from .page import Page

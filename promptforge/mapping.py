@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from .environment import Fields, Missing, source_line, weld
+from .fitting.scale import Form
 from .grouping import flatten
 from .page import Page
 from .results import Span
-from .scale import Form
 from .templates import Templates
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")

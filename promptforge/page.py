@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from .asking import Language
+from .answers.asking import Language
 from .bounds import Bare, Bounds
 from .counting import Counter
 from .environment import Fields
 from .escaping import Content, Safe
-from .fitting import Fit
+from .fitting.fit import Fit
+from .fitting.scale import Cost, Form, within
 from .grouping import Section, flatten, group
 from .items import Item
 from .layouts import LayoutSettings
 from .merging import noting
 from .options import Options
 from .passages import Extractor
-from .scale import Cost, Form, within
 from .selection import Candidates
 from .shortening import Shortener
 from .templates import Look
@@ -34,7 +34,7 @@ _SENTINEL = "Quzx"
 
 
 class Page:
-    """What fitting needs to know (it is a `scale.Scale`), and the finished text. For one rendering only."""
+    """What fitting needs to know (it is a `fitting.scale.Scale`), and the finished text. For one rendering only."""
 
     def __init__(
         self,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from . import picking
-from .asking import Asked
+from .answers import picking
+from .answers.asking import Asked
 from .counting import Counter
-from .extracting import Pick
-from .scale import Cost, Form
+from .fitting.extracting import Pick
+from .fitting.scale import Cost, Form
 from .tokens import get_tokenizer
 
 
@@ -27,9 +27,7 @@ class Extractor:
         self._forms = forms
         self._price = price
 
-    def choose(
-        self, walk: Sequence[int], room: float, unit: int, most: int | None
-    ) -> tuple[list[Pick], list[Pick]]:
+    def choose(self, walk: Sequence[int], room: float, unit: int, most: int | None) -> tuple[list[Pick], list[Pick]]:
         """Return the pieces to show within `room`, the likeliest to answer first, and those that were put aside."""
         order = self._asked.order
         allowed = set(walk)

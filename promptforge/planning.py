@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
-from . import scale
 from .diagnostics import Diagnostics
 from .errors import nearest, quote
+from .fitting import scale
+from .fitting.scale import Cost, Part, Quotas
 from .grouping import key_of
 from .items import Item
 from .options import Options
 from .page import Page
-from .scale import Cost, Part, Quotas
 
 _REQUIRED = attrgetter("required")
 _ORIGIN = attrgetter("origin")

@@ -11,17 +11,18 @@ from typing import Any
 
 import msgspec
 
-from . import accounts, fitting, planning, selection
-from .asking import Embed
+from . import accounts, planning, selection
+from .answers.asking import Embed
 from .diagnostics import Diagnostic, Diagnostics
 from .errors import StrictError, TemplateError
+from .fitting.fit import Fit, fit
+from .fitting.scale import UNLIMITED, Cost, excess
 from .items import Item
 from .layouts import LayoutSettings
 from .options import Options, apply, apply_lenient
 from .page import Page
 from .profiles import Profile, load_profile
 from .results import Result
-from .scale import UNLIMITED, Cost, excess
 from .selection import Candidates
 from .sources.records import load_records, to_item
 from .tagging import Tagger
@@ -176,14 +177,14 @@ class Renderer:
         every = selection.select(items, options, language, diagnostics, self._embed)
         candidates = _combine(every, options)
         page = Page(look, options, settings, counter, candidates, tag, language, self._views)
-        fit = _fit(page, options, limit, diagnostics)
-        if options.combine == "explicit_first" and not fit.chosen and len(candidates) < len(every):
+        found = _fit(page, options, limit, diagnostics)
+        if options.combine == "explicit_first" and not found.chosen and len(candidates) < len(every):
             # Nothing that the user named is in the text: fall back to what a search found.
             candidates = every
             page = Page(look, options, settings, counter, candidates, tag, language, self._views)
-            fit = _fit(page, options, limit, diagnostics)
-        if fit.twins:
-            fit = page.note_twins(fit, limit)
+            found = _fit(page, options, limit, diagnostics)
+        if found.twins:
+            found = page.note_twins(found, limit)
         dropped = candidates.dropped
         left_out = sum(reason == "combine" for reason in dropped.values())
         if left_out:
@@ -192,16 +193,16 @@ class Renderer:
                 f"{left_out} found items were left out by combine: {options.combine}; combined shows both kinds",
                 severity="info",
             )
-        if not fit.frame_fits:
+        if not found.frame_fits:
             if options.on_error == "raise":
-                raise excess("the frame of the page alone needs", fit.cost, limit, "raise it")
+                raise excess("the frame of the page alone needs", found.cost, limit, "raise it")
             diagnostics.add("PF110", "the budget cannot hold even the frame of the page, so the text is empty")
 
         def again(max_tokens: int) -> Result:
             other = msgspec.structs.replace(options, max_tokens=max_tokens)
             return self._make(templates, settings, other, items, Diagnostics(), time.perf_counter())
 
-        return accounts.account(page, fit, items, dropped, self.profile, templates, diagnostics, started, again)
+        return accounts.account(page, found, items, dropped, self.profile, templates, diagnostics, started, again)
 
     def render_item(self, item: object, **options: Any) -> str:
         """Return one item's text alone, without a page around it; `options` win over the renderer's own."""
@@ -247,9 +248,9 @@ def _limit(options: Options) -> Cost:
     )
 
 
-def _fit(page: Page, options: Options, limit: Cost, diagnostics: Diagnostics) -> fitting.Fit:
+def _fit(page: Page, options: Options, limit: Cost, diagnostics: Diagnostics) -> Fit:
     plan = planning.plan(page, options, limit, diagnostics)
-    return fitting.fit(
+    return fit(
         plan.parts,
         page,
         limit,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+from .fitting.scale import UNLIMITED, Form
 from .page import Page
 from .planning import AS_GIVEN, BEST_FIRST
-from .scale import UNLIMITED, Form
 
 MEASURED = 64
 """Up to so many items, the page that brings each back is measured; above, it is a sum that suffices."""

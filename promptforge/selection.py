@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
 from . import merging
-from .asking import Asked, Embed, Language, embed_all, text_of
+from .answers.asking import Asked, Embed, Language, embed_all, text_of
+from .answers.diversity import diversify
 from .diagnostics import Diagnostics
-from .diversity import diversify
 from .grouping import Entry
 from .items import Item
 from .options import Options

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from .asking import STRUCTURED, Asked, Language
+from .answers.asking import STRUCTURED, Asked, Language
 from .counting import Counter
+from .fitting.scale import UNLIMITED, Cost, Form, minus, within
 from .items import Item
 from .options import Options
-from .scale import UNLIMITED, Cost, Form, minus, within
 from .tokens import get_tokenizer
 from .trimming.kinds import read
 from .trimming.pieces import Ladder, Pieces

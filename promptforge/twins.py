@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+
+from .fitting.scale import Form
 from .items import Item
-from .scale import Form
 
 
 class Twins:

@@ -9,9 +9,9 @@ from typing import Any
 from .cleaning import clean
 from .environment import Fields, Open
 from .escaping import Content
+from .fitting.scale import Form
 from .items import Item
 from .options import Options
-from .scale import Form
 from .templates import Look
 from .trimming.text import mark
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from promptforge.diversity import diversify
-from promptforge.evidence import Document, Evidence, Passages, read
-from promptforge.picking import Choice, Pick, choose
+from promptforge.answers.diversity import diversify
+from promptforge.answers.evidence import Document, Evidence, Passages, read
+from promptforge.answers.picking import Choice, Pick, choose
+from promptforge.answers.words import STOP, name, phrase, stem, terms
 from promptforge.trimming.prose import sentences
-from promptforge.words import STOP, name, phrase, stem, terms
 
 QUERY = "In which year was the founder of Omni Air born?"
 PAGES = [

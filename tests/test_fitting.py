@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptforge.errors import BudgetError
-from promptforge.fitting import Fit, Packing, fit
-from promptforge.scale import FREE, STUB, UNLIMITED, Cost, Form, Part, minus, plus, shares, within
+from promptforge.fitting.fit import Fit, Packing, fit
+from promptforge.fitting.scale import FREE, UNLIMITED, Cost, Form, Part, minus, plus, shares, within
 
 PACKINGS: list[Packing] = ["score", "value", "whole", "stop", "proportional", "longest_first", "drop_last"]
 SPREADING = ("proportional", "longest_first", "drop_last")
@@ -83,7 +83,12 @@ class Twins(Words):
 
 
 def pack(
-    words: Sequence[str] | Words, budget: float, *, packing: Packing = "whole", trim: bool = False, chars: float = UNLIMITED
+    words: Sequence[str] | Words,
+    budget: float,
+    *,
+    packing: Packing = "whole",
+    trim: bool = False,
+    chars: float = UNLIMITED,
 ) -> Fit:
     scale = words if isinstance(words, Words) else Words(words)
     parts = [Part(range(len(scale.words)), ranks=[1.0 - n / 100 for n in range(len(scale.words))])]

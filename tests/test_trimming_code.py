@@ -8,14 +8,13 @@ import sysconfig
 import warnings
 from pathlib import Path
 
+import hostile
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from promptforge.trimming import grammars, indentation, python_code, source_code
 from promptforge.trimming.pieces import Pieces
-
-import hostile
 
 STDLIB = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
 SHOP = '''\
@@ -57,7 +56,7 @@ def main():
     shop.sell("hat")
 '''
 OUTLINE = '''\
-# [cut] 15 of 37 lines left out
+# [cut] 14 of 37 lines left out
 """A shop."""
 import os
 from decimal import Decimal
@@ -88,32 +87,9 @@ def main():
     ...  # 2 lines left out
 '''
 PROGRAMS = {
-    "javascript": "import a from 'a';\n/** Adds. */\nexport function add(a, b) {\n  const c = a;\n  return c + b;\n}\n"
-    "const o = {\n  f() {\n    g(`${\n      1\n    }`);\n    h();\n  },\n};\nit('x', () => {\n  if (a) {\n    b();\n"
-    "    c();\n  } else {\n    d();\n  }\n});\n",
-    "typescript": "interface A {\n  b: string;\n  c(): void;\n}\nclass B implements A {\n  @deco()\n  b = '';\n  c(): void"
-    " {\n    this.b = 'x';\n    this.b += 'y';\n  }\n}\n",
-    "tsx": "export const V = ({ a }: P) => {\n  const b = a;\n  return (\n    <p>\n      {a}\n    </p>\n  );\n};\n",
-    "go": 'package main\n\nimport (\n\t"fmt"\n)\n\n// Add adds.\nfunc Add(\n\ta, b int,\n) int {\n\tfor {\n\t\ta++\n\t\tb++\n'
-    "\t}\n\treturn a\n}\n\ntype T struct {\n\tX int\n\tY int\n}\n",
-    "rust": "use a::b;\n\n#[derive(Debug)]\npub struct S {\n    x: i32,\n    y: i32,\n}\n\nimpl S {\n    /// New.\n    #[inline]\n"
-    "    pub fn new() -> S {\n        let x = 1;\n        match x {\n            1 => a(),\n            _ => b(),\n        }\n"
-    "        S { x, y: 2 }\n    }\n}\n",
-    "java": "package a;\n\nimport b.C;\n\npublic class D {\n    int x;\n    @Override\n    public void f() {\n        try {\n"
-    "            g();\n        } catch (E e) {\n            h();\n        } finally {\n            i();\n        }\n    }\n}\n",
-    "c": '#ifndef A_H\n#define A_H\n#include "b.h"\nint f(int a);\nstatic int g(int a)\n{\n    int b = a;\n    if (b) {\n'
-    "        return 1;\n    }\n    return b;\n}\n#endif\n",
-    "cpp": "namespace n {\ntemplate <class T>\nclass A {\npublic:\n    void f() {\n        g();\n        h();\n    }\n"
-    "    int x;\n};\n}\n",
-    "csharp": "using A;\nnamespace N\n{\n    class B\n    {\n        int X { get; set; }\n        void F()\n        {\n"
-    "            G();\n            H();\n        }\n    }\n}\n",
-    "bash": "#!/bin/bash\nset -e\nf() {\n  echo 1\n  for i in 1 2; do\n    echo $i\n    echo b\n  done\n}\ncat <<X\na\nX\nf\n",
-    "ruby": "require 'a'\nclass B < C\n  def f(x)\n    y = x\n    y.each do |z|\n      p z\n      p 1\n    end\n    y\n  end\nend\n",
-    "php": "<?php\nnamespace A;\nuse B;\nclass C {\n    public function f() {\n        $a = 1;\n        return $a;\n    }\n}\n",
-    "lua": "local a = 1\nfunction f(x)\n  local y = x\n  g(y)\n  return y\nend\nreturn f\n",
-    "scala": "import a.b\nobject O {\n  def f(x: Int): Int = {\n    val y = x\n    y + 1\n  }\n}\n",
-    "swift": "import A\nclass B {\n  var x = 1\n  func f() {\n    g()\n    h()\n  }\n}\n",
-}  # fmt: skip
+    path.stem: path.read_text(encoding="utf-8")
+    for path in sorted((Path(__file__).parent / "data/programs").glob("*.txt"))
+}
 LANGUAGES = [None, "python", "zig", "sql", "css", *PROGRAMS]
 
 
@@ -194,10 +170,41 @@ def test_every_rung_of_a_real_module_parses(path: Path) -> None:
 
 
 LINES = st.sampled_from(
-    ["if a:", "else:", "elif b: pass", "try:", "except E:", "except F as f:", "finally:", "def f(a=1,\n  b=2\n) -> None:"]
-    + ["class A: x = 1", "class B:", "@d", "async def g(): ...", "match a:", "case 1:", "case _: pass", "x = 1; y = 2"]
-    + ["x = '''a\nb'''", '"""a\n\n  b\n  """', "x = \\\n 1", "y = 1 \\\n", "# c", "", "\f", "return (\n1,\n)", "with a:"]
-    + ["pass", "for a in b:", "while a:", "import a", '"a" """b\nc\nd\n"""', "z = 1  # d \\", ") -> None: ...", "x\r"]
+    [
+        "if a:",
+        "else:",
+        "elif b: pass",
+        "try:",
+        "except E:",
+        "except F as f:",
+        "finally:",
+        "def f(a=1,\n  b=2\n) -> None:",
+        "class A: x = 1",
+        "class B:",
+        "@d",
+        "async def g(): ...",
+        "match a:",
+        "case 1:",
+        "case _: pass",
+        "x = 1; y = 2",
+        "x = '''a\nb'''",
+        '"""a\n\n  b\n  """',
+        "x = \\\n 1",
+        "y = 1 \\\n",
+        "# c",
+        "",
+        "\x0c",
+        "return (\n1,\n)",
+        "with a:",
+        "pass",
+        "for a in b:",
+        "while a:",
+        "import a",
+        '"a" """b\nc\nd\n"""',
+        "z = 1  # d \\",
+        ") -> None: ...",
+        "x\r",
+    ]
 )
 
 
@@ -296,8 +303,15 @@ def test_the_outline_of_go(installed: bool, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize(
     ("language", "mark"),
-    [("sql", "-- 2 lines"), ("css", "/* 2 lines left out */"), ("lisp", "; 2 lines"), ("html", "<!-- 2 lines left out -->")]
-    + [(None, "… 2 lines"), ("klingon", "… 2 lines"), ("yaml", "# 2 lines")],
+    [
+        ("sql", "-- 2 lines"),
+        ("css", "/* 2 lines left out */"),
+        ("lisp", "; 2 lines"),
+        ("html", "<!-- 2 lines left out -->"),
+        (None, "… 2 lines"),
+        ("klingon", "… 2 lines"),
+        ("yaml", "# 2 lines"),
+    ],
 )
 def test_marks_are_comments(language: str | None, mark: str) -> None:
     pieces = indentation.divide("a {\n  b\n  c\n}\nd {\n  e\n}\n", marker="-->*/", language=language)
@@ -322,7 +336,8 @@ def test_the_pieces_are_the_text_whatever_it_is(strings: list[str], language: st
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize(
-    "text", ["", "\0", "\ud800", "(" * 9999, "-" * 99999 + "1", "{\n" * 9999, "if a:\n" * 999, "/* ' \n`" * 9999, "\ufeff"]
+    "text",
+    ["", "\0", "\ud800", "(" * 9999, "-" * 99999 + "1", "{\n" * 9999, "if a:\n" * 999, "/* ' \n`" * 9999, "\ufeff"],
 )
 def test_nothing_is_raised(text: str, language: str | None) -> None:
     for cut in (text, "def f():\n  a\n  b\n" + text):

@@ -13,7 +13,7 @@ from effort import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptforge.worth import FORM_WORTH, Choice, Chooser, bound
+from promptforge.fitting.worth import FORM_WORTH, Choice, Chooser, bound
 
 
 class Rows(NamedTuple):

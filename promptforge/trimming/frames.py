@@ -8,9 +8,9 @@ import re
 _LIBRARY = re.compile(
     r"""(?x)
       [\\/](?:site|dist)-packages[\\/](?P<python>[^\\/"]+)
-    | [\\/](?:lib64|lib|Lib)[\\/]python[\d.]*[\\/](?P<stdlib>[^\\/"]+)
+    | [\\/](?:lib64|lib|Lib)[\\/]python[\d.]*[\\/](?!(?:site|dist)-packages)(?P<stdlib>[^\\/"]+)
     | <(?P<frozen>frozen\ [\w.]+|string|__array_function__\ internals)>
-    | [\\/]Lib[\\/](?P<windows>[\w.]+)
+    | [\\/]Lib[\\/](?!site-packages)(?P<windows>[\w.]+)
     | node_modules[\\/](?P<npm>(?:@[^\\/]+[\\/])?[^\\/:)]+)
     | \((?P<node>node|internal|native|webpack-internal|<anonymous>)[:)\\/]
     | \bat\ (?P<node2>node|internal|native):
@@ -25,7 +25,7 @@ _LIBRARY = re.compile(
     | /rustc/[^/]+/(?:library|src)/(?:lib)?(?P<ruststd>\w+)
     | ^\s*\d+:\s+(?:0x[0-9a-f]+\s+-\s+)?<?(?P<rust>std|core|alloc|backtrace|tokio|rayon|futures\w*|rust_begin_unwind|
         __libc_start_\w+|_start|__rust_\w+|main$)\b
-    | /usr/(?:lib|share|local/lib)/(?P<system>[^/"]+)
+    | /usr/(?:lib|share|local/lib)/(?!python|node_modules)(?P<system>[^/"]+)
     """,
     re.MULTILINE,
 )

@@ -33,7 +33,7 @@ _ENDS = 5
 """So many lines at each end of an output stay longer than its middle."""
 _LAST = 2
 """So many of the last outputs stay longer than the inputs before them."""
-_OLD, _ENDING, _WRONG, _ASKED, _NEW = range(5)
+_OLD, _ENDING, _ASKED, _WRONG, _NEW = range(5)
 
 
 class _Entry(NamedTuple):
@@ -48,7 +48,7 @@ def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | N
     """Return a session of Python, a shell, Lisp or the like as pieces; None for what has no prompts.
 
     An input stays as long as any of its output does. The middles of old outputs go first, the oldest first, then
-    their ends, then those that tell of an error, then old inputs; the last two outputs go after those.
+    their ends, then old inputs, those that led to an error last with what it said; the last two go after those.
     """
     lines = _LINE.findall(text)
     entries = _entries(lines, language)
@@ -68,7 +68,9 @@ def _entries(lines: Sequence[str], language: str | None) -> list[_Entry]:
 
 def _read(lines: Sequence[str], prompt: re.Pattern[str], more: re.Pattern[str] | None) -> list[_Entry]:
     starts = [n for n, line in enumerate(lines) if prompt.match(line)]
-    entries = []
+    entries: list[_Entry] = []
+    if not starts:
+        return entries
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         output, depth = start + 1, _open(lines[start])
         while output < end:

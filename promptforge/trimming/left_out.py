@@ -9,8 +9,8 @@ from .pieces import Gap, Head, Piece
 
 _COMMENTS = {
     "// ": "javascript typescript tsx jsx go rust java c cpp objectivec csharp kotlin swift scala dart groovy php d "
-    "zig solidity fsharp vala protobuf thrift glsl hlsl wgsl metal verilog systemverilog jsonnet cue gleam prisma qml odin "
-    "scss less stylus json5 haxe nushell just",
+    "zig solidity fsharp vala protobuf thrift glsl hlsl wgsl metal verilog systemverilog jsonnet cue gleam prisma qml "
+    "odin scss less stylus json5 haxe nushell just",
     "# ": "python ruby bash sh shell zsh fish perl r julia elixir makefile cmake dockerfile yaml toml nix hcl "
     "powershell tcl awk puppet crystal nim coffeescript gdscript meson graphql robot gherkin csh properties rego yara",
     "-- ": "sql lua luau haskell elm ada vhdl idris lean purescript applescript",

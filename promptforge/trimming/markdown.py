@@ -163,6 +163,8 @@ class _Blocks:
                 self._list([start, *cuts[1:], end])
             else:
                 self._block(token, start, end, kind)
+        if self._parts:  # blank lines before the first block
+            self._parts[0] = self._parts[0]._replace(text=self._slice(0, spans[0][0]) + self._parts[0].text)
         return self._parts
 
     def _spans(self, blocks: Sequence[Token]) -> list[tuple[int, int, Token | Literal["front"] | None]]:
@@ -185,9 +187,7 @@ class _Blocks:
                 starts.append((start, token))
             done = end
         ends = [*(start for start, _ in starts), last][1:]
-        return [
-            (start if i else 0, end, token) for i, ((start, token), end) in enumerate(zip(starts, ends, strict=True))
-        ]
+        return [(start, end, token) for (start, token), end in zip(starts, ends, strict=True)]
 
     def _heading(self, level: int, text: str, kind: str) -> None:
         while self._headings and self._headings[-1][0] >= level:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..tokens import Unit
+from ..boundaries import Unit
 
 UNITS: tuple[Unit, ...] = ("line", "sentence", "word")
 """From the neatest cut to the closest."""

@@ -12,8 +12,8 @@ from .pieces import ALWAYS, Piece, Pieces
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 FRAME, REPEAT = "frame", "repeated frame"
-_INNERMOST = 2
-"""So many innermost frames of each trace stay long, whoever's they are."""
+_NEAR, _OWN = 2, 5
+"""So many innermost frames of each trace, and of the program's own in it, stay longer than the others."""
 
 
 class _Trace(NamedTuple):
@@ -49,6 +49,7 @@ def _parts(lines: Sequence[str], traces: Sequence[_Trace]) -> list[Piece]:
         for start, end in trace.said:
             keeps[start] = end, ALWAYS, ""
         seen: set[str] = set()
+        own = 0
         for distance, (start, end) in enumerate(trace.frames):
             frame = "".join(lines[start:end])
             near = -distance / (len(trace.frames) + 1)
@@ -57,14 +58,19 @@ def _parts(lines: Sequence[str], traces: Sequence[_Trace]) -> list[Piece]:
                 continue
             seen.add(frame)
             if trace.aside:
-                keeps[start] = end, near + 1, FRAME
+                keeps[start] = end, near + 2, FRAME
                 continue
-            library = package_of(frame) is not None
-            keeps[start] = end, near + (6 if distance < _INNERMOST else 2 if library else 4) + (not library), FRAME
+            if package_of(frame) is None:
+                own += 1
+                keeps[start] = end, near + (6 if own <= _OWN else 4), FRAME
+            else:
+                keeps[start] = end, near + (5 if distance < _NEAR else 3), FRAME
     parts: list[Piece] = []
     line = 0
     while line < len(lines):
         end, keep, kind = keeps.get(line, (line + 1, 1 + line / (len(lines) + 1) - 0.5, ""))
+        while end < len(lines) and end not in keeps and not lines[end].strip():
+            end += 1
         parts.append(Piece("".join(lines[line:end]), keep, kind=kind))
         line = end
     return parts
@@ -120,7 +126,9 @@ def _read_python(lines: Sequence[str]) -> Iterator[_Trace]:
         yield _Trace(frames[::-1], said)
 
 
-_LOGGED = re.compile(r"(?:\[?\d{4}-\d\d-\d\d|\[[A-Z]+\]|\d\d:\d\d|(?:INFO|DEBUG|WARN|WARNING|ERROR)\b|[\w.-]+@|\$ |>>> )")
+_LOGGED = re.compile(
+    r"(?:\[?\d{4}-\d\d-\d\d|\[[A-Z]+\]|\d\d:\d\d|(?:INFO|DEBUG|WARN|WARNING|ERROR)\b|[\w.-]+@|\$ |>>> )"
+)
 
 
 def _depth(line: str) -> int:
@@ -199,6 +207,8 @@ def _read_rust(lines: Sequence[str]) -> Iterator[_Trace]:
         said, frames = [(start, line)], list[tuple[int, int]]()
         while line < len(lines) and not _RUST_FRAME.match(lines[line]) and not _RUST_PANIC.match(lines[line]):
             line += 1
+        if line > start and line < len(lines) and lines[line - 1].startswith("stack backtrace:"):
+            said.append((line - 1, line))
         while line < len(lines) and _RUST_FRAME.match(lines[line]):
             start, line = line, line + 1
             while line < len(lines) and re.match(r"\s+at ", lines[line]):

@@ -24,9 +24,7 @@ class Pick(NamedTuple):
 class Extracts(Protocol):
     """What is known of the pieces of the candidates."""
 
-    def choose(
-        self, walk: Sequence[int], room: float, unit: int, most: int | None
-    ) -> tuple[list[Pick], list[Pick]]:
+    def choose(self, walk: Sequence[int], room: float, unit: int, most: int | None) -> tuple[list[Pick], list[Pick]]:
         """Return the pieces to show within `room`, the likeliest to answer first, and those that were put aside."""
         ...
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 
-from .scale import FREE, SHORTENED, STUB, UNLIMITED, Cost, Form, Part, Quotas, Scale, excess, least, minus, plus, within
+from .board import Board
+from .scale import SHORTENED, STUB, UNLIMITED, Cost, Form, Part, Quotas, Scale, excess, least, minus, plus, within
 
 TRIES = 32
 """Pages measured in vain before an item that costs no less than one that failed is not tried any more."""
 _NO_QUOTAS = Quotas({}, {})
 
 
-class Packer:
-    """A page that is being filled. Prices of items roughly add up, so they guide; the measure of the page decides."""
+class Packer(Board):
+    """A page that takes items one by one."""
 
     def __init__(
         self,
@@ -27,72 +28,16 @@ class Packer:
         quotas: Quotas = _NO_QUOTAS,
     ) -> None:
         """Of what does not fit whole: `shorten` cuts it, `step_down` tries its summary, `first_only` ends with it."""
-        self.scale = scale
-        self.limit = limit
+        super().__init__(scale, limit, quotas)
         self.shorten = shorten
         self.step_down = step_down
         self.first_only = first_only
         self.stubs = stubs
-        self.chosen: dict[int, Form] = {}
-        self.reasons: dict[int, str] = {}
-        self.twins: dict[int, int] = {}
-        self.cost: Cost = FREE
         self.stopped = False
-        self._quotas = quotas
-        self._spent = dict.fromkeys(quotas.most, 0.0)
         # Pages measured in vain since an item was taken, and the least price among them; forms sought in vain.
         self._tries = 0
         self._failed_price: float = 0
         self._misses = 0
-
-    # --- what is on the page ----------------------------------------------------------------------------------------
-
-    def put(self, index: int, form: Form, cost: Cost) -> None:
-        """Show an item in a form; the page then costs `cost`."""
-        self.remove(index)
-        self.chosen[index], self.cost = form, cost
-        self.reasons.pop(index, None)
-        self._charge(index, form, 1)
-
-    def remove(self, index: int) -> None:
-        """Show an item no more. What the page costs then is not known."""
-        form = self.chosen.pop(index, None)
-        if form is not None:
-            self._charge(index, form, -1)
-
-    def drop(self, index: int, reason: str) -> None:
-        """Say why an item is not shown, and with it those whose text it held."""
-        self.remove(index)
-        self.reasons[index] = reason
-        for twin in [t for t, holder in self.twins.items() if holder == index]:
-            del self.twins[twin]
-            self.reasons[twin] = reason
-
-    def drop_twin(self, index: int, holder: int) -> None:
-        """Leave out an item whose text is in that of another."""
-        self.remove(index)
-        self.reasons[index] = "duplicate"
-        self.twins |= dict.fromkeys([t for t, h in self.twins.items() if h == index], holder)
-        self.twins[index] = holder
-
-    def drop_twins(self, twins: Mapping[int, int]) -> None:
-        """Leave out items whose text is in that of others, each with its holder."""
-        for index, holder in twins.items():
-            self.drop_twin(index, holder)
-
-    def _charge(self, index: int, form: Form, sign: int) -> None:
-        section = self._quotas.section.get(index)
-        if section is not None:
-            self._spent[section] += sign * self.scale.price(index, form)[0]
-
-    def allowance(self, index: int) -> float:
-        """Return the tokens that an item may cost, by what its section has left."""
-        section = self._quotas.section.get(index)
-        if section is None:
-            return UNLIMITED
-        form = self.chosen.get(index)
-        own = self.scale.price(index, form)[0] if form is not None else 0
-        return self._quotas.most[section] - self._spent[section] + own
 
     def goal(self, part: Part) -> Cost:
         """Return what the page may cost when a part is done."""
@@ -102,68 +47,6 @@ class Packer:
         if part.room is not None:
             limit = (min(limit[0], self.cost[0] + part.room), limit[1])
         return limit
-
-    # --- many at once -----------------------------------------------------------------------------------------------
-
-    def distinct(self, walk: Sequence[int]) -> tuple[dict[int, Form], dict[int, int]]:
-        """Return the longest forms of `walk` without duplicates, and these with the holder of their text.
-
-        What an earlier part showed of `walk` is shown no more.
-        """
-        again = [i for i in walk if i in self.chosen]
-        for index in again:
-            self.remove(index)
-        if again or not self.chosen:
-            self.cost = self.scale.measure(self.chosen)
-        beside = dict(self.chosen)
-        found: dict[int, Form] = {}
-        twins: dict[int, int] = {}
-        for index in walk:
-            if index in self.twins:
-                continue
-            holder, held = self.scale.twins(index, beside)
-            if holder is not None:
-                twins[index] = holder
-                continue
-            for other in held:
-                if found.pop(other, None) is not None:
-                    del beside[other]
-                    twins[other] = index
-            found[index] = beside[index] = self.scale.forms(index)[0]
-        return found, twins
-
-    def reach(self, forms: Mapping[int, Form], limit: Cost) -> int:
-        """Return how many of these, from the first, may have room together by what they cost at the least."""
-        scale, room = self.scale, minus(limit, self.cost)
-        for count, (index, form) in enumerate(forms.items()):
-            if not scale.may_fit(index, form, plus(room, (scale.joint, 0))):
-                return count
-            room = plus(minus(room, scale.price(index, form)), (scale.joint, 0))
-            if room[0] < 0 or room[1] < 0:
-                return count
-        return len(forms)
-
-    def show(self, forms: Mapping[int, Form], limit: Cost) -> bool:
-        """Show all of these if they fit."""
-        cost = self.scale.measure({**self.chosen, **forms})
-        if not within(cost, limit):
-            return False
-        for index, form in forms.items():
-            self.put(index, form, cost)
-        return True
-
-    def show_all(self, walk: Sequence[int], limit: Cost) -> bool:
-        """Show all of these whole if they fit, without duplicates."""
-        forms = {i: self.scale.forms(i)[0] for i in walk}
-        if self.reach(forms, limit) < len(forms):
-            return False
-        found, twins = self.distinct(walk)
-        shown = self.show(found, limit)
-        if shown:
-            self.drop_twins(twins)
-        return shown
-
-    # --- packing ----------------------------------------------------------------------------------------------------
 
     def require(self, walk: Sequence[int]) -> None:
         """Show all of these whole; raises `BudgetError`."""

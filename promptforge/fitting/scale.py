@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from .errors import BudgetError
+from ..errors import BudgetError
 
 Cost = tuple[float, float]
 """Tokens, characters."""

@@ -7,13 +7,13 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 
+from ..errors import OptionError, quote
+from ..items import Item
+from ..trimming import prose
+from ..trimming.kinds import read
+from ..trimming.pieces import Pieces
 from . import evidence
-from .errors import OptionError, quote
 from .evidence import Document, Evidence, Passages
-from .items import Item
-from .trimming import prose
-from .trimming.kinds import read
-from .trimming.pieces import Pieces
 from .words import terms
 
 CLOSE = 200
@@ -56,9 +56,7 @@ class Asked:
         self.number = {index: number for number, index in enumerate(self.order)}
         close = map(items.__getitem__, self.order)
         documents = [Document(title_of(item), _everything(item), item.score) for item in close]
-        self.evidence: Evidence = evidence.read(
-            query, documents, self._passages, match=self._alike if embed else None
-        )
+        self.evidence: Evidence = evidence.read(query, documents, self._passages, match=self._alike if embed else None)
 
     @property
     def tells(self) -> bool:

@@ -1,0 +1,1 @@
+"""What of the candidates answers the query: words, worths, pieces."""
