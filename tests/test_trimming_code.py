@@ -229,7 +229,7 @@ def test_every_rung_parses_if_the_whole_does(rows: list[tuple[int, str]], step: 
     [
         "def f():\\\n  a()\n  \nb()\n",
         "try:\n  a\n  b\n  c\nexcept A:\n  d\n  e\nelse:\n  f\nfinally:\n  g\nh\n",
-        "def f():\n  match a:\n    case 1:\n      b\n      c\n    case 2:\n      d\n      e\n    case 3:\n      f\n  g\n",
+        "def f():\n  match a:\n    case 1:\n      b\n      c\n    case 2:\n      d\n    case 3:\n      f\n  g\n",
         "def f():\n# x\n  a\n# y\n  b\n# z\nc\n",
         "def f():\n  '''a\n  b\\'''\n  c\n  d'''\n  e\n",
         "if a:\n  b\nelif c:\n  d\nelse:\n  if e:\n    f\n    g\n    h\n  else:\n    i\nj\n",
@@ -345,7 +345,7 @@ def test_nothing_is_raised(text: str, language: str | None) -> None:
         assert pieces is None or whole(pieces) == cut
 
 
-@pytest.mark.parametrize("deep", [1, 50, 70, 3000])
+@pytest.mark.parametrize("deep", [1, 50, 70, 900])
 def test_what_lies_too_deep_is_one_piece(deep: int) -> None:
     text = "".join("  " * n + "{\n" for n in range(deep)) + "".join("  " * n + "}\n" for n in reversed(range(deep)))
     for language in (None, "javascript", "c"):

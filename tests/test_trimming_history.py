@@ -51,7 +51,8 @@ def test_errors_and_last_outputs_stay_longer() -> None:
 @pytest.mark.parametrize(
     ("text", "language", "inputs"),
     [
-        (PYTHON, None, [">>> 1 + 1\n", ">>> def f():\n...   return 1\n...\n", ">>> f(\n... )\n", ">>> g()\n", ">>> 3\n", ">>> 4\n"]),
+        (PYTHON, None, [">>> 1 + 1\n",
+          ">>> def f():\n...   return 1\n...\n", ">>> f(\n... )\n", ">>> g()\n", ">>> 3\n", ">>> 4\n"]),
         (IPYTHON, None, ["In [1]: x = 1\n", "In [2]: for a in b:\n   ...:     a\n", "In [3]: x\n"]),
         (LISP, None, ["CL-USER> (defun f (x)\n  (* x x))\n", "CL-USER> (f 2)\n", "CL-USER> (f 3)\n"]),
         ("* (a\n b)\nC\n* d\nE\n", "lisp", ["* (a\n b)\n", "* d\n"]),
