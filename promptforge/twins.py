@@ -9,14 +9,16 @@ from .items import Item
 
 
 class Twins:
-    """The texts of the items asked about, by their lines."""
+    """The texts of the items asked about, by their lines.
+
+    What holds a text has its longest line, which few others have: only where that is found are texts compared.
+    """
 
     def __init__(self, items: Sequence[Item]) -> None:
         self._items = items
-        self._texts: dict[int, str] = {}  # with a line end before the first line and after the last
         self._longest: dict[int, str] = {}
-        self._having: dict[str, list[int]] = {}
         self._by_longest: dict[str, list[int]] = {}
+        self._lines: set[str] = set()
 
     def find(self, index: int, chosen: Mapping[int, Form]) -> tuple[int | None, Sequence[int]]:
         """Return which of `chosen` holds the lines of this item whole, and which of them this item's lines hold.
@@ -27,31 +29,29 @@ class Twins:
         if not item.content or item.required or "\n" not in item.content:
             return None, ()
         lines = item.content.strip("\n").split("\n")
-        if index not in self._texts:
-            self._texts[index] = "\n".join(("", *lines, ""))
-            self._longest[index] = max(lines, key=len)  # the line that tells most: what holds the text has it too
-        mine = self._texts[index]
-        for other in self._having.get(self._longest[index], ()):
-            form = chosen.get(other)
-            if other != index and form is not None and _whole(form) and mine in self._texts[other]:
-                return other, ()
-        held = set()
-        for line in self._by_longest.keys() & lines:
-            for other in self._by_longest[line]:
-                if other != index and other in chosen and self._texts[other] in mine:
-                    held.add(other)
-        self._remember(index, lines)
+        longest = max(lines, key=len)
+        if longest in self._lines:
+            mine = self._text(index)
+            for other, form in chosen.items():
+                if other != index and other in self._longest and _whole(form) and mine in self._text(other):
+                    return other, ()
+        held = []
+        if not self._by_longest.keys().isdisjoint(lines):
+            mine = self._text(index)
+            for line in self._by_longest.keys() & lines:
+                for other in self._by_longest[line]:
+                    if other != index and other in chosen and self._text(other) in mine:
+                        held.append(other)
+        if index not in self._longest:
+            self._longest[index] = longest
+            self._by_longest.setdefault(longest, []).append(index)
+            self._lines.update(lines)
         return None, sorted(held)
 
-    def _remember(self, index: int, lines: list[str]) -> None:
-        known = self._by_longest.setdefault(self._longest[index], [])
-        if index not in known:
-            known.append(index)
-            for line in set(lines):
-                if line in self._having:
-                    self._having[line].append(index)
-                else:
-                    self._having[line] = [index]
+    def _text(self, index: int) -> str:
+        """Return an item's lines with a line end before the first and after the last."""
+        content = self._items[index].content or ""
+        return "\n{}\n".format(content.strip("\n"))
 
 
 def _whole(form: Form) -> bool:

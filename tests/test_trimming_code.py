@@ -169,58 +169,87 @@ def test_every_rung_of_a_real_module_parses(path: Path) -> None:
         assert all(parses(ladder.rung(number).text) for number in [0, *numbers, len(ladder) - 1])
 
 
-LINES = st.sampled_from(
+SIMPLE = st.sampled_from(
     [
-        "if a:",
-        "else:",
-        "elif b: pass",
-        "try:",
-        "except E:",
-        "except F as f:",
-        "finally:",
-        "def f(a=1,\n  b=2\n) -> None:",
-        "class A: x = 1",
-        "class B:",
-        "@d",
-        "async def g(): ...",
-        "match a:",
-        "case 1:",
-        "case _: pass",
+        "pass",
         "x = 1; y = 2",
         "x = '''a\nb'''",
-        '"""a\n\n  b\n  """',
-        "x = \\\n 1",
-        "y = 1 \\\n",
-        "# c",
-        "",
-        "\x0c",
-        "return (\n1,\n)",
-        "with a:",
-        "pass",
-        "for a in b:",
-        "while a:",
+        "x = (\n1,\n)",
         "import a",
-        '"a" """b\nc\nd\n"""',
         "z = 1  # d \\",
-        ") -> None: ...",
-        "x\r",
+        "w = \\\n 1",
+        "a()\n",
+        "# c",
+        "# d\n\n\n# e\n\n# f",
+        "\x0c",
+        "def g(): ...",
+        "class C: x = 1",
+        "if a: b = 1",
+        '"s"',
+        "x = [\n# \n]",
+        "case = 3",
+        "match = 4",
+        "@d\ndef h(\n): return 1",
     ]
 )
+HEADS = st.sampled_from(
+    [
+        "def f(a=1,\n  b=2\n) -> None:",
+        "class B:  # x",
+        "@d\n# e\n@f(\n1)\nasync def g(x):",
+        "with a:",
+        "for a in b:",
+        "while a:",
+        "if (a and\nb):",
+        "def f():\n# odd\n",
+        "try:",
+        "try:+",
+        "match a:",
+        "if x:+",
+        "for q in r:+",
+        "def t():+",
+    ]
+)
+SAYS = st.sampled_from(["", '"""One."""', '"""One.\n\n  Two\n  three\n  """', "'''\n  One\\\n  Two\n  Three\n  '''"])
+REST = {
+    "try:": ["except E:"],
+    "try:+": ["except E as f:", "except (A,\nB):", "else:", "finally:"],
+    "if x:+": ["elif y:", "# why\nelif z:", "else:"],
+    "for q in r:+": ["else:"],
+}
 
 
-@given(st.lists(st.tuples(st.integers(0, 4), LINES), max_size=40), st.integers(0, 50))
-def test_every_rung_parses_if_the_whole_does(rows: list[tuple[int, str]], step: int) -> None:
-    text, depth = "", 0
-    for deeper, line in rows:  # after a header deeper, else anywhere that is open
-        text += "    " * depth + line + "\n"
-        depth = depth + 1 if line.endswith(":") else max(depth - deeper // 3, 0)
-        if line.endswith(":") and deeper < 3:
-            text += "    " * depth + "a()\n" * 1
+def shift(text: str) -> str:
+    """Return lines one step deeper; those in strings and brackets too, which does no harm."""
+    return "".join(f"  {line}" if line.strip() else line for line in text.splitlines(keepends=True))
+
+
+@st.composite
+def programs(draw: st.DrawFn, depth: int = 0) -> str:
+    """Draw statements that parse."""
+    out = ""
+    for _ in range(draw(st.integers(1, 4))):
+        if depth > 3 or draw(st.booleans()):
+            out += draw(SIMPLE) + "\n"
+            continue
+        head = draw(HEADS)
+        body = shift(draw(SAYS) + "\n" + draw(programs(depth + 1)) + "pass\n")
+        if head == "match a:":
+            out += head + "\n" + shift("".join(f"case {n}:\n{body}" for n in range(draw(st.integers(1, 3)))))
+            continue
+        out += head.removesuffix("+") + "\n" + body
+        for clause in REST.get(head, []):
+            out += clause + "\n" + shift(draw(programs(depth + 2)) + "pass\n")
+    return out
+
+
+@given(programs(), st.integers(0, 99), st.dictionaries(st.integers(0, 60), st.floats(0, 1), max_size=4))
+def test_every_rung_parses(text: str, step: int, worth: dict[int, float]) -> None:
+    assert parses(text)
     pieces = python_code.divide(text, marker="[cut]")
-    assert parses(text) or pieces is None
     if pieces:
         assert whole(pieces) == text
-        ladder = pieces.ladder()
+        ladder = pieces.ladder({i: value for i, value in worth.items() if i < len(pieces.parts)})
         assert parses(ladder.rung(step % len(ladder)).text)
 
 

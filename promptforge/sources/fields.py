@@ -11,14 +11,12 @@ from math import isfinite
 from typing import Any
 
 from ..errors import nearest, quote
-from ..items import Item
+from ..items import MAX_LINE, Item
 from . import plaindata
 from .notes import Notes
 
 TEXTS = ("content", "expanded", "summary", "id", "name", "path", "language")
 NAMES = frozenset(Item.__struct_fields__)
-MAX_LINE = 2**31 - 1
-"""Line numbers past this are not believed."""
 
 
 def build(fields: Mapping[str, Any], notes: Notes) -> Item:

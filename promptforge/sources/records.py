@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
-from math import isfinite
-from operator import attrgetter, le
+from operator import attrgetter
 from typing import Any
 
 import msgspec
 
 from ..diagnostics import Diagnostics
 from ..errors import ItemError
-from ..items import Item
+from ..items import Item, Unsound
 from . import documentobjects, fields, plaindata, shapes
 from .notes import Notes
 
@@ -22,17 +21,7 @@ MAX_RECORDS = 1_000_000
 _Records = list[Item]
 _NO_METADATA: dict[str, Any] = {}
 _ORIGINS = ("explicit", "similarity")
-_MOST = attrgetter("kind", "content", "name", "path", "start_line", "end_line", "metadata")
-_UNCHECKED = attrgetter("start_line", "end_line", "score", "required", "origin", "metadata")
 _METADATA = attrgetter("metadata")
-_FIELDS = {name: attrgetter(name) for name in Item.__struct_fields__}
-_TYPES: dict[str, set[type]] = {
-    **{key: {str, type(None)} for key in ("content", "name", "path", "summary", "expanded", "id", "language")},
-    **{key: {int, type(None)} for key in ("start_line", "end_line")},
-    **{"kind": {str}, "origin": {str}, "score": {float}, "required": {bool}, "metadata": {dict}},
-}
-"""What a field must be in an item made by hand, which nobody has checked; a subclass of `str` is somebody else's."""
-_OTHERS = attrgetter("summary", "expanded", "id", "language", "origin")
 
 
 def to_item(record: object, *, where: str | None = None, diagnostics: Diagnostics | None = None) -> Item:
@@ -97,38 +86,16 @@ def _all_clean(records: list[Any]) -> list[Item] | None:
             items = msgspec.convert(records, _Records)
         else:
             return None
-        if not _all_settled(items):
+        columns = list(map(_METADATA, items))
+        if {*map(type, columns)} - {dict}:
             return None
-        if any(map(_METADATA, items)):
+        if any(columns):
             items = [_plain(item, item.metadata) if item.metadata else item for item in items]
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException:  # msgspec's own error, ValueError for an integer past what Python prints, a key that raises
         return None
     return None if None in items else list(items)
-
-
-def _all_settled(items: list[Item]) -> bool:
-    """Tell whether `_settled` would change none of these, field by field, which is quicker than item by item."""
-    total = len(items)
-    columns = {}
-    for name, types in _TYPES.items():
-        column = columns[name] = list(map(_FIELDS[name], items))
-        if not {*map(type, column)} <= types:
-            return False
-    if not {*columns["kind"]}.isdisjoint(("", "markdown")) or not {*columns["origin"]} <= {*_ORIGINS}:
-        return False
-    if not isfinite(sum(columns["score"])) and not all(map(isfinite, columns["score"])):
-        return False
-    if None in columns["content"] and any(i.content is None and i.summary is None for i in items):
-        return False
-    starts, ends = columns["start_line"], columns["end_line"]
-    if starts.count(None) == ends.count(None) == total:
-        return True
-    if None in starts or None in ends:
-        pairs = [(start or 0, end) for start, end in zip(starts, ends, strict=True)]
-        return all(0 <= a <= fields.MAX_LINE and (b is None or a <= b <= fields.MAX_LINE) for a, b in pairs)
-    return min(starts) >= 0 and max(ends) <= fields.MAX_LINE and all(map(le, starts, ends))
 
 
 def _clean(record: object) -> Item | None:
@@ -145,45 +112,13 @@ def _is_safe(record: object) -> bool:
     """Tell whether msgspec may convert it: of a mapping that is no dict it takes all pairs, also of an endless one."""
     if type(record) is dict:
         return type(record.get("metadata", _NO_METADATA)) is dict
-    return type(record) is Item and _is_typed(record)
-
-
-def _is_typed(item: Item) -> bool:
-    """Tell whether the fields that are no text have their types: an item made by hand was checked by nobody."""
-    start, end, score, required, origin, metadata = _UNCHECKED(item)
-    return (
-        (start is None or type(start) is int)
-        and (end is None or type(end) is int)
-        and type(score) is float
-        and type(required) is bool
-        and type(origin) is str
-        and type(metadata) is dict
-    )
+    return type(record) is Item
 
 
 def _settled(item: Item) -> Item | None:
-    """Return the item, its metadata plain; None if anything about it has to be changed or said.
-
-    Conversion lets subclasses of `str` through, whose methods are somebody else's: only `str` itself will do.
-    """
-    kind, content, name, path, start, end, metadata = _MOST(item)
-    summary, expanded, given, language, origin = _OTHERS(item)
-    if (
-        (type(content) is not str and (content is not None or summary is None))
-        or type(kind) is not str
-        or not kind
-        or kind == "markdown"
-        or (path is not None and type(path) is not str)
-        or (name is not None and type(name) is not str)
-        or (given is not None and type(given) is not str)
-        or (summary is not None and type(summary) is not str)
-        or (expanded is not None and type(expanded) is not str)
-        or (language is not None and type(language) is not str)
-        or item.score - item.score != 0  # infinite, or not a number
-        or (start is not None and not 0 <= start <= fields.MAX_LINE)
-        or (end is not None and not (start or 0) <= end <= fields.MAX_LINE)
-        or origin not in _ORIGINS
-    ):
+    """Return the item, its metadata plain; None if anything about it has to be changed or said."""
+    metadata = item.metadata
+    if type(metadata) is not dict:
         return None
     return _plain(item, metadata) if metadata else item
 
@@ -200,7 +135,10 @@ def _plain(item: Item, metadata: dict[str, Any]) -> Item | None:
 
 def _read(record: object, notes: Notes) -> Item:
     if type(record) is Item:
-        return fields.build(msgspec.structs.asdict(record), notes)
+        own = msgspec.structs.asdict(record)
+        if type(record.metadata) is Unsound:
+            own["metadata"] = record.metadata.given
+        return fields.build(own, notes)
     if issubclass(type(record), dict) or isinstance(record, Mapping):
         own = _own(record, notes)
     else:

@@ -183,8 +183,9 @@ class _Reader:
 
 def _start(statement: ast.stmt) -> int:
     """Return a statement's first line (from 0), its decorators' too."""
-    decorators = statement.decorator_list if isinstance(statement, _Definition) else []
-    return min([statement.lineno, *(d.lineno for d in decorators)]) - 1
+    if isinstance(statement, _Definition) and statement.decorator_list:
+        return statement.decorator_list[0].lineno - 1
+    return statement.lineno - 1
 
 
 def _is_text(statement: ast.stmt) -> bool:
