@@ -18,44 +18,8 @@ from promptforge.trimming import grammars, indentation, python_code, source_code
 from promptforge.trimming.pieces import Pieces
 
 STDLIB = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
-SHOP = '''\
-"""A shop."""
-import os
-from decimal import Decimal
-
-LIMIT = 3
-
-
-@register(
-    "shop",
-)
-class Shop:
-    """Sells things.
-
-    And buys them.
-    """
-
-    open = True
-
-    def sell(
-        self, thing: str, *, price: Decimal = Decimal(1)
-    ) -> None:
-        """Sell one.
-
-        Once only.
-        """
-        self.stock.remove(thing)
-        # money
-        self.till += price
-        return None
-
-    def buy(self, thing): self.stock.append(thing)
-
-
-def main():
-    shop = Shop()
-    shop.sell("hat")
-'''
+DATA = Path(__file__).parent / "data" / "programs"
+SHOP = (DATA / "shop.python").read_text(encoding="utf-8")
 OUTLINE = '''\
 # [cut] 14 of 37 lines left out
 """A shop."""
@@ -87,10 +51,7 @@ class Shop:
 def main():
     ...  # 2 lines left out
 '''
-PROGRAMS = {
-    path.stem: path.read_text(encoding="utf-8")
-    for path in sorted((Path(__file__).parent / "data/programs").glob("*.txt"))
-}
+PROGRAMS = {path.stem: path.read_text(encoding="utf-8") for path in sorted(DATA.glob("*.txt"))}
 LANGUAGES = [None, "python", "zig", "sql", "css", *PROGRAMS]
 
 
