@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from judges import json_value
 
-from promptforge.trimming.jsontext import DEEPEST, LONGEST, ladder
+from promptforge.trimming.jsontext import DEEPEST, LONGEST, divide
 from promptforge.trimming.pieces import Ladder
 
 MARKER = '[cut "here"]'
@@ -30,7 +30,7 @@ KETTLES = {
 
 
 def forms(text: str, marker: str = MARKER) -> Ladder:
-    found = ladder(text, marker=marker)
+    found = divide(text, marker=marker)
     assert found is not None
     return found
 
@@ -70,7 +70,7 @@ def assert_part(short: Any, whole: Any) -> None:
 
 def assert_laws(text: str, marker: str = MARKER) -> None:
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")  # pairs are characters
-    found = ladder(text, marker=marker)
+    found = divide(text, marker=marker)
     if found is None:
         return
     try:
@@ -156,11 +156,11 @@ DEEP = "[" * (DEEPEST + 2) + "]" * (DEEPEST + 2)
     ids=lambda text: text[:12],
 )
 def test_what_could_not_be_written_again_has_no_forms(text: str) -> None:
-    assert ladder(text, marker=MARKER) is None
+    assert divide(text, marker=MARKER) is None
 
 
 def test_a_text_too_long_is_not_read() -> None:
-    assert ladder("[" + "1," * (LONGEST // 2) + "1]", marker=MARKER) is None
+    assert divide("[" + "1," * (LONGEST // 2) + "1]", marker=MARKER) is None
 
 
 def test_a_nested_text_is_written_from_deep_in_a_program() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ..errors import OptionError, quote
 from ..items import Item
 from ..trimming import prose
-from ..trimming.kinds import read
+from ..trimming.kinds import looks_like_program, read
 from ..trimming.pieces import Pieces
 from . import evidence
 from .evidence import Document, Evidence, Passages
@@ -20,6 +20,8 @@ CLOSE = 200
 """Candidates that are read closely; of more, those that score best and hold most words of the query."""
 SEEN = 5_000
 """Candidates that are searched for words of the query; of more, those that score best."""
+WHOLE = 2_400
+"""Characters up to which a program answers as a whole: of a function that is cut neither half does."""
 STRUCTURED = 1 << 20
 """Characters up to which a text is read for its structure."""
 
@@ -77,13 +79,19 @@ class Asked:
     def pieces(self, index: int) -> Pieces | None:
         """Return the pieces of an item's text; `None`: it is but one."""
         if index not in self._pieces:
-            item = self._items[index]
-            text = text_of(item)
-            found = None
-            if len(text) <= STRUCTURED:
-                found = read(item.kind, self._language(item), text, self._marker)
-            self._pieces[index] = found if isinstance(found, Pieces) else prose.divide(text)
+            self._pieces[index] = self._divide(self._items[index])
         return self._pieces[index]
+
+    def _divide(self, item: Item) -> Pieces | None:
+        text, language = text_of(item), self._language(item)
+        found = None
+        if looks_like_program(item.kind, language, text):
+            if len(text) <= WHOLE:
+                return None
+            language = language or "none"
+        if len(text) <= STRUCTURED:
+            found = read(item.kind, language, text, self._marker)
+        return found if isinstance(found, Pieces) else prose.divide(text)
 
     def match(self, index: int) -> Mapping[int, float] | None:
         """Return what each piece of an item says about the query; `None`: it was not read closely."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import islice
 from typing import NamedTuple, Protocol
 
 from .packing import Packer
@@ -56,6 +57,9 @@ def extract(packer: Packer, part: Part, limit: Cost, extracts: Extracts) -> None
     for index, form in sheet.forms().items():
         packer.put(index, form, sheet.cost)
     packer.cost = sheet.cost
+    if packer.shorten and len(sheet.kept) < most and minus(limit, packer.cost)[unit] >= CLOSE_CUT:
+        rest = (index for index in found if index not in packer.chosen)
+        any(packer.lessen(index, limit) for index in islice(rest, AFTERTHOUGHTS))
     full = len(sheet.kept) >= most
     for index in found:
         if index not in packer.chosen:

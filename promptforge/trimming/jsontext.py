@@ -66,7 +66,7 @@ class _Number(str):
     __slots__ = ()
 
 
-def ladder(text: str, *, marker: str) -> Ladder | None:
+def divide(text: str, *, marker: str, language: str | None = None) -> Ladder | None:
     """Return the shorter forms of a JSON array or object, or of lines of them; `None` for anything else.
 
     `None` as well for what cannot be written again as it was: NaN and Infinity, a key twice in an object, a number of

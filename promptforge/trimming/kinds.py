@@ -2,33 +2,53 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from importlib import import_module
 
-from . import attack, jsontext, man, markdown, python_code
 from .pieces import Ladder, Pieces
 
-Reader = Callable[..., Pieces | Ladder | None]
-
-
-
-def _json(text: str, *, marker: str, language: str | None) -> Ladder | None:
-    return jsontext.ladder(text, marker=marker)
-
-
-BY_KIND: dict[str, Reader] = {
-    "man_page": man.divide,
-    "mitre_attack": attack.divide,
+BY_KIND = {
+    "error": "tracebacks",
+    "history": "histories",
+    "man_page": "man",
+    "mitre_attack": "attack",
+    "repl-history": "histories",
+    "repl_history": "histories",
+    "terminal": "histories",
 }
-"""By an item's kind; this goes before its language."""
-BY_LANGUAGE: dict[str, Reader] = {
-    "json": _json,
-    "jsonl": _json,
-    "markdown": markdown.divide,
-    "python": python_code.divide,
-}
+"""An item's kind → the module that shortens its text; this goes before its language."""
+BY_LANGUAGE = {"json": "jsontext", "jsonl": "jsontext", "markdown": "markdown"}
+PROGRAMS = frozenset({"class", "code", "file", "function", "interface", "method", "module", "type"})
+"""Kinds of which a text is a program unless its language says otherwise."""
+NO_PROGRAMS = frozenset({"csv", "diff", "html", "markdown", "none", "plain", "rst", "svg", "text", "txt", "xml"})
+"""Languages that have no bodies to leave out."""
+
+_CODE_LINE = re.compile(
+    r"^(?:[ \t]{2,}\S.*|.*[{};]|[ \t]*(?:def|class|func|function|fn|import|from|const|let|var|public|private|static|#include)\b.*)$",
+    re.MULTILINE,
+)
 
 
 def read(kind: str, language: str | None, text: str, marker: str) -> Pieces | Ladder | None:
     """Return the shorter forms of `text`, an item's of this kind and language; `None`: it has no known structure."""
-    reader = BY_KIND.get(kind) or BY_LANGUAGE.get(language or "")
-    return reader(text, marker=marker, language=language) if reader else None
+    module = BY_KIND.get(kind) or BY_LANGUAGE.get(language or "")
+    if module is None and _is_program(kind, language):
+        module = "source_code"
+    if module is None:
+        return None
+    # Loaded when first needed: each brings patterns or a parser of its own, and most runs need none or one of them.
+    reader: Callable[..., Pieces | Ladder | None] = import_module(f".{module}", __package__).divide
+    return reader(text, marker=marker, language=language)
+
+
+def _is_program(kind: str, language: str | None) -> bool:
+    return language not in NO_PROGRAMS if language else kind in PROGRAMS and kind != "file"
+
+
+def looks_like_program(kind: str, language: str | None, text: str) -> bool:
+    """Tell whether a text is a program, by what it is said to be or by half its lines."""
+    if _is_program(kind, language):
+        return True
+    lines = sum(1 for line in text.split("\n") if line.strip())
+    return lines > 2 and 2 * len(_CODE_LINE.findall(text)) >= lines
