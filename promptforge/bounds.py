@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Callable, Sequence
 from json.encoder import encode_basestring
 from operator import attrgetter
@@ -85,16 +87,29 @@ class Bounds:
         cuttable = {kind for kind in left if trim and kinds[kind].cut <= tokens}
         if len(cuttable) == len(kinds):
             return indices
+        # Characters of a content that cannot fit, by kind; none for a kind whose contents need not be shown.
+        far = {
+            kind: self._far(most) if kind not in cuttable and kinds[kind].shows else math.inf
+            for kind, most in left.items()
+        }
         found = []
         for index in indices:
             item = items[index]
             most = left.get(item.kind)
             if most is None:
                 continue
-            told = item.kind not in cuttable and item.summary is None and kinds[item.kind].shows
-            if not (told and item.content and self._exceeds(item.content, most)):
+            content, limit = item.content, far[item.kind]
+            told = content and limit < math.inf and item.summary is None
+            if not (told and (len(content) > limit or self._exceeds(content, most))):  # type: ignore[arg-type]
                 found.append(index)
         return found
+
+    def _far(self, tokens: int) -> float:
+        """Return the characters above which a content is more than so many tokens without a look at it."""
+        chars = self._counter.most_chars(tokens)
+        if self._most_chars is not None and self._most_chars < chars:
+            return sys.float_info.max
+        return min(chars, sys.float_info.max)
 
     def _exceeds(self, text: str, most: int) -> bool:
         if most < 0:

@@ -5,6 +5,7 @@ Everything here rests on the places where counts add up (see `boundaries`), so t
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -139,10 +140,14 @@ class BytePairCounter(Counter):
                 break
         return min(max(least, words), limit + 1)
 
+    def most_chars(self, tokens: int) -> float:
+        """Return what the longest token could fill."""
+        return math.inf if self._normalize or not self._additive else self._longest * tokens
+
     def exceeds(self, text: str, limit: int) -> bool:
         """Tell it by the words at the beginning alone where these are enough, which is quickest."""
         if self._additive and limit >= 0:
-            beginning = text[: 16 * (limit + 1)]
+            beginning = text[: 24 * limit + 160]  # enough for words, whose lines may begin with many blanks
             if len(beginning.split(None, limit)) > limit and not any(map(beginning.__contains__, _JOINED)):
                 return True
         return self.at_least(text, limit) > limit

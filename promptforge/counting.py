@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
@@ -46,6 +47,10 @@ class Counter:
     def at_least(self, text: str, limit: int) -> int:
         """Return a number that `count(text)` is never below, at most `limit + 1`; the work depends on `limit` alone."""
         return 0
+
+    def most_chars(self, tokens: int) -> float:
+        """Return a number of characters that no text of so many tokens is longer than."""
+        return math.inf
 
     def exceeds(self, text: str, limit: int) -> bool:
         """Tell whether it is cheap to see that `count(text)` is more than `limit`; False decides nothing."""

@@ -29,6 +29,8 @@ _WHITE = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
 )
+LEAST_CHARS = 3
+"""Characters of a token: most texts have more, so that what is prepared by it is less than there is room for."""
 _SENTINEL = "Quzx"
 """What no template prints of its own accord."""
 
@@ -126,6 +128,23 @@ class Page:
             text = self.text(index, form)
             price = self._prices[index, form] = (self.count([text]) if self._in_tokens else 0, len(text))
         return price
+
+    def prepare(self, walk: Sequence[int], room: Cost) -> None:
+        """Render the first of `walk`, and then count them: each in a row, while what it works with is at hand."""
+        if not self._in_tokens:
+            return
+        left = LEAST_CHARS * room[0]
+        batch = []
+        for index in walk:
+            form = self.forms(index)[0]
+            left -= len(form.text) + self._bounds.bare(self._items[index].kind).tokens * LEAST_CHARS
+            if left < 0:
+                break
+            batch.append((index, form))
+        for index, form in batch:
+            self.views.view(index, form)
+        for index, form in batch:
+            self.price(index, form)
 
     def _bare(self, kind: str) -> Bare:
         def tokens(form: Form) -> int:

@@ -44,6 +44,9 @@ class Words:
     def price(self, index: int, form: Form) -> Cost:
         return len(form.text), len(form.text)
 
+    def prepare(self, walk: Sequence[int], room: Cost) -> None:
+        pass
+
     def may_fit(self, index: int, form: Form, room: Cost) -> bool:
         return len(form.text) <= room[1]
 

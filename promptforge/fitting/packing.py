@@ -80,6 +80,7 @@ class Packer(Board):
         Returns how many were seen, and how many taken.
         """
         scale, spent = self.scale, self.cost
+        scale.prepare(walk if most is None else walk[:most], minus(limit, spent))
         prices: dict[int, Cost] = {}
         seen = 0
         for index in walk if not self.stopped else ():

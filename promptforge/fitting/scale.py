@@ -49,6 +49,10 @@ class Scale(Protocol):
         """Return what an item costs alone."""
         ...
 
+    def prepare(self, walk: Sequence[int], room: Cost) -> None:
+        """Work out the prices of the first of `walk` that are sure to be asked for, which is quicker in one go."""
+        ...
+
     def may_fit(self, index: int, form: Form, room: Cost) -> bool:
         """Return False where it is cheap to see that an item is more than `room`; True decides nothing."""
         ...
