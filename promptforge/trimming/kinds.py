@@ -25,7 +25,8 @@ NO_PROGRAMS = frozenset({"csv", "diff", "html", "markdown", "none", "plain", "rs
 """Languages that have no bodies to leave out."""
 
 _CODE_LINE = re.compile(
-    r"^(?:[ \t]{2,}\S.*|.*[{};]|[ \t]*(?:def|class|func|function|fn|import|from|const|let|var|public|private|static|#include)\b.*)$",
+    r"^(?:[ \t]{2,}\S.*|.*[{};]"
+    r"|[ \t]*(?:def|class|func|function|fn|import|from|const|let|var|public|private|static)\b.*)$",
     re.MULTILINE,
 )
 

@@ -66,7 +66,9 @@ class Pieces:
         self._gap = gap
         self._head = head
         self._sizes = [size(part.text) if size else part.text.count("\n") for part in self.parts]
-        self._all = sum(self._sizes) + (0 if size else 1)
+        if not size and self.parts and not self.parts[-1].text.endswith("\n"):
+            self._sizes[-1] += 1  # a last line without a line end is one too
+        self._all = sum(self._sizes)
         self._ends = [(i, part.shuts) for i, part in enumerate(self.parts) if part.shuts >= 0]
 
     def closed(self, kept: Collection[int]) -> set[int]:
@@ -109,7 +111,8 @@ class Pieces:
 
     def ladder(self, worth: Mapping[int, float] | None = None) -> Ladder:
         """Return the forms that come of leaving pieces out one by one; `worth` (of pieces) goes before `keep`."""
-        return _Steps(self, self._order(worth or {}))
+        order = self._order(worth or {})
+        return _Steps(self, order, len(order) if self.closed(()) else max(0, len(order) - 1))  # a mark alone is no form
 
     def _order(self, worth: Mapping[int, float]) -> list[int]:
         """Return the pieces that may go, the first to go first; one goes after all that stand under it."""
@@ -126,12 +129,13 @@ class Pieces:
 class _Steps:
     """Rung k leaves out the k + 1 pieces that go first."""
 
-    def __init__(self, pieces: Pieces, order: Sequence[int]) -> None:
+    def __init__(self, pieces: Pieces, order: Sequence[int], count: int) -> None:
         self._pieces = pieces
         self._order = order
+        self._count = count
 
     def __len__(self) -> int:
-        return len(self._order)
+        return self._count
 
     def rung(self, number: int) -> Rung:
         left = self._order[number + 1 :]
