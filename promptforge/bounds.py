@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Sequence
 from json.encoder import encode_basestring
 from operator import attrgetter
@@ -16,6 +15,7 @@ from .items import Item
 _KIND = attrgetter("kind")
 SLACK = 8
 """Tokens of which it does not matter that they are left over, where what is shortened could not fill them."""
+_NEVER = 2.0**63
 HUGE = 4096
 """Characters of a text that is counted only as far as there is room for."""
 
@@ -67,14 +67,14 @@ class Bounds:
 
     def may_fit(self, index: int, form: Form, tokens: float, text: Callable[[], str]) -> bool:
         """Return False where it is cheap to see that the form is more than `tokens`; `text` is what it looks like."""
-        if len(form.text) > 16 * tokens + HUGE:  # no need to count all of a huge text
-            return self._counter.count_upto(text(), int(tokens)) <= tokens
         item = self._items[index]
         known = item.summary is None or form.name == "summary"
         bare = self.bare(item.kind) if known and len(form.text) > 3 * tokens else None
-        if bare is None or not bare.shows:
-            return True
-        return not self._exceeds(form.text, int(tokens) + self._joint - bare.tokens)
+        if bare is not None and bare.shows and self._exceeds(form.text, int(tokens) + self._joint - bare.tokens):
+            return False
+        if len(form.text) > 16 * tokens + HUGE:  # no need to count all of a huge text
+            return self._counter.count_upto(text(), int(tokens)) <= tokens
+        return True
 
     def able(self, indices: Sequence[int], tokens: float, trim: bool) -> Sequence[int]:
         """Return those of which it is not cheap to see that no form, nor with `trim` a shorter one, has room."""
@@ -108,8 +108,8 @@ class Bounds:
         """Return the characters above which a content is more than so many tokens without a look at it."""
         chars = self._counter.most_chars(tokens)
         if self._most_chars is not None and self._most_chars < chars:
-            return sys.float_info.max
-        return min(chars, sys.float_info.max)
+            return _NEVER
+        return min(chars, _NEVER)
 
     def _exceeds(self, text: str, most: int) -> bool:
         if most < 0:

@@ -9,6 +9,7 @@ from .answers.asking import Language
 from .bounds import Bare, Bounds
 from .counting import Counter
 from .environment import Fields
+from .errors import TemplateError
 from .escaping import Content, Safe
 from .fitting.fit import Fit
 from .fitting.scale import Cost, Form, within
@@ -150,8 +151,11 @@ class Page:
         def tokens(form: Form) -> int:
             return self.count([self.views.bare(kind, form)])
 
-        shows = _SENTINEL in self.views.bare(kind, Form("content", _SENTINEL))
-        return Bare(tokens(Form("content", "")), tokens(Form("trimmed", "", cut=True)), shows)
+        try:
+            shows = _SENTINEL in self.views.bare(kind, Form("content", _SENTINEL))
+            return Bare(tokens(Form("content", "")), tokens(Form("trimmed", "", cut=True)), shows)
+        except TemplateError:  # a template that only items with more than that can have: nothing is known of it
+            return Bare(0, 0, False)
 
     def may_fit(self, index: int, form: Form, room: Cost) -> bool:
         """Return False where it is cheap to see that the item is more than `room`."""

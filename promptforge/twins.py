@@ -8,6 +8,10 @@ from .fitting.scale import Form
 from .items import Item
 
 
+LARGE = 1 << 20
+"""Characters above which a text is not taken to its lines."""
+
+
 class Twins:
     """The texts of the items asked about, by their lines.
 
@@ -23,10 +27,10 @@ class Twins:
     def find(self, index: int, chosen: Mapping[int, Form]) -> tuple[int | None, Sequence[int]]:
         """Return which of `chosen` holds the lines of this item whole, and which of them this item's lines hold.
 
-        Only items of several lines are asked about: a single line is in too many texts to mean the same.
+        Only items of several lines are looked at: a single line is in too many texts to mean the same.
         """
         item = self._items[index]
-        if not item.content or item.required or "\n" not in item.content:
+        if not item.content or item.required or len(item.content) > LARGE or "\n" not in item.content:
             return None, ()
         lines = item.content.strip("\n").split("\n")
         longest = max(lines, key=len)

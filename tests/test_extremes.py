@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import promptforge as pf
-from promptforge.fitting import Form
+from promptforge.fitting.scale import Form
 from promptforge.page import Page
 
 TEXTS = {

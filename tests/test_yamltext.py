@@ -136,7 +136,7 @@ PLAIN = st.recursive(
 def test_json_is_read_as_json(value: Any) -> None:
     # A key longer than 1,024 characters and DEL are the two places where YAML takes less than JSON.
     text = json.dumps(value)
-    if "\x7f" not in text:
+    if "\x7f" not in text and len(text) < 1_000:
         assert load(text, "f") == value
 
 
