@@ -50,7 +50,7 @@ def account(
     if items and not fit.chosen:
         why = ", ".join(f"{reason} {count}" for reason, count in sorted(counts.items()))
         message = f"no item is in the text: all {len(items)} were left out ({why})"
-        diagnostics.add("PF114", message, severity="info" if set(counts) == {"budget"} else "warning")
+        diagnostics.add("PF114", message, severity="info" if set(counts) <= _CUT else "warning")
     elif not items:
         diagnostics.add("PF115", "there were no items", severity="info")
     order = [entry.index for section in page.sections(fit.chosen) for entry in section.entries]

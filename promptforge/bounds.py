@@ -24,7 +24,8 @@ class Bare(NamedTuple):
     """An item of a kind with as good as nothing in it."""
 
     tokens: int
-    """What it costs: no item of the kind costs less, but for what its ends share with their neighbours."""
+    """What it costs: items of the kind cost no less, but for what their ends share with neighbours. A template that
+    prints less for an item with some rare field is not seen through."""
     cut: int
     """What it costs with the marker."""
     shows: bool

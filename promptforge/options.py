@@ -21,8 +21,21 @@ Tag = Annotated[str, Meta(pattern=_TAG, extra={"takes": "a language tag such as 
 _Word = Annotated[str, Meta(min_length=1, extra={"takes": "a word"})]
 _Count = Annotated[int, Meta(ge=0, le=2**63 - 1, extra={"takes": "a whole number from 0 up"})]
 _Share = Annotated[float, Meta(ge=0, le=1)]
+
+
+class SectionBudget(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What one section of the page is sure of, and what it may take."""
+
+    share: _Share = 0.0
+    """The share of `max_tokens` that it is sure of."""
+    min_tokens: _Count = 0
+    """The tokens that it is sure of."""
+    max_tokens: _Count | None = None
+    """The tokens that its items may cost together, headings aside."""
+
+
 _SectionBudgets = Annotated[
-    dict[str, dict[Literal["share", "min_tokens", "max_tokens"], Annotated[float, Meta(ge=0)]]],
+    dict[str, SectionBudget],
     Meta(extra={"takes": "a mapping of sections, such as {man_page: {share: 0.5, min_tokens: 200, max_tokens: 900}}"}),
 ]
 _Tokenizer = Annotated[Any, Meta(extra={"takes": "a tokenizer's name, or an object with name and count(text)"})]
@@ -64,7 +77,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         _Share | None,
         "Drop items found by a search that score less, where scores lie in 0 to 1; none: drop none.",
     ] = 0.5
-    query: Annotated[str | None, "What is asked; used to rerank; none: not known."] = None
+    query: Annotated[
+        str | None,
+        "What is asked: items are ranked by it, and of what is cut the pieces that answer stay; none: not known.",
+    ] = None
     rerank: Annotated[
         Literal["none", "keyword_boost", "mmr"],
         "How items are ranked beside their scores: by the words of the query, or each beside what came before (mmr).",
@@ -101,7 +117,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     trim: Annotated[
         Literal["structure", "prefix", "none"],
-        "How one item is shortened: cut at a line, sentence or word; structure: by its kind's own way.",
+        "How an item is shortened: by its kind (structure), at a line, sentence or word (prefix), or not at all (none).",
     ] = "structure"
     marker: Annotated[str, "The text that says that something was cut; it counts."] = "[Content truncated...]"
     headers: Annotated[bool, "Show a heading for each item."] = True

@@ -148,11 +148,15 @@ class Page:
             self.price(index, form)
 
     def _bare(self, kind: str) -> Bare:
+        """Return what an item costs at the least: one with no labels, or one with the shortest, whichever is less."""
+        nothing = Item(kind=kind, content="")
+        labelled = Item(kind=kind, content="", name="a", path="a", language="c", start_line=1, end_line=1)
+
         def tokens(form: Form) -> int:
-            return self.count([self.views.bare(kind, form)])
+            return min(self.count([self.views.bare(item, form)]) for item in (nothing, labelled))
 
         try:
-            shows = _SENTINEL in self.views.bare(kind, Form("content", _SENTINEL))
+            shows = all(_SENTINEL in self.views.bare(i, Form("content", _SENTINEL)) for i in (nothing, labelled))
             return Bare(tokens(Form("content", "")), tokens(Form("trimmed", "", cut=True)), shows)
         except TemplateError:  # a template that only items with more than that can have: nothing is known of it
             return Bare(0, 0, False)

@@ -30,13 +30,10 @@ class Extractor:
     def choose(self, walk: Sequence[int], room: float, unit: int, most: int | None) -> tuple[list[Pick], list[Pick]]:
         """Return the pieces to show within `room`, the likeliest to answer first, and those that were put aside."""
         order = self._asked.order
-        allowed = set(walk)
+        numbers = self._asked.number
 
         def header(number: int) -> float:
-            index = order[number]
-            if index not in allowed:
-                return room + 1
-            return self._price(index, self.form(index, ()))[unit]
+            return self._price(order[number], self.form(order[number], ()))[unit]
 
         limit = max(picking.FEWEST, int(room / (picking.SHARE if unit == 0 else 4 * picking.SHARE)))
         choice = picking.choose(
@@ -45,10 +42,9 @@ class Extractor:
             header=header,
             price=lambda number, piece: self.cost(Pick(order[number], piece), unit),
             allowed=limit if most is None else min(limit, most),
+            among=[numbers[index] for index in walk if index in numbers],
         )
-        found = ([Pick(order[n], p) for n, p in picks if order[n] in allowed] for picks in (choice.picks, choice.aside))
-        first, second = found
-        return first, second
+        return [Pick(order[n], p) for n, p in choice.picks], [Pick(order[n], p) for n, p in choice.aside]
 
     def form(self, index: int, pieces: Collection[int]) -> Form:
         """Return an item with only these pieces of its text."""

@@ -51,7 +51,7 @@ def plan(page: Page, options: Options, limit: Cost, diagnostics: Diagnostics) ->
         parts += [
             Part(explicit, share, ranks=ranks),
             Part(similar, most=most, ranks=ranks),
-            Part(explicit, ranks=ranks),
+            Part(explicit, again=True, ranks=ranks),
         ]
     else:
         parts += [Part(explicit, ranks=ranks), Part(similar, most=most, ranks=ranks)]
@@ -105,19 +105,20 @@ def _sections(
         return Quotas({}, {}), []
     key = key_of("kind" if page.by == "none" else page.by)
     members: dict[str, list[int]] = {name: [] for name in budgets}
-    others: dict[str, None] = {}
     for index in walk:
-        name = key(page.entries.pool[index])
-        members[name].append(index) if name in members else others.setdefault(name)
-    for name, indices in members.items():
-        if not indices:
-            message = f"section_budgets: no item is in a section {quote(name)}{nearest(name, others)}"
-            diagnostics.add("PF104", message)
-    capped = {name: budget["max_tokens"] for name, budget in budgets.items() if "max_tokens" in budget}
+        if (name := key(page.entries.pool[index])) in members:
+            members[name].append(index)
+    there = {key(page.entries.pool[index]) for index in page.entries.kept}
+    for name in budgets:
+        if name not in there and not any(d.code == "PF104" and quote(name) in d.message for d in diagnostics):
+            hint = nearest(name, sorted(there))
+            message = f"section_budgets: no item is in a section {quote(name)}{hint}"
+            diagnostics.add("PF104", message, severity="warning" if "did you mean" in hint else "info")
+    capped = {name: budget.max_tokens for name, budget in budgets.items() if budget.max_tokens is not None}
     sections = {index: name for name in capped for index in members[name]}
     guaranteed = []
     for name, budget in budgets.items():
-        room = max(budget.get("min_tokens", 0), budget.get("share", 0) * limit[0] if limit[0] < scale.UNLIMITED else 0)
+        room = max(budget.min_tokens, budget.share * limit[0] if limit[0] < scale.UNLIMITED else 0)
         if room and members[name]:
-            guaranteed.append((members[name], min(room, budget.get("max_tokens", room))))
+            guaranteed.append((members[name], room if budget.max_tokens is None else min(room, budget.max_tokens)))
     return Quotas(sections, capped), guaranteed

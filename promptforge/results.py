@@ -25,7 +25,7 @@ class ResultItem(msgspec.Struct, frozen=True, kw_only=True):
     origin: str
     status: Status
     form: str | None
-    """`expanded content trimmed summary`; `None` when dropped."""
+    """`expanded content trimmed outline summary stub`; `None` when dropped."""
     text: str
     """Its part of the finished text; empty when dropped."""
     chars: int
@@ -35,7 +35,7 @@ class ResultItem(msgspec.Struct, frozen=True, kw_only=True):
     tokens_full: int
     """Tokens it would take on its own in its longest form."""
     reason: str
-    """Why: `fits required budget max_items min_score kinds paths languages duplicate merged combine`."""
+    """Why: `fits required budget section_budget max_items min_score kinds paths languages duplicate merged combine`."""
     fits_at: int | None
     """When dropped or shortened for the budget: a number of tokens at which it comes back whole."""
     rank: int | None

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from .fitting.scale import Form
 from .items import Item
 
-
 LARGE = 1 << 20
 """Characters above which a text is not taken to its lines."""
 
@@ -30,11 +29,15 @@ class Twins:
         Only items of several lines are looked at: a single line is in too many texts to mean the same.
         """
         item = self._items[index]
-        if not item.content or item.required or len(item.content) > LARGE or "\n" not in item.content:
+        if not item.content or len(item.content) > LARGE or "\n" not in item.content:
             return None, ()
         lines = item.content.strip("\n").split("\n")
         longest = max(lines, key=len)
-        if longest in self._lines:
+        seen = longest in self._lines
+        self._remember(index, longest, lines)
+        if item.required:
+            return None, ()
+        if seen:
             mine = self._text(index)
             for other, form in chosen.items():
                 if other != index and other in self._longest and _whole(form) and mine in self._text(other):
@@ -46,11 +49,13 @@ class Twins:
                 for other in self._by_longest[line]:
                     if other != index and other in chosen and self._text(other) in mine:
                         held.append(other)
+        return None, sorted(held)
+
+    def _remember(self, index: int, longest: str, lines: list[str]) -> None:
         if index not in self._longest:
             self._longest[index] = longest
             self._by_longest.setdefault(longest, []).append(index)
             self._lines.update(lines)
-        return None, sorted(held)
 
     def _text(self, index: int) -> str:
         """Return an item's lines with a line end before the first and after the last."""

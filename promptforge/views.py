@@ -58,7 +58,8 @@ class Views:
         }
         lines = [separator, options.header or "", options.footer or "", options.marker]
         self._frame = look.frame([line for line in lines if line.strip()])
-        self._setting = (look, self._frame, tuple(self._flags.values()), options.marker)
+        shown = {**self._flags, "query": options.query if look.uses("query") else None}
+        self._setting = (look, self._frame, tuple(shown.values()), options.marker)
 
     def forms(self, index: int) -> Sequence[Form]:
         """Return the whole forms of an item, the longest first."""
@@ -83,9 +84,7 @@ class Views:
             key = None if item.metadata else (self._setting, language, form, _LOOKS(item))
             view, notes = self._memory.get(key) or self._view(item, form, language)
             if key is not None:
-                if len(self._memory) >= REMEMBERED:
-                    self._memory.clear()
-                self._memory[key] = (view, notes)
+                self._remember(key, view, notes)
             if notes:
                 self.notes[index, form] = notes
             self._views[index, form] = view
@@ -124,13 +123,19 @@ class Views:
         view["text"] = show(view)
         return view, notes
 
-    def bare(self, kind: str, form: Form) -> str:
-        """Return what an item of `kind` looks like that has nothing but the text of `form`."""
-        key = (self._setting, kind, form)
+    def bare(self, item: Item, form: Form) -> str:
+        """Return what an item looks like that stands for all of its kind."""
+        key = (self._setting, form, _LOOKS(item))
         known = self._memory.get(key)
         if known is None:
-            known = self._memory[key] = self._view(Item(kind=kind, content=""), form, None)
+            known = self._view(item, form, item.language)
+            self._remember(key, *known)
         return str(known[0]["text"])
+
+    def _remember(self, key: object, view: Fields, notes: Notes) -> None:
+        if len(self._memory) >= REMEMBERED:
+            self._memory.clear()
+        self._memory[key] = (view, notes)
 
     def forget(self, index: int) -> None:
         """Forget how an item looked: it has changed."""

@@ -107,7 +107,7 @@ def divided(text: str) -> Pieces:
     [
         (
             "python",
-            "[cut] 14 of 27 lines left out\n… 1 line left out\nTraceback (most recent call last):\n  … 5 frames\n"
+            "[cut] 14 of 26 lines left out\n… 1 line left out\nTraceback (most recent call last):\n  … 5 frames\n"
             '  File "/app/shop.py", line 7, in walk\n    walk(n - 1)\n  … 1 frame in json\n'
             "json.decoder.JSONDecodeError: Expecting value:\n  line 1\n\nThe above",
         ),
@@ -115,20 +115,20 @@ def divided(text: str) -> Pieces:
         ("python", "    call()\n  … 2 repeated frames\n"),
         (
             "java",
-            '[cut] 3 of 11 lines left out\nException in thread "main" java.lang.IllegalStateException: A book\n'
+            '[cut] 3 of 10 lines left out\nException in thread "main" java.lang.IllegalStateException: A book\n'
             "and its title\n\tat com.shop.Book.title(Book.java:22)\n\t… 3 frames in org.springframework\n"
             "\tat com.shop.Main.main(Main.java:14)\nCaused by: java.lang.NullPointerException\n"
             "\tat com.shop.Book.id(Book.java:16)\n",
         ),
         (
             "node",
-            "[cut] 6 of 11 lines left out\n… 4 lines left out\nTypeError: no hat\n    at sell (/app/shop.js:3:11)\n"
+            "[cut] 6 of 10 lines left out\n… 4 lines left out\nTypeError: no hat\n    at sell (/app/shop.js:3:11)\n"
             "    at Layer.handle (/app/node_modules/express/lib/router/layer.js:95:5)\n    … 1 frame in express\n"
             "    at main (/app/main.js:9:3)\n    … 1 frame in node\n",
         ),
         (
             "go",
-            "[cut] 7 of 15 lines left out\npanic: runtime error: index out of range [5] with length 3\n\n"
+            "[cut] 7 of 14 lines left out\npanic: runtime error: index out of range [5] with length 3\n\n"
             "goroutine 1 [running]:\nmain.sell(...)\n\t/app/shop.go:8\nmain.main()\n\t/app/main.go:12 +0x1d\n"
             "… 7 lines left out\n",
         ),

@@ -122,8 +122,12 @@ def embed_all(embed: Embed, texts: list[str]) -> list[list[float]]:
     except Exception as error:
         message = f"embed failed on {len(texts)} texts: {type(error).__name__}: {quote(str(error))}"
         raise OptionError(message, option="embed") from error
-    if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) > 1:
-        message = f"embed returned {len(vectors)} vectors for {len(texts)} texts; it must be one each, of one length"
+    finite = all(math.isfinite(number) for vector in vectors for number in vector)
+    if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) > 1 or not finite:
+        message = (
+            f"embed returned {len(vectors)} vectors for {len(texts)} texts;"
+            " it must return one each, all of one length, of finite numbers"
+        )
         raise OptionError(message, option="embed")
     return vectors
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 from .evidence import DECAY, POWER, Evidence
@@ -38,10 +38,10 @@ def choose(
     price: Callable[[int, int], float],
     gap: float = 2,
     allowed: int | None = None,
-    opened: Iterable[int] = (),
+    among: Collection[int] | None = None,
 ) -> Choice:
-    """Return the pieces to take within `room` tokens."""
-    return _Greedy(evidence, room, header, price, gap, allowed, opened).run()
+    """Return the pieces to take within `room` tokens, of `allowed` documents at the most and only of those `among`."""
+    return _Greedy(evidence, room, header, price, gap, allowed, among).run()
 
 
 class _Greedy:
@@ -53,14 +53,14 @@ class _Greedy:
         price: Callable[[int, int], float],
         gap: float,
         allowed: int | None,
-        opened: Iterable[int],
+        among: Collection[int] | None,
     ) -> None:
         self._evidence = evidence
         self._room = room
         self._header = header
         self._price = price
         self._gap = gap
-        self._open = set(opened)
+        self._open: set[int] = set()
         self._weights = list(evidence.weights)
         self._worth = evidence.worth
         self._version = 0
@@ -72,8 +72,9 @@ class _Greedy:
         self._taken: dict[int, set[int]] = {}
         self._under: dict[int, dict[int, list[int]]] = {}
         most = max(FEWEST, int(room / SHARE)) if allowed is None else allowed
-        ranked = sorted(range(len(evidence)), key=lambda i: (-evidence.worth[i], i))
-        self._allowed = sorted({*ranked[:most], *self._open})
+        numbers = range(len(evidence)) if among is None else among
+        ranked = sorted(numbers, key=lambda i: (-evidence.worth[i], i))
+        self._allowed = sorted(ranked[:most])
 
     def run(self) -> Choice:
         picks: list[Pick] = []

@@ -31,6 +31,7 @@ WHY = {
 }
 """A reason, and the way to bring the item back."""
 
+_MORE_ROOM = "too little room; a larger --max-tokens, --max-chars or --context-window, whichever is full, makes more"
 _STATUS = {"included": "in", "trimmed": "cut", "dropped": "out"}
 
 
@@ -125,8 +126,8 @@ def _why(items: Sequence[ResultItem], options: Mapping[str, Any]) -> Iterator[st
     wide = max(map(len, reasons), default=0)
     for reason in reasons:
         text = WHY[reason].format_map(options)
-        if reason == "budget" and options.get("max_tokens") is None:
-            text = "too little room; a larger --max-chars makes more"
+        if reason == "budget" and not any(item.fits_at for item in items if item.reason == "budget"):
+            text = _MORE_ROOM
         yield from _wrapped(f"{reason:<{wide}} ", text)
     if reasons:
         yield ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from .scale import FREE, UNLIMITED, Cost, Form, Quotas, Scale, minus, plus, within
+from .scale import FREE, UNLIMITED, Cost, Form, Part, Quotas, Scale, minus, plus, within
 
 
 class Board:
@@ -67,17 +67,23 @@ class Board:
         own = self.scale.price(index, form)[0] if form is not None else 0
         return self._quotas.most[section] - self._spent[section] + own
 
+    def places(self, part: Part) -> int | None:
+        """Return how many more of a part may be shown; `None`: all."""
+        return None if part.most is None else max(0, part.most - sum(index in self.chosen for index in part.walk))
+
     # --- many at once -----------------------------------------------------------------------------------------------
 
-    def distinct(self, walk: Sequence[int]) -> tuple[dict[int, Form], dict[int, int]]:
+    def distinct(self, walk: Sequence[int], again: bool = False) -> tuple[dict[int, Form], dict[int, int]]:
         """Return the longest forms of `walk` without duplicates, and these with the holder of their text.
 
-        What an earlier part showed of `walk` is shown no more.
+        What an earlier part showed of `walk` stays as it is and is not among them; with `again` it is shown no more.
         """
-        again = [i for i in walk if i in self.chosen]
-        for index in again:
+        before = [i for i in walk if i in self.chosen]
+        if not again:
+            walk = [i for i in walk if i not in self.chosen] if before else walk
+        for index in before if again else ():
             self.remove(index)
-        if again or not self.chosen:
+        if before or not self.chosen:
             self.cost = self.scale.measure(self.chosen)
         beside = dict(self.chosen)
         found: dict[int, Form] = {}
@@ -108,7 +114,9 @@ class Board:
         return len(forms)
 
     def show(self, forms: Mapping[int, Form], limit: Cost) -> bool:
-        """Show all of these if they fit."""
+        """Show all of these if they fit, and their sections may take so much."""
+        if self._quotas.most and not self._allowed(forms):
+            return False
         cost = self.scale.measure({**self.chosen, **forms})
         if not within(cost, limit):
             return False
@@ -116,12 +124,20 @@ class Board:
             self.put(index, form, cost)
         return True
 
-    def show_all(self, walk: Sequence[int], limit: Cost) -> bool:
+    def _allowed(self, forms: Mapping[int, Form]) -> bool:
+        spent = dict(self._spent)
+        for index, form in forms.items():
+            section = self._quotas.section.get(index)
+            if section is not None and index not in self.chosen:
+                spent[section] += self.scale.price(index, form)[0]
+        return all(spent[section] <= most for section, most in self._quotas.most.items())
+
+    def show_all(self, walk: Sequence[int], limit: Cost, again: bool = False) -> bool:
         """Show all of these whole if they fit, without duplicates."""
-        forms = {i: self.scale.forms(i)[0] for i in walk}
+        forms = {i: self.scale.forms(i)[0] for i in walk if again or i not in self.chosen}
         if self.reach(forms, limit) < len(forms):
             return False
-        found, twins = self.distinct(walk)
+        found, twins = self.distinct(walk, again)
         shown = self.show(found, limit)
         if shown:
             self.drop_twins(twins)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from itertools import islice
 from typing import NamedTuple, Protocol
 
 from .packing import Packer
@@ -44,10 +43,11 @@ class Extracts(Protocol):
 
 def extract(packer: Packer, part: Part, limit: Cost, extracts: Extracts) -> None:
     """Show the pieces of a part that answer the query."""
-    most = len(part.walk) if part.most is None else part.most
-    if most >= len(part.walk) and packer.show_all(part.walk, limit):
+    places = packer.places(part._replace(walk=())) if part.again else packer.places(part)
+    most = len(part.walk) if places is None else places
+    if most >= len(part.walk) and packer.show_all(part.walk, limit, part.again):
         return
-    found, twins = packer.distinct(part.walk)
+    found, twins = packer.distinct(part.walk, part.again)
     packer.drop_twins(twins)
     packer.cost = packer.scale.measure(packer.chosen)
     unit = 0 if limit[0] < UNLIMITED or limit[1] == UNLIMITED else 1
@@ -57,13 +57,11 @@ def extract(packer: Packer, part: Part, limit: Cost, extracts: Extracts) -> None
     for index, form in sheet.forms().items():
         packer.put(index, form, sheet.cost)
     packer.cost = sheet.cost
-    if packer.shorten and len(sheet.kept) < most and minus(limit, packer.cost)[unit] >= CLOSE_CUT:
-        rest = (index for index in found if index not in packer.chosen)
-        any(packer.lessen(index, limit) for index in islice(rest, AFTERTHOUGHTS))
-    full = len(sheet.kept) >= most
-    for index in found:
-        if index not in packer.chosen:
-            packer.reasons[index] = "max_items" if full and part.most is not None else "budget"
+    left = [index for index in found if index not in packer.chosen]
+    packer.take_rest(left, limit, part)  # what no piece has room for, or nobody read closely
+    for index in left:
+        if index not in packer.chosen and index not in packer.twins:
+            packer.drop(index, packer.reasons.get(index, "budget"))
 
 
 class _Sheet:

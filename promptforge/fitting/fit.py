@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from . import spreading, valuing
 from .extracting import Extracts, extract
-from .packing import Packer
+from .packing import NO_QUOTAS, Packer
 from .scale import Cost, Form, Part, Quotas, Scale, within
 
 Packing = Literal["score", "value", "proportional", "longest_first", "drop_last", "whole", "stop"]
@@ -43,7 +43,7 @@ def fit(
     `value` takes what is worth most together; `whole` never shortens; `stop` ends at the first that does not fit;
     `proportional` cuts all by the same share and `longest_first` the longest first, both keep every attribution;
     `drop_last` lets the last go. `stubs`: what fits in no other form is shown as its attribution, if there is room.
-    `extracts`: with `score`, show of every item the pieces that answer a query.
+    `extracts`: with `score`, show of every item the pieces that answer a query, unless sections have maxima.
 
     Raises `BudgetError` when a required item does not fit.
     """
@@ -54,8 +54,7 @@ def fit(
         shorten=shorten,
         step_down=packing not in ("whole", "stop"),
         first_only=packing == "stop",
-        stubs=stubs and packing in ("score", "value"),
-        **({"quotas": quotas} if quotas else {}),
+        quotas=quotas or NO_QUOTAS,
     )
     for part in parts:
         if part.required:
@@ -68,6 +67,8 @@ def fit(
             extract(packer, part, packer.goal(part), extracts)
         else:
             packer.pack(part)
+        if stubs and not part.required:
+            packer.add_stubs(part)
     if not packer.chosen:
         packer.cost = scale.measure({})
     for index in packer.chosen:  # past the share of its part, then taken after all by a later one
@@ -78,10 +79,13 @@ def fit(
 def _spread(packer: Packer, part: Part, packing: Packing) -> None:
     if not packer.chosen:
         packer.cost = packer.scale.measure({})
-    walk = part.walk if part.most is None else part.walk[: part.most]
-    for index in part.walk[len(walk) :]:
-        packer.drop(index, "max_items")
+    places = packer.places(part._replace(walk=())) if part.again else packer.places(part)
+    walk = part.walk if part.again else [i for i in part.walk if i not in packer.chosen]
+    if places is not None:
+        for index in walk[places:]:
+            packer.drop(index, "max_items")
+        walk = walk[:places]
     if packing == "drop_last" or not packer.shorten:
-        spreading.drop_last(packer, walk, packer.goal(part))
+        spreading.drop_last(packer, walk, packer.goal(part), again=part.again)
     else:
-        spreading.spread(packer, walk, packer.goal(part), longest_first=packing == "longest_first")
+        spreading.spread(packer, walk, packer.goal(part), longest_first=packing == "longest_first", again=part.again)

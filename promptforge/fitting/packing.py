@@ -10,7 +10,8 @@ from .scale import SHORTENED, STUB, UNLIMITED, Cost, Form, Part, Quotas, Scale, 
 
 TRIES = 32
 """Pages measured in vain before an item that costs no less than one that failed is not tried any more."""
-_NO_QUOTAS = Quotas({}, {})
+NO_QUOTAS = Quotas({}, {})
+"""No section has a maximum."""
 
 
 class Packer(Board):
@@ -24,15 +25,13 @@ class Packer(Board):
         shorten: bool = True,
         step_down: bool = True,
         first_only: bool = False,
-        stubs: bool = False,
-        quotas: Quotas = _NO_QUOTAS,
+        quotas: Quotas = NO_QUOTAS,
     ) -> None:
         """Of what does not fit whole: `shorten` cuts it, `step_down` tries its summary, `first_only` ends with it."""
         super().__init__(scale, limit, quotas)
         self.shorten = shorten
         self.step_down = step_down
         self.first_only = first_only
-        self.stubs = stubs
         self.stopped = False
         # Pages measured in vain since an item was taken, and the least price among them; forms sought in vain.
         self._tries = 0
@@ -65,20 +64,15 @@ class Packer(Board):
         if self.chosen or self.twins:
             walk = [i for i in walk if i not in self.twins and self._may_grow(i)]
         self._misses = 0
-        seen, taken = self._take_front(walk, limit, part.most)
-        self._take_rest(walk[seen:], limit, part, taken)
-        if self.stubs:
-            self.add_stubs(walk, limit, part.most)
+        seen = self._take_front(walk, limit, self.places(part))
+        self.take_rest(walk[seen:], limit, part)
 
     def _may_grow(self, index: int) -> bool:
         form = self.chosen.get(index)
         return form is None or form.name in SHORTENED
 
-    def _take_front(self, walk: Sequence[int], limit: Cost, most: int | None) -> tuple[int, int]:
-        """Take items from the front of `walk` while the sum of prices says that they fit.
-
-        Returns how many were seen, and how many taken.
-        """
+    def _take_front(self, walk: Sequence[int], limit: Cost, most: int | None) -> int:
+        """Take items from the front of `walk` while the sum of prices says that they fit; return how many were seen."""
         scale, spent = self.scale, self.cost
         scale.prepare(walk if most is None else walk[:most], minus(limit, spent))
         prices: dict[int, Cost] = {}
@@ -119,15 +113,16 @@ class Packer(Board):
                 for twin in [t for t, holder in self.twins.items() if holder == index]:
                     del self.twins[twin], self.reasons[twin]
                     seen = min(seen, walk.index(twin))
-        return seen, len(prices)
+        return seen
 
-    def _take_rest(self, walk: Sequence[int], limit: Cost, part: Part, taken: int) -> None:
+    def take_rest(self, walk: Sequence[int], limit: Cost, part: Part) -> None:
         """Take what fits whole, rank by rank; of each rank, shorten then what was too large."""
+        places = self.places(part)
         queue = deque(self._able(walk, limit))
         waiting: deque[int] = deque()
         room = self.cost
         while queue or waiting:
-            if self.stopped or (part.most is not None and taken >= part.most):
+            if self.stopped or (places is not None and places <= 0):
                 reason = "budget" if self.stopped else "max_items"
                 self.reasons.update((i, reason) for i in (*waiting, *queue) if i not in self.chosen)
                 return
@@ -135,7 +130,7 @@ class Packer(Board):
             index = queue.popleft() if whole else waiting.popleft()
             new = index not in self.chosen
             if self._take(index, limit) if whole else self._take_less(index, limit):
-                taken += new
+                places = places - new if places is not None else None
                 self._misses = 0
             elif index not in self.twins:
                 self._fail(index, new)
@@ -154,8 +149,15 @@ class Packer(Board):
 
     def _fail(self, index: int, new: bool) -> None:
         if new:
-            self.reasons[index] = "section_budget" if self.allowance(index) < UNLIMITED else "budget"
+            self.reasons[index] = "section_budget" if self._over_quota(index) else "budget"
             self.stopped = self.first_only
+
+    def _over_quota(self, index: int) -> bool:
+        """Return whether an item would be too much for its section in any form."""
+        most, form = self.allowance(index), self.scale.forms(index)[-1]
+        if most == UNLIMITED:
+            return False
+        return not self.scale.may_fit(index, form, (most, UNLIMITED)) or self.scale.price(index, form)[0] > most
 
     def _able(self, indices: Sequence[int], limit: Cost) -> Sequence[int]:
         if self.first_only or not indices:
@@ -229,15 +231,16 @@ class Packer(Board):
         self.put(index, *shorter)
         return True
 
-    def add_stubs(self, walk: Sequence[int], limit: Cost, most: int | None = None) -> None:
+    def add_stubs(self, part: Part) -> None:
         """Show what fitted in no other form as its attribution and the marker, as long as there is room."""
-        misses = 0
-        for index in walk:
-            if self.reasons.get(index) == "budget" and misses < TRIES:
-                if self.take_form(index, STUB, self.chosen, self.cost, least(limit, self.limit)):
-                    misses = 0
-                else:
-                    misses += 1
+        misses, places, limit = 0, self.places(part), least(self.goal(part), self.limit)
+        for index in part.walk:
+            if misses >= TRIES or places == 0:
+                break
+            if self.reasons.get(index) in ("budget", "section_budget"):
+                shown = self.take_form(index, STUB, self.chosen, self.cost, limit)
+                misses = 0 if shown else misses + 1
+                places = places - shown if places is not None else None
 
 
 def _share(most: float, share: float) -> float:

@@ -36,7 +36,7 @@ SHORTENED = frozenset({"trimmed", "outline", "stub"})
 
 
 class Scale(Protocol):
-    """What fitting must know of the page. All of it is a pure function of its arguments."""
+    """What fitting must know of the page. Equal questions in equal order have equal answers."""
 
     joint: int
     """Tokens by which an item may cost less on the page than alone: what its ends share with their neighbours."""
@@ -95,6 +95,8 @@ class Part(NamedTuple):
     """How many of the items may be chosen."""
     required: bool = False
     """All of them, whole, or `BudgetError`."""
+    again: bool = False
+    """Whether what an earlier part showed of these may be shown anew, in longer or shorter forms."""
     ranks: Sequence[float] = ()
     """By index, equal for items that are equally good: of these, all that fit whole come before any is shortened."""
 

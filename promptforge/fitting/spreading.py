@@ -24,10 +24,10 @@ def levelled(longest: float) -> Target:
     return lambda measure, size: min(size, measure * longest)
 
 
-def spread(packer: Packer, walk: Sequence[int], limit: Cost, *, longest_first: bool) -> None:
+def spread(packer: Packer, walk: Sequence[int], limit: Cost, *, longest_first: bool, again: bool = False) -> None:
     """Show all of `walk` in forms that fit `limit` together; only where not even attributions do the last go."""
     scale = packer.scale
-    whole, twins = packer.distinct(walk)
+    whole, twins = packer.distinct(walk, again)
     packer.drop_twins(twins)
     walk = list(whole)
     if packer.reach(whole, limit) == len(walk) and packer.show(whole, limit):
@@ -94,10 +94,10 @@ def _guess(
     return low
 
 
-def drop_last(packer: Packer, walk: Sequence[int], limit: Cost) -> None:
+def drop_last(packer: Packer, walk: Sequence[int], limit: Cost, *, again: bool = False) -> None:
     """Show `walk` from its beginning as far as there is room, the item at the edge shortened; the rest goes."""
     scale = packer.scale
-    shown, twins = packer.distinct(walk)
+    shown, twins = packer.distinct(walk, again)
     packer.drop_twins(twins)
     left = list(shown)
     reach = packer.reach(shown, limit)

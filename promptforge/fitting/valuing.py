@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from .packing import TRIES, Packer
 from .scale import UNLIMITED, Cost, Form, Part, minus, plus, within
@@ -10,83 +11,92 @@ from .worth import FORM_WORTH, Chooser
 
 ROUNDS = 6
 """How often the choice is made anew after the page was measured."""
-BEYOND = 256
-"""Rows looked at, the most worth per token first, to fill what the choice leaves."""
 
 
 def pack_worth(packer: Packer, part: Part, limit: Cost) -> None:
     """Show those of a part that are together worth most, then fill what is left."""
-    scale = packer.scale
     walk = [i for i in part.walk if i not in packer.chosen and i not in packer.twins]
-    unit = 0 if limit[0] < UNLIMITED or limit[1] == UNLIMITED else 1
-    if (part.most is None or part.most >= len(walk)) and packer.show_all(walk, limit):
+    places = packer.places(part)
+    if (places is None or places >= len(walk)) and packer.show_all(walk, limit):
         return
-    owners: list[int] = []
-    forms: list[Form] = []
-    for index in walk:
-        for form in scale.forms(index):
-            owners.append(index)
-            forms.append(form)
-    several = len(owners) > len(walk)
-    ranks = part.ranks
-    base = packer.cost = scale.measure(packer.chosen)
-    room = minus(limit, base)
-    both = limit[0] < UNLIMITED and limit[1] < UNLIMITED and room[1] > 0
-
-    def price(row: int) -> float:
-        if not scale.may_fit(owners[row], forms[row], room):
-            return max(room[unit] + 1, len(forms[row].text) / 4)
-        cost = scale.price(owners[row], forms[row])
-        return max(cost[0], cost[1] * room[0] / room[1]) if both else cost[unit]
-
-    chooser = Chooser(
-        [(ranks[i] if ranks else 1.0) * FORM_WORTH.get(form.name, 1.0) for i, form in zip(owners, forms, strict=True)],
-        [len(form.text) for form in forms],
-        price,
-        owners=owners if several else None,
-        kinds=[form.name for form in forms] if several else None,
-    )
-    rows = _choose(packer, part, chooser, owners, forms, room[unit], limit)
-    _show(packer, [(owners[row], forms[row]) for row in rows], limit)
-    _fill(packer, part, [owners[row] for row in _some(chooser, rows)], limit)
-    full = part.most is not None and sum(i in packer.chosen for i in walk) >= part.most
+    packer.cost = packer.scale.measure(packer.chosen)
+    rows = _Rows(packer, walk, part.ranks, limit)
+    chooser, chosen = rows.choose(places)
+    refused = _show(packer, [(rows.owners[row], rows.forms[row]) for row in chosen], limit)
+    _fill(packer, part, [*refused, *(rows.owners[row] for row in chooser.rest(chosen))], limit)
+    full = packer.places(part) == 0
     for index in walk:
         if index not in packer.chosen:
             packer.reasons.setdefault(index, "max_items" if full else "budget")
-    if packer.stubs:
-        packer.add_stubs(walk, limit)
 
 
-def _choose(
-    packer: Packer, part: Part, chooser: Chooser, owners: list[int], forms: list[Form], target: float, limit: Cost
-) -> list[int]:
-    """Return the rows chosen for the page, which may cost more than their sum (headings) or less (where texts join)."""
-    best: list[int] = []
-    most, unit = target, 0 if limit[0] < UNLIMITED or limit[1] == UNLIMITED else 1
-    for _ in range(ROUNDS):
-        rows = chooser.choose(target).rows[: part.most]
-        cost = packer.scale.measure({**packer.chosen, **{owners[row]: forms[row] for row in rows}})
-        spare = limit[unit] - cost[unit]
-        if not within(cost, limit):
-            most = target
-            target -= max(-spare, 1)
-        else:
-            best = rows
-            if target + spare >= most or spare < 1:
-                break
-            target += spare
-    return best or rows
+class _Rows:
+    """The forms of the items of a part, as rows to choose from."""
+
+    def __init__(self, packer: Packer, walk: Sequence[int], ranks: Sequence[float], limit: Cost) -> None:
+        self._packer = packer
+        self._scale = packer.scale
+        self._limit = limit
+        self._room = minus(limit, packer.cost)
+        self._unit = 0 if limit[0] < UNLIMITED or limit[1] == UNLIMITED else 1
+        self._both = limit[0] < UNLIMITED and limit[1] < UNLIMITED and self._room[1] > 0
+        lowest = min((ranks[i] for i in walk), default=0.0) if ranks else 0.0
+        base = lowest - 0.01 if lowest <= 0 else 0.0  # what is worth nothing is still worth more than room left over
+        pairs = [(index, form) for index in walk for form in self._scale.forms(index)]
+        self.owners = [index for index, _ in pairs]
+        self.forms = [form for _, form in pairs]
+        self._several = len(pairs) > len(walk)
+        self._worths = [(ranks[i] - base if ranks else 1.0) * FORM_WORTH.get(form.name, 1.0) for i, form in pairs]
+
+    def choose(self, places: int | None) -> tuple[Chooser, list[int]]:
+        """Return the rows for the page, which may cost more than their sum (separators, headings) or less (joins)."""
+        unit, target = self._unit, self._room[self._unit]
+        chooser, most, best = self._chooser(0.0), target, []
+        rows: list[int] = []
+        for turn in range(ROUNDS):
+            rows = chooser.choose(target).rows[:places]
+            cost = self._scale.measure({**self._packer.chosen, **{self.owners[row]: self.forms[row] for row in rows}})
+            spare = self._limit[unit] - cost[unit]
+            if within(cost, self._limit):
+                best = rows
+                if target + spare >= most or spare < 1:
+                    break
+                target += spare
+            elif turn == 0 and rows:  # each costs so much more beside others than alone
+                more = cost[unit] - self._packer.cost[unit] - sum(self._price(row) for row in rows)
+                chooser = self._chooser(max(more / len(rows), 0.0))
+            else:
+                most = target
+                target -= max(-spare, 1)
+        return chooser, best or rows
+
+    def _chooser(self, between: float) -> Chooser:
+        return Chooser(
+            self._worths,
+            [len(form.text) for form in self.forms],
+            lambda row: self._price(row) + between,
+            owners=self.owners if self._several else None,
+            kinds=[form.name for form in self.forms] if self._several else None,
+        )
+
+    def _price(self, row: int) -> float:
+        index, form = self.owners[row], self.forms[row]
+        if not self._scale.may_fit(index, form, self._room):
+            return max(self._room[self._unit] + 1, len(form.text) / 4)
+        cost = self._scale.price(index, form)
+        return max(cost[0], cost[1] * self._room[0] / self._room[1]) if self._both else cost[self._unit]
 
 
-def _some(chooser: Chooser, rows: Sequence[int]) -> list[int]:
-    return [row for row, _ in zip(chooser.rest(rows), range(BEYOND), strict=False)]
+def _show(packer: Packer, rows: list[tuple[int, Form]], limit: Cost) -> list[int]:
+    """Show these, without duplicates; while they are over the limit the least worth per token goes.
 
-
-def _show(packer: Packer, rows: list[tuple[int, Form]], limit: Cost) -> None:
-    """Show these, without duplicates; while they are over the limit the least worth per token goes."""
+    Returns those that are too much for their section in this form.
+    """
+    refused = []
     for index, form in rows:
         if packer.scale.price(index, form)[0] > packer.allowance(index):
             packer.drop(index, "section_budget")
+            refused.append(index)
             continue
         holder, held = packer.scale.twins(index, packer.chosen)
         if holder is not None:
@@ -100,15 +110,19 @@ def _show(packer: Packer, rows: list[tuple[int, Form]], limit: Cost) -> None:
     while shown and not within(packer.cost, limit):
         packer.drop(shown.pop(), "budget")
         packer.cost = packer.scale.measure(packer.chosen)
+    return refused
 
 
-def _fill(packer: Packer, part: Part, walk: list[int], limit: Cost) -> None:
+def _fill(packer: Packer, part: Part, walk: Iterable[int], limit: Cost) -> None:
     """Give what room is left to longer forms, to others that fit, and to a shortened one."""
-    taken = sum(index in packer.chosen for index in part.walk)
-    failed = 0
-    for index in dict.fromkeys(walk):
-        if failed > TRIES or (part.most is not None and taken >= part.most):
+    places = packer.places(part)
+    failed, seen = 0, []
+    for index in walk:
+        if failed > TRIES or places == 0:
             break
+        if index in packer.chosen or index in packer.twins:
+            continue
+        seen.append(index)
         left = plus(minus(limit, packer.cost), (packer.scale.joint, 0))
         holder, _ = packer.scale.twins(index, packer.chosen)
         if holder is not None:
@@ -116,10 +130,9 @@ def _fill(packer: Packer, part: Part, walk: list[int], limit: Cost) -> None:
             continue
         forms = packer.scale.forms(index)
         if any(packer.take_form(index, form, packer.chosen, packer.cost, limit) for form in forms):
-            taken += 1
+            places = places - 1 if places is not None else None
         else:
             failed += packer.scale.may_fit(index, forms[-1], left)
-    if packer.shorten and (part.most is None or taken < part.most):
-        for index in [i for i in walk if i not in packer.chosen and i not in packer.twins][:TRIES]:
-            if packer.lessen(index, limit):
-                break
+    if packer.shorten and places != 0:
+        waiting = (i for i in seen if i not in packer.chosen and i not in packer.twins)
+        any(packer.lessen(index, limit) for index in islice(waiting, TRIES))

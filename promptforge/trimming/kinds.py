@@ -18,8 +18,12 @@ BY_KIND = {
     "terminal": "histories",
 }
 """An item's kind → the module that shortens its text; this goes before its language."""
-BY_LANGUAGE = {"json": "jsontext", "jsonl": "jsontext", "markdown": "markdown"}
-PROGRAMS = frozenset({"class", "code", "file", "function", "interface", "method", "module", "type"})
+BY_LANGUAGE = {
+    **dict.fromkeys(("console", "pycon", "shell-session"), "histories"),
+    **dict.fromkeys(("json", "jsonl", "ndjson"), "jsontext"),
+    "markdown": "markdown",
+}
+PROGRAMS = frozenset({"class", "code", "function", "interface", "method", "module", "type"})
 """Kinds of which a text is a program unless its language says otherwise."""
 NO_PROGRAMS = frozenset({"csv", "diff", "html", "markdown", "none", "plain", "rst", "svg", "text", "txt", "xml"})
 """Languages that have no bodies to leave out."""
@@ -33,18 +37,19 @@ _CODE_LINE = re.compile(
 
 def read(kind: str, language: str | None, text: str, marker: str) -> Pieces | Ladder | None:
     """Return the shorter forms of `text`, an item's of this kind and language; `None`: it has no known structure."""
-    module = BY_KIND.get(kind) or BY_LANGUAGE.get(language or "")
-    if module is None and _is_program(kind, language):
-        module = "source_code"
-    if module is None:
-        return None
-    # Loaded when first needed: each brings patterns or a parser of its own, and most runs need none or one of them.
-    reader: Callable[..., Pieces | Ladder | None] = import_module(f".{module}", __package__).divide
-    return reader(text, marker=marker, language=language)
+    program = "source_code" if _is_program(kind, language) else None
+    for module in (BY_KIND.get(kind), BY_LANGUAGE.get(language or ""), program):
+        if module is not None:
+            # Loaded when first needed: each brings patterns or a parser of its own, and most runs need one or none.
+            reader: Callable[..., Pieces | Ladder | None] = import_module(f".{module}", __package__).divide
+            found = reader(text, marker=marker, language=language)
+            if found is not None:
+                return found
+    return None
 
 
 def _is_program(kind: str, language: str | None) -> bool:
-    return language not in NO_PROGRAMS if language else kind in PROGRAMS and kind != "file"
+    return language not in NO_PROGRAMS and language not in BY_LANGUAGE if language else kind in PROGRAMS
 
 
 def looks_like_program(kind: str, language: str | None, text: str) -> bool:

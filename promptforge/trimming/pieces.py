@@ -65,9 +65,7 @@ class Pieces:
         """Whether a piece may be cut at a word too, since nothing has to be closed."""
         self._gap = gap
         self._head = head
-        self._sizes = [size(part.text) if size else part.text.count("\n") for part in self.parts]
-        if not size and self.parts and not self.parts[-1].text.endswith("\n"):
-            self._sizes[-1] += 1  # a last line without a line end is one too
+        self._sizes = [size(part.text) for part in self.parts] if size else _begun(self.parts)
         self._all = sum(self._sizes)
         self._ends = [(i, part.shuts) for i, part in enumerate(self.parts) if part.shuts >= 0]
 
@@ -124,6 +122,15 @@ class Pieces:
         staying = self.closed(())
         going = [i for i, part in enumerate(self.parts) if i not in staying and part.shuts < 0]
         return sorted(going, key=lambda i: (value[i], -i))
+
+
+def _begun(parts: Sequence[Piece]) -> list[int]:
+    """Return how many lines begin in each piece: one that only ends in a piece is not gone with it."""
+    found, fresh = [], True
+    for text in (part.text for part in parts):
+        found.append((fresh and text != "") + text.count("\n") - text.endswith("\n"))
+        fresh = text.endswith("\n") if text else fresh
+    return found
 
 
 class _Steps:

@@ -1,0 +1,211 @@
+"""Packings on real pages: who gets the room, and in which form."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from effort import cases
+from hypothesis import given
+from hypothesis import strategies as st
+
+import promptforge as pf
+from promptforge.fitting.worth import bound
+
+COUNT = pf.get_tokenizer("o200k_base").count
+
+
+def words(number: int, seed: int = 0) -> str:
+    rng = random.Random(seed)
+    return " ".join(rng.choice(["alpha", "beta", "gamma", "delta", "omega"]) for _ in range(number))
+
+
+def item(name: str, size: int, **fields: Any) -> dict[str, Any]:
+    return {"name": name, "content": words(size, sum(map(ord, name)) * 1000 + size), **fields}
+
+
+def render(records: list[dict[str, Any]], budget: int, **options: Any) -> pf.Result:
+    result = pf.render(records, max_tokens=budget, **{"layout": "context", "min_score": None, **options})
+    assert result.tokens == COUNT(result.text) <= budget
+    return result
+
+
+def kept(result: pf.Result) -> dict[str, tuple[str, int]]:
+    """Return the status of each item and the words left of its content."""
+    return {
+        entry.name or "": (entry.status, sum(entry.text.count(w) for w in ("alpha", "beta", "gamma", "delta", "omega")))
+        for entry in result.items
+    }
+
+
+# --- a fixed set, all of which must be seen ---------------------------------------------------------------------------
+
+SET = [item("a", 40), item("b", 400), item("c", 160), item("d", 20)]
+
+
+@pytest.mark.parametrize("budget", [150, 250, 400, 600])
+def test_proportional_cuts_every_content_by_the_same_share(budget: int) -> None:
+    found = kept(render(SET, budget, packing="proportional"))
+    assert all(status == "trimmed" for status, _ in found.values())
+    shares = [left / size for (_, left), size in zip(found.values(), (40, 400, 160, 20), strict=True)]
+    assert max(shares[1:3]) - min(shares[1:3]) < 0.06  # long ones closely; a cut of a short one is a word or two off
+    assert max(shares) - min(shares) < 0.25
+
+
+@pytest.mark.parametrize("budget", [250, 400, 600])
+def test_longest_first_leaves_the_short_ones_whole(budget: int) -> None:
+    found = kept(render(SET, budget, packing="longest_first"))
+    assert found["a"] == ("included", 40)
+    assert found["d"] == ("included", 20)
+    assert found["b"][0] == "trimmed"
+    assert found["b"][1] >= found["c"][1] - 8
+
+
+def test_the_last_of_the_list_go_and_the_one_at_the_edge_is_cut() -> None:
+    found = kept(render(SET, 300, packing="drop_last"))
+    assert [status for status, _ in found.values()] == ["included", "trimmed", "dropped", "dropped"]
+    assert [s for s, _ in kept(render(SET, 300, packing="drop_last", trim="none")).values()] == [
+        "included", "dropped", "dropped", "dropped"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("packing", ["proportional", "longest_first"])
+@pytest.mark.parametrize("format", ["markdown", "xml", "json", "plain"])
+def test_attributions_outlive_contents(packing: str, format: str) -> None:  # noqa: A002
+    records = [item(f"name{n}", 200, path=f"src/file{n}.txt") for n in range(5)]
+    whole = render(records, 10**6, layout="chunks", format=format)
+    result = render(records, whole.tokens // 6, packing=packing, layout="chunks", format=format)
+    assert all(entry.status == "trimmed" for entry in result.items)
+    assert all(f"src/file{n}.txt" in result.text for n in range(5))
+
+
+@pytest.mark.parametrize("packing", ["proportional", "longest_first", "drop_last"])
+def test_where_not_even_attributions_fit_the_last_go(packing: str) -> None:
+    result = render([item(f"n{n}", 200) for n in range(50)], 200, packing=packing)
+    statuses = [entry.status for entry in result.items]
+    assert statuses == sorted(statuses, key=["included", "trimmed", "dropped"].index)
+    assert statuses[-1] == "dropped"
+    assert statuses[0] != "dropped"
+
+
+# --- stubs ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_stub_keeps_the_attribution_of_what_did_not_fit() -> None:
+    records = [item("first", 60, score=0.9), {**item("second", 300, score=0.5), "content": "x" * 5000}]
+    without = render(records, 100, packing="score", trim="none", layout="chunks")
+    assert without.items[1].status == "dropped"
+    result = render(records, 100, packing="score", trim="none", stubs=True, layout="chunks")
+    assert (result.items[1].status, result.items[1].form) == ("trimmed", "stub")
+    assert "second" in result.text
+    assert "[Content truncated...]" in result.text
+
+
+# --- sections ---------------------------------------------------------------------------------------------------------
+
+KINDS = [item(f"m{n}", 120, kind="man_page", score=0.9) for n in range(6)]
+KINDS += [item(f"d{n}", 120, kind="document", score=0.3) for n in range(6)]
+
+
+def of_kind(result: pf.Result, kind: str) -> int:
+    return sum(entry.tokens for entry in result.items if entry.kind == kind and entry.status != "dropped")
+
+
+def test_a_section_is_sure_of_its_share() -> None:
+    plain = render(KINDS, 600, layout="knowledge")
+    assert of_kind(plain, "document") == 0
+    shared = render(KINDS, 600, layout="knowledge", section_budgets={"document": {"share": 0.5}})
+    assert 200 <= of_kind(shared, "document") <= 310
+    assert of_kind(shared, "man_page") > 200
+    least = render(KINDS, 600, layout="knowledge", section_budgets={"document": {"min_tokens": 150}})
+    assert 100 <= of_kind(least, "document") <= 310
+
+
+def test_a_section_takes_no_more_than_its_maximum_and_leaves_the_rest_to_others() -> None:
+    result = render(KINDS, 600, layout="knowledge", section_budgets={"man_page": {"max_tokens": 200}})
+    assert of_kind(result, "man_page") <= 200
+    assert of_kind(result, "document") > 250
+    assert "section_budget" in {entry.reason for entry in result.items if entry.status == "dropped"}
+
+
+def test_what_a_section_leaves_the_others_take() -> None:
+    records = [*KINDS[:6], item("only", 30, kind="document", score=0.1)]
+    result = render(records, 600, layout="knowledge", section_budgets={"document": {"share": 0.5}})
+    assert of_kind(result, "document") < 60
+    assert of_kind(result, "man_page") > 450
+
+
+def test_a_budget_for_a_section_that_is_not_there_is_said() -> None:
+    result = render(KINDS, 600, layout="knowledge", section_budgets={"documents": {"share": 0.5}})
+    assert [w for w in result.warnings if w.code == "PF104" and '"document"' in w.message]
+
+
+# --- worth ------------------------------------------------------------------------------------------------------------
+
+
+@cases(20)
+@given(st.integers(0, 10**6), st.integers(300, 1500))
+def test_value_comes_near_what_can_be_reached(seed: int, budget: int) -> None:
+    rng = random.Random(seed)
+    records = [item(f"n{n}", rng.randrange(5, 60), score=rng.random()) for n in range(150)]
+    records = [{**record, "content": f"{n} {record['content']}"} for n, record in enumerate(records)]
+    result = render(records, budget, packing="value", trim="none", layout="chunks", group_by="none")
+    worth = sum(entry.score for entry in result.items if entry.status == "included")
+    full = pf.render(records, max_tokens=10**7, layout="chunks", group_by="none", min_score=None)
+    prices = [entry.tokens for entry in full.items]
+    assert all(prices)
+    most = bound([entry.score for entry in full.items], prices, budget)
+    assert worth >= 0.96 * most  # few items: the last one alone is some percent
+    plain = render(records, budget, packing="score", trim="none", layout="chunks", group_by="none")
+    assert worth >= sum(entry.score for entry in plain.items if entry.status == "included") - 1e-9
+
+
+# --- the query --------------------------------------------------------------------------------------------------------
+
+GUIDE = (
+    "Boats need wind. Cats sleep most of the day and hunt at dusk. The harbour opens at six in the morning. "
+    "Trains leave on the hour. Old maps show another coast. Bread is baked before dawn here. "
+    "The lighthouse was built in 1871 by an engineer from the north. Rain falls mostly in autumn."
+)
+
+
+def test_the_sentence_that_answers_stays() -> None:
+    result = render([{"name": "guide", "content": GUIDE}], 40, query="When was the lighthouse built?")
+    assert "The lighthouse was built in 1871" in result.text
+    assert "…" in result.text
+    assert result.items[0].status == "trimmed"
+
+
+def test_rerank_none_leaves_the_order_alone() -> None:
+    records = [{"name": f"n{n}", "content": f"Text {n} says little.", "score": 0.6 - n / 100} for n in range(5)]
+    records.append({"name": "answer", "content": "The lighthouse was built in 1871.", "score": 0.5})
+    asked: dict[str, Any] = {"query": "lighthouse built", "order": "score"}
+    names = [s.name for s in render(records, 10**4, **asked, rerank="none").sources]
+    assert names == ["n0", "n1", "n2", "n3", "n4", "answer"]
+    assert render(records, 10**4, **asked).sources[0].name == "answer"
+
+
+def test_vectors_of_the_caller_add_to_the_words() -> None:
+    meaning = {"feline": (1.0, 0.0), "Cats": (1.0, 0.1), "lighthouse": (0.0, 1.0)}
+
+    def embed(texts: list[str]) -> list[tuple[float, float]]:
+        return [next((v for w, v in meaning.items() if w in text), (0.0, 0.0)) for text in texts]
+
+    renderer = pf.Renderer(embed=embed, layout="context")
+    result = renderer.render([{"name": "guide", "content": GUIDE}], query="feline habits", max_tokens=40)
+    assert "Cats sleep" in result.text
+
+
+@pytest.mark.parametrize("vectors", [None, [], [[1.0]] * 99, ["text"], [[1.0, float("nan")]]])
+def test_vectors_that_are_none_are_an_error_that_says_so(vectors: Any) -> None:
+    with pytest.raises(pf.OptionError, match="embed"):
+        pf.render([{"content": GUIDE}], query="cats", max_tokens=30, embed=lambda texts: vectors)
+
+
+def test_a_caller_s_embed_that_fails_is_named() -> None:
+    def embed(texts: list[str]) -> list[list[float]]:
+        raise ConnectionError("no route to host")
+
+    with pytest.raises(pf.OptionError, match="no route to host"):
+        pf.render([{"content": GUIDE}], query="cats", max_tokens=30, embed=embed)
