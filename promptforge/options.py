@@ -117,7 +117,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     trim: Annotated[
         Literal["structure", "prefix", "none"],
-        "How an item is shortened: by its kind (structure), at a line, sentence or word (prefix), or not at all (none).",
+        "How an item is shortened: by its kind (structure), at a line, sentence or word (prefix), or not (none).",
     ] = "structure"
     marker: Annotated[str, "The text that says that something was cut; it counts."] = "[Content truncated...]"
     headers: Annotated[bool, "Show a heading for each item."] = True
