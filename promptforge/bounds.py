@@ -93,6 +93,9 @@ class Bounds:
             kind: self._far(most) if kind not in cuttable and kinds[kind].shows else math.inf
             for kind, most in left.items()
         }
+        if len(kinds) == 1 and not cuttable:  # all by their length first, which most are refused for
+            (limit,) = far.values()
+            indices = [i for i in indices if len(items[i].content or "") <= limit or items[i].summary is not None]
         found = []
         for index in indices:
             item = items[index]

@@ -13,6 +13,7 @@ from .items import Item
 _CONTENT = attrgetter("content")
 _PATH = attrgetter("path")
 _START = attrgetter("start_line")
+_END = attrgetter("end_line")
 TAIL = 48
 """Characters at the end of a text that tell most texts apart."""
 
@@ -22,6 +23,7 @@ def merge_overlaps(items: list[Item], kept: Sequence[int], ranks: list[float], d
     starts = list(map(_START, items))
     if starts.count(None) > len(starts) - 2:
         return
+    ends = list(map(_END, items))
     paths = list(map(_PATH, items))
     distinct = set(paths)
     if len(distinct) == len(paths):
@@ -35,16 +37,20 @@ def merge_overlaps(items: list[Item], kept: Sequence[int], ranks: list[float], d
         if len(members) > 1:
             known = [i for i in members if starts[i] is not None]
             known.sort(key=starts.__getitem__)  # of equals the first comes first
-            _merge_file(items, known, starts, ranks, dropped)
+            _merge_file(items, known, (starts, ends), ranks, dropped)
 
 
 def _merge_file(
-    items: list[Item], members: list[int], starts: list[int | None], ranks: list[float], dropped: dict[int, str]
+    items: list[Item],
+    members: list[int],
+    lines: tuple[list[int | None], list[int | None]],
+    ranks: list[float],
+    dropped: dict[int, str],
 ) -> None:
+    starts, ends = lines
     current, end = -1, -1
     for index in members:
-        start = starts[index] or 0
-        stop = items[index].end_line or 0
+        start, stop = starts[index] or 0, ends[index] or 0
         if current < 0 or start > end + 1:
             current, end = index, stop
             continue

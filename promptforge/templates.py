@@ -233,6 +233,7 @@ class Look:
         self._page = templates.compile(page)
         names = self.files() if self.syntax == "txt" else ()
         self._frame: frozenset[tuple[object, ...]] = frozenset().union(*(templates.reading(n).frame for n in names))
+        self._names: frozenset[str] | None = None
         self._patterns: dict[tuple[str, ...], re.Pattern[str] | None] = {}
 
     def files(self) -> list[str]:
@@ -256,7 +257,9 @@ class Look:
 
     def uses(self, name: str) -> bool:
         """Return whether any template of this look names a variable."""
-        return any(name in self._templates.reading(file).names for file in self.files())
+        if self._names is None:
+            self._names = frozenset().union(*(self._templates.reading(file).names for file in self.files()))
+        return name in self._names
 
     def frame(self, lines: Sequence[str]) -> re.Pattern[str] | None:
         """Return the pattern of lines that make the frame, with the caller's own `lines` (header, marker, …)."""

@@ -126,14 +126,14 @@ def kept(text: str) -> int:
 def test_deep_and_late_blocks_go_first_then_all_but_the_outline_then_that() -> None:
     ladder = pieces(DOCUMENT).ladder()
     assert ladder.rung(4).text == (
-        "[cut] 12 of 33 lines left out\n\n[… 3 lines left out]\n\n# Kettle\n\n"
+        "[cut] 12 of 32 lines left out\n\n[… 3 lines left out]\n\n# Kettle\n\n"
         "Kettle boils water. It is small. It has one button, and a lid that opens.\n\n[… 2 lines left out]\n\n"
         "## Install\n\nFetch it, then:\n\n```sh\nmake\nmake install\n```\n\n### From source\n\n[… 7 lines left out]\n\n"
         "## Use\n\nPress the button. See the [manual][m].\n\n[m]: http://kettle.example\n"
     )
     outline = next(rung for rung in map(ladder.rung, range(len(ladder))) if rung.name == "outline")
     assert outline.text == (
-        "[cut] 23 of 33 lines left out\n\n[… 3 lines left out]\n\n# Kettle\n\n"
+        "[cut] 23 of 32 lines left out\n\n[… 3 lines left out]\n\n# Kettle\n\n"
         "Kettle boils water. It is small. […]\n\n[… 2 lines left out]\n\n"
         "## Install\n\n[… 16 lines left out]\n\n## Use\n\n[… 2 lines left out]\n\n[m]: http://kettle.example\n"
     )
@@ -157,7 +157,7 @@ def test_a_long_fence_loses_lines_and_keeps_its_ends() -> None:
     text = "# T\n\nx\n\n~~~~py\n" + "".join(f"a = {n}\n" for n in range(20)) + "~~~~\n\nend\n"
     ladder = pieces(text).ladder()
     assert ladder.rung(15).text == (
-        "[cut] 16 of 29 lines left out\n\n# T\n\nx\n\n~~~~py\na = 0\na = 1\na = 2\na = 3\na = 4\n"
+        "[cut] 16 of 28 lines left out\n\n# T\n\nx\n\n~~~~py\na = 0\na = 1\na = 2\na = 3\na = 4\n"
         "[… 15 lines left out]\n~~~~\n\n[… 1 line left out]"
     )
 
@@ -167,8 +167,16 @@ def test_a_long_table_loses_rows_and_keeps_its_head() -> None:
     found = pieces(text)
     rung = found.text({i for i, part in enumerate(found.parts) if "| 7 |" in part.text})
     assert rung == (
-        "[cut] 20 of 30 lines left out\n\n# T\n\nx\n\n| a | b |\n|---|---|\n| 0 | y |\n| [… 6 rows left out] |\n"
+        "[cut] 21 of 29 lines left out\n\n# T\n\nx\n\n| a | b |\n|---|---|\n| 0 | y |\n| [… 6 rows left out] |\n"
         "| 7 | y |\n| [… 12 rows left out] |\n\n[… 3 lines left out]"
+    )
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_a_line_that_keeps_its_first_sentence_is_not_gone(end: str) -> None:
+    text = "# T\n\nThe kettle boils water for each of the cups. It is small and has a single button on top." + end
+    assert pieces(text).ladder().rung(0).text == (
+        f"[cut] sentences left out\n\n# T\n\nThe kettle boils water for each of the cups. […]{end}"
     )
 
 
