@@ -45,7 +45,18 @@ def plan(page: Page, options: Options, limit: Cost, diagnostics: Diagnostics) ->
     parts = [Part(required, required=True)]
     found = similar if most is None else similar[:most]
     quotas, guaranteed = _sections(page, options, limit, [*explicit, *found], diagnostics)
-    parts += [Part(members, room=room, ranks=ranks) for members, room in guaranteed]
+    apart = options.packing in AS_GIVEN and quotas.most
+    for members, room in guaranteed:
+        if not (apart and members[0] in quotas.section):
+            parts.append(Part(members, room=room, ranks=ranks))
+    if apart:
+        # All of a part give way together, so a section with a maximum is a part of its own, and has its room.
+        inside = quotas.section
+        for name, most_tokens in quotas.most.items():
+            parts.append(Part([i for i in (*explicit, *found) if inside.get(i) == name], room=most_tokens))
+        explicit = [i for i in explicit if i not in inside]
+        similar = [i for i in similar if i not in inside]
+        quotas = Quotas({}, {})
     if options.combine == "combined" and explicit and similar:
         share = _share(page, options, limit, required, explicit, found)
         parts += [

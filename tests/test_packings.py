@@ -209,3 +209,57 @@ def test_a_caller_s_embed_that_fails_is_named() -> None:
 
     with pytest.raises(pf.OptionError, match="no route to host"):
         pf.render([{"content": GUIDE}], query="cats", max_tokens=30, embed=embed)
+
+
+# --- together ---------------------------------------------------------------------------------------------------------
+
+ALL = ["score", "value", "proportional", "longest_first", "drop_last", "whole", "stop"]
+
+
+@pytest.mark.parametrize("packing", ALL)
+@pytest.mark.parametrize("query", [None, "gamma delta"])
+def test_a_maximum_holds_for_every_packing(packing: str, query: str | None) -> None:
+    budgets = {"man_page": {"max_tokens": 200}}
+    for budget in (400, 10**6):
+        result = render(KINDS, budget, layout="knowledge", packing=packing, query=query, section_budgets=budgets)
+        assert of_kind(result, "man_page") <= 200
+
+
+@pytest.mark.parametrize("packing", ALL)
+@pytest.mark.parametrize("query", [None, "gamma delta"])
+def test_what_a_section_is_sure_of_it_keeps(packing: str, query: str | None) -> None:
+    budgets = {"document": {"min_tokens": 250}}
+    records = [{**r, "content": f"{r['name']} {r['content']}"} for r in KINDS]
+    result = render(records, 600, layout="knowledge", packing=packing, query=query, section_budgets=budgets)
+    assert of_kind(result, "document") >= 100
+
+
+@pytest.mark.parametrize("packing", ALL)
+@pytest.mark.parametrize("query", [None, "gamma delta"])
+def test_no_more_found_items_are_shown_than_asked_for(packing: str, query: str | None) -> None:
+    records = [item(f"n{n}", 30, origin="similarity", kind="code" if n % 2 else "text") for n in range(12)]
+    result = render(
+        records, 400, packing=packing, query=query, stubs=True, max_items=3, group_by="kind",
+        section_budgets={"code": {"min_tokens": 150}},
+    )  # fmt: skip
+    assert 0 < sum(entry.status != "dropped" for entry in result.items) <= 3
+
+
+@pytest.mark.parametrize("count", [20, 300, 1000])
+def test_with_a_query_the_budget_is_used_too(count: int) -> None:
+    records = [{**item(f"n{n}", 40), "content": f"{n} {words(40, n)}."} for n in range(count)]
+    result = render(records, 900, query="gamma omega")
+    assert result.tokens >= 880
+    result = render(records, 10**6, query="gamma omega")
+    assert not result.truncated
+
+
+def test_what_another_item_holds_is_never_left_out_for_one_that_is_not_there() -> None:
+    whole = "\n".join(f"line {n} of {words(9, n)}" for n in range(40))
+    part = "\n".join(whole.split("\n")[10:14])
+    records: list[dict[str, Any]] = [{"name": "big", "content": whole}, {"name": "small", "content": part}]
+    result = render(records, 90, query="line 12", packing="score")
+    shown = {entry.name for entry in result.items if entry.status != "dropped"}
+    assert shown
+    for entry in result.items:
+        assert entry.reason != "duplicate" or "big" in shown

@@ -56,7 +56,10 @@ def spread(packer: Packer, walk: Sequence[int], limit: Cost, *, longest_first: b
             low, best = middle, tried
         else:
             high = middle
-    packer.show(best, limit)
+    if not packer.show(best, limit):
+        for index in walk:
+            packer.drop(index, "budget")
+        return
     for index in walk:  # what rounding left over
         if packer.chosen[index] != whole[index] and not packer.lessen(index, limit):
             continue
