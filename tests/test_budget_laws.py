@@ -105,7 +105,7 @@ def check(records: Records, budget: int, tokenizer: Any, **options: Any) -> pf.R
 
 
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
-@cases(25, shrink=False)
+@cases(15, shrink=False)
 @given(ITEMS, LAYOUT, FORMAT, st.sampled_from(PACKINGS), st.booleans(), QUERY)
 def test_every_budget_from_nothing_to_all_holds(
     tokenizer: str,
@@ -121,8 +121,8 @@ def test_every_budget_from_nothing_to_all_holds(
     options["stubs"] = sources
     full = check(records, 10**6, TOKENIZERS[tokenizer], **options)
     assert not full.truncated
-    # Up to 80 budgets, every one where there are no more.
-    step = 1 if full.tokens < 80 else full.tokens // 80 + 1
+    # Up to 40 budgets, every one where there are no more.
+    step = 1 if full.tokens < 40 else full.tokens // 40 + 1
     for budget in [*range(0, full.tokens, step), full.tokens - 1]:
         check(records, max(budget, 0), TOKENIZERS[tokenizer], **options)
     whole = check(records, full.tokens, TOKENIZERS[tokenizer], **options)

@@ -197,7 +197,7 @@ def test_every_rung_is_valid_and_a_part_of_the_whole(value: Any, indent: int | N
 
 
 @given(st.lists(CONTAINERS, min_size=2, max_size=8), st.sampled_from(["\n", "\r\n", "\n\n"]))
-@cases(60)
+@cases(25)
 def test_every_rung_of_lines_is_valid(values: list[Any], end: str) -> None:
     assert_laws(end.join(json.dumps(value) for value in values))
 

@@ -256,7 +256,7 @@ PARTS = st.lists(
 @given(st.one_of(PARTS, PARTS.map(lambda text: text.replace("\n", "\r\n"))))
 @example("\n\n| a |\n|---|\n" + "| c |\n" * 5)
 @example("|a|\n|-|\n" + "|x|\n" * 9 + "# H\n\npara\n")
-@cases(400)
+@cases(150)
 def test_every_rung_is_made_of_blocks_of_the_document(text: str) -> None:
     assert_laws(text)
 
