@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from .packing import TRIES, Packer
+from .packing import Packer
 from .scale import UNLIMITED, Cost, Form, Part, minus, plus, within
 from .worth import FORM_WORTH, Chooser
 
+FAILURES = 8
+"""Items that nearly fit into what is left and do not, before no more are tried."""
+SHORTENED_TRIES = 4
+"""Items of which a shortened form is sought for what is left at the end."""
 ROUNDS = 6
 """How often the choice is made anew after the page was measured."""
 
@@ -114,25 +118,24 @@ def _show(packer: Packer, rows: list[tuple[int, Form]], limit: Cost) -> list[int
 
 
 def _fill(packer: Packer, part: Part, walk: Iterable[int], limit: Cost) -> None:
-    """Give what room is left to longer forms, to others that fit, and to a shortened one."""
-    places = packer.places(part)
-    failed, seen = 0, []
-    for index in walk:
-        if failed > TRIES or places == 0:
+    """Give what room is left to others that fit whole, and then to a shortened one."""
+    scale, places = packer.scale, packer.places(part)
+    rest = [i for i in dict.fromkeys(walk) if i not in packer.chosen and i not in packer.twins]
+    failed = 0
+    for index in scale.able(rest, minus(limit, packer.cost), False):
+        if failed > FAILURES or places == 0:
             break
-        if index in packer.chosen or index in packer.twins:
+        left = plus(minus(limit, packer.cost), (scale.joint, 0))
+        forms = [form for form in scale.forms(index) if scale.may_fit(index, form, left)]
+        if not forms:
             continue
-        seen.append(index)
-        left = plus(minus(limit, packer.cost), (packer.scale.joint, 0))
-        holder, _ = packer.scale.twins(index, packer.chosen)
+        holder, _ = scale.twins(index, packer.chosen)
         if holder is not None:
             packer.drop_twin(index, holder)
-            continue
-        forms = packer.scale.forms(index)
-        if any(packer.take_form(index, form, packer.chosen, packer.cost, limit) for form in forms):
+        elif any(packer.take_form(index, form, packer.chosen, packer.cost, limit) for form in forms):
             places = places - 1 if places is not None else None
         else:
-            failed += packer.scale.may_fit(index, forms[-1], left)
+            failed += 1
     if packer.shorten and places != 0:
-        waiting = (i for i in seen if i not in packer.chosen and i not in packer.twins)
-        any(packer.lessen(index, limit) for index in islice(waiting, TRIES))
+        waiting = (i for i in rest if i not in packer.chosen and i not in packer.twins)
+        any(packer.lessen(index, limit) for index in islice(waiting, SHORTENED_TRIES))
