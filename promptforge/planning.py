@@ -91,7 +91,8 @@ def _share(
     """Return the share of the limit at which named items stop, unless found ones leave them more."""
     costs = [_sum(page, side, limit) for side in (explicit, similar)]
     share = scale.shares(costs[0], costs[1], limit, options.explicit_share)
-    if share < 1 and costs[0][0] + costs[1][0] < 1.25 * limit[0]:  # the sum may be too much and the page not
+    # The sum may be too much and the page not: estimates are rounded up for each item.
+    if share < 1 and costs[0][0] + costs[1][0] < (1.25 if page.counter.exact else 2) * limit[0]:
         everything = {i: page.forms(i)[0] for i in (*required, *explicit, *similar)}
         share = 1.0 if scale.within(page.measure(everything), limit) else share
     return share

@@ -134,8 +134,13 @@ class Board:
 
     def show_all(self, walk: Sequence[int], limit: Cost, again: bool = False) -> bool:
         """Show all of these whole if they fit, without duplicates."""
-        forms = {i: self.scale.forms(i)[0] for i in walk if again or i not in self.chosen}
-        if self.reach(forms, limit) < len(forms):
+        forms = {i: self.scale.forms(i)[0] for i in walk if i not in self.twins and (again or i not in self.chosen)}
+        if all(self.chosen.get(i) == form for i, form in forms.items()):
+            return True
+        room = limit
+        for index in forms.keys() & self.chosen.keys():  # what they cost now they may cost anew
+            room = plus(room, self.scale.price(index, self.chosen[index]))
+        if self.reach(forms, room) < len(forms):
             return False
         found, twins = self.distinct(walk, again)
         shown = self.show(found, limit)
