@@ -55,7 +55,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
             kinds: list[dict[str, Any]] = [msgspec.json.schema(self.shape), {"type": "string"}]
         else:
             in_a_file = typing.Annotated[str, msgspec.Meta(min_length=1)] if _bare(self.shape) is Any else self.shape
-            kinds = [msgspec.json.schema(in_a_file)]
+            kinds = [_inline(msgspec.json.schema(in_a_file))]
         if self.none is not msgspec.UNSET:
             kinds.append({"type": "null"})
             takes_none = _bare(self.shape) is str and re.search(kinds[0].get("pattern", ""), "none")
@@ -222,6 +222,19 @@ def _encodable(value: Any) -> bool:
     if isinstance(value, tuple):
         return all(map(_encodable, value))
     return all(map(_encodable, (*value, *value.values()))) if isinstance(value, dict) else True
+
+
+def _inline(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema with what it refers to in the places of the references: it becomes a part of a larger one."""
+    known = schema.pop("$defs", {})
+
+    def put(part: Any) -> Any:
+        if isinstance(part, dict):
+            name = part.get("$ref", "").rpartition("/")[2]
+            return put(known[name]) if name in known else {key: put(value) for key, value in part.items()}
+        return [put(one) for one in part] if isinstance(part, list) else part
+
+    return dict(put(schema))
 
 
 def _describe(shape: Any) -> str:

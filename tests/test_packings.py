@@ -263,3 +263,21 @@ def test_what_another_item_holds_is_never_left_out_for_one_that_is_not_there() -
     assert shown
     for entry in result.items:
         assert entry.reason != "duplicate" or "big" in shown
+
+
+# --- attacks that once hung -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chars", [0, 1, 40, 300])
+def test_a_query_under_a_ceiling_of_characters_comes_to_an_end(chars: int) -> None:
+    records = [{"content": "Alpha beta. " * 200}, {"content": "Gamma delta. " * 200}]
+    for tokens in (4000, None):
+        assert len(pf.render(records, query="alpha", max_chars=chars, max_tokens=tokens).text) <= chars
+
+
+@pytest.mark.parametrize("packing", ["proportional", "longest_first", "drop_last"])
+def test_a_section_that_may_take_nothing_takes_nothing(packing: str) -> None:
+    result = pf.render(
+        [{"content": "some text"}], packing=packing, group_by="kind", section_budgets={"text": {"max_tokens": 0}}
+    )
+    assert result.items[0].status == "dropped"

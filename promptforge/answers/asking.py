@@ -91,7 +91,9 @@ class Asked:
             language = language or "none"
         if len(text) <= STRUCTURED:
             found = read(item.kind, language, text, self._marker)
-        return found if isinstance(found, Pieces) else prose.divide(text)
+        if found is not None and not isinstance(found, Pieces):
+            return None  # JSON, whose pieces are no sentences
+        return found or prose.divide(text)
 
     def match(self, index: int) -> Mapping[int, float] | None:
         """Return what each piece of an item says about the query; `None`: it was not read closely."""

@@ -88,11 +88,12 @@ class _Sheet:
             self.kept.setdefault(pick.item, set()).add(pick.piece)
         gone: list[Pick] = []
         while shown and not self._measured():
-            over = self.cost[self._unit] - self._limit[self._unit]
+            unit = 0 if self.cost[0] > self._limit[0] else 1  # either may be what is too much
+            over = self.cost[unit] - self._limit[unit]
             while shown and over > 0:
                 pick = shown.pop()
                 gone.append(pick)
-                over -= max(self._extracts.cost(pick, self._unit), 1)
+                over -= max(self._extracts.cost(pick, unit), 1)
                 self.kept[pick.item].discard(pick.piece)
                 if not self.kept[pick.item]:
                     del self.kept[pick.item]

@@ -46,9 +46,9 @@ def spread(packer: Packer, walk: Sequence[int], limit: Cost, *, longest_first: b
             found[i] = contents[i] if size >= sizes[i] else scale.sized(i, *bounds) or STUB
         return found
 
-    low, high = 0.0, 1.0
-    best: dict[int, Form] = dict.fromkeys(walk, STUB)
     guess = _guess(packer, walk, sizes, target, limit, unit)
+    low, high = 0.0, min(1.0, 1.25 * guess)  # the sum of prices is not far off; what it leaves is filled below
+    best: dict[int, Form] = dict.fromkeys(walk, STUB)
     for step in range(STEPS):
         middle = guess if step == 0 and 0 < guess < 1 else (low + high) / 2
         tried = forms(middle)
