@@ -8,7 +8,7 @@ from .answers import picking
 from .answers.asking import Asked
 from .counting import Counter
 from .fitting.extracting import Pick
-from .fitting.scale import Cost, Form
+from .fitting.scale import Cost, Form, content_of
 from .tokens import get_tokenizer
 
 
@@ -27,6 +27,10 @@ class Extractor:
         self._forms = forms
         self._price = price
 
+    def among(self, walk: Sequence[int]) -> list[int]:
+        """Return those of `walk` that were read closely."""
+        return [index for index in walk if index in self._asked.number]
+
     def choose(self, walk: Sequence[int], room: float, unit: int, most: int | None) -> tuple[list[Pick], list[Pick]]:
         """Return the pieces to show within `room`, the likeliest to answer first, and those that were put aside."""
         order = self._asked.order
@@ -42,7 +46,7 @@ class Extractor:
             header=header,
             price=lambda number, piece: self.cost(Pick(order[number], piece), unit),
             allowed=limit if most is None else min(limit, most),
-            among=[numbers[index] for index in walk if index in numbers],
+            among=[numbers[index] for index in walk],
         )
         return [Pick(order[n], p) for n, p in choice.picks], [Pick(order[n], p) for n, p in choice.aside]
 
@@ -56,8 +60,7 @@ class Extractor:
         return whole if text == whole.text else Form("trimmed", text)
 
     def _whole(self, index: int) -> Form:
-        forms = self._forms(index)
-        return next((form for form in forms if form.name == "content"), forms[-1])
+        return content_of(self._forms(index))
 
     def cost(self, pick: Pick, unit: int) -> float:
         """Return the tokens (`unit` 0) or characters (1) of a piece."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from .diagnostics import Diagnostics
 from .errors import nearest, quote
 from .fitting import scale
+from .fitting.fit import SPREAD
 from .fitting.scale import Cost, Part, Quotas
 from .grouping import key_of
 from .items import Item
@@ -19,8 +20,6 @@ _REQUIRED = attrgetter("required")
 _ORIGIN = attrgetter("origin")
 BEST_FIRST = frozenset({"score", "value"})
 """The packings that do not walk the page, or the caller's list, from its beginning."""
-AS_GIVEN = frozenset({"proportional", "longest_first", "drop_last"})
-"""The packings that walk the caller's list."""
 
 
 class Plan(NamedTuple):
@@ -38,14 +37,14 @@ def plan(page: Page, options: Options, limit: Cost, diagnostics: Diagnostics) ->
     if best_first:
         walk = sorted(walk, key=candidates.ranks.__getitem__, reverse=True)
     required, explicit, similar = _sides(walk, candidates.pool)
-    if not best_first and options.packing not in AS_GIVEN:
+    if not best_first and options.packing not in SPREAD:
         explicit, similar = page.walk(explicit), page.walk(similar)
     most = options.max_items
     ranks = candidates.ranks if best_first else ()
     parts = [Part(required, required=True)]
     found = similar if most is None else similar[:most]
     quotas, guaranteed = _sections(page, options, limit, [*explicit, *found], diagnostics)
-    apart = options.packing in AS_GIVEN and quotas.most
+    apart = options.packing in SPREAD and quotas.most
     for members, room in guaranteed:
         if not (apart and members[0] in quotas.section):
             parts.append(Part(members, room=room, ranks=ranks))
@@ -90,6 +89,11 @@ def _share(
 ) -> float:
     """Return the share of the limit at which named items stop, unless found ones leave them more."""
     costs = [_sum(page, side, limit) for side in (explicit, similar)]
+    if scale.within(costs[1], limit):  # with the headings that found items bring
+        must = {i: scale.content_of(page.forms(i)) for i in required}
+        found = {i: page.forms(i)[0] for i in similar}
+        beside = scale.minus(page.measure({**must, **found}), page.measure(must))
+        costs[1] = scale.plus(beside, (page.joint, 0))  # and where they join what stands before them
     share = scale.shares(costs[0], costs[1], limit, options.explicit_share)
     # The sum may be too much and the page not: estimates are rounded up for each item.
     if share < 1 and costs[0][0] + costs[1][0] < (1.25 if page.counter.exact else 2) * limit[0]:

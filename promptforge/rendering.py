@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -175,7 +174,7 @@ class Renderer:
         options = _ceiling(options, diagnostics)
         limit = _limit(options)
         every = selection.select(items, options, language, diagnostics, self._embed)
-        candidates = _combine(every, options)
+        candidates = selection.combine(every, options)
         page = Page(look, options, settings, counter, candidates, tag, language, self._views)
         found = _fit(page, options, limit, diagnostics)
         if options.combine == "explicit_first" and not found.chosen and len(candidates) < len(every):
@@ -260,17 +259,6 @@ def _fit(page: Page, options: Options, limit: Cost, diagnostics: Diagnostics) ->
         quotas=plan.quotas,
         extracts=page.extractor(),
     )
-
-
-def _combine(candidates: Candidates, options: Options) -> Candidates:
-    """Return what the mode of combination leaves; found items give way to named ones in all modes but one."""
-    items = candidates.pool
-    origins = set(map(attrgetter("origin"), map(items.__getitem__, candidates.kept)))
-    gives_way = "explicit" in origins or options.combine == "explicit_only"
-    if options.combine == "combined" or "similarity" not in origins or not gives_way:
-        return candidates
-    found = (i for i in candidates.kept if items[i].origin != "explicit" and not items[i].required)
-    return candidates.without(dict.fromkeys(found, "combine"))
 
 
 def _judge(result: Result, options: Options) -> Result:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+from .fitting.fit import SPREAD
 from .fitting.scale import UNLIMITED, Form
 from .page import Page
-from .planning import AS_GIVEN, BEST_FIRST
+from .planning import BEST_FIRST
 
 MEASURED = 64
 """Up to so many items, the page that brings each back is measured; above, it is a sum that suffices."""
@@ -36,7 +37,7 @@ def walk(page: Page) -> list[int]:
         if page.options.packing in BEST_FIRST:
             side.sort(key=lambda entry: -entry.rank)
         indices = [entry.index for entry in side]
-        as_they_are = page.options.packing in BEST_FIRST | AS_GIVEN
+        as_they_are = page.options.packing in BEST_FIRST | SPREAD
         order += indices if as_they_are else page.walk(indices)
     return order
 
@@ -118,7 +119,7 @@ def _budgets(page: Page, offers: Mapping[int, int], least: int, in_order: bool) 
     if in_order:
         return sorted(set(offers.values()))[:TRIED]
     most, steps = max(offers.values()), TRIED
-    if page.options.packing in AS_GIVEN:  # proportional: nothing is whole before everything is
+    if page.options.packing in SPREAD:  # proportional: nothing is whole before everything is
         steps = 4 if page.options.packing == "longest_first" and len(page.entries) <= FEW else 0
     # Closer together where a little more is enough.
     return sorted({most, *(least + (most - least) * step * step // steps**2 for step in range(steps))})

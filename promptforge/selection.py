@@ -95,6 +95,17 @@ def select(
     return Candidates(left, ranks, kept, dropped, asked)
 
 
+def combine(candidates: Candidates, options: Options) -> Candidates:
+    """Return what the mode of combination leaves; found items give way to named ones in all modes but one."""
+    items = candidates.pool
+    origins = set(map(_ORIGIN, map(items.__getitem__, candidates.kept)))
+    gives_way = "explicit" in origins or options.combine == "explicit_only"
+    if options.combine == "combined" or "similarity" not in origins or not gives_way:
+        return candidates
+    found = (i for i in candidates.kept if items[i].origin != "explicit" and not items[i].required)
+    return candidates.without(dict.fromkeys(found, "combine"))
+
+
 def _vary(items: Sequence[Item], order: Sequence[int], ranks: list[float], embed: Embed | None) -> None:
     """Rank the best again, each by what it adds to those before it; the others keep their places after them."""
     best = order[:VARIED]

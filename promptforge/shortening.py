@@ -7,7 +7,7 @@ from typing import Protocol
 
 from .answers.asking import STRUCTURED, Asked, Language
 from .counting import Counter
-from .fitting.scale import UNLIMITED, Cost, Form, minus, within
+from .fitting.scale import UNLIMITED, Cost, Form, content_of, minus, within
 from .items import Item
 from .options import Options
 from .tokens import get_tokenizer
@@ -98,7 +98,7 @@ class Shortener:
 
     def sized(self, index: int, forms: Sequence[Form], tokens: float, chars: float) -> Form | None:
         """Return the longest shorter form found whose text has at most so many tokens and characters, `None`: none."""
-        whole = next((form for form in forms if form.name == "content"), None) or forms[0]
+        whole = content_of(forms)
         item = self._items[index]
         if whole.name == "summary" or item.required or tokens <= 0 or chars <= 0:
             return None
@@ -107,6 +107,10 @@ class Shortener:
             form = self._climb(ladder, tokens, chars)
             if form is not None:
                 return form
+        # All of it may be within bounds that only headings make too wide: a shorter form is shorter all the same.
+        chars = min(chars, len(whole.text) - 1) if chars < UNLIMITED else chars
+        if tokens < UNLIMITED:
+            tokens = min(tokens, self._counter.count_upto(whole.text, int(tokens)) - 1)
         text = self._cut(whole.text, tokens, chars)
         return Form("trimmed", text, cut=True) if text else None
 

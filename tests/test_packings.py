@@ -281,3 +281,31 @@ def test_a_section_that_may_take_nothing_takes_nothing(packing: str) -> None:
         [{"content": "some text"}], packing=packing, group_by="kind", section_budgets={"text": {"max_tokens": 0}}
     )
     assert result.items[0].status == "dropped"
+
+
+def test_the_found_side_keeps_its_part_and_the_named_one_is_cut_rather_than_dropped() -> None:
+    rng = random.Random(0)
+    text = ["alpha", "beta", "gamma", "delta", "tar", "extract", "the", "of"]
+    records = [{"id": f"e{n}", "content": " ".join(rng.choice(text) for _ in range(150))} for n in range(3)]
+    records.append({"id": "s", "content": "short found thing", "origin": "similarity", "kind": "document"})
+    for budget in range(60, 420):
+        result = render(records, budget, layout="knowledge", combine="combined")
+        shown = {entry.id for entry in result.items if entry.status != "dropped"}
+        assert "s" in shown
+        assert shown & {"e0", "e1", "e2"}
+
+
+def test_stubs_of_a_section_stay_within_what_it_may_take() -> None:
+    for packing in ALL:
+        result = render(
+            [{**r, "content": f"{r['name']} {r['content']}"} for r in KINDS], 600, layout="knowledge", packing=packing,
+            stubs=True, section_budgets={"man_page": {"max_tokens": 200}},
+        )  # fmt: skip
+        assert of_kind(result, "man_page") <= 200
+
+
+@pytest.mark.parametrize("packing", ["proportional", "longest_first", "drop_last"])
+def test_what_the_maximum_of_a_section_leaves_out_says_so(packing: str) -> None:
+    result = render(KINDS, 10**5, layout="knowledge", packing=packing, section_budgets={"man_page": {"max_tokens": 40}})
+    assert {e.reason for e in result.items if e.kind == "man_page" and e.status == "dropped"} == {"section_budget"}
+    assert all(e.status == "included" for e in result.items if e.kind == "document")

@@ -142,7 +142,7 @@ def _cosine(a: Sequence[float], b: Sequence[float]) -> float:
 
 def text_of(item: Item) -> str:
     """Return the text that is read."""
-    return item.content or item.summary or item.expanded or ""
+    return item.content or item.expanded or item.summary or ""
 
 
 def _everything(item: Item) -> str:

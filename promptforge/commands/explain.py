@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -134,8 +135,6 @@ def _why(items: Sequence[ResultItem], options: Mapping[str, Any]) -> Iterator[st
 
 
 def _wrapped(head: str, text: str) -> list[str]:
-    import textwrap
-
     return textwrap.wrap(text, screen(), initial_indent=head, subsequent_indent=" " * len(head))
 
 

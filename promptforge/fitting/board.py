@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from .scale import FREE, UNLIMITED, Cost, Form, Part, Quotas, Scale, minus, plus, within
 
@@ -68,8 +68,10 @@ class Board:
         return self._quotas.most[section] - self._spent[section] + own
 
     def places(self, part: Part) -> int | None:
-        """Return how many more of a part may be shown; `None`: all."""
-        return None if part.most is None else max(0, part.most - sum(index in self.chosen for index in part.walk))
+        """Return how many more of a part may be shown; `None`: all. What may be shown anew takes no place."""
+        if part.most is None or part.again:
+            return part.most
+        return max(0, part.most - sum(index in self.chosen for index in part.walk))
 
     # --- many at once -----------------------------------------------------------------------------------------------
 
@@ -102,16 +104,17 @@ class Board:
             found[index] = beside[index] = self.scale.forms(index)[0]
         return found, twins
 
-    def reach(self, forms: Mapping[int, Form], limit: Cost) -> int:
+    def reach(self, forms: Iterable[tuple[int, Form]], limit: Cost) -> int:
         """Return how many of these, from the first, may have room together by what they cost at the least."""
-        scale, room = self.scale, minus(limit, self.cost)
-        for count, (index, form) in enumerate(forms.items()):
+        scale, room, count = self.scale, minus(limit, self.cost), 0
+        for index, form in forms:
             if not scale.may_fit(index, form, plus(room, (scale.joint, 0))):
-                return count
+                break
             room = plus(minus(room, scale.price(index, form)), (scale.joint, 0))
             if room[0] < 0 or room[1] < 0:
-                return count
-        return len(forms)
+                break
+            count += 1
+        return count
 
     def show(self, forms: Mapping[int, Form], limit: Cost) -> bool:
         """Show all of these if they fit, and their sections may take so much."""
@@ -134,13 +137,14 @@ class Board:
 
     def show_all(self, walk: Sequence[int], limit: Cost, again: bool = False) -> bool:
         """Show all of these whole if they fit, without duplicates."""
-        forms = {i: self.scale.forms(i)[0] for i in walk if i not in self.twins and (again or i not in self.chosen)}
-        if all(self.chosen.get(i) == form for i, form in forms.items()):
+        forms = self.scale.forms
+        wanted = [i for i in walk if i not in self.twins and (again or i not in self.chosen)]
+        if all(self.chosen.get(i) == forms(i)[0] for i in wanted):
             return True
         room = limit
-        for index in forms.keys() & self.chosen.keys():  # what they cost now they may cost anew
+        for index in self.chosen.keys() & wanted:  # what they cost now they may cost anew
             room = plus(room, self.scale.price(index, self.chosen[index]))
-        if self.reach(forms, room) < len(forms):
+        if self.reach(((i, forms(i)[0]) for i in wanted), room) < len(wanted):
             return False
         found, twins = self.distinct(walk, again)
         shown = self.show(found, limit)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol
 
 from .packing import Packer
-from .scale import UNLIMITED, Cost, Form, Part, minus, within
+from .scale import Cost, Form, Part, minus, unit_of, within
 
 AFTERTHOUGHTS = 12
 """Pieces put aside that are tried again when the page leaves room after all."""
@@ -23,6 +23,10 @@ class Pick(NamedTuple):
 
 class Extracts(Protocol):
     """What is known of the pieces of the candidates."""
+
+    def among(self, walk: Sequence[int]) -> list[int]:
+        """Return those of `walk` that were read closely."""
+        ...
 
     def choose(self, walk: Sequence[int], room: float, unit: int, most: int | None) -> tuple[list[Pick], list[Pick]]:
         """Return the pieces to show within `room`, the likeliest to answer first, and those that were put aside."""
@@ -43,21 +47,21 @@ class Extracts(Protocol):
 
 def extract(packer: Packer, part: Part, limit: Cost, extracts: Extracts) -> None:
     """Show the pieces of a part that answer the query."""
-    places = packer.places(part._replace(walk=())) if part.again else packer.places(part)
+    places = packer.places(part)
     most = len(part.walk) if places is None else places
     if most >= len(part.walk) and packer.show_all(part.walk, limit, part.again):
         return
-    found, twins = packer.distinct(part.walk, part.again)
+    found, twins = packer.distinct(extracts.among(part.walk), part.again)
     packer.drop_twins(twins)
     packer.cost = packer.scale.measure(packer.chosen)
-    unit = 0 if limit[0] < UNLIMITED or limit[1] == UNLIMITED else 1
+    unit = unit_of(limit)
     sheet = _Sheet(packer, extracts, limit, unit)
     picks, aside = extracts.choose(list(found), minus(limit, packer.cost)[unit], unit, most)
     sheet.fill(picks, aside, most)
     for index, form in sheet.forms().items():
         packer.put(index, form, sheet.cost)
     packer.cost = sheet.cost
-    left = [index for index in found if index not in packer.chosen]
+    left = [index for index in part.walk if index not in packer.chosen and index not in packer.twins]
     packer.take_rest(left, limit, part)  # what no piece has room for, or nobody read closely
     for index in left:
         if index not in packer.chosen and index not in packer.twins:

@@ -12,6 +12,9 @@ from .scale import Cost, Form, Part, Quotas, Scale, within
 
 Packing = Literal["score", "value", "proportional", "longest_first", "drop_last", "whole", "stop"]
 
+SPREAD = frozenset({"proportional", "longest_first", "drop_last"})
+"""The packings of a fixed set, which walk the caller's list and know no quotas: a section is a part of its own."""
+
 
 class Fit(NamedTuple):
     """What fits."""
@@ -54,21 +57,23 @@ def fit(
         shorten=shorten,
         step_down=packing not in ("whole", "stop"),
         first_only=packing == "stop",
-        quotas=quotas or NO_QUOTAS,
+        quotas=NO_QUOTAS if packing in SPREAD or quotas is None else quotas,
     )
     for part in parts:
+        goal = packer.goal(part)
         if part.required:
             packer.require(part.walk)
-        elif packing in ("proportional", "longest_first", "drop_last"):
-            _spread(packer, part, packing)
+            continue
+        if packing in SPREAD:
+            _spread(packer, part, goal, packing)
         elif packing == "value":
-            valuing.pack_worth(packer, part, packer.goal(part))
+            valuing.pack_worth(packer, part, goal)
         elif extracts is not None and not (quotas and quotas.most):
-            extract(packer, part, packer.goal(part), extracts)
+            extract(packer, part, goal, extracts)
         else:
-            packer.pack(part)
-        if stubs and not part.required:
-            packer.add_stubs(part)
+            packer.pack(part, goal)
+        if stubs:
+            packer.add_stubs(part, goal)
     if not packer.chosen:
         packer.cost = scale.measure({})
     for index in packer.chosen:  # past the share of its part, then taken after all by a later one
@@ -76,16 +81,17 @@ def fit(
     return Fit(packer.chosen, packer.reasons, packer.twins, packer.cost, within(packer.cost, limit))
 
 
-def _spread(packer: Packer, part: Part, packing: Packing) -> None:
-    if not packer.chosen:
-        packer.cost = packer.scale.measure({})
-    places = packer.places(part._replace(walk=())) if part.again else packer.places(part)
+def _spread(packer: Packer, part: Part, goal: Cost, packing: Packing) -> None:
+    places = packer.places(part)
     walk = part.walk if part.again else [i for i in part.walk if i not in packer.chosen]
     if places is not None:
         for index in walk[places:]:
             packer.drop(index, "max_items")
         walk = walk[:places]
     if packing == "drop_last" or not packer.shorten:
-        spreading.drop_last(packer, walk, packer.goal(part), again=part.again)
+        spreading.drop_last(packer, walk, goal, again=part.again)
     else:
-        spreading.spread(packer, walk, packer.goal(part), longest_first=packing == "longest_first", again=part.again)
+        spreading.spread(packer, walk, goal, longest_first=packing == "longest_first", again=part.again)
+    if part.room is not None and goal[0] < packer.limit[0]:  # a section with a maximum is a part of its own here
+        short = [index for index in part.walk if packer.reasons.get(index) == "budget"]
+        packer.reasons.update(dict.fromkeys(short, "section_budget"))

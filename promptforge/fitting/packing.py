@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 
 from .board import Board
-from .scale import SHORTENED, STUB, UNLIMITED, Cost, Form, Part, Quotas, Scale, excess, least, minus, plus, within
+from .scale import SHORTENED, STUB, UNLIMITED, Cost, Form, Part, Quotas, Scale, content_of, excess, minus, plus, within
 
 TRIES = 32
 """Pages measured in vain before an item that costs no less than one that failed is not tried any more."""
@@ -39,8 +39,10 @@ class Packer(Board):
         self._misses = 0
 
     def goal(self, part: Part) -> Cost:
-        """Return what the page may cost when a part is done."""
+        """Return what the page may cost when a part is done, asked before it is begun."""
         limit = self.limit
+        if part.room is not None and not self.chosen:
+            self.cost = self.scale.measure({})
         if part.share < 1:
             limit = (_share(limit[0], part.share), _share(limit[1], part.share))
         if part.room is not None:
@@ -50,16 +52,14 @@ class Packer(Board):
     def require(self, walk: Sequence[int]) -> None:
         """Show all of these whole; raises `BudgetError`."""
         for index in walk:
-            forms = self.scale.forms(index)
-            self.put(index, next((f for f in forms if f.name == "content"), forms[0]), self.cost)
+            self.put(index, content_of(self.scale.forms(index)), self.cost)
         if walk:
             self.cost = self.scale.measure(self.chosen)
         if walk and not within(self.cost, self.limit):
             raise excess("the required items need", self.cost, self.limit, "raise it or require less")
 
-    def pack(self, part: Part) -> None:
+    def pack(self, part: Part, limit: Cost) -> None:
         """Take what fits of a part."""
-        limit = self.goal(part)
         walk = part.walk
         if self.chosen or self.twins:
             walk = [i for i in walk if i not in self.twins and self._may_grow(i)]
@@ -231,9 +231,9 @@ class Packer(Board):
         self.put(index, *shorter)
         return True
 
-    def add_stubs(self, part: Part) -> None:
+    def add_stubs(self, part: Part, limit: Cost) -> None:
         """Show what fitted in no other form as its attribution and the marker, as long as there is room."""
-        misses, places, limit = 0, self.places(part), least(self.goal(part), self.limit)
+        misses, places = 0, self.places(part)
         for index in part.walk:
             if misses >= TRIES or places == 0:
                 break

@@ -114,6 +114,16 @@ class Quotas(NamedTuple):
     """Section → tokens, as the sum of what its items cost alone."""
 
 
+def unit_of(limit: Cost) -> int:
+    """Return the unit that a limit is in: 0 tokens, which go first, 1 characters."""
+    return 0 if limit[0] < UNLIMITED or limit[1] == UNLIMITED else 1
+
+
+def content_of(forms: Sequence[Form]) -> Form:
+    """Return the form of an item that is its content, neither the longer one nor the summary; else its longest."""
+    return next((form for form in forms if form.name == "content"), forms[0])
+
+
 def within(cost: Cost, limit: Cost) -> bool:
     """Return whether `cost` is at most `limit` in both units."""
     return cost[0] <= limit[0] and cost[1] <= limit[1]

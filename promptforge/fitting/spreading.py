@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from .packing import Packer
-from .scale import STUB, UNLIMITED, Cost, Form, minus, within
+from .scale import STUB, UNLIMITED, Cost, Form, content_of, minus, unit_of, within
 
 STEPS = 12
 """Halvings of what is not known of the common measure; each builds one page."""
@@ -30,11 +30,11 @@ def spread(packer: Packer, walk: Sequence[int], limit: Cost, *, longest_first: b
     whole, twins = packer.distinct(walk, again)
     packer.drop_twins(twins)
     walk = list(whole)
-    if packer.reach(whole, limit) == len(walk) and packer.show(whole, limit):
+    if packer.reach(whole.items(), limit) == len(walk) and packer.show(whole, limit):
         return
-    contents = {i: next((f for f in scale.forms(i) if f.name == "content"), whole[i]) for i in walk}
+    contents = {i: content_of(scale.forms(i)) for i in walk}
     walk = _seen(packer, walk, limit)
-    unit = 0 if limit[0] < UNLIMITED else 1
+    unit = unit_of(limit)
     sizes = {i: scale.price(i, contents[i])[unit] - scale.price(i, STUB)[unit] for i in walk}
     target = levelled(max(sizes.values(), default=0)) if longest_first else proportional
 
@@ -56,10 +56,7 @@ def spread(packer: Packer, walk: Sequence[int], limit: Cost, *, longest_first: b
             low, best = middle, tried
         else:
             high = middle
-    if not packer.show(best, limit):
-        for index in walk:
-            packer.drop(index, "budget")
-        return
+    packer.show(best, limit)
     for index in walk:  # what rounding left over
         if packer.chosen[index] != whole[index] and not packer.lessen(index, limit):
             continue
@@ -70,7 +67,7 @@ def spread(packer: Packer, walk: Sequence[int], limit: Cost, *, longest_first: b
 
 def _seen(packer: Packer, walk: Sequence[int], limit: Cost) -> list[int]:
     """Return those of `walk`, from its beginning, whose attributions have room together."""
-    reach = packer.reach(dict.fromkeys(walk, STUB), limit)
+    reach = packer.reach(((index, STUB) for index in walk), limit)
     left = list(walk[:reach])
     cost = packer.scale.measure({**packer.chosen, **dict.fromkeys(left, STUB)})
     while left and not within(cost, limit):
@@ -103,11 +100,11 @@ def drop_last(packer: Packer, walk: Sequence[int], limit: Cost, *, again: bool =
     shown, twins = packer.distinct(walk, again)
     packer.drop_twins(twins)
     left = list(shown)
-    reach = packer.reach(shown, limit)
+    reach = packer.reach(shown.items(), limit)
     shown = dict(list(shown.items())[:reach])
     while shown and not packer.show(shown, limit):
-        cost = scale.measure({**packer.chosen, **shown})
-        while shown and not within(cost, limit):
+        cost, last = scale.measure({**packer.chosen, **shown}), len(shown)
+        while shown and (len(shown) == last or not within(cost, limit)):
             index, form = shown.popitem()
             cost = minus(cost, scale.price(index, form))
     for place, index in enumerate(left[len(shown) :]):

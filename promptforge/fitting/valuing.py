@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from .packing import Packer
-from .scale import UNLIMITED, Cost, Form, Part, minus, plus, within
+from .scale import UNLIMITED, Cost, Form, Part, minus, plus, unit_of, within
 from .worth import FORM_WORTH, Chooser
 
 FAILURES = 8
@@ -42,7 +42,7 @@ class _Rows:
         self._scale = packer.scale
         self._limit = limit
         self._room = minus(limit, packer.cost)
-        self._unit = 0 if limit[0] < UNLIMITED or limit[1] == UNLIMITED else 1
+        self._unit = unit_of(limit)
         self._both = limit[0] < UNLIMITED and limit[1] < UNLIMITED and self._room[1] > 0
         lowest = min((ranks[i] for i in walk), default=0.0) if ranks else 0.0
         base = lowest - 0.01 if lowest <= 0 else 0.0  # what is worth nothing is still worth more than room left over

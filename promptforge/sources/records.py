@@ -20,7 +20,6 @@ MAX_RECORDS = 1_000_000
 
 _Records = list[Item]
 _NO_METADATA: dict[str, Any] = {}
-_ORIGINS = ("explicit", "similarity")
 _METADATA = attrgetter("metadata")
 
 

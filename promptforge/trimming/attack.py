@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from .left_out import top
 from .pieces import ALWAYS, Piece, Pieces
 from .sentences import sentences
 
@@ -46,7 +47,7 @@ def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | N
         return None
 
     def head(gone: int, total: int) -> str:
-        return f"{marker} {gone:,} of {total:,} characters left out\n\n" if marker else ""
+        return f"{top(marker, gone, total, 'character')}\n\n" if marker else ""
 
     return Pieces(parts, _gap, head, size=len)
 

@@ -49,11 +49,6 @@ def _grammar(language: str) -> Language | None:
         return None
 
 
-def is_known(language: str | None) -> bool:
-    """Tell whether programs in a language can be parsed here."""
-    return _grammar(language or "") is not None
-
-
 def parse(text: str, language: str | None) -> Node | None:
     """Return the root of a program's tree; None without a grammar, or where parsing takes more than its share.
 

@@ -50,9 +50,14 @@ def lines_of(run: Sequence[Piece]) -> int:
     return max(sum(part.text.count("\n") for part in run) + (not run[-1].text.endswith("\n")), 1)
 
 
-def say(number: int) -> str:
-    """Return the words for a number of lines that are gone."""
-    return f"{number} line{'s' * (number != 1)} left out"
+def say(number: int, unit: str = "line") -> str:
+    """Return the words for a number of lines (or other units) that are gone."""
+    return f"{number:,} {unit}{'s' * (number != 1)} left out"
+
+
+def top(marker: str, gone: int, total: int, unit: str = "line") -> str:
+    """Return what stands above a shortened text: `marker` and how much of it is gone; "" where the marker is ""."""
+    return f"{marker} {gone:,} of {total:,} {unit}s left out" if marker else ""
 
 
 def end_of(run: Sequence[Piece]) -> str:
@@ -85,7 +90,7 @@ def head_in(language: str | None, marker: str) -> Head:
     """Return what stands before a shortened text: `marker` and how much is gone, as a comment; "" when it is ""."""
 
     def head(gone: int, lines: int) -> str:
-        return comment(language, f"{marker} {gone} of {lines} lines left out") + "\n" if marker else ""
+        return comment(language, top(marker, gone, lines)) + "\n" if marker else ""
 
     return head
 

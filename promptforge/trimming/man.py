@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from .left_out import lines_of, say, top
 from .pieces import ALWAYS, Piece, Pieces
 
 LONG_LINES = 40
@@ -56,14 +57,13 @@ def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | N
     parts = _Page(lines, indents, base).read()
 
     def gap(run: Sequence[Piece]) -> str:
-        count = sum(part.text.count("\n") for part in run) + (not run[-1].text.endswith("\n"))
         indent = max(base, _indent(run[0].text.split("\n", 1)[0]) or 0)
         end = re.search(r"\n*\Z", run[-1].text)
-        mark = " " * indent + f"[… {count:,} line{'' if count == 1 else 's'} left out]"
+        mark = " " * indent + f"[… {say(lines_of(run))}]"
         return mark + (end[0][:2] if end and run[-1] is not parts[-1] else "")
 
     def head(gone: int, total: int) -> str:
-        return f"{marker} {gone:,} of {total:,} lines left out\n\n" if marker else ""
+        return f"{top(marker, gone, total)}\n\n" if marker else ""
 
     return Pieces(parts, gap, head)
 

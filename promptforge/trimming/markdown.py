@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
+from .left_out import lines_of, say, top
 from .pieces import ALWAYS, Piece, Pieces
 from .sentences import sentences
 
@@ -62,8 +63,8 @@ def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | N
         return mark.rstrip("\n") if run[-1] is parts[-1] else mark
 
     def head(gone: int, lines: int) -> str:
-        amount = f"{gone:,} of {lines:,} lines" if gone else "sentences"
-        return f"{marker} {amount} left out\n\n" if marker else ""
+        said = top(marker, gone, lines) if gone else f"{marker} sentences left out"
+        return f"{said}\n\n" if marker else ""
 
     return Pieces(parts, gap, head)
 
@@ -72,13 +73,12 @@ def _mark(run: Sequence[Piece]) -> str:
     kind, last = run[0].kind, run[-1].text
     if kind == "sentence":
         return "[…]" + last[len(last.rstrip()) :]
-    count = sum(part.text.count("\n") for part in run) + (not last.endswith("\n"))
-    mark = f"[… {count:,} line{'' if count == 1 else 's'} left out]"
+    mark = f"[… {say(lines_of(run), 'row' if kind == 'row' else 'line')}]"
     end = "\n" if last.endswith(("\n", "\r")) else ""
     if kind == "line":
         return mark + end
     if kind == "row":
-        return f"| {mark.replace('line', 'row')} |{end}"
+        return f"| {mark} |{end}"
     return kind + mark + end * 2
 
 
