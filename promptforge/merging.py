@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from operator import attrgetter
 
 import msgspec
@@ -37,7 +38,8 @@ def merge_overlaps(items: list[Item], kept: Sequence[int], ranks: list[float], d
         if len(members) > 1:
             known = [i for i in members if starts[i] is not None]
             known.sort(key=starts.__getitem__)  # of equals the first comes first
-            _merge_file(items, known, (starts, ends), ranks, dropped)
+            if any((starts[b] or 0) <= (ends[a] or 0) + 1 for a, b in pairwise(known)):
+                _merge_file(items, known, (starts, ends), ranks, dropped)
 
 
 def _merge_file(

@@ -215,7 +215,7 @@ class Page:
     def sections(self, indices: Iterable[int], by: str | None = None) -> list[Section]:
         """Return these items in sections, in the order of the page."""
         return group(
-            [self.entries[i] for i in indices],
+            self.entries.some(indices),
             self.by if by is None else by,
             order=self.options.order,
             first=self.settings.sections,
@@ -224,12 +224,12 @@ class Page:
 
     def walk(self, indices: Iterable[int]) -> list[int]:
         """Return these items as the layout groups them, the best first in each group: `order` has no say in it."""
-        sections = group([self.entries[i] for i in indices], self.by, first=self.settings.sections)
+        sections = group(self.entries.some(indices), self.by, first=self.settings.sections)
         return [entry.index for entry in flatten(sections)]
 
     def render(self, chosen: Mapping[int, Form], *, only: str | None = None) -> list[str]:
         """Return the parts of the page; `only` leaves just the items of one origin on it."""
-        indices = [i for i in chosen if only is None or self.entries[i].item.origin == only]
+        indices = chosen if only is None else [i for i in chosen if self._items[i].origin == only]
         sections = self.sections(indices)
         variables: dict[str, Any] = dict(self._around)
         variables["items"] = [self.views.view(e.index, chosen[e.index]) for e in flatten(sections)]
@@ -240,7 +240,7 @@ class Page:
             variables["sections"] = self._shown_sections(sections, chosen)
         for origin in ("explicit", "similarity"):
             if origin in uses:
-                these = self.sections([i for i in indices if self.entries[i].item.origin == origin])
+                these = self.sections([i for i in indices if self._items[i].origin == origin])
                 variables[origin] = self._shown_sections(these, chosen)
         parts = self.look.render_page(variables)
         if self.settings.trim_end:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
 from . import merging
@@ -45,6 +45,11 @@ class Candidates(Mapping[int, Entry]):
         if index in self.dropped or not 0 <= index < len(self.pool):
             raise KeyError(index)
         return Entry(index, self.pool[index], self.ranks[index])
+
+    def some(self, indices: Iterable[int]) -> list[Entry]:
+        """Return some of them, which are known to be candidates."""
+        pool, ranks = self.pool, self.ranks
+        return [Entry(index, pool[index], ranks[index]) for index in indices]
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.kept)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from .answers.asking import STRUCTURED, Asked, Language
 from .counting import Counter
-from .fitting.scale import UNLIMITED, Cost, Form, content_of, minus, within
+from .fitting.scale import UNLIMITED, Cost, Form, content_of, minus, plus, within
 from .items import Item
 from .options import Options
 from .tokens import get_tokenizer
@@ -63,7 +63,8 @@ class Shortener:
 
         `room`: what the item itself may cost, when that is less than what is left of `limit`.
         """
-        left = minus(limit, host.measure(chosen))
+        before = host.measure(chosen)
+        left = minus(limit, before)
         if room is not None:
             left = (min(left[0], room[0]), min(left[1], room[1]))
         frame = host.price(index, Form("trimmed", "", cut=True))
@@ -82,10 +83,16 @@ class Shortener:
                 if best is not None and cost <= best[1]:
                     break
                 best = (form, cost)
-                spare = minus(limit, cost) if room is None else minus(room, host.price(index, form))
+                added = minus(cost, before) if room is None else host.price(index, form)
+                spare = minus(left, added)
                 if spare[0] <= _slack(limit[0]) or spare[1] <= _slack(limit[1]):
                     break
-                tokens, chars = tokens + min(spare[0], max(tokens, 1)), chars + min(spare[1], max(chars, 1))
+                # What is around the text is known now: so much more the text may be than it was thought to.
+                size = (self._counter.count(form.text) if tokens < UNLIMITED else 0, len(form.text))
+                more = plus(spare, size)
+                if more[0] <= tokens and more[1] <= chars:
+                    break
+                tokens, chars = max(more[0], tokens), max(more[1], chars)
             elif best is not None:
                 break
             else:  # headings, or escapes, made it longer than it is alone

@@ -49,6 +49,7 @@ class Views:
         self._forms: dict[int, list[Form]] = {}
         self._printers: dict[str, Callable[[Fields], str]] = {}
         self._views: dict[tuple[int, Form], Fields] = {}
+        self._last: dict[int, tuple[Form, Fields]] = {}
         self._flags = {
             "headers": options.headers,
             "line_numbers": options.line_numbers,
@@ -77,6 +78,9 @@ class Views:
 
     def view(self, index: int, form: Form) -> Fields:
         """Return what templates see of an item in a form, its `text` included."""
+        last = self._last.get(index)
+        if last is not None and last[0] is form:
+            return last[1]
         view = self._views.get((index, form))
         if view is None:
             item = self._items[index]
@@ -88,6 +92,7 @@ class Views:
             if notes:
                 self.notes[index, form] = notes
             self._views[index, form] = view
+        self._last[index] = form, view
         return view
 
     def _view(self, item: Item, form: Form, language: str | None) -> tuple[Fields, Notes]:
@@ -139,6 +144,7 @@ class Views:
 
     def forget(self, index: int) -> None:
         """Forget how an item looked: it has changed."""
+        self._last.pop(index, None)
         for key in [key for key in self._views if key[0] == index]:
             del self._views[key]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from importlib import import_module
 
 from .pieces import Ladder, Pieces
@@ -28,6 +29,9 @@ PROGRAMS = frozenset({"class", "code", "function", "interface", "method", "modul
 NO_PROGRAMS = frozenset({"csv", "diff", "html", "markdown", "none", "plain", "rst", "svg", "text", "txt", "xml"})
 """Languages that have no bodies to leave out."""
 
+REMEMBERED = 1 << 14
+"""Characters of a text whose pieces are remembered: what lies at the edge of one budget does so again."""
+
 _CODE_LINE = re.compile(
     r"^(?:[ \t]{2,}\S.*|.*[{};]"
     r"|[ \t]*(?:def|class|func|function|fn|import|from|const|let|var|public|private|static)\b.*)$",
@@ -37,6 +41,10 @@ _CODE_LINE = re.compile(
 
 def read(kind: str, language: str | None, text: str, marker: str) -> Pieces | Ladder | None:
     """Return the shorter forms of `text`, an item's of this kind and language; `None`: it has no known structure."""
+    return (_read_once if len(text) <= REMEMBERED else _read)(kind, language, text, marker)
+
+
+def _read(kind: str, language: str | None, text: str, marker: str) -> Pieces | Ladder | None:
     program = "source_code" if _is_program(kind, language) else None
     for module in (BY_KIND.get(kind), BY_LANGUAGE.get(language or ""), program):
         if module is not None:
@@ -46,6 +54,9 @@ def read(kind: str, language: str | None, text: str, marker: str) -> Pieces | La
             if found is not None:
                 return found
     return None
+
+
+_read_once = lru_cache(maxsize=256)(_read)
 
 
 def _is_program(kind: str, language: str | None) -> bool:
