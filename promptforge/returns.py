@@ -56,7 +56,14 @@ def come_back(page: Page, reasons: Mapping[int, str], short: Collection[int], wh
     both = {page.entries[i].item.origin for i in line}
     shared = (options.combine == "combined" and len(both) > 1) or bool(options.section_budgets)
     in_order = options.packing in _IN_ORDER and not shared
-    if in_order:
+    if in_order and options.combine == "explicit_first" and len(both) > 1:
+        # Found items are on the page as long as no named one is.
+        named = [i for i in line if page.entries[i].item.origin == "explicit"]
+        offers = dict(_in_order(page, named, short))
+        most = min(offers.values(), default=UNLIMITED)
+        found = _in_order(page, [i for i in line if i not in set(named)], short)
+        offers |= {index: tokens for index, tokens in found if tokens < most}
+    elif in_order:
         offers = dict(_in_order(page, line, short))
     else:  # below the price of everything, shares and worths decide
         cost = page.measure({i: page.forms(i)[0] for i in line})

@@ -1,4 +1,4 @@
-"""`--update-golden` rewrites the expected texts of `tests/cases`; never where `CI` is set."""
+"""`--update-golden` rewrites the expected texts of `tests/cases`; never where `CI` is set. `--effort N`: see `effort`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ import pytest
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/cases/*/expected.txt")
+    parser.addoption("--effort", metavar="N", type=int, help="N times as many examples of every property")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--effort"):
+        os.environ["PROMPTFORGE_CASES"] = str(config.getoption("--effort"))  # before any test is imported
     if config.getoption("--update-golden") and os.environ.get("CI"):
         raise pytest.UsageError(
             "--update-golden is refused where CI is set: expected texts are changed by hand and read"

@@ -1,4 +1,8 @@
-"""How much work the property tests do: `PROMPTFORGE_CASES=10` makes ten times as many examples."""
+"""How much work the property tests do: `pytest --effort 10` makes ten times as many examples.
+
+`PROMPTFORGE_CASES=10` does the same, for processes that a test starts too. From 7 on, the laws of the
+budget see more than 20,000 rendered cases a run.
+"""
 
 from __future__ import annotations
 

@@ -168,3 +168,16 @@ def test_it_takes_the_flags_of_render_and_fails_as_render_does(tmp_path: Path) -
         assert ran.code in (2, 4) and not ran.out
     ran = run("explain", "-o", "out.txt", "--file", "a.py", cwd=tmp_path)
     assert not ran.out and (tmp_path / "out.txt").read_text(encoding="utf-8").endswith("\n")
+
+
+def test_found_items_come_back_only_below_the_budget_of_a_named_one() -> None:
+    records = [{"id": "n", "content": "named " * 200}]
+    records += [{"id": f"f{i}", "content": f"found {i} " * 30, "origin": "similarity"} for i in range(4)]
+    options: dict[str, Any] = {"packing": "whole", "min_score": None}
+    for budget in (60, 100, 150, 200):
+        result = pf.render(records, max_tokens=budget, **options)
+        offers = {item.id: item.fits_at for item in result.items if item.fits_at}
+        assert "n" in offers and (budget > 100 or len(offers) > 1)
+        for name, tokens in offers.items():
+            again = pf.render(records, max_tokens=tokens, **options)
+            assert name in {item.id for item in again.items if item.status == "included"}
