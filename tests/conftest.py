@@ -1,4 +1,4 @@
-"""`--update-golden` rewrites the expected texts of `tests/cases`, never where `CI` is set; `--effort N`: see `effort`."""
+"""`--update-golden` rewrites the texts of `tests/cases`, never where `CI` is set; `--effort N` is explained in `effort`."""
 
 from __future__ import annotations
 
