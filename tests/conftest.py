@@ -1,4 +1,4 @@
-"""`--update-golden` rewrites the texts of `tests/cases`, never where `CI` is set; `--effort N` is explained in `effort`."""
+"""`--update-golden` rewrites `tests/cases`, never where `CI` is set; `--effort N`: see `effort`."""
 
 from __future__ import annotations
 
