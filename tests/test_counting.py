@@ -11,7 +11,7 @@ import tiktoken
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tokenizing import (
-    BUILT_IN,
+    COUNTERS,
     ENCODINGS,
     HOSTILE,
     PARTS,
@@ -68,7 +68,7 @@ def test_long_texts_are_counted_in_stretches(name: str, parts: Sequence[str]) ->
         assert fresh(name).count_parts(parts) == count_by_tiktoken(name, "".join(parts))
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", COUNTERS)
 @SCALE
 @given(parts=PARTS, limit=st.integers(-1, 60))
 def test_bounds(name: str, parts: Sequence[str], limit: int) -> None:
@@ -79,7 +79,7 @@ def test_bounds(name: str, parts: Sequence[str], limit: int) -> None:
     assert 0 <= counter.at_least(text, limit) <= min(tokens, max(limit, 0) + 1)
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", COUNTERS)
 @settings(max_examples=80, deadline=None)
 @given(text=PIECES.flatmap(lambda text: st.integers(1, 4).map(lambda times: text * times)), n=st.integers(-1, 60))
 def test_cuts_fit(name: str, text: str, n: int) -> None:
@@ -175,7 +175,7 @@ def test_more_blanks_than_tiktoken_takes(name: str, before: str, blank: str, aft
     assert fresh(name).count(before + many + after) == expected
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", COUNTERS)
 def test_texts_of_one_thing(name: str) -> None:
     counter = get_tokenizer(name)
     for thing in ("a", "\n", "=", "漢", "\ud800", "\n/", "1"):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from promptforge.boundaries import UNITS
 from promptforge.errors import TokenizerError
-from promptforge.tokenizer_files import GPT2, LLAMA, QWEN
+from promptforge.splits import GPT2, LLAMA, QWEN
 from promptforge.tokens import get_tokenizer
 from promptforge.vocabulary import format_tiktoken, load_ranks
 
