@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .calibration import calibrate
     from .diagnostics import Diagnostic
     from .errors import (
         BudgetError,
@@ -36,11 +37,13 @@ __all__ = [
     "TemplateError",
     "Tokenizer",
     "TokenizerError",
+    "calibrate",
     "get_tokenizer",
     "render",
 ]
 
 _HOMES = {
+    "calibration": ("calibrate",),
     "diagnostics": ("Diagnostic",),
     "errors": tuple(name for name in __all__ if name.endswith("Error")),
     "items": ("Item",),
