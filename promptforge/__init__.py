@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         TokenizerError,
     )
     from .items import Item
+    from .remote import RemoteTokenizer
     from .rendering import Renderer, render
     from .results import Result, ResultItem, ResultSection, Source
     from .tokens import Tokenizer, get_tokenizer
@@ -28,6 +29,7 @@ __all__ = [
     "OptionError",
     "ProfileError",
     "PromptForgeError",
+    "RemoteTokenizer",
     "Renderer",
     "Result",
     "ResultItem",
@@ -47,6 +49,7 @@ _HOMES = {
     "diagnostics": ("Diagnostic",),
     "errors": tuple(name for name in __all__ if name.endswith("Error")),
     "items": ("Item",),
+    "remote": ("RemoteTokenizer",),
     "rendering": ("Renderer", "render"),
     "results": ("Result", "ResultItem", "ResultSection", "Source"),
     "tokens": ("Tokenizer", "get_tokenizer"),

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from .errors import TokenizerError, quote
-from .tokens import get_tokenizer
+from .tokens import get_tokenizer, is_scaled
 
 ENOUGH = 59
 """Pairs that make it 95 % sure that 95 % of texts like them take no more than the largest ratio: 1 - 0.95**59 > 0.95
@@ -63,7 +63,9 @@ def calibrate(pairs: Iterable[tuple[str, int]], *, base: str = "o200k_base") -> 
     Raises `TokenizerError`: no such `base`, one that has a factor already, a true count that is no whole number from 0
     up, no pair with tokens in it, or a factor past 9999.
     """
-    counter = get_tokenizer(f"{base}*1") and get_tokenizer(base)
+    counter = get_tokenizer(base)
+    if is_scaled(base):
+        raise TokenizerError(f"the base {quote(base)} has a factor already: give the tokenizer without it")
     rows: list[tuple[int, int, int]] = []
     for place, (text, true) in enumerate(pairs):
         if not isinstance(true, int) or isinstance(true, bool) or true < 0:
@@ -79,7 +81,7 @@ def calibrate(pairs: Iterable[tuple[str, int]], *, base: str = "o200k_base") -> 
         constant = min(math.floor(intercept), min(true for _, true, _ in rows) - 1)
     hundredths, _, worst = max((-(-100 * (true - constant) // own), own, -place) for own, true, place in rows)
     if hundredths > 999_900:
-        raise TokenizerError(f"pair {-worst}: its count is more than 9999 times that by {base}: no tokenizer takes that")
+        raise TokenizerError(f"pair {-worst}: its count is more than 9,999 times that by {base}")
     return Calibration(
         base=base,
         pairs=len(rows),

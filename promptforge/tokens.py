@@ -24,7 +24,7 @@ from .splits import KNOWN
 from .tokenizer_files import load_file
 from .vocabulary import LONGEST, PUBLISHED, load_ranks
 
-__all__ = ["UNITS", "Counter", "Tokenizer", "Unit", "describe", "get_tokenizer", "names"]
+__all__ = ["UNITS", "Counter", "Tokenizer", "Unit", "describe", "get_tokenizer", "is_scaled", "names"]
 
 _DESCRIPTIONS = {
     "o200k_base": "exact: GPT-4o, GPT-4.1, GPT-5, the o series, gpt-oss",
@@ -65,6 +65,11 @@ def describe(name: str) -> dict[str, object]:
     return facts
 
 
+def is_scaled(name: str) -> bool:
+    """Return whether `name` is of the form `NAME*FACTOR`."""
+    return _SCALED.fullmatch(name) is not None
+
+
 def get_tokenizer(name_or_object: str | Tokenizer) -> Counter:
     """Return the counter of a tokenizer: one of `names()`, `file:PATH`, or an object with `name` and `count(text)`.
 
@@ -103,7 +108,7 @@ def _find(name: str) -> Counter:
 
 
 def _scale(name: str, base: str, factor: Fraction) -> Counter:
-    if not factor or _SCALED.fullmatch(base):
+    if not factor or is_scaled(base):
         wrong = "one factor is enough" if factor else "its factor is 0"
         raise TokenizerError(f"tokenizer {quote(name)}: {wrong}; write it as o200k_base*1.35")
     counter = _find(base)

@@ -18,7 +18,7 @@ ROWS = [
     "_vocab answers bounds byte_pairs comparing estimates fencing grouping rules sources twins",
     "environment options tokenizer_files",
     "layouts profiles selection tokens",
-    "calibration passages shortening tagging templates",
+    "calibration passages remote shortening tagging templates",
     "views",
     "page",
     "explaining mapping planning",

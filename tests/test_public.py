@@ -19,7 +19,7 @@ from promptforge.results import FIELDS
 
 NAMES = [
     "BudgetError", "Diagnostic", "Item", "ItemError", "OptionError", "ProfileError",
-    "PromptForgeError", "Renderer", "Result", "ResultItem", "ResultSection", "Source",
+    "PromptForgeError", "RemoteTokenizer", "Renderer", "Result", "ResultItem", "ResultSection", "Source",
     "StrictError", "TemplateError", "Tokenizer", "TokenizerError", "calibrate", "get_tokenizer", "render",
 ]  # fmt: skip
 EXIT_CODES = {

@@ -27,16 +27,16 @@ def command(pairs: str, base: str, strict: bool, as_json: bool) -> None:
     PAIRS is a file of lines such as {"text": "...", "tokens": 7}; `-` is standard input. The true counts come from a
     provider's counting endpoint, or from the usage that its answers report.
     """
-    diagnostics = Diagnostics()
+    diagnostics, where = Diagnostics(), "<stdin>" if pairs == "-" else shown(pairs)
     found = files.load(pairs, diagnostics=diagnostics, workspace=os.curdir)
     if not found:
         say(diagnostics)
-        raise ItemError('no pair in it: expected lines such as {"text": "…", "tokens": 7}', where=shown(pairs))
+        raise ItemError('no pair in it: expected lines such as {"text": "…", "tokens": 7}', where=where)
     result = calibrate(((pair.text, pair.tokens) for pair in found), base=base)
     worst = found[result.worst]
     if not result.enough:
         message = f"{result.pairs} {'pair is' if result.pairs == 1 else 'pairs are'} few: it takes {ENOUGH} to be 95 %"
-        diagnostics.add("PF502", f"{message} sure that 95 % of texts like them take no more", where=shown(pairs))
+        diagnostics.add("PF502", f"{message} sure that 95 % of texts like them take no more", where=where)
     say(diagnostics)
     if strict and (grave := [d for d in diagnostics if d.severity != "info"]):
         raise StrictError(f"{len(grave)} to warn of, the first {grave[0].code}", diagnostics=tuple(grave))
@@ -56,7 +56,9 @@ def _told(found: Calibration, worst: files.Pair) -> str:
         f"worst   {shown(worst.where)}: {worst.tokens:,} tokens, {len(worst.text):,} characters",
     ]
     if found.constant:
-        lines.append(f"frame   {found.constant} tokens of each text are taken for the frame of its message: take them off")
+        lines.append(
+            f"frame   {found.constant} tokens of each text are taken for the frame of its message: take them off"
+        )
         lines.append("        max_tokens, or put them into reserve")
     lines.append(f"more    one text like these in about {found.pairs + 1:,} takes more than the factor says")
     return "\n".join([*lines, "", f"tokenizer: {found.tokenizer}", ""])
