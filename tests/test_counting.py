@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import pytest
 import tiktoken
@@ -25,7 +26,7 @@ from tokenizing import (
 )
 
 from promptforge import byte_pairs, recent
-from promptforge.boundaries import UNITS, Unit, ends
+from promptforge.boundaries import UNITS, Unit, ends, last_end
 from promptforge.byte_pairs import BytePairCounter
 from promptforge.recent import Recent
 from promptforge.tokens import get_tokenizer
@@ -264,3 +265,24 @@ def test_memory_is_bounded_and_never_wrong(texts: Sequence[str]) -> None:
     recent.put("x" * 10_000, 1)
     assert recent.get("x" * 10_000) is None
     assert len(recent._new) + len(recent._old) <= 1000 // 64 + 2
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("abc", ["a", "b", "c"]),
+        ("e\u0301e", ["e\u0301", "e"]),
+        ("a\r\nb", ["a", "\r\n", "b"]),
+        ("\ud83d\ude00\ud83dx", ["\ud83d\ude00", "\ud83d", "x"]),
+        ("👩\u200d🚀👍🏽x", ["👩\u200d🚀", "👍🏽", "x"]),
+        ("a🇩🇪🇫🇷b", ["a", "🇩🇪🇫🇷", "b"]),
+        ("क्षिक", ["क्", "षि", "क"]),
+        ("ש\u05c1ל", ["ש\u05c1", "ל"]),
+        ("葛\U000e0100城", ["葛\U000e0100", "城"]),
+    ],
+)
+def test_a_cut_at_a_character_keeps_what_belongs_together(text: str, pieces: list[str]) -> None:
+    places = [0, *ends(text, "character", 0, len(text)), len(text)]
+    assert [text[a:b] for a, b in pairwise(places)] == pieces
+    for place in places[1:-1]:
+        assert last_end(text, "character", place) == place

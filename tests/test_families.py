@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from commandline import run
 from effort import cases
 from hostile import STRINGS, TEXT, outside
 from hypothesis import given
@@ -18,7 +19,9 @@ from hypothesis import strategies as st
 from tokenizing import HOSTILE, PARTS, random_parts
 
 from promptforge.boundaries import UNITS, ends
+from promptforge.commands import list as _list  # noqa: F401  to be loaded before packages are hidden
 from promptforge.errors import TokenizerError
+from promptforge.estimates import FACTORS
 from promptforge.families import FAMILIES, is_installed
 from promptforge.tokens import describe, get_tokenizer
 
@@ -184,3 +187,17 @@ def test_the_extras_are_those_of_the_project() -> None:
     project = (Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8")
     for family in FAMILIES.values():
         assert f'\n{family.extra} = ["{family.package.replace("_", "-")}>=' in project
+
+
+def test_the_list_says_what_is_exact_what_is_declared_and_what_is_missing(nowhere: Path) -> None:
+    ran = run("list", "tokenizers")
+    rows = {line.split()[0]: line for line in ran.out.splitlines()}
+    assert set(FAMILIES) | set(FACTORS) | {"NAME*FACTOR", "file:PATH"} <= set(rows)
+    for name, family in FAMILIES.items():
+        assert rows[name].endswith(f"(needs an extra: pip install '.[{family.extra}]')")
+    assert "1.96 times o200k_base (measured 2026-11 with ctok" in rows["approximate-claude-4"]
+    facts = {row["name"]: row for row in json.loads(run("list", "tokenizers", "--json").out)["tokenizers"]}
+    assert facts["qwen-3"]["installed"] is False and facts["qwen-3"]["exact"] is True
+    declared = facts["approximate-claude"]
+    assert (declared["factor"], declared["times"], declared["as_of"]) == (2.12, "o200k_base", "2026-11")
+    assert "ctok" in declared["source"] and declared["exact"] is False
