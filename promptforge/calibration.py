@@ -16,6 +16,8 @@ ENOUGH = 59
 (S. S. Wilks, Determination of sample sizes for setting tolerance limits, 1941)."""
 SURE = 2
 """Standard errors that a constant must be above nothing to be believed."""
+FEWEST = 10
+"""Pairs without which no constant is believed."""
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,8 +59,8 @@ def calibrate(pairs: Iterable[tuple[str, int]], *, base: str = "o200k_base") -> 
 
     No pair takes more than `factor` times its tokens by `base` plus `constant`. Of n pairs and one more text like them,
     that text is the worst once in n + 1 times, and only then it takes more. The line is fitted by least squares,
-    weighted by 1 / base², that is to the ratios: true / base = a + b · (1 / base). `constant` is used where b is more
-    than two standard errors above 0.
+    weighted by 1 / base², that is to the ratios: true / base = a + b · (1 / base). `constant` is used where there
+    are ten pairs and b is more than two standard errors above 0.
 
     Raises `TokenizerError`: no such `base`, one that has a factor already, a true count that is no whole number from 0
     up, no pair with tokens in it, or a factor past 9999.
@@ -77,7 +79,7 @@ def calibrate(pairs: Iterable[tuple[str, int]], *, base: str = "o200k_base") -> 
     ratios = [true / own for own, true, _ in rows]
     slope, intercept, error = _line([1 / own for own, _, _ in rows], ratios)
     constant = 0
-    if intercept >= 1 and intercept > SURE * error:
+    if len(rows) >= FEWEST and intercept >= 1 and intercept > SURE * error:
         constant = max(0, min(round(intercept), min(true for _, true, _ in rows) - 1))
     hundredths, _, worst = max((-(-100 * (true - constant) // own), own, -place) for own, true, place in rows)
     if hundredths > 999_900:

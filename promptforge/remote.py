@@ -69,9 +69,9 @@ class RemoteTokenizer(Counter):
         Raises `BudgetError` where what is required fits by no ratio that was tried.
         """
         factor, low, high = Fraction(1), Fraction(0), Fraction(0)  # above `low`: too long at it; `high`: fits at it
-        best: Result | None = None
+        best: tuple[Result, int] | None = None
         lacking: BudgetError | None = None
-        asked = 0
+        asked: set[str] = set()  # what is remembered from before counts too: it must not change what comes out
         for tries in range(1, self._calls + 3):
             try:
                 made = make(_Priced(self, self._estimate, factor))
@@ -79,14 +79,13 @@ class RemoteTokenizer(Counter):
                 lacking, high = error, factor
                 factor = _between(low, high, factor / 2)
                 continue
-            known = not made.text or self._counts.get(made.text) is not None
-            if not known and asked == self._calls:
+            if made.text and made.text not in asked and len(asked) == self._calls:
                 break
-            asked += not known
+            asked |= {made.text} - {""}
             true, own, budget = self.count(made.text), self._estimate.count(made.text), made.max_tokens
             fits = budget is None or true <= budget
-            if fits and (best is None or true > best.tokens):
-                best = self._noted(made, true, asked)
+            if fits and (best is None or true > best[1]):
+                best = (made, true)
             if budget is None or (fits and (not made.truncated or true >= budget * FULL)):
                 break
             low, high = (low, factor) if fits else (factor, high)
@@ -96,7 +95,7 @@ class RemoteTokenizer(Counter):
                 break
             factor = wanted
         if best is not None:
-            return best
+            return self._noted(*best, len(asked))
         if lacking is not None:
             raise lacking
         # Too long each time: what is sure to fit is nothing.
@@ -104,11 +103,11 @@ class RemoteTokenizer(Counter):
         true = self.count(made.text)
         if true > (budget := made.max_tokens or 0):
             raise BudgetError(f"{self.name} counts {true:,} tokens in the shortest text", needed=true, largest=budget)
-        return self._noted(made, true, asked)
+        return self._noted(made, true, len(asked))
 
-    def _noted(self, made: Result, tokens: int, asked: int) -> Result:
-        calls = "1 call" if asked == 1 else f"{asked} calls"
-        message = f"the text was counted by {self.name} ({calls}); tokens of items and fits_at are estimates"
+    def _noted(self, made: Result, tokens: int, texts: int) -> Result:
+        tried = "" if texts < 2 else f", the best of {texts} tried"
+        message = f"the text was counted by {self.name}{tried}; tokens of items and fits_at are estimates"
         return made.recounted(tokens, Diagnostic("PF503", "info", message))
 
 

@@ -111,6 +111,7 @@ def test_the_same_items_ask_once_and_give_the_same_text_whatever_came_before() -
     renderer.render([{"content": "漢字" * 999}])
     more = len(provider.asked)
     assert renderer.render(ITEMS).text == one.text and len(provider.asked) == more > asked
+    assert renderer.render(ITEMS).warnings == one.warnings
     fresh = pf.render(ITEMS, tokenizer=pf.RemoteTokenizer("own", Provider()), max_tokens=300)
     assert fresh.text == one.text and fresh.tokens == one.tokens
 
@@ -191,3 +192,13 @@ def test_the_official_client_of_anthropic(
         result = pf.render(ITEMS, profile="claude", tokenizer=tokenizer, max_tokens=1000)
     check(result, provider)
     assert 900 <= result.tokens <= 1000 and 1 <= len(provider.asked) <= 4
+
+
+@cases(40, shrink=False)
+@given(st.integers(0, 900), st.sampled_from([0.3, 0.9, 1.3, 2.2]), st.integers(0, 90), st.integers(1, 4))
+def test_what_is_remembered_changes_nothing(max_tokens: int, times: float, frame: int, calls: int) -> None:
+    provider = Provider(times, frame)
+    renderer = pf.Renderer(tokenizer=pf.RemoteTokenizer("own", provider, calls=calls), max_tokens=max_tokens)
+    one, other = renderer.render(ITEMS), renderer.render(ITEMS)
+    assert (one.text, one.tokens, one.warnings) == (other.text, other.tokens, other.warnings)
+    check(one, provider, calls)
