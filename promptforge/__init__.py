@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .calibration import calibrate
     from .diagnostics import Diagnostic
     from .errors import (
         BudgetError,
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
         TokenizerError,
     )
     from .items import Item
+    from .remote import RemoteTokenizer
     from .rendering import Renderer, render
     from .results import Result, ResultItem, ResultSection, Source
     from .tokens import Tokenizer, get_tokenizer
@@ -27,6 +29,7 @@ __all__ = [
     "OptionError",
     "ProfileError",
     "PromptForgeError",
+    "RemoteTokenizer",
     "Renderer",
     "Result",
     "ResultItem",
@@ -36,14 +39,17 @@ __all__ = [
     "TemplateError",
     "Tokenizer",
     "TokenizerError",
+    "calibrate",
     "get_tokenizer",
     "render",
 ]
 
 _HOMES = {
+    "calibration": ("calibrate",),
     "diagnostics": ("Diagnostic",),
     "errors": tuple(name for name in __all__ if name.endswith("Error")),
     "items": ("Item",),
+    "remote": ("RemoteTokenizer",),
     "rendering": ("Renderer", "render"),
     "results": ("Result", "ResultItem", "ResultSection", "Source"),
     "tokens": ("Tokenizer", "get_tokenizer"),

@@ -16,7 +16,9 @@ Letters are named one by one, for what Python calls a letter may be unassigned t
 from __future__ import annotations
 
 import functools
+import itertools
 import re
+import unicodedata
 from collections.abc import Iterator
 from typing import Literal, get_args
 
@@ -30,14 +32,18 @@ WHITE = "\r\n" + BLANK
 _LETTER = "0-9A-Za-zÀ-ÖØ-öø-ÿΑ-ΡΣ-Ωα-ωА-яא-תぁ-ゖァ-ヺ一-龥가-힣"
 _JOIN = rf"(?:\S(?=[ \t])|[{_LETTER}](?=[\r\n])|[\r\n](?!/)(?=[ \t]*+\S))"
 
+_BLANK_OR_END = re.compile("[ \t\r\n]")
+
 _EAST = "\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3"
 _ENDS: dict[Unit, str] = {
     "line": r"\n(?=(?s:.))",
     # Before a blank line too: a heading or an item of a list ends there without a full stop.
     "sentence": r"""(?:[.!?…][)\]"'’”»]*(?=\s)|[。！？｡][」』”’）]*(?=[^」』”’）])|\n(?=[ \t\r]*\n))""",
     "word": rf"(?:\S(?=\s)|[{_EAST}](?=(?s:.)))",
-    # Not inside CR LF, nor before what changes the look of the character before it, nor after a joiner.
-    "character": r"(?:\r(?!\n)|[^\r\u200d])(?=[^\u0300-\u036f\u200d\ufe00-\ufe0f\u20d0-\u20ff\U0001f3fb-\U0001f3ff])",
+    # Not inside CR LF, a surrogate pair or flags in a row, nor before what belongs to the character before it, nor
+    # after a joiner.
+    "character": r"(?:\r(?!\n)|[^\r\u200d\ud800-\udbff\U0001f1e6-\U0001f1ff]|[\ud800-\udbff](?![\udc00-\udfff])"
+    r"|[\U0001f1e6-\U0001f1ff](?![\U0001f1e6-\U0001f1ff]))(?=[^MARKS\u200d\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f])",
 }
 
 
@@ -50,12 +56,30 @@ def _joins() -> tuple[re.Pattern[str], re.Pattern[str]]:
 @functools.cache
 def _unit_ends(unit: Unit) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Compile what finds the next end of a unit, and the last one."""
-    return re.compile(_ENDS[unit]), re.compile("(?s:.*)" + _ENDS[unit])
+    pattern = _ENDS[unit].replace("MARKS", _marks()) if unit == "character" else _ENDS[unit]
+    return re.compile(pattern), re.compile("(?s:.*)" + pattern)
+
+
+def _marks() -> str:
+    """Return the ranges of characters that combine with the one before them."""
+    ranges = []
+    for is_mark, run in itertools.groupby((*range(0x300, 0x20000), *range(0xE0100, 0xE01F0)), _is_mark):
+        if is_mark:
+            first, *rest = run
+            ranges.append(f"{chr(first)}-{chr(rest[-1] if rest else first)}")
+    return "".join(ranges)
+
+
+def _is_mark(code: int) -> bool:
+    return unicodedata.category(chr(code))[0] == "M"
 
 
 def first_join(text: str, start: int, stop: int) -> int | None:
     """Return the first place after `start` and before `stop` where counts add up."""
-    found = _joins()[0].search(text, start, stop)
+    blank = _BLANK_OR_END.search(text, start, stop)  # each join has one beside it, and most texts without are one word
+    if blank is None:
+        return None
+    found = _joins()[0].search(text, max(start, blank.start() - 1), stop)
     return found.end() if found else None
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from .boundaries import BLANK, Unit, first_join, last_join, split_at_joins
 from .counting import Counter
 from .cutting import cut_at_tokens
-from .recent import Recent
+from .recent import LONG, Recent
 
 STRETCH = 1 << 18
 """Characters that are given to the tokenizer at a time."""
@@ -50,11 +50,11 @@ class Encoding(Protocol):
 class _Part(NamedTuple):
     """A part of a text, cut where counts add up."""
 
-    head: str
+    head: str | None
+    """`None`: nowhere to cut, all of it is head."""
     body: int
     """Tokens between head and tail."""
-    tail: str | None
-    """`None`: nowhere to cut, all of it is head."""
+    tail: str
 
 
 class BytePairCounter(Counter):
@@ -108,10 +108,12 @@ class BytePairCounter(Counter):
                 between.append(text)
                 continue
             part = self._parts.get(text) or self._split(text)
+            if part.head is None:
+                between.append(text)
+                continue
             between.append(part.head)
-            if part.tail is not None:
-                total += self.count("".join(between)) + part.body
-                between = [part.tail]
+            total += self.count("".join(between)) + part.body
+            between = [part.tail]
         return total + self.count("".join(between))
 
     def at_least(self, text: str, limit: int) -> int:
@@ -193,17 +195,28 @@ class BytePairCounter(Counter):
     def _count_afresh(self, text: str) -> int:
         if len(text) <= STRETCH or not self._additive:
             return self._count(text)
-        return sum(map(self._count, split_at_joins(text, STRETCH)))
+        return sum(map(self._count_stretch, split_at_joins(text, STRETCH)))
+
+    def _count_stretch(self, text: str) -> int:
+        """Count a stretch, and remember one without a place to cut: it comes again in each text that holds it."""
+        if len(text) <= 2 * STRETCH:
+            return self._count(text)
+        tokens = self._counts.get(text)
+        if tokens is None:
+            tokens = self._count(text)
+            self._counts.put(text, tokens)
+        return tokens
 
     def _split(self, text: str) -> _Part:
         """Cut a part at its first and its last place where counts add up, count what is between, remember it."""
         start = first_join(text, 0, len(text))
         if start is None:
-            part = _Part(text, 0, None)
+            part = _Part(None, 0, "")
         else:
             stop = last_join(text, 0, len(text)) or start
             part = _Part(text[:start], self._count_afresh(text[start:stop]), text[stop:])
-        self._parts.put(text, part)
+        if len(part.head or "") + len(part.tail) < LONG:
+            self._parts.put(text, part)
         return part
 
     def _count(self, text: str) -> int:

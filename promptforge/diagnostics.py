@@ -56,6 +56,12 @@ class Diagnostics:
         for d in others:
             self.add(d.code, d.message, item=d.item, where=d.where, severity=d.severity)
 
+    def copy(self) -> "Diagnostics":
+        """Return others that hold the same so far."""
+        other = Diagnostics()
+        other._kept, other._count = [*self._kept], self._count.copy()
+        return other
+
     def __iter__(self) -> Iterator[Diagnostic]:
         yield from self._kept
         for code, count in self._count.items():

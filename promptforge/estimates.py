@@ -15,23 +15,42 @@ import re
 import struct
 import unicodedata
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 from .boundaries import WHITE, Unit
 from .counting import Counter
 
-FACTORS: dict[str, tuple[int, str]] = {
-    "approximate-claude": (212, "Claude"),
-    "approximate-gemini": (140, "Gemini (Gemma 3's vocabulary)"),
-    "approximate-llama": (123, "Llama 3"),
-    "approximate-qwen": (176, "Qwen 3"),
-    "approximate-deepseek": (125, "DeepSeek V3"),
-    "approximate-mistral": (144, "Mistral (tekken)"),
+
+class Declared(NamedTuple):
+    """A factor for a family whose tokenizer is not at hand."""
+
+    hundredths: int
+    """Tokens of the family for 100 tokens of o200k_base, at most: the largest ratio seen on any stretch of 2,000
+    characters of prose, code, manual pages, Chinese and Japanese, Markdown and other languages. Text unlike all of
+    that can need more."""
+    family: str
+    source: str
+    """What the family's tokens were counted with."""
+    as_of: str = "2026-11"
+    """The month in which it was measured."""
+
+    @property
+    def factor(self) -> Fraction:
+        """The factor itself."""
+        return Fraction(self.hundredths, 100)
+
+
+FACTORS: dict[str, Declared] = {
+    "approximate-claude": Declared(212, "any Claude", "ctok 1.3.0, unofficial; Opus 4.7 is the hungriest"),
+    "approximate-claude-4": Declared(196, "Claude 3 to Opus 4.6", "ctok 1.3.0, unofficial"),
+    "approximate-gemini": Declared(140, "Gemini", "Gemma 3's tokenizer"),
+    "approximate-llama": Declared(123, "Llama 3", "its tokenizer"),
+    "approximate-qwen": Declared(176, "Qwen 3", "its tokenizer"),
+    "approximate-deepseek": Declared(125, "DeepSeek V3", "its tokenizer"),
+    "approximate-mistral": Declared(144, "Mistral (tekken)", "its tokenizer"),
 }
-"""Tokens of each family for 100 tokens of o200k_base, at most: the largest ratio seen on any stretch of 2,000
-characters of prose, code, manual pages, Chinese and Japanese, Markdown and other languages, by the families' own
-tokenizers, measured 2026-11. Claude's tokenizer is not published: its figure was measured with ctok 1.3.0 (unofficial)
-and covers Opus 4.7, the hungriest so far. Text unlike all of that can need more."""
+"""Name → factor. Anthropic publishes no tokenizer: ctok rebuilds its counts."""
 
 _WHITE = re.compile(f"[{WHITE}]+")
 _ASCII_ORDINARY = bytes(c for c in range(128) if chr(c).isalnum() or c in b"\t\n\x0b\x0c\r ")
@@ -170,18 +189,18 @@ class WordEstimate(Counter):
 
 
 class ScaledCounter(Counter):
-    """An exact count of another vocabulary times `hundredths / 100`, rounded up."""
+    """The count of another counter times a factor, rounded up."""
 
-    def __init__(self, name: str, counter: Counter, hundredths: int) -> None:
-        super().__init__(name, exact=False, fingerprint=_fingerprint(f"{name} {hundredths} {counter.fingerprint}"))
+    def __init__(self, name: str, counter: Counter, factor: Fraction) -> None:
+        super().__init__(name, exact=False, fingerprint=_fingerprint(f"{factor} {counter.fingerprint}"))
         self._counter = counter
-        self._hundredths = hundredths
+        self._up, self._down = factor.as_integer_ratio()
 
     def _scale(self, tokens: int) -> int:
-        return -(-tokens * self._hundredths // 100)
+        return -(-tokens * self._up // self._down)
 
     def _unscale(self, tokens: int) -> int:
-        return tokens * 100 // self._hundredths
+        return tokens * self._down // self._up
 
     def count(self, text: str) -> int:
         """Return the scaled count."""
@@ -196,11 +215,19 @@ class ScaledCounter(Counter):
         limit = max(limit, 0)
         return min(self._scale(self._counter.at_least(text, self._unscale(limit))), limit + 1)
 
+    def most_chars(self, tokens: int) -> float:
+        """Return what as many tokens as these are in the other counter's can fill."""
+        return self._counter.most_chars(self._unscale(tokens))
+
+    def exceeds(self, text: str, limit: int) -> bool:
+        """Tell it as the other counter does."""
+        return self._counter.exceeds(text, self._unscale(limit))
+
     def count_upto(self, text: str, limit: int) -> int:
         """Return the scaled count, or `limit + 1`."""
         limit = max(limit, 0)
         return min(self._scale(self._counter.count_upto(text, self._unscale(limit))), limit + 1)
 
     def cut(self, text: str, n: int, unit: Unit) -> str:
-        """Cut at what `n` tokens are in the other vocabulary."""
+        """Cut at what `n` tokens are in the other counter's."""
         return self._counter.cut(text, self._unscale(n), unit)

@@ -57,7 +57,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     format: Annotated[Name, "The syntax of the text: markdown, xml, json, plain, or one the user added."] = "markdown"
     tokenizer: Annotated[
         _Tokenizer,
-        "What counts tokens: o200k_base, cl100k_base, approximate-…, file:PATH; an object in Python.",
+        "What counts tokens: o200k_base, cl100k_base, approximate-…, by an extra qwen-3 and the like, NAME*FACTOR,"
+        " file:PATH; an object in Python.",
     ] = "o200k_base"
     max_tokens: Annotated[
         _Count | None, "Ceiling of the finished text in tokens of the tokenizer; none: no ceiling."
@@ -117,7 +118,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     trim: Annotated[
         Literal["structure", "prefix", "none"],
-        "How an item is shortened: by its kind (structure), at a line, sentence or word (prefix), or not (none).",
+        "How an item is shortened: by its kind (structure), at a line, sentence or word (prefix), or not (none);"
+        " a text without any of these is cut at a character.",
     ] = "structure"
     marker: Annotated[str, "The text that says that something was cut; it counts."] = "[Content truncated...]"
     headers: Annotated[bool, "Show a heading for each item."] = True

@@ -21,6 +21,7 @@ from .layouts import LayoutSettings
 from .options import Options, apply, apply_lenient
 from .page import Page
 from .profiles import Profile, load_profile
+from .remote import RemoteTokenizer
 from .results import Result
 from .selection import Candidates
 from .sources.records import load_records, to_item
@@ -163,12 +164,23 @@ class Renderer:
         diagnostics: Diagnostics,
         started: float,
     ) -> Result:
+        counter = get_tokenizer(options.tokenizer)
+        if isinstance(counter, RemoteTokenizer):
+            return counter.settle(
+                lambda estimate: self._make(
+                    templates,
+                    settings,
+                    msgspec.structs.replace(options, tokenizer=estimate),
+                    items,
+                    diagnostics.copy(),
+                    started,
+                )
+            )
         look = templates.look(options.layout, options.format)
         for name in SHOWN:
             if getattr(options, name) != getattr(_PLAIN, name) and not look.uses(name):
                 message = f"{name} changes nothing in the layout {options.layout} as {options.format}"
                 diagnostics.add("PF105", message, severity="info")
-        counter = get_tokenizer(options.tokenizer)
         tag = self._tagger.tags(options, settings)
         language = self._tagger.tags(_PLAIN, LayoutSettings())
         options = _ceiling(options, diagnostics)

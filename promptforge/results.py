@@ -1,5 +1,6 @@
 """What comes out of a rendering: the text, and an account of every item."""
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -210,6 +211,20 @@ class Result:
         """Return where the budget went, and what 1,000 tokens more would bring; `items` say why each is in or out."""
         found: Explanation = self._get("explanation")
         return found
+
+    def recounted(self, tokens: int, note: Diagnostic) -> "Result":
+        """Return the same with the tokens of the whole text as counted elsewhere, and a note of that."""
+        other = copy.copy(self)
+        other.tokens, other.warnings, other._made = tokens, (*self.warnings, note), {}
+
+        def explanation() -> Explanation:
+            found: Explanation = self._late["explanation"]()
+            more = tokens - found.tokens
+            left = None if found.left is None else found.left - more
+            return msgspec.structs.replace(found, tokens=tokens, left=left, between=found.between + more)
+
+        other._late = {**self._late, "explanation": explanation}
+        return other
 
     @property
     def explicit_text(self) -> str:

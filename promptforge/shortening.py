@@ -156,6 +156,8 @@ class Shortener:
         """Return the beginning of `text` within these bounds, at the neatest end that wastes little."""
         best = ""
         for unit in UNITS:
+            if unit == "character" and best:
+                break
             prefix = text
             if tokens < UNLIMITED:
                 prefix = self._counter.cut(prefix, int(tokens), unit)

@@ -18,17 +18,8 @@ from .byte_pairs import CACHED, BytePairCounter, Encoding
 from .counting import Counter
 from .errors import TokenizerError, quote
 from .recent import Recent
-from .vocabulary import PUBLISHED, parse_tiktoken
-
-LLAMA = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
-    r"|\s+(?!\S)|\s+"
-)
-"""How Llama 3 splits a text. Counts add up in the same places as for cl100k_base."""
-QWEN = LLAMA.replace(r"\p{N}{1,3}", r"\p{N}")
-GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-"""How a ByteLevel pre-tokenizer splits by itself."""
-ADDITIVE = frozenset({LLAMA, QWEN, *(vocabulary.pattern for vocabulary in PUBLISHED.values())})
+from .splits import ADDITIVE, GPT2, KNOWN, LLAMA, STEPS, keep_unmatched
+from .vocabulary import parse_tiktoken
 
 Make = Callable[[str, Mapping[bytes, int]], Encoding]
 
@@ -123,11 +114,11 @@ class LibraryCounter(Counter):
 
 
 def _read_tiktoken(content: bytes, digest: str) -> Table:
-    """Such a file does not name its pattern: for one that is not published it is a guess, Llama 3's and cl100k's."""
-    for vocabulary in PUBLISHED.values():
-        if vocabulary.sha256 == digest:
-            return Table(vocabulary.pattern, parse_tiktoken(content))
-    return Table(PUBLISHED["cl100k_base"].pattern, parse_tiktoken(content), exact=False)
+    """Such a file does not name its pattern: for one that is not known it is a guess, Llama 3's."""
+    known = KNOWN.get(digest)
+    if known is not None:
+        return Table(known.pattern, parse_tiktoken(content), known.normal_form)
+    return Table(LLAMA, parse_tiktoken(content), exact=False)
 
 
 def _read_tekken(data: dict[str, Any]) -> Table:
@@ -146,7 +137,7 @@ def _read_json(data: dict[str, Any]) -> Table:
         raise _UnconvertibleError("its byte pair encoding is not one of bytes alone")
     normalizer = data.get("normalizer")
     normal_form: Literal["NFC", "NFKC"] | None = None
-    if normalizer:
+    if normalizer and normalizer != {"type": "Sequence", "normalizers": []}:
         if normalizer["type"] not in ("NFC", "NFKC"):
             raise _UnconvertibleError(f"it normalizes by {normalizer['type']}")
         normal_form = normalizer["type"]
@@ -172,19 +163,21 @@ def _read_pattern(pre_tokenizer: dict[str, Any] | None) -> str:
     by_itself = steps[-1].get("use_regex", True)
     if kinds == ["ByteLevel"] and by_itself:
         return GPT2
-    if kinds == ["Split", "ByteLevel"] and not by_itself:
-        pattern, behavior = steps[0]["pattern"], steps[0]["behavior"]
-        inverted = bool(steps[0].get("invert"))
-        if "Regex" in pattern and (behavior, inverted) in (("Isolated", False), ("Removed", True)):
-            return _keep_unmatched(str(pattern["Regex"])) if behavior == "Isolated" else str(pattern["Regex"])
+    if kinds == ["Split", "ByteLevel"] and not by_itself and _is_regex(steps[0], "Removed", inverted=True):
+        return str(steps[0]["pattern"]["Regex"])
+    splits = steps[:-1]
+    if not by_itself and splits and all(_is_regex(step, "Isolated", inverted=False) for step in splits):
+        patterns = tuple(str(step["pattern"]["Regex"]) for step in splits)
+        if len(patterns) == 1:
+            return keep_unmatched(patterns[0])
+        if patterns in STEPS:
+            return STEPS[patterns]
     raise _UnconvertibleError(f"it splits a text by {' and '.join(kinds)}, not by one pattern")
 
 
-def _keep_unmatched(pattern: str) -> str:
-    """Let what the pattern does not match be pieces too: tiktoken would leave it out, these files do not."""
-    if pattern in ADDITIVE or pattern == GPT2:
-        return pattern
-    return rf"{pattern}|(?:(?!{pattern})[\s\S])+"
+def _is_regex(step: dict[str, Any], behavior: str, *, inverted: bool) -> bool:
+    found = (step["type"], step.get("behavior"), bool(step.get("invert")))
+    return found == ("Split", behavior, inverted) and "Regex" in step["pattern"]
 
 
 @functools.cache

@@ -1,15 +1,17 @@
 """Counting tokens: the names there are, and the only door to the tokenizer libraries.
 
-Everything is counted on this machine, from tables that ship with the package or from the user's files. Nothing is
-loaded before the first text is counted, and nothing is ever downloaded.
+Everything is counted on this machine, from tables that ship with the package or from the user's files. Nothing is ever
+downloaded. The shipped tables are loaded when the first text is counted, a file when its counter is asked for.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import re
 import threading
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from pathlib import Path
 
 from .boundaries import UNITS, Unit
@@ -17,10 +19,12 @@ from .byte_pairs import BytePairCounter, Encoding, replace_surrogates
 from .counting import Counter, ForeignCounter, Tokenizer
 from .errors import TokenizerError, nearest, quote
 from .estimates import FACTORS, CharacterCounter, CharacterEstimate, ScaledCounter, WordEstimate
+from .families import FAMILIES, is_installed, read_family, way_out
+from .splits import KNOWN
 from .tokenizer_files import load_file
 from .vocabulary import LONGEST, PUBLISHED, load_ranks
 
-__all__ = ["UNITS", "Counter", "Tokenizer", "Unit", "get_tokenizer", "names"]
+__all__ = ["UNITS", "Counter", "Tokenizer", "Unit", "describe", "get_tokenizer", "is_scaled", "names"]
 
 _DESCRIPTIONS = {
     "o200k_base": "exact: GPT-4o, GPT-4.1, GPT-5, the o series, gpt-oss",
@@ -29,33 +33,54 @@ _DESCRIPTIONS = {
     "approximate-characters": "estimate: a quarter of the characters, more for punctuation",
     "approximate-words": "estimate: four thirds of the words, more for long and mixed-case ones",
     **{
-        name: f"estimate: at most what {family} takes, {hundredths / 100:.2f} times o200k_base"
-        for name, (hundredths, family) in FACTORS.items()
+        name: f"estimate: at most what {declared.family} takes, {float(declared.factor):.2f} times o200k_base"
+        f" (measured {declared.as_of} with {declared.source})"
+        for name, declared in FACTORS.items()
     },
+    **{name: f"exact: {family.about}" for name, family in FAMILIES.items()},
+    "NAME*FACTOR": "estimate: any of these times a factor of your own, such as o200k_base*1.35",
+    "file:PATH": "exact: a .tiktoken, tokenizer.json or tekken.json file of your own",
 }
 _FILE = "file:"
+_SCALED = re.compile(r"(.+)\*((?:0|[1-9]\d{0,3})(?:\.\d{1,6})?)", re.DOTALL)
 _lock = threading.RLock()
 _shared: dict[str, Counter] = {}
 
 
 def names() -> list[tuple[str, str]]:
     """Return the tokenizers there are: name and a line that says what it counts."""
-    files = "exact: a .tiktoken, tokenizer.json or tekken.json file of your own"
-    return [*_DESCRIPTIONS.items(), ("file:PATH", files)]
+    return list(_DESCRIPTIONS.items())
+
+
+def describe(name: str) -> dict[str, object]:
+    """Return what is known of a tokenizer of `names()`: `exact`, its factor, date and source, the extra it needs."""
+    facts: dict[str, object] = {"exact": _DESCRIPTIONS[name].startswith("exact")}
+    if name in FACTORS:
+        declared = FACTORS[name]
+        facts |= {"times": "o200k_base", "factor": float(declared.factor)}
+        facts |= {"as_of": declared.as_of, "source": declared.source}
+    if name in FAMILIES:
+        family = FAMILIES[name]
+        facts |= {"extra": family.extra, "installed": is_installed(family)}
+    return facts
+
+
+def is_scaled(name: str) -> bool:
+    """Return whether `name` is of the form `NAME*FACTOR`."""
+    return _SCALED.fullmatch(name) is not None
 
 
 def get_tokenizer(name_or_object: str | Tokenizer) -> Counter:
     """Return the counter of a tokenizer: one of `names()`, `file:PATH`, or an object with `name` and `count(text)`.
 
-    A name gives the same counter each time. `TokenizerError` if there is no such name, the file cannot be used, or
-    the object cannot count.
+    `NAME*FACTOR` is an estimate: the count of another tokenizer times the factor, rounded up. A name gives the same
+    counter each time. `TokenizerError` if there is no such name, the file cannot be used or is not installed, or the
+    object cannot count.
     """
     if isinstance(name_or_object, Counter):
         return name_or_object
     if isinstance(name_or_object, str):
-        if name_or_object.startswith(_FILE):
-            return _from_file(name_or_object)
-        return _named(name_or_object)
+        return _find(name_or_object)
     name: object = getattr(name_or_object, "name", None)
     if isinstance(name, str) and callable(getattr(name_or_object, "count", None)):
         return ForeignCounter(name_or_object)
@@ -64,7 +89,15 @@ def get_tokenizer(name_or_object: str | Tokenizer) -> Counter:
     )
 
 
-def _named(name: str) -> Counter:
+def _find(name: str) -> Counter:
+    scaled = _SCALED.fullmatch(name)
+    if scaled is not None:
+        base, factor = scaled[1], scaled[2]
+        if "." in factor:
+            factor = factor.rstrip("0").rstrip(".")
+        return _scale(f"{base}*{factor}", base, Fraction(factor))
+    if name.startswith(_FILE):
+        return _from_file(name)
     found = _shared.get(name)
     if found is None:
         with _lock:
@@ -72,6 +105,16 @@ def _named(name: str) -> Counter:
             if found is None:
                 found = _shared[name] = _make(name)
     return found
+
+
+def _scale(name: str, base: str, factor: Fraction) -> Counter:
+    if not factor or is_scaled(base):
+        wrong = "one factor is enough" if factor else "its factor is 0"
+        raise TokenizerError(f"tokenizer {quote(name)}: {wrong}; write it as o200k_base*1.35")
+    counter = _find(base)
+    key = f"{name}\0{counter.fingerprint}"
+    with _lock:
+        return _shared.setdefault(key, ScaledCounter(name, counter, factor))
 
 
 def _from_file(name: str) -> Counter:
@@ -98,7 +141,9 @@ def _make(name: str) -> Counter:
             fingerprint=PUBLISHED[name].fingerprint,
         )
     if name in FACTORS:
-        return ScaledCounter(name, _named("o200k_base"), FACTORS[name][0])
+        return ScaledCounter(name, _find("o200k_base"), FACTORS[name].factor)
+    if name in FAMILIES:
+        return _from_family(name)
     if name == "characters":
         return CharacterCounter()
     if name == "approximate-characters":
@@ -109,6 +154,15 @@ def _make(name: str) -> Counter:
     hint = nearest(name, known)
     listed = "" if hint.startswith("; there") else f" There are: {', '.join(known)}"
     raise TokenizerError(f"unknown tokenizer {quote(name)}{hint}{listed}")
+
+
+def _from_family(name: str) -> Counter:
+    path, content = read_family(name)
+    if path.endswith(".tiktoken") and hashlib.sha256(content).hexdigest() not in KNOWN:
+        family = FAMILIES[name]
+        message = f"the {family.file} of {family.package} is not the one that is known here"
+        raise TokenizerError(f"tokenizer {quote(name)}: {message}; {way_out(family)}")
+    return load_file(name, path, content, functools.partial(_encoding, name), _open_json)
 
 
 def _encoding(name: str, pattern: str, ranks: Mapping[bytes, int]) -> Encoding:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import pytest
 import tiktoken
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tokenizing import (
-    BUILT_IN,
+    COUNTERS,
     ENCODINGS,
     HOSTILE,
     PARTS,
@@ -24,8 +25,8 @@ from tokenizing import (
     random_parts,
 )
 
-from promptforge import byte_pairs
-from promptforge.boundaries import UNITS, Unit, ends
+from promptforge import byte_pairs, recent
+from promptforge.boundaries import UNITS, Unit, ends, last_end
 from promptforge.byte_pairs import BytePairCounter
 from promptforge.recent import Recent
 from promptforge.tokens import get_tokenizer
@@ -68,7 +69,7 @@ def test_long_texts_are_counted_in_stretches(name: str, parts: Sequence[str]) ->
         assert fresh(name).count_parts(parts) == count_by_tiktoken(name, "".join(parts))
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", COUNTERS)
 @SCALE
 @given(parts=PARTS, limit=st.integers(-1, 60))
 def test_bounds(name: str, parts: Sequence[str], limit: int) -> None:
@@ -79,7 +80,7 @@ def test_bounds(name: str, parts: Sequence[str], limit: int) -> None:
     assert 0 <= counter.at_least(text, limit) <= min(tokens, max(limit, 0) + 1)
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", COUNTERS)
 @settings(max_examples=80, deadline=None)
 @given(text=PIECES.flatmap(lambda text: st.integers(1, 4).map(lambda times: text * times)), n=st.integers(-1, 60))
 def test_cuts_fit(name: str, text: str, n: int) -> None:
@@ -175,7 +176,7 @@ def test_more_blanks_than_tiktoken_takes(name: str, before: str, blank: str, aft
     assert fresh(name).count(before + many + after) == expected
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", COUNTERS)
 def test_texts_of_one_thing(name: str) -> None:
     counter = get_tokenizer(name)
     for thing in ("a", "\n", "=", "漢", "\ud800", "\n/", "1"):
@@ -184,6 +185,25 @@ def test_texts_of_one_thing(name: str) -> None:
         assert counter.at_least(text, 500) <= counter.count_upto(text, 500) == min(counter.count(text), 501)
         for unit in UNITS:
             assert counter.count(counter.cut(text, 300, unit)) <= 300
+
+
+def test_a_huge_text_is_given_to_the_tokenizer_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(byte_pairs, "STRETCH", 500)
+    monkeypatch.setattr(byte_pairs, "CACHED", 4000)
+    monkeypatch.setattr(recent, "LONG", 1000)
+    counted: list[int] = []
+
+    class Watched(BytePairCounter):
+        def encode(self, text: str) -> list[int] | None:
+            counted.append(len(text))
+            return super().encode(text)
+
+    counter, word = fresh("o200k_base", Watched), "a" * 20_000
+    for text in (word, word, f"# x\n{word}\n", f"# another\n\n{word}\n```\n", f"{word} and more"):
+        tokens = count_by_tiktoken("o200k_base", text)
+        assert counter.count(text) == tokens
+        assert counter.count_parts(["x\n", text]) == tokens + 2
+    assert sum(counted) < 21_000
 
 
 def test_a_panic_of_the_library_is_no_end_of_the_program() -> None:
@@ -245,3 +265,24 @@ def test_memory_is_bounded_and_never_wrong(texts: Sequence[str]) -> None:
     recent.put("x" * 10_000, 1)
     assert recent.get("x" * 10_000) is None
     assert len(recent._new) + len(recent._old) <= 1000 // 64 + 2
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("abc", ["a", "b", "c"]),
+        ("e\u0301e", ["e\u0301", "e"]),
+        ("a\r\nb", ["a", "\r\n", "b"]),
+        ("\ud83d\ude00\ud83dx", ["\ud83d\ude00", "\ud83d", "x"]),
+        ("👩\u200d🚀👍🏽x", ["👩\u200d🚀", "👍🏽", "x"]),
+        ("a🇩🇪🇫🇷b", ["a", "🇩🇪🇫🇷", "b"]),
+        ("क्षिक", ["क्", "षि", "क"]),
+        ("ש\u05c1ל", ["ש\u05c1", "ל"]),
+        ("葛\U000e0100城", ["葛\U000e0100", "城"]),
+    ],
+)
+def test_a_cut_at_a_character_keeps_what_belongs_together(text: str, pieces: list[str]) -> None:
+    places = [0, *ends(text, "character", 0, len(text)), len(text)]
+    assert [text[a:b] for a, b in pairwise(places)] == pieces
+    for place in places[1:-1]:
+        assert last_end(text, "character", place) == place

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import re
+import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -33,6 +36,38 @@ def test_a_huge_text_is_cut_to_the_budget(name: str, format: str, capfd: pytest.
     assert result.tokens == pf.get_tokenizer("o200k_base").count(result.text) <= 500
     assert "fine" in result.text  # a small item of equal score stands beside it
     assert capfd.readouterr().err == ""  # tiktoken would report its own panics there
+
+
+UNBROKEN = {
+    "base64": base64.b64encode(bytes(range(256)) * 300).decode(),
+    "one_letter": "a" * 60_000,
+    "accents": "e\u0301" * 20_000,
+    "families": "👩\u200d👩\u200d👧" * 5_000,
+    "marks_of_another_script": "क्षि" * 10_000,
+}
+
+
+@pytest.mark.parametrize("options", [{"max_tokens": 300}, {"max_tokens": None, "max_chars": 900}, {"query": "tar"}])
+@pytest.mark.parametrize("trim", ["structure", "prefix"])
+@pytest.mark.parametrize("name", UNBROKEN)
+def test_a_text_without_an_end_to_cut_at_is_cut_at_a_character(name: str, trim: str, options: dict[str, Any]) -> None:
+    text = UNBROKEN[name]
+    for path, kind in (("a.txt", "text"), ("a.py", "code"), ("a.json", "code"), ("a.md", "document")):
+        records = [{"content": text, "path": path, "kind": kind}]
+        result = pf.render(records, trim=trim, **{"max_tokens": 300, **options})
+        [entry] = result.items
+        assert entry.status == "trimmed"
+        kept = max(re.findall(f"[{''.join(map(re.escape, sorted(set(text))))}]{{50,}}", result.text), key=len)
+        assert text.startswith(kept)
+        assert not kept.endswith("\u200d")
+        assert unicodedata.category(text[len(kept)])[0] != "M" and text[len(kept)] != "\u200d"
+        if options.get("max_chars") is None:
+            assert result.tokens > 280
+
+
+def test_what_is_no_more_than_one_word_is_not_left_out_for_a_blank() -> None:
+    result = pf.render([{"content": "data: " + "x" * 60_000}], max_tokens=100)
+    assert result.items[0].status == "trimmed" and "data:" in result.text
 
 
 def test_many_items_that_nearly_fit_are_not_all_tried(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,11 +14,11 @@ PACKAGE = Path(__file__).parent.parent / "promptforge"
 ROWS = [
     "_shipped boundaries diagnostics escaping items places recent",
     "errors results vocabulary wording",
-    "cleaning counting cutting fitting merging placing trimming yamltext",
+    "cleaning counting cutting families fitting merging placing splits trimming yamltext",
     "_vocab answers bounds byte_pairs comparing estimates fencing grouping rules sources twins",
     "environment options tokenizer_files",
     "layouts profiles selection tokens",
-    "passages shortening tagging templates",
+    "calibration passages remote shortening tagging templates",
     "views",
     "page",
     "explaining mapping planning",

@@ -19,8 +19,8 @@ from promptforge.results import FIELDS
 
 NAMES = [
     "BudgetError", "Diagnostic", "Item", "ItemError", "OptionError", "ProfileError",
-    "PromptForgeError", "Renderer", "Result", "ResultItem", "ResultSection", "Source",
-    "StrictError", "TemplateError", "Tokenizer", "TokenizerError", "get_tokenizer", "render",
+    "PromptForgeError", "RemoteTokenizer", "Renderer", "Result", "ResultItem", "ResultSection", "Source",
+    "StrictError", "TemplateError", "Tokenizer", "TokenizerError", "calibrate", "get_tokenizer", "render",
 ]  # fmt: skip
 EXIT_CODES = {
     "PromptForgeError": 1,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,15 @@ from hypothesis import strategies as st
 
 from promptforge.boundaries import UNITS
 from promptforge.errors import TokenizerError
-from promptforge.tokenizer_files import GPT2, LLAMA, QWEN
+from promptforge.splits import GPT2, LLAMA, QWEN, QWEN_3_5, STEPS, TEKKEN
 from promptforge.tokens import get_tokenizer
 from promptforge.vocabulary import format_tiktoken, load_ranks
 
 BYTES = [bytes([byte]) for byte in range(256)]
+ODD = ["\x01a", "ー", "・", " １２", "$and", "\u0301"]
 TEXTS = st.lists(
     st.sampled_from(
-        ["the ", "then", " and", "\n", "\n\n", "  ", "é", "e\u0301", "漢", "12345", "!/", "'s", "\x1c", "<s>"]
+        ["the ", "then", " and", "\n", "\n\n", "  ", "é", "e\u0301", "漢", "12345", "!/", "'s", "\x1c", "<s>", *ODD]
     )
 ).map("".join)
 SCALE = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -32,7 +34,7 @@ LESSON = [
 ]
 
 
-def train(path: Path, split: str | None, normal_form: str | None = None) -> Any:
+def train(path: Path, split: str | Sequence[str] | None, normal_form: str | None = None) -> Any:
     """Train a small tokenizer.json, and return it as its own library reads it."""
     library = pytest.importorskip("tokenizers")
     tokenizer = library.Tokenizer(library.models.BPE())
@@ -42,7 +44,7 @@ def train(path: Path, split: str | None, normal_form: str | None = None) -> Any:
     else:
         tokenizer.pre_tokenizer = steps.Sequence(
             [
-                steps.Split(library.Regex(split), "isolated"),
+                *(steps.Split(library.Regex(s), "isolated") for s in ([split] if isinstance(split, str) else split)),
                 steps.ByteLevel(add_prefix_space=False, use_regex=False),
             ]
         )
@@ -104,10 +106,21 @@ def test_tekken(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("split", "normal_form"),
-    [(None, None), (LLAMA, None), (QWEN, "NFC"), (GPT2, None), (r"\w+|\W+", None), (r"\p{L}+", None), (LLAMA, "NFKC")],
+    [
+        (None, None),
+        (LLAMA, None),
+        (QWEN, "NFC"),
+        (GPT2, None),
+        (r"\w+|\W+", None),
+        (r"\p{L}+", None),
+        (LLAMA, "NFKC"),
+        (QWEN_3_5, "NFC"),
+        (TEKKEN, None),
+        *((steps, None) for steps in STEPS),
+    ],
 )
 def test_a_converted_file_counts_as_its_library_does(
-    tmp_path: Path, split: str | None, normal_form: str | None
+    tmp_path: Path, split: str | Sequence[str] | None, normal_form: str | None
 ) -> None:
     theirs = train(tmp_path / "tokenizer.json", split, normal_form)
     counter = get_tokenizer(f"file:{tmp_path / 'tokenizer.json'}")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import math
 import subprocess
 import sys
 from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,24 +19,25 @@ from tokenizing import (
     SCALE,
 )
 
+import promptforge as pf
 from promptforge.boundaries import UNITS
 from promptforge.counting import Counter
 from promptforge.errors import TokenizerError
-from promptforge.tokens import get_tokenizer, names
+from promptforge.tokens import describe, get_tokenizer, names
 
 
 def test_nothing_is_loaded_before_a_text_is_counted_and_nothing_comes_from_outside() -> None:
-    script = """
+    script = f"""
 import sys
 opened = []
 def audit(event, arguments):
     if event == "open" and str(arguments[0]).endswith(".bin"):
         opened.append(arguments[0])
     if event.startswith("socket."):
-        raise SystemExit(f"network: {event}")
+        raise SystemExit("network: " + event)
 sys.addaudithook(audit)
-from promptforge.tokens import get_tokenizer, names
-counters = [get_tokenizer(name) for name, _ in names()[:-1]]
+from promptforge.tokens import get_tokenizer
+counters = [get_tokenizer(name) for name in {BUILT_IN!r}]
 assert [counter.fingerprint for counter in counters]
 assert "tiktoken" not in sys.modules and not opened
 assert counters[0].count("hello world") == 2
@@ -53,7 +58,9 @@ def test_a_name_gives_one_counter_and_names_are_told_apart() -> None:
 
 def test_descriptions_say_what_is_a_guess() -> None:
     for name, line in names():
-        assert line.startswith("estimate: " if name.startswith("approximate-") else "exact: ")
+        guess = name.startswith("approximate-") or name == "NAME*FACTOR"
+        assert line.startswith("estimate: " if guess else "exact: ")
+        assert describe(name)["exact"] is not guess
 
 
 @pytest.mark.parametrize("name", ["o200k_bas", "gpt", "", "file", "O200K_BASE", "\x1b[2J\nforged"])
@@ -126,3 +133,57 @@ def test_what_is_no_tokenizer_is_refused(thing: object) -> None:
 def test_a_counter_needs_a_count() -> None:
     with pytest.raises(NotImplementedError):
         Counter("x", exact=True, fingerprint="").count("")
+
+
+@SCALE
+@given(parts=PARTS, n=st.integers(0, 40), hundredths=st.integers(1, 400))
+def test_a_factor_of_ones_own(parts: Sequence[str], n: int, hundredths: int) -> None:
+    factor, text = Fraction(hundredths, 100), "".join(parts)
+    counter, base = get_tokenizer(f"cl100k_base*{hundredths / 100}"), get_tokenizer("cl100k_base")
+    assert not counter.exact
+    tokens = math.ceil(base.count(text) * factor)
+    assert counter.count(text) == counter.count_parts(parts) == tokens
+    assert counter.count_upto(text, n) == min(tokens, n + 1)
+    assert counter.at_least(text, n) <= min(tokens, n + 1)
+    assert not counter.exceeds(text, n) or tokens > n
+    assert len(text) <= counter.most_chars(tokens)
+    for unit in UNITS:
+        found = counter.cut(text, n, unit)
+        assert text.startswith(found)
+        assert counter.count(found) <= n
+
+
+def test_a_factor_is_part_of_the_name_and_of_the_fingerprint(tmp_path: Path) -> None:
+    one, other = get_tokenizer("o200k_base*1.35"), get_tokenizer("o200k_base*1.36")
+    assert one is get_tokenizer("o200k_base*1.350")
+    assert (one.name, get_tokenizer("o200k_base*2.0").name) == ("o200k_base*1.35", "o200k_base*2")
+    assert len({one.fingerprint, other.fingerprint, get_tokenizer("o200k_base").fingerprint}) == 3
+    assert get_tokenizer("approximate-claude").fingerprint == get_tokenizer("o200k_base*2.12").fingerprint
+    path = tmp_path / "own"
+    path.write_bytes(b"".join(b"%s %d\n" % (base64.b64encode(bytes([byte])), byte) for byte in range(256)))
+    assert get_tokenizer(f"file:{path}*1.5").count("abc") == 5
+    result = pf.render([{"content": "one two three"}], tokenizer="o200k_base*1.5", max_tokens=50)
+    assert result.tokens == math.ceil(1.5 * get_tokenizer("o200k_base").count(result.text)) <= 50
+    assert result.manifest["tokenizer"]["name"] == result.tokenizer == "o200k_base*1.5"
+    assert not result.exact and "PF501" in {warning.code for warning in result.warnings}
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("o200k_base*0", "its factor is 0; write it as o200k_base*1.35"),
+        ("o200k_base*1.2*1.2", "one factor is enough"),
+        ("*1.2", 'unknown tokenizer "*1.2"'),
+        ("o200k_bse*1.2", 'unknown tokenizer "o200k_bse"; did you mean "o200k_base"'),
+        ("o200k_base*", 'unknown tokenizer "o200k_base*"; did you mean "o200k_base"'),
+        ("o200k_base*-1", "unknown tokenizer"),
+        ("o200k_base*1e9", "unknown tokenizer"),
+        ("o200k_base*99999", "unknown tokenizer"),
+        ("*1" * 5000, "one factor is enough"),
+    ],
+)
+def test_a_factor_that_is_none_is_refused(name: str, reason: str) -> None:
+    with pytest.raises(TokenizerError) as caught:
+        get_tokenizer(name)
+    assert reason in str(caught.value)
+    assert len(str(caught.value)) < 1000

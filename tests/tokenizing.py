@@ -10,11 +10,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from promptforge.byte_pairs import BytePairCounter
+from promptforge.families import FAMILIES, is_installed
 from promptforge.tokens import names
 from promptforge.vocabulary import LONGEST, PUBLISHED, load_ranks
 
 ENCODINGS = sorted(PUBLISHED)
-BUILT_IN = [name for name, _ in names() if name != "file:PATH"]
+BUILT_IN = [name for name, _ in names() if name not in (*FAMILIES, "NAME*FACTOR", "file:PATH")]
+INSTALLED = [name for name, family in FAMILIES.items() if is_installed(family)]
+COUNTERS = [*BUILT_IN, *INSTALLED, "cl100k_base*1.4"]
 RANKS = {name: load_ranks(name) for name in ENCODINGS}
 TIKTOKEN = {
     name: tiktoken.Encoding(name, pat_str=PUBLISHED[name].pattern, mergeable_ranks=RANKS[name], special_tokens={})

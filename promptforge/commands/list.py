@@ -10,7 +10,7 @@ import click
 from ..errors import PromptForgeError
 from ..profiles import find_profiles
 from ..templates import Templates
-from ..tokens import names
+from ..tokens import describe, names
 from .flags import folders_of, profile_flags
 from .output import write_json
 
@@ -32,7 +32,7 @@ def command(what: str | None, as_json: bool, **given: Any) -> None:
             {"name": name, "description": about, "file": str(path)}
             for name, about, path in find_profiles(folders["profiles"])
         ],
-        "tokenizers": lambda: [{"name": name, "description": about} for name, about in names()],
+        "tokenizers": lambda: [{"name": name, "description": about, **describe(name)} for name, about in names()],
         "templates": lambda: [
             {"name": name, "description": "" if found.shipped else f"yours: {found.path}"}
             for name in templates.names()
@@ -49,7 +49,8 @@ def command(what: str | None, as_json: bool, **given: Any) -> None:
         width = max((len(row["name"]) for row in found[name]), default=0)
         for row in found[name]:
             formats = f" ({', '.join(row['formats'])})" if "formats" in row else ""
-            click.echo(f"  {row['name']:<{width}}  {row['description']}{formats}".rstrip())
+            needs = "" if row.get("installed", True) else f" (needs an extra: pip install '.[{row['extra']}]')"
+            click.echo(f"  {row['name']:<{width}}  {row['description']}{formats}{needs}".rstrip())
 
 
 def _layout(templates: Templates, name: str) -> dict[str, Any]:

@@ -1,0 +1,112 @@
+"""What another tokenizer takes, estimated by one at hand: the factor, from texts whose true counts are known."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable
+
+import msgspec
+
+from .errors import TokenizerError, quote
+from .tokens import get_tokenizer, is_scaled
+
+ENOUGH = 59
+"""Pairs that make it 95 % sure that 95 % of texts like them take no more than the largest ratio: 1 - 0.95**59 > 0.95
+(S. S. Wilks, Determination of sample sizes for setting tolerance limits, 1941)."""
+SURE = 2
+"""Standard errors that a constant must be above nothing to be believed."""
+FEWEST = 10
+"""Pairs without which no constant is believed."""
+
+
+class Calibration(msgspec.Struct, frozen=True, kw_only=True):
+    """What was learnt from texts and their true counts."""
+
+    base: str
+    """The tokenizer that the texts were counted by."""
+    pairs: int
+    """How many texts were used: those that have a token by `base`."""
+    mean: float
+    """Of the ratios true / base."""
+    spread: float
+    """Their standard deviation; 0 for one pair."""
+    least: float
+    """The smallest ratio."""
+    largest: float
+    """The largest ratio."""
+    slope: float
+    """a of true = a · base + b, the line through all pairs; each weighs as its ratio does, long or short."""
+    intercept: float
+    """b of that line: what each text costs besides its own tokens, such as the frame of a message."""
+    constant: int
+    """Tokens taken off each true count before its ratio: the intercept, rounded, where it is sure, else 0."""
+    factor: float
+    """The declared upper factor: the largest (true - constant) / base, rounded up to hundredths."""
+    worst: int
+    """The place of the pair that gave it, from 0."""
+    enough: bool
+    """Whether there were `ENOUGH` pairs."""
+
+    @property
+    def tokenizer(self) -> str:
+        """The name to give as `tokenizer`: `BASE*FACTOR`."""
+        return f"{self.base}*{self.factor:g}"
+
+
+def calibrate(pairs: Iterable[tuple[str, int]], *, base: str = "o200k_base") -> Calibration:
+    """Return by what factor the true counts in `pairs` (text, tokens) exceed those of the tokenizer `base`.
+
+    No pair takes more than `factor` times its tokens by `base` plus `constant`. Of n pairs and one more text like them,
+    that text is the worst once in n + 1 times, and only then it takes more. The line is fitted by least squares,
+    weighted by 1 / base², that is to the ratios: true / base = a + b · (1 / base). `constant` is used where there
+    are ten pairs and b is more than two standard errors above 0.
+
+    Raises `TokenizerError`: no such `base`, one that has a factor already, a true count that is no whole number from 0
+    up, no pair with tokens in it, or a factor past 9999.
+    """
+    counter = get_tokenizer(base)
+    if is_scaled(base):
+        raise TokenizerError(f"the base {quote(base)} has a factor already: give the tokenizer without it")
+    rows: list[tuple[int, int, int]] = []
+    for place, (text, true) in enumerate(pairs):
+        if not isinstance(true, int) or isinstance(true, bool) or true < 0:
+            raise TokenizerError(f"pair {place}: its count is {quote(str(true))}; it must be a whole number from 0 up")
+        if own := counter.count(text):
+            rows.append((own, true, place))
+    if not any(true for _, true, _ in rows):
+        raise TokenizerError(f"nothing to calibrate by: no text has tokens by {base} and a true count above 0")
+    ratios = [true / own for own, true, _ in rows]
+    slope, intercept, error = _line([1 / own for own, _, _ in rows], ratios)
+    constant = 0
+    if len(rows) >= FEWEST and intercept >= 1 and intercept > SURE * error:
+        constant = max(0, min(round(intercept), min(true for _, true, _ in rows) - 1))
+    hundredths, _, worst = max((-(-100 * (true - constant) // own), own, -place) for own, true, place in rows)
+    if hundredths > 999_900:
+        raise TokenizerError(f"pair {-worst}: its count is more than 9,999 times that by {base}")
+    return Calibration(
+        base=base,
+        pairs=len(rows),
+        mean=statistics.fmean(ratios),
+        spread=statistics.stdev(ratios) if len(ratios) > 1 else 0.0,
+        least=min(ratios),
+        largest=max(ratios),
+        slope=slope,
+        intercept=intercept,
+        constant=constant,
+        factor=max(hundredths, 1) / 100,
+        worst=-worst,
+        enough=len(rows) >= ENOUGH,
+    )
+
+
+def _line(xs: list[float], ys: list[float]) -> tuple[float, float, float]:
+    """Return a and b of y = a + b · x by least squares, and the standard error of b."""
+    mean_x, mean_y = statistics.fmean(xs), statistics.fmean(ys)
+    across = math.fsum((x - mean_x) ** 2 for x in xs)
+    if len(xs) < 3 or across <= 1e-18:
+        return mean_y, 0.0, 0.0
+    b = math.fsum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / across
+    a = mean_y - b * mean_x
+    left = math.fsum((y - a - b * x) ** 2 for x, y in zip(xs, ys, strict=True))
+    return a, b, math.sqrt(left / (len(xs) - 2) / across)

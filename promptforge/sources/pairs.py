@@ -1,0 +1,71 @@
+"""Files of texts with their true counts of tokens: JSON Lines of `{"text": …, "tokens": N}`; `-` is standard input."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import NamedTuple
+
+from ..diagnostics import Diagnostics
+from ..errors import ItemError, nearest, quote
+from . import workspace as places
+
+
+class Pair(NamedTuple):
+    """A text and what it really takes."""
+
+    text: str
+    tokens: int
+    where: str
+    """File and line."""
+
+
+def load(path: str, *, diagnostics: Diagnostics, workspace: str | os.PathLike[str]) -> list[Pair]:
+    """Return the pairs in a file the user named, or on standard input (`-`); a bad line costs only itself (PF204).
+
+    Raises `ItemError` when the file cannot be read.
+    """
+    if path != "-":
+        text = places.read_text(path, workspace=workspace, diagnostics=diagnostics)
+        return parse(text, where=places.shown(path), diagnostics=diagnostics)
+    data = sys.stdin.buffer.read(places.MAX_BYTES + 1)
+    if len(data) > places.MAX_BYTES:
+        raise ItemError(f"more than {places.MAX_BYTES >> 20} MiB on standard input", where="<stdin>")
+    text = places.decode(data, where="<stdin>", diagnostics=diagnostics)
+    return parse(text, where="<stdin>", diagnostics=diagnostics)
+
+
+def parse(text: str, *, where: str, diagnostics: Diagnostics) -> list[Pair]:
+    """Return the pairs in a text, a line each; fields other than `text` and `tokens` are passed over."""
+    found = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+            content, tokens = _take(record)
+        except json.JSONDecodeError as error:
+            message = f"not valid JSON: {error.msg} (column {error.colno}); the line is left out"
+            diagnostics.add("PF204", message, where=f"{where}:{number}")
+        except (ValueError, RecursionError) as error:  # a number of too many digits, too much nesting, a wrong field
+            message = f"{str(error) or 'it nests too deeply'}; the line is left out"
+            diagnostics.add("PF204", message, where=f"{where}:{number}")
+        else:
+            found.append(Pair(content, tokens, f"{where}:{number}"))
+    return found
+
+
+def _take(record: object) -> tuple[str, int]:
+    if not isinstance(record, dict):
+        raise ValueError('expected an object such as {"text": "…", "tokens": 7}')
+    for field in ("text", "tokens"):
+        if field not in record:
+            raise ValueError(f"no field {quote(field)}{nearest(field, map(str, record))}")
+    text, tokens = record["text"], record["tokens"]
+    if not isinstance(text, str):
+        raise ValueError(f"text: expected a text, not {type(text).__name__}")
+    if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 0:
+        shown = json.dumps(tokens)[:40] if isinstance(tokens, int | float) else type(tokens).__name__
+        raise ValueError(f"tokens: expected a whole number from 0 up, not {shown}")
+    return text, tokens

