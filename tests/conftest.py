@@ -5,6 +5,11 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import settings
+
+
+settings.register_profile("promptforge", deadline=None)  # a slow machine is not a bug
+settings.load_profile("promptforge")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -288,7 +288,7 @@ def test_the_found_side_keeps_its_part_and_the_named_one_is_cut_rather_than_drop
     text = ["alpha", "beta", "gamma", "delta", "tar", "extract", "the", "of"]
     records = [{"id": f"e{n}", "content": " ".join(rng.choice(text) for _ in range(150))} for n in range(3)]
     records.append({"id": "s", "content": "short found thing", "origin": "similarity", "kind": "document"})
-    for budget in range(60, 420):
+    for budget in range(60, 420, 7):
         result = render(records, budget, layout="knowledge", combine="combined")
         shown = {entry.id for entry in result.items if entry.status != "dropped"}
         assert "s" in shown
