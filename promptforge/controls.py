@@ -38,7 +38,7 @@ class Controls:
         if singles:
             numbers = "|".join(map(_number, singles))
             self._single = re.compile(rf"(?<!\\)(\\*)(?:([{re.escape(singles)}])|(?<=\\)(?:{numbers}))")
-            self._shown = re.compile(rf"(\\+)({numbers})")
+            self._shown = re.compile(rf"(?<!\\)(\\+)({numbers})")
             self._hint = re.compile(rf"[{re.escape(singles)}]|\\(?:{numbers})")
         self.longest = max(map(len, tokens), default=0) + 8
         """Characters that no token is longer than."""

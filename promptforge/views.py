@@ -70,7 +70,7 @@ class Views:
         self.joints: Joints | None = None
         """What keeps texts that meet from making a control token; `None` where tokens are kept."""
         if controls is not None:
-            theirs = [*lines, options.query or "", look.sources()]
+            theirs = [*lines, options.query or "", *look.settings.titles.values(), look.sources()]
             spare = {text[start:end] for text in theirs for start, end in controls.find(text)}
             self.joints = Joints(controls, look.syntax, spare)
             self._setting = (*self._setting, controls, self.joints.spare)
