@@ -49,7 +49,7 @@ class Controls:
         shown = 0
         if self._single is not None and self._hint.search(text):
             text, shown = self._single.subn(_show, text)
-        if self._places is None:
+        if self._places is None or not self._places.search(text):
             return text, shown
         text, apart = self._places.subn(rf"\g<0>{re.escape(self.bar)}", text)
         return text, shown + apart

@@ -125,7 +125,7 @@ def fragments(family: str) -> st.SearchStrategy[str]:
 def test_law_no_control_token_is_read_out_of_a_page(family: str, format: str) -> None:  # noqa: A002
     broken: list[bool] = []
 
-    @cases(25, shrink=False)
+    @cases(12, shrink=False)
     @given(st.data())
     def law(data: st.DataObject) -> None:
         text = fragments(family)

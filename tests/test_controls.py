@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,19 @@ from judges import json_structure, markdown_structure, xml_structure
 from rendering_all import FORMATS, LAYOUTS, render
 
 import promptforge as pf
+from promptforge import escaping
+from promptforge.cleaning import clean
 from promptforge.controls import Controls
 from promptforge.joints import Joints, spread
 from promptforge.profiles import load_profile
 
 FAMILIES = ["command", "deepseek", "gemma", "llama", "mistral", "qwen"]
 KEPT = ["claude", "default", "gemini", "gpt", "knowledge-long", "lisp"]
-STRUCTURES = {"markdown": markdown_structure, "xml": xml_structure, "json": json_structure}
+STRUCTURES: dict[str, Callable[[str], Any]] = {
+    "markdown": markdown_structure,
+    "xml": xml_structure,
+    "json": json_structure,
+}
 
 
 @cache
@@ -159,8 +166,6 @@ def test_law_a_content_comes_back_from_the_page(format: str, data: st.DataObject
     family = data.draw(st.sampled_from(FAMILIES))
     text = data.draw(fragments(family).filter(lambda t: not set(t) & set('\r\0\ud800&`~"') and t.strip() == t != ""))
     form = {"markdown": "md", "xml": "xml", "json": "json", "plain": "txt"}[format]
-    from promptforge.cleaning import clean
-
     shown = clean(text, form, None, controls(family)).text
     assert controls(family).restore(shown) == text
     page = render([{"content": text, "path": "p"}], "chunks", format, profile=family).text
@@ -244,8 +249,6 @@ def test_a_marker_completes_no_token(tmp_path: Path) -> None:
 @cases(120)
 @given(st.data())
 def test_law_parts_that_meet_are_mended_and_the_syntax_stays(syntax: str, data: st.DataObject) -> None:
-    from promptforge import escaping
-
     known = Controls(["<|a|>", "ab", "[b]", '<|"|>', "&lt", "b\\a", "\\n", "\n\na", "`a"])
     place = {"md": escaping.md_inline, "xml": escaping.xml_text, "json": escaping.json_value, "txt": escaping.plain}
     values = st.lists(st.sampled_from(["<", "|", "a", "b", "[", "]", ">", '"', "\\", "&", "\n", "`", "é"]), max_size=5)
@@ -258,7 +261,7 @@ def test_law_parts_that_meet_are_mended_and_the_syntax_stays(syntax: str, data: 
     parts += ["]"] if syntax == "json" else [""]
     mended = Joints(known, syntax, set()).mend(parts)
     text = "".join(mended.parts)
-    assert spread(text, parts) == [*spread(text, parts)] and "".join(spread(text, parts)) == text
+    assert "".join(spread(text, parts)) == text
     assert list(map(type, mended.parts)) == list(map(type, parts))
     assert all(new == old for new, old in zip(mended.parts, parts, strict=True) if type(old) is str)
     if syntax == "xml":
