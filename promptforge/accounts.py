@@ -104,6 +104,8 @@ def _say(
     options: Options,
     diagnostics: Diagnostics,
 ) -> None:
+    for code, message in page.notes:
+        diagnostics.add(code, f"where texts meet on the page, {message}")
     for index, form in fit.chosen.items():
         item = page.entries[index].item
         notes = page.views.notes.get((index, form), ())
@@ -111,8 +113,6 @@ def _say(
             severity = "info" if code in ("PF702", "PF703") else "warning"
             diagnostics.add(code, message, item=identify(item), severity=severity)  # type: ignore[arg-type]
         _say_labels(item, page.look.syntax, diagnostics)
-    for code, message in page.notes:
-        diagnostics.add(code, f"where texts meet on the page, {message}")
     counter = page.counter
     if not counter.exact and options.max_tokens is not None:
         diagnostics.add("PF501", f"tokens are an estimate by {counter.name}", severity="info")
