@@ -104,6 +104,8 @@ def _say(
     options: Options,
     diagnostics: Diagnostics,
 ) -> None:
+    for code, message in page.notes:
+        diagnostics.add(code, f"where texts meet on the page, {message}")
     for index, form in fit.chosen.items():
         item = page.entries[index].item
         notes = page.views.notes.get((index, form), ())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from .controls import Controls
 from .escaping import INVISIBLE, SURROGATE, XML_ILLEGAL, Content
 
 FENCE_CAP = 24
@@ -25,20 +26,23 @@ class Cleaned(NamedTuple):
 
     text: Content
     notes: tuple[tuple[str, str], ...]
+    apart: int = 0
+    """How many control tokens were written apart."""
 
 
 def _prefix(match: re.Match[str]) -> str:
     return f"| {match[0]}"
 
 
-def clean(text: str, syntax: str, frame: re.Pattern[str] | None = None) -> Cleaned:
+def clean(text: str, syntax: str, frame: re.Pattern[str] | None = None, controls: Controls | None = None) -> Cleaned:
     """Return `text` as content of `syntax`, with a note for each change.
 
     `frame` matches, in plain text, a whole line that could be taken for a line of the template; such lines get the
     prefix `| `. What a syntax cannot carry becomes U+FFFD; a carriage return alone, which Markdown and XML read as a
-    line end, becomes one.
+    line end, becomes one. With `controls` their tokens are written apart.
     """
     notes: list[tuple[str, str]] = []
+    apart = 0
     body = text
     if not body.isascii():
         body, count = SURROGATE.subn("\ufffd", body)
@@ -49,9 +53,7 @@ def clean(text: str, syntax: str, frame: re.Pattern[str] | None = None) -> Clean
             notes.append(("PF702", f"{seen} invisible or direction-changing characters are in the content"))
     elif "\x1b" in body or "\x08" in body:
         notes.append(("PF703", "terminal control characters are in the content"))
-    if syntax == "json":
-        return Cleaned(Content(body), tuple(notes))
-    if "\r" in body:
+    if "\r" in body and syntax != "json":
         body, count = _LONE_CR.subn("\n", body)
         if count:
             notes.append(("PF303", f"{count} carriage returns without a line feed became line ends"))
@@ -59,17 +61,19 @@ def clean(text: str, syntax: str, frame: re.Pattern[str] | None = None) -> Clean
         body, count = XML_ILLEGAL.subn("\ufffd", body)
         if count:
             notes.append(("PF302", f"{count} characters that XML cannot carry were replaced by U+FFFD"))
-    elif syntax == "md":
-        if "\x00" in body:
-            notes.append(("PF302", f"{body.count(chr(0))} NUL characters were replaced by U+FFFD"))
-            body = body.replace("\x00", "\ufffd")
+    elif syntax == "md" and "\x00" in body:
+        notes.append(("PF302", f"{body.count(chr(0))} NUL characters were replaced by U+FFFD"))
+        body = body.replace("\x00", "\ufffd")
+    if controls is not None:
+        body, apart = controls.write_apart(body)
+    if syntax == "md":
         if longest_run(body, "`") >= FENCE_CAP and longest_run(body, "~") >= FENCE_CAP:
             notes.append(
                 ("PF305", "each line was prefixed, since runs of both fence marks in it are too long to outdo")
             )
             body = re.sub("^", "| ", body, flags=re.MULTILINE)
-    elif frame is not None:
+    elif frame is not None:  # of plain text alone
         body, count = frame.subn(_prefix, body)
         if count:
             notes.append(("PF304", f"{count} lines that could be taken for lines of the frame were prefixed with '| '"))
-    return Cleaned(Content(body), tuple(notes))
+    return Cleaned(Content(body), tuple(notes), apart)

@@ -33,9 +33,9 @@ class Open(dict[str, Any]):
     __slots__ = ()
 
 
-def join(parts: Iterable[str]) -> Safe:
-    """Join what a template prints, keeping fences whole: see `weld`."""
-    pieces = weld(parts)
+def join(parts: Iterable[str], mend: Callable[[list[str]], list[str]] | None = None) -> Safe:
+    """Join what a template prints, keeping fences whole: see `weld`; `mend` sees the pieces before they are one."""
+    pieces = weld(parts) if mend is None else mend(weld(parts))
     if not pieces:
         return Safe("")
     return _WELDED[isinstance(pieces[0], Opens), isinstance(pieces[-1], Closes)]("".join(pieces))

@@ -19,6 +19,7 @@ import msgspec
 from .environment import Fields, Missing, source_line, weld
 from .fitting.scale import Form
 from .grouping import flatten
+from .joints import spread
 from .page import Page
 from .results import Span
 from .templates import Templates
@@ -80,12 +81,17 @@ def map_text(
     switches = {name: getattr(page.options, name) for name in _SWITCHES}
     spans: list[Span] = []
     at = 0
-    for piece in _whole(_trace(template, variables, asked)):
-        inner: Iterable[_Piece] = (piece,)
+    pieces = list(_whole(_trace(template, variables, asked)))
+    for piece, shown in zip(pieces, page.mend(_texts(pieces), chosen), strict=True):
+        inner = [piece]
         index = piece.item.index if piece.item is not None else None
         if index is not None and piece.text is piece.item["text"]:  # type: ignore[index]
             view = page.views.view(index, chosen[index])
-            inner = _whole(_trace(page.look.item_template(view["kind"]), {"item": view, **switches}, []))
+            kind = page.entries[index].item.kind
+            inner = list(_whole(_trace(page.look.item_template(kind), {"item": view, **switches}, [])))
+            inner = _with(inner, page.views.mend(_texts(inner)).parts)
+        if shown is not piece.text:
+            inner = _with(inner, spread(shown, _texts(inner)))
         for part in inner:
             for line, printed in _lines(part):
                 end = min(at + len(printed), len(text))  # the end of a page may have been trimmed
@@ -165,6 +171,16 @@ def _whole(pieces: Iterable[_Piece]) -> Iterator[_Piece]:
             at += 1
         else:
             yield given[at]._replace(text=text, item=None)
+
+
+def _texts(pieces: Iterable[_Piece]) -> list[str]:
+    return [piece.text for piece in pieces]
+
+
+def _with(pieces: Iterable[_Piece], texts: Iterable[str]) -> list[_Piece]:
+    """Return the pieces with these texts, each of the type of the one it replaces."""
+    pairs = zip(pieces, texts, strict=True)
+    return [piece if text is piece.text else piece._replace(text=type(piece.text)(text)) for piece, text in pairs]
 
 
 def _lines(piece: _Piece) -> Iterable[tuple[int, str]]:

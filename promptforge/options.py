@@ -127,6 +127,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     scores: Annotated[bool, "Show the score of an item."] = False
     sources: Annotated[bool, "Show a list of sources."] = False
     code: Annotated[bool, "Show contents; without it only names, places and summaries."] = True
+    control_text: Annotated[
+        Literal["keep", "escape"],
+        "Control tokens of the profile in an item's texts: as they are, or written apart by a backslash.",
+    ] = "keep"
     separator: Annotated[str | None, "Text between two items; none: the layout's own."] = None
     header: Annotated[str | None, "Text before everything; none: nothing."] = None
     footer: Annotated[str | None, "Text after everything; none: nothing."] = None

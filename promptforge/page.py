@@ -7,6 +7,7 @@ from typing import Any
 
 from .answers.asking import Language
 from .bounds import Bare, Bounds
+from .controls import Controls
 from .counting import Counter
 from .environment import Fields
 from .errors import TemplateError
@@ -23,7 +24,7 @@ from .selection import Candidates
 from .shortening import Shortener
 from .templates import Look
 from .twins import Twins
-from .views import Memory, Views, source_of
+from .views import Memory, Notes, Views, said, source_of
 
 # Char.IsWhiteSpace of .NET, whose TrimEnd the chunks layout follows; Python's strip would also take U+001C to U+001F.
 _WHITE = (
@@ -49,10 +50,12 @@ class Page:
         tag: Language,
         language: Language,
         memory: Memory,
+        controls: Controls | None = None,
     ) -> None:
         """Make a page of `candidates`.
 
-        `tag` tells what to print as an item's language, `language` what it is, `memory` how items looked before.
+        `tag` tells what to print as an item's language, `language` what it is, `memory` how items looked before. With
+        `controls` no control token comes out of an item, nor out of two texts that meet.
         """
         self.look = look
         self.options = options
@@ -75,7 +78,9 @@ class Page:
             "footer": made(options.footer) if options.footer else None,
             "query": options.query,
         }
-        self.views = Views(look, options, self.separator, self._items, tag, memory)
+        self.views = Views(look, options, self.separator, self._items, tag, memory, controls)
+        self.notes: Notes = ()
+        """What is to be said of control tokens where texts meet on the page."""
         self._twins = Twins(self._items)
         self._bounds = Bounds(
             self._items,
@@ -242,7 +247,7 @@ class Page:
             if origin in uses:
                 these = self.sections([i for i in indices if self._items[i].origin == origin])
                 variables[origin] = self._shown_sections(these, chosen)
-        parts = self.look.render_page(variables)
+        parts = self.mend(self.look.render_page(variables), chosen)
         if self.settings.trim_end:
             while parts:
                 parts[-1] = parts[-1].rstrip(_WHITE)
@@ -251,11 +256,29 @@ class Page:
                 parts.pop()
         return parts
 
+    def mend(self, parts: list[str], chosen: Mapping[int, Form]) -> list[str]:
+        """Return the parts of the page of `chosen` with no control token where they meet."""
+        if self.views.joints is None:
+            return parts
+        settled = {id(self.views.view(index, form)["text"]) for index, form in chosen.items()}
+        parts, apart, left = self.views.joints.mend(parts, settled)
+        self.notes = said(apart, left)
+        return parts
+
     def _shown_sections(self, sections: list[Section], chosen: Mapping[int, Form]) -> list[Fields]:
         return [
-            Fields(key=s.key, title=s.title, items=[self.views.view(e.index, chosen[e.index]) for e in s.entries])
+            Fields(
+                key=self._apart(s.key, s.key),
+                title=self._apart(s.title, s.key),
+                items=[self.views.view(e.index, chosen[e.index]) for e in s.entries],
+            )
             for s in sections
         ]
 
     def _sources(self, sections: list[Section]) -> list[Fields]:
-        return [Fields(source_of(entry.item)) for entry in flatten(sections)]
+        return [Fields(source_of(self.views.written_apart(entry.item)[0])) for entry in flatten(sections)]
+
+    def _apart(self, text: str, key: str) -> str:
+        """Return the key or title of a section; what a layout calls it is the layout's."""
+        joints = self.views.joints
+        return text if joints is None or key in self.settings.titles else joints.controls.write_apart(text)[0]

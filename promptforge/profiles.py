@@ -30,6 +30,15 @@ _OWN = ("description", "match")
 
 _Day = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$(?!\n)", extra={"takes": "a date such as 2026-11-21"})]
 
+# Two characters or more, backslashes aside, or one that can be written by its number; it does not begin with a number.
+_Token = Annotated[
+    str,
+    Meta(
+        pattern=r"^(?!\\*([uU0-9A-F]\\*)?$)(?!\\*\{[0-9]+-[0-9]+\})[\s\S]+$",
+        extra={"takes": "control token such as <|im_start|>"},
+    ),
+]
+
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
     """What a profile says of itself and of its LLMs, beside the options it sets."""
@@ -44,7 +53,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
         dict[str, options.Tag], "The fence tag of a kind (man_page), an extension (.el) or a language (common-lisp)."
     ] = {}
     control_tokens: Annotated[
-        tuple[str, ...], "Texts that steer these LLMs when a server reads them as more than text."
+        tuple[_Token, ...],
+        "Texts that steer these LLMs when a server reads them as more than text; {0-98} stands for such a number.",
     ] = ()
 
 

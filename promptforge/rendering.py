@@ -12,6 +12,7 @@ import msgspec
 
 from . import accounts, planning, selection
 from .answers.asking import Embed
+from .controls import Controls, controls_of
 from .diagnostics import Diagnostic, Diagnostics
 from .errors import StrictError, TemplateError
 from .fitting.fit import Fit, fit
@@ -183,16 +184,17 @@ class Renderer:
                 diagnostics.add("PF105", message, severity="info")
         tag = self._tagger.tags(options, settings)
         language = self._tagger.tags(_PLAIN, LayoutSettings())
+        controls = self._controls(options, diagnostics)
         options = _ceiling(options, diagnostics)
         limit = _limit(options)
         every = selection.select(items, options, language, diagnostics, self._embed)
         candidates = selection.combine(every, options)
-        page = Page(look, options, settings, counter, candidates, tag, language, self._views)
+        page = Page(look, options, settings, counter, candidates, tag, language, self._views, controls)
         found = _fit(page, options, limit, diagnostics)
         if options.combine == "explicit_first" and not found.chosen and len(candidates) < len(every):
             # Nothing that the user named is in the text: fall back to what a search found.
             candidates = every
-            page = Page(look, options, settings, counter, candidates, tag, language, self._views)
+            page = Page(look, options, settings, counter, candidates, tag, language, self._views, controls)
             found = _fit(page, options, limit, diagnostics)
         if found.twins:
             found = page.note_twins(found, limit)
@@ -215,6 +217,18 @@ class Renderer:
 
         return accounts.account(page, found, items, dropped, self.profile, templates, diagnostics, started, again)
 
+    def _controls(self, options: Options, diagnostics: Diagnostics) -> Controls | None:
+        """Return what keeps control tokens from coming out of items; `None` where they are kept as they are."""
+        if options.control_text == "keep":
+            return None
+        if not self.profile.control_tokens:
+            message = (
+                f"control_text: escape changes nothing, since the profile {self.profile.name} names no control_tokens"
+            )
+            diagnostics.add("PF106", f"{message}; choose the profile of the LLM's family")
+            return None
+        return controls_of(self.profile.control_tokens)
+
     def render_item(self, item: object, **options: Any) -> str:
         """Return one item's text alone, without a page around it; `options` win over the renderer's own."""
         diagnostics = Diagnostics()
@@ -231,6 +245,7 @@ class Renderer:
             self._tagger.tags(chosen, settings),
             self._tagger.tags(_PLAIN, LayoutSettings()),
             {},
+            self._controls(chosen, diagnostics),
         )
         return str.__str__(page.text(0, page.forms(0)[0]))
 

@@ -52,7 +52,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the value as it stands in a file."""
         if typing.get_origin(self.shape) is tuple:  # one text alone is a list of one
-            kinds: list[dict[str, Any]] = [msgspec.json.schema(self.shape), {"type": "string"}]
+            one = msgspec.json.schema(typing.get_args(self.shape)[0])
+            kinds: list[dict[str, Any]] = [msgspec.json.schema(self.shape), one]
         else:
             in_a_file = typing.Annotated[str, msgspec.Meta(min_length=1)] if _bare(self.shape) is Any else self.shape
             kinds = [_inline(msgspec.json.schema(in_a_file))]

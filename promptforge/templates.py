@@ -234,6 +234,7 @@ class Look:
         names = self.files() if self.syntax == "txt" else ()
         self._frame: frozenset[tuple[object, ...]] = frozenset().union(*(templates.reading(n).frame for n in names))
         self._names: frozenset[str] | None = None
+        self._sources: str | None = None
         self._patterns: dict[tuple[str, ...], re.Pattern[str] | None] = {}
 
     def files(self) -> list[str]:
@@ -261,6 +262,15 @@ class Look:
             self._names = frozenset().union(*(self._templates.reading(file).names for file in self.files()))
         return name in self._names
 
+    def sources(self) -> str:
+        """Return the text of all templates of this look, with those that they draw on."""
+        if self._sources is None:
+            names = self.files()
+            for name in names:  # which grows
+                names += [other for other in self._templates.reading(name).parents if other not in names]
+            self._sources = "\n".join(self._templates.source(name)[0] for name in names)
+        return self._sources
+
     def frame(self, lines: Sequence[str]) -> re.Pattern[str] | None:
         """Return the pattern of lines that make the frame, with the caller's own `lines` (header, marker, …)."""
         if self.syntax != "txt":
@@ -284,8 +294,13 @@ class Look:
                 self._items[kind] = template
         return template
 
-    def printer(self, kind: str, flags: Mapping[str, Any]) -> Callable[[Fields], Safe]:
-        """Return what prints items of `kind`; `flags` are the options that templates see. For one thread only."""
+    def printer(
+        self, kind: str, flags: Mapping[str, Any], mend: Callable[[list[str]], list[str]] | None = None
+    ) -> Callable[[Fields], Safe]:
+        """Return what prints items of `kind`; `flags` are the options that templates see. For one thread only.
+
+        `mend` is given the pieces of an item's text and returns those to print.
+        """
         template = self.item_template(kind)
         variables: dict[str, Any] = {"item": None, **flags}
         context = template.new_context(variables, shared=True)
@@ -295,7 +310,7 @@ class Look:
             context.vars.clear()  # what a template has set for the item before
             context.exported_vars.clear()
             try:
-                return join(template.root_render_func(context))
+                return join(template.root_render_func(context), mend)
             except Exception as error:
                 raise explain(error, template, variables) from error
 

@@ -6,11 +6,15 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
+import msgspec
+
 from .cleaning import clean
+from .controls import Controls
 from .environment import Fields, Open
 from .escaping import Content
 from .fitting.scale import Form
 from .items import Item
+from .joints import Joints, Mended
 from .options import Options
 from .templates import Look
 from .trimming.text import mark
@@ -38,7 +42,9 @@ class Views:
         items: Sequence[Item],
         language: Callable[[Item], str | None],
         memory: Memory,
+        controls: Controls | None = None,
     ) -> None:
+        """Make the views of `items`; with `controls` no control token comes out of one."""
         self.notes: dict[tuple[int, Form], Notes] = {}
         """What cleaning the content of a form had to change."""
         self._items = items
@@ -60,7 +66,16 @@ class Views:
         lines = [separator, options.header or "", options.footer or "", options.marker]
         self._frame = look.frame([line for line in lines if line.strip()])
         shown = {**self._flags, "query": options.query if look.uses("query") else None}
-        self._setting = (look, self._frame, tuple(shown.values()), options.marker)
+        self._setting: tuple[object, ...] = (look, self._frame, tuple(shown.values()), options.marker)
+        self._controls = controls
+        self.joints: Joints | None = None
+        """What keeps texts that meet from making a control token; `None` where tokens are kept."""
+        if controls is not None:
+            theirs = [*lines, options.query or "", *look.settings.titles.values(), look.sources()]
+            spare = {text[start:end] for text in theirs for start, end in controls.find(text)}
+            self.joints = Joints(controls, look.syntax, spare)
+            self._setting = (*self._setting, controls, self.joints.spare)
+        self._met = Mended([])
 
     def forms(self, index: int) -> Sequence[Form]:
         """Return the whole forms of an item, the longest first."""
@@ -96,13 +111,18 @@ class Views:
         return view
 
     def _view(self, item: Item, form: Form, language: str | None) -> tuple[Fields, Notes]:
-        content, notes = clean(form.text, self._look.syntax, self._frame)
+        content, notes, apart = clean(form.text, self._look.syntax, self._frame, self._controls)
         if form.cut:
             content = Content(mark(content, self._options.marker))
         summary: Content | None = content if form.name == "summary" else None
         if summary is None and item.summary is not None:
-            summary, more = clean(item.summary, self._look.syntax, self._frame)
+            summary, more, count = clean(item.summary, self._look.syntax, self._frame, self._controls)
             notes += more
+            apart += count
+        kind = item.kind
+        if self._controls is not None:
+            item, language, count = self.written_apart(item, language)
+            apart += count
         lines = item.start_line is not None and item.end_line is not None
         view = Fields(
             id=item.id,
@@ -122,11 +142,33 @@ class Views:
             summary=summary,
             form=form.name,
         )
-        show = self._printers.get(item.kind)
+        show = self._printers.get(kind)
         if show is None:
-            show = self._printers[item.kind] = self._look.printer(item.kind, self._flags)
+            mend = None if self.joints is None else self._mend
+            show = self._printers[kind] = self._look.printer(kind, self._flags, mend)
+        self._met = Mended([])
         view["text"] = show(view)
-        return view, notes
+        return view, (*notes, *said(apart + self._met.apart, self._met.left))
+
+    def written_apart(self, item: Item, language: str | None = None) -> tuple[Item, str | None, int]:
+        """Return an item whose labels and metadata hold no control token, its language, and how many there were."""
+        if self._controls is None:
+            return item, language, 0
+        given = [item.id, item.kind, item.name, item.path, language, item.metadata]
+        made, count = self._controls.plain(given)
+        if count:
+            names = ("id", "kind", "name", "path", "metadata")
+            *labels, language, metadata = made
+            item = msgspec.structs.replace(item, **dict(zip(names, (*labels, metadata), strict=True)))
+        return item, language, count
+
+    def mend(self, parts: list[str]) -> Mended:
+        """Return the parts of an item's text with no control token where they meet."""
+        return Mended(parts) if self.joints is None else self.joints.mend(parts)
+
+    def _mend(self, parts: list[str]) -> list[str]:
+        self._met = self.mend(parts)
+        return self._met.parts
 
     def bare(self, item: Item, form: Form) -> str:
         """Return what an item looks like that stands for all of its kind."""
@@ -147,6 +189,14 @@ class Views:
         self._last.pop(index, None)
         for key in [key for key in self._views if key[0] == index]:
             del self._views[key]
+
+
+def said(apart: int, left: int) -> Notes:
+    """Return the notes on control tokens written apart, and on those that could not be."""
+    notes = [("PF704", f"control tokens written apart: {apart}")] if apart else []
+    if left:
+        notes.append(("PF705", f"control tokens that the syntax leaves no room to write apart: {left}"))
+    return tuple(notes)
 
 
 def line_range(item: Item) -> str | None:

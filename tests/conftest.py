@@ -7,7 +7,6 @@ import os
 import pytest
 from hypothesis import settings
 
-
 settings.register_profile("promptforge", deadline=None)  # a slow machine is not a bug
 settings.load_profile("promptforge")
 

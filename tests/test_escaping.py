@@ -418,7 +418,7 @@ def test_a_line_that_could_be_of_the_frame_is_prefixed(line: str, end: str) -> N
     "text", ["", "one", "a File: b", "-" * 39, "-" * 41, "x ---", "| File: a", "profile: x", "a x"]
 )
 def test_other_lines_stay_as_they_are(text: str) -> None:
-    assert clean(text, "txt", placing.frame_pattern(FRAME)) == (text, ())
+    assert clean(text, "txt", placing.frame_pattern(FRAME)) == (text, (), 0)
 
 
 @cases(300)

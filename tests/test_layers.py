@@ -13,8 +13,8 @@ PACKAGE = Path(__file__).parent.parent / "promptforge"
 # A folder is one entry: its files may import each other. A new module is placed in the highest row below what it needs.
 ROWS = [
     "_shipped boundaries diagnostics escaping items places recent",
-    "errors results vocabulary wording",
-    "cleaning counting cutting families fitting merging placing splits trimming yamltext",
+    "controls errors results vocabulary wording",
+    "cleaning counting cutting families fitting joints merging placing splits trimming yamltext",
     "_vocab answers bounds byte_pairs comparing estimates fencing grouping rules sources twins",
     "environment options tokenizer_files",
     "layouts profiles selection tokens",
@@ -45,8 +45,8 @@ DOORS = {
     "yaml": {"yamltext"},
 }
 PURE = [
-    *("answers", "bounds", "cleaning", "comparing", "escaping", "fencing", "fitting", "grouping", "merging"),
-    *("selection", "trimming", "twins", "wording"),
+    *("answers", "bounds", "cleaning", "comparing", "controls", "escaping", "fencing", "fitting", "grouping"),
+    *("joints", "merging", "selection", "trimming", "twins", "wording"),
 ]
 IMPURE = {"asyncio", "datetime", "io", "os", "pathlib", "random", "secrets", "socket", "subprocess", "sys", "time"}
 MODULES = sorted(PACKAGE.rglob("*.py"))
