@@ -6,7 +6,10 @@ import re
 from collections.abc import Callable
 from importlib import import_module
 
+from .. import plugins
+from ..errors import OptionError
 from .pieces import Ladder, Pieces
+from .plugged import Texts
 
 BY_KIND = {
     "error": "tracebacks",
@@ -27,6 +30,11 @@ PROGRAMS = frozenset({"class", "code", "function", "interface", "method", "modul
 """Kinds of which a text is a program unless its language says otherwise."""
 NO_PROGRAMS = frozenset({"csv", "diff", "html", "markdown", "none", "plain", "rst", "svg", "text", "txt", "xml"})
 """Languages that have no bodies to leave out."""
+_SHORTENED_HERE = {
+    *BY_KIND, *PROGRAMS, "conversation", "custom", "decision", "document", "feature", "file", "message",
+    "requirement", "section", "session", "text",
+}  # fmt: skip
+"""Kinds that are no plug-in's to shorten."""
 
 _CODE_LINE = re.compile(
     r"^(?:[ \t]{2,}\S.*|.*[{};]"
@@ -37,6 +45,10 @@ _CODE_LINE = re.compile(
 
 def read(kind: str, language: str | None, text: str, marker: str) -> Pieces | Ladder | None:
     """Return the shorter forms of `text`, an item's of this kind and language; `None`: it has no known structure."""
+    if kind not in _SHORTENED_HERE and (plugin := plugins.find("trimmers", kind, _refusal)) is not None:
+        what = f'trimmer "{kind}"'
+        shorter = plugins.guarded(plugin, what, _refusal, text, marker=marker, language=language)
+        return Texts(text, shorter, marker, lambda error: _refusal(plugins.failure(plugin, what, error)))
     program = "source_code" if _is_program(kind, language) else None
     for module in (BY_KIND.get(kind), BY_LANGUAGE.get(language or ""), program):
         if module is not None:
@@ -46,6 +58,10 @@ def read(kind: str, language: str | None, text: str, marker: str) -> Pieces | La
             if found is not None:
                 return found
     return None
+
+
+def _refusal(message: str) -> OptionError:
+    return OptionError(f"{message}; trim: prefix does without it", option="trim")
 
 
 def _is_program(kind: str, language: str | None) -> bool:
