@@ -167,7 +167,7 @@ class Bridge:
 
     def fit_joined(
         self,
-        documents: Sequence[Any],
+        documents: Iterable[Any],
         query: str | None,
         *,
         copy: Callable[[Any, Kept], Any],
@@ -179,11 +179,12 @@ class Bridge:
         What `read` reads in them, joined, keeps the budget. It is what was counted; only where the framework's own
         lines before a text hold what had to be escaped can it be more, and then less is taken.
         """
+        given = list(documents)
         changes: dict[str, Any] = {}
         budget: int | None = None
         while True:
-            fitted = self.fit(documents, query, before=before, **changes)
-            found = [documents[one.place] if one.whole else copy(documents[one.place], one) for one in fitted.kept]
+            fitted = self.fit(given, query, before=before, **changes)
+            found = [given[one.place] if one.whole else copy(given[one.place], one) for one in fitted.kept]
             most = fitted.result.max_tokens
             budget = most if budget is None else budget
             if not self.alone or most is None or not budget or not found:

@@ -107,7 +107,7 @@ def oriented(document: Any, order: Order) -> Any:
     """
     pair = isinstance(document, tuple) and len(document) == 2
     if pair and order is None:
-        message = 'score_order: say "higher" or "lower": the number beside a document may be a distance, of which less is better'
+        message = 'score_order: say "higher" or "lower": the number beside a document may be a distance'
         raise OptionError(message, option="score_order")
     if order != "lower":
         return document
