@@ -63,10 +63,10 @@ def store() -> InMemoryDocumentStore:
 @cases(60)
 @given(TEXTS, st.integers(0, 120), st.sampled_from(["markdown", "xml", "json", "plain"]))
 def test_the_context_keeps_the_budget_and_every_document_is_kept_or_dropped(
-    texts: list[str], budget: int, format: str
+    texts: list[str], budget: int, syntax: str
 ) -> None:
     given = [Document(content=text, meta={"n": n}) for n, text in enumerate(texts)]
-    found = ContextBuilder(max_tokens=budget, format=format).run(given, query="archive of tar")
+    found = ContextBuilder(max_tokens=budget, format=syntax).run(given, query="archive of tar")
     assert tokens(found["context"]) == found["tokens"] <= budget
     assert sorted(d.meta["n"] for d in found["kept"] + found["dropped"]) == list(range(len(texts)))
     assert all(any(d is one for one in given) for d in found["dropped"])
@@ -116,7 +116,7 @@ def test_what_cannot_be_written_down_is_refused_by_name() -> None:
         def count(self, text: str) -> int:
             return len(text)
 
-    with pytest.raises(pf.OptionError, match="tokenizer cannot be written down: .*Letters"):
+    with pytest.raises(pf.OptionError, match=r"tokenizer cannot be written down: .*Letters"):
         ContextBuilder(tokenizer=Letters()).to_dict()
     with pytest.raises(pf.OptionError, match=r"embed cannot be written down: .*lambda"):
         ContextBuilder(embed=lambda texts: [[1.0] for _ in texts]).to_dict()

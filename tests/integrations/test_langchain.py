@@ -66,7 +66,7 @@ def test_whole_documents_are_the_same_objects_and_shortened_ones_say_so() -> Non
 
 def test_a_query_chooses_and_a_run_without_limits_keeps_everything() -> None:
     compressor = ContextCompressor(max_tokens=150)
-    assert [d.metadata["n"] for d in compressor.compress_documents(DOCUMENTS, "archive number 7")][0] == 7
+    assert compressor.compress_documents(DOCUMENTS, "archive number 7")[0].metadata["n"] == 7
     everything = ContextCompressor(max_tokens=None, dedupe=False).compress_documents(DOCUMENTS, "")
     assert all(one is other for one, other in zip(everything, DOCUMENTS, strict=True))
     assert len(ContextCompressor(max_tokens=None, max_items=3).compress_documents(DOCUMENTS, "")) == 3
