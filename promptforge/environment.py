@@ -12,9 +12,11 @@ from jinja2 import nodes
 from jinja2.compiler import CodeGenerator, Frame
 from jinja2.runtime import LoopContext
 
-from . import escaping, fencing, placing, wording
+from . import escaping, fencing, placing, plugins, wording
+from .cleaning import clean
 from .errors import TemplateError, nearest
 from .escaping import Block, Closes, Opens, Safe
+from .sources import plaindata
 
 _LOOP_FIELDS = frozenset(
     {"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"}
@@ -141,15 +143,15 @@ class Environment(jinja2.Environment):
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         root = super()._parse(source, name, filename)
         known = name or "<template>"
+        syntax = escaping.syntax_of(known.removesuffix(".j2").rpartition(".")[2])
         for node in root.find_all((nodes.Filter, nodes.Test)):
             table: Mapping[str, object] = self.filters if isinstance(node, nodes.Filter) else self.tests
             shown = [n for n in table if "." not in n]
-            if node.name not in shown:
+            if node.name not in shown and not (isinstance(node, nodes.Filter) and self._plug(node, syntax, known)):
                 what = "filter" if isinstance(node, nodes.Filter) else "test"
                 raise TemplateError(
                     f'unknown {what} "{node.name}"{nearest(node.name, shown)}', where=f"{known}:{node.lineno}"
                 )
-        syntax = escaping.syntax_of(known.removesuffix(".j2").rpartition(".")[2])
         if syntax != "md":
             for node in root.find_all(nodes.Filter):
                 if node.name in _MARKDOWN_ONLY:
@@ -159,6 +161,19 @@ class Environment(jinja2.Environment):
                     )
         self.readings[known] = placing.read(root, known, syntax)
         return root
+
+    def _plug(self, node: nodes.Filter, syntax: str, template: str) -> bool:
+        """Return whether a plug-in brings this filter, which then stands for it."""
+        where = f"{template}:{node.lineno}"
+        if "." in node.name:
+            return False
+        plugin = plugins.find("filters", node.name, lambda message: TemplateError(message, where=where))
+        if plugin is None:
+            return False
+        name = f"{syntax}.plugged.{node.name}"
+        self.filters.setdefault(name, _plugged(node.name, plugin, syntax))
+        node.name = name
+        return True
 
 
 class Missing(jinja2.StrictUndefined):
@@ -192,6 +207,22 @@ def _text_filter(change: Callable[[str], str]) -> Callable[[Any], str]:
     return filtered
 
 
+def _plugged(name: str, plugin: plugins.Plugin, syntax: str) -> Callable[..., Any]:
+    """Return a filter of a plug-in: what it makes is plain data, cleaned and escaped like what came in."""
+
+    def filtered(value: Any, *arguments: Any, **named: Any) -> Any:
+        if isinstance(value, jinja2.Undefined):
+            str(value)  # says what is missing
+        given = str.__str__(value) if isinstance(value, str) else value
+        made = plugins.guarded(plugin, f'filter "{name}"', TemplateError, given, *arguments, **named)
+        found = plaindata.copy(made, lambda change: None)
+        if isinstance(value, escaping.Content) and isinstance(found, str) and syntax != "txt":
+            return clean(found, syntax).text
+        return found
+
+    return filtered
+
+
 def _length(value: Any) -> int:
     return len(value) if isinstance(value, str | list | tuple | dict) else 0
 
@@ -220,7 +251,7 @@ _TESTS = ("defined", "undefined", "none", "number", "string", "sequence", "odd",
 
 def explain(error: Exception, template: jinja2.Template, variables: Mapping[str, Any]) -> TemplateError:
     """Turn whatever a template raised into a `TemplateError` that names the template's own line."""
-    if isinstance(error, TemplateError):
+    if isinstance(error, TemplateError) and error.where:
         return error
     where = template.name or "<template>"
     trace: TracebackType | None = error.__traceback__
@@ -230,6 +261,8 @@ def explain(error: Exception, template: jinja2.Template, variables: Mapping[str,
             space = trace.tb_frame.f_globals
             where = f"{space.get('name', where)}:{source_line(space.get('debug_info', ''), trace.tb_lineno)}"
         trace = trace.tb_next
+    if isinstance(error, TemplateError):
+        return TemplateError(str(error), where=where)
     if isinstance(error, jinja2.UndefinedError):
         message = str(error.message)
         match = re.match(r'unknown variable "(.*)"$', message)

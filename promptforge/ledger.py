@@ -17,14 +17,14 @@ from .items import Item
 from .mapping import map_text
 from .page import Page
 from .profiles import Profile
-from .results import Explanation, Result, ResultItem, ResultSection, Source, Span
+from .results import Explanation, Result, ResultItem, ResultSection, Shown, Source, Span
 from .returns import come_back, walk
 from .templates import Templates
 from .views import line_range, source_of
 
 LATE = (
     "items", "sections", "sources", "explicit_text", "similarity_text", "explicit_sources", "manifest",
-    "map", "explanation", "taken",
+    "map", "explanation", "shown", "taken",
 )  # fmt: skip
 """The parts of a result that are here."""
 
@@ -134,6 +134,16 @@ class Ledger:
                 tokens=sum(self._taken[entry.index].tokens for entry in section.entries),
             )
             for section in self.page.sections(self.fit.chosen)
+        ]
+
+    def shown(self) -> list[Shown]:
+        """Return what the text shows of its items."""
+        if not self.text:
+            return []
+        forms = {index: self.fit.chosen[index] for index in self.order}
+        return [
+            Shown(index=index, form=form.name, content=str.__str__(self.page.views.view(index, form)["content"]))
+            for index, form in forms.items()
         ]
 
     def map(self) -> list[Span]:

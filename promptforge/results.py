@@ -82,6 +82,17 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     """Line of the template, from 1, that printed it."""
 
 
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """What the text shows of one item, without what its template puts around it."""
+
+    index: int
+    """Its place among the items that were given."""
+    form: str
+    """`expanded content trimmed outline summary stub`."""
+    content: str
+    """Its content in this form, the marker included; escaping aside, as it stands in the text."""
+
+
 class SectionCost(msgspec.Struct, frozen=True, kw_only=True):
     """What a section takes of the budget."""
 
@@ -201,6 +212,11 @@ class Result:
     def sources(self) -> tuple[Source, ...]:
         """The items of the text as sources, in the order of the page."""
         return tuple(self._get("sources"))
+
+    @property
+    def shown(self) -> tuple[Shown, ...]:
+        """The items of the text with what is shown of each, in the order of the page."""
+        return tuple(self._get("shown"))
 
     @property
     def map(self) -> tuple[Span, ...]:

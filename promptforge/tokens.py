@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 
+from . import plugins
 from .boundaries import UNITS, Unit
 from .byte_pairs import BytePairCounter, Encoding, replace_surrogates
 from .counting import Counter, ForeignCounter, Tokenizer
@@ -150,7 +151,9 @@ def _make(name: str) -> Counter:
         return CharacterEstimate()
     if name == "approximate-words":
         return WordEstimate()
-    known = [name for name, _ in names()]
+    if (plugin := plugins.find("tokenizers", name, TokenizerError)) is not None:
+        return _plugged(name, plugin)
+    known = [name for name, _ in [*names(), *plugins.names("tokenizers")]]
     hint = nearest(name, known)
     listed = "" if hint.startswith("; there") else f" There are: {', '.join(known)}"
     raise TokenizerError(f"unknown tokenizer {quote(name)}{hint}{listed}")
@@ -163,6 +166,21 @@ def _from_family(name: str) -> Counter:
         message = f"the {family.file} of {family.package} is not the one that is known here"
         raise TokenizerError(f"tokenizer {quote(name)}: {message}; {way_out(family)}")
     return load_file(name, path, content, functools.partial(_encoding, name), _open_json)
+
+
+def _plugged(name: str, plugin: plugins.Plugin) -> Counter:
+    what = f"tokenizer {quote(name)}"
+    found = plugin.value
+    if isinstance(found, type) or not hasattr(found, "count"):
+        found = plugins.guarded(plugin, what, TokenizerError)
+    if not isinstance(getattr(found, "name", None), str) or not callable(getattr(found, "count", None)):
+        raise TokenizerError(
+            f"{what}, a plug-in of {plugin.distribution}, is no tokenizer: it needs an attribute name (str) and a"
+            " method count(text) -> int"
+        )
+    counter = ForeignCounter(found)
+    counter.name, counter.fingerprint = name, f"plug-in of {plugin.distribution}"
+    return counter
 
 
 def _encoding(name: str, pattern: str, ranks: Mapping[bytes, int]) -> Encoding:

@@ -14,6 +14,7 @@ PACKAGE = Path(__file__).parent.parent / "promptforge"
 ROWS = [
     "_shipped boundaries diagnostics escaping items places recent",
     "controls errors results vocabulary wording",
+    "plugins",
     "cleaning counting cutting families fitting joints merging placing splits trimming yamltext",
     "_vocab answers bounds byte_pairs comparing estimates fencing grouping rules sources twins",
     "environment options tokenizer_files",
@@ -26,6 +27,7 @@ ROWS = [
     "ledger",
     "accounts",
     "rendering",
+    "integrations",
     "__init__",
     "commands",
     "cli",
@@ -34,10 +36,14 @@ ROWS = [
 ROW = {name: number for number, row in enumerate(ROWS) for name in row.split()}
 DOORS = {
     "click": {"cli", "commands"},
+    "haystack": {"integrations"},
     "identify": {"sources"},
     "jinja2": {"environment", "placing", "templates"},
+    "langchain_core": {"integrations"},
+    "llama_index": {"integrations"},
     "markdown_it": {"trimming"},
     "markupsafe": set(),
+    "mcp": {"integrations"},
     "pathspec": {"selection"},
     "tiktoken": {"tokens"},
     "tokenizers": {"tokens"},

@@ -26,7 +26,7 @@ STRUCTURED = 1 << 20
 """Characters up to which a text is read for its structure."""
 
 Embed = Callable[[list[str]], Sequence[Sequence[float]]]
-"""Returns a vector for each text."""
+"""Returns a vector for each text; where it has an attribute `queries`, a function too, that embeds what is asked."""
 Language = Callable[[Item], str | None]
 
 
@@ -47,7 +47,7 @@ class Asked:
         `embed`, the caller's own, adds to the words: raises `OptionError` when it fails.
         """
         self._embed = embed
-        self._query = embed_all(embed, [query])[0] if embed else ()
+        self._query = embed_all(getattr(embed, "queries", embed), [query])[0] if embed else ()
         self._likeness: dict[int, list[float]] = {}
         self._items = items
         self._language = language

@@ -27,6 +27,9 @@ _SOURCES = (
     click.option("--man", "man_pages", metavar="NAME[.SECTION]", **_MANY, help="A man page of this machine."),
     click.option("--technique", "techniques", metavar="T1003[.001]", **_MANY, help="An ATT&CK technique."),
     click.option("--attack", metavar="PATH", help="Where techniques are: a STIX 2.1 bundle, a folder, or JSON."),
+    click.option(
+        "--from", "plugged", metavar="NAME:ARGUMENT", **_MANY, help="What a source finds that a plug-in brings."
+    ),
     click.option("--job", metavar="FILE", help="A job in YAML or XML: options, and lists of what to show."),
     click.option("--workspace", metavar="DIR", default=".", show_default=True, help="Relative paths stay inside."),
     click.option(
@@ -98,7 +101,7 @@ def exit_code(*results: Result) -> int:
 
 
 def _wanted(items: tuple[str, ...], given: dict[str, Any], options: dict[str, Any], diagnostics: Diagnostics) -> Wanted:
-    lists = {name: list(given.pop(name)) for name in ("files", "documents", "man_pages", "techniques")}
+    lists = {name: list(given.pop(name)) for name in ("files", "documents", "man_pages", "techniques", "plugged")}
     records: list[object] = []
     paths = list(items)
     if given["job"]:
@@ -110,6 +113,7 @@ def _wanted(items: tuple[str, ...], given: dict[str, Any], options: dict[str, An
         lists["documents"][:0] = job.documents
         lists["man_pages"][:0] = job.man_pages
         lists["techniques"][:0] = job.mitre_techniques
+        lists["plugged"][:0] = job.plugged
         paths[:0] = [entry for entry in job.items if isinstance(entry, str)]
         records = [entry for entry in job.items if not isinstance(entry, str)]
     if not paths and not records and not any(lists.values()):

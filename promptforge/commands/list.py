@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from .. import plugins
 from ..errors import PromptForgeError
 from ..profiles import find_profiles
 from ..templates import Templates
@@ -32,7 +33,10 @@ def command(what: str | None, as_json: bool, **given: Any) -> None:
             {"name": name, "description": about, "file": str(path)}
             for name, about, path in find_profiles(folders["profiles"])
         ],
-        "tokenizers": lambda: [{"name": name, "description": about, **describe(name)} for name, about in names()],
+        "tokenizers": lambda: [
+            *({"name": name, "description": about, **describe(name)} for name, about in names()),
+            *({"name": name, "description": f"a plug-in of {by}"} for name, by in plugins.names("tokenizers")),
+        ],
         "templates": lambda: [
             {"name": name, "description": "" if found.shipped else f"yours: {found.path}"}
             for name in templates.names()

@@ -34,6 +34,8 @@ class Job:
     mitre_techniques: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     """What `--file` takes."""
+    plugged: tuple[str, ...] = ()
+    """What `--from` takes."""
     items: tuple[str | dict[str, Any], ...] = ()
     """Names of item files, or records written in place."""
 
@@ -75,9 +77,10 @@ def _yaml(text: str, where: str) -> Job:
             lists[key] = tuple(_texts(inside[key], (block, key), where, lines))
     items = value.get("items")
     return Job(
-        options={k: v for k, v in value.items() if k not in ("files", "items", *blocks)},
+        options={k: v for k, v in value.items() if k not in ("files", "from", "items", *blocks)},
         lines=lines,
         files=tuple(_texts(value.get("files"), ("files",), where, lines)),
+        plugged=tuple(_texts(value.get("from"), ("from",), where, lines)),
         items=tuple(_entries(items, ("items",), where, lines, str | dict, "names of files, or items")),
         **lists,
     )

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from ..diagnostics import Diagnostics
 from ..errors import ItemError
 from ..items import Item
-from . import attack, documents, files, itemfiles, man
+from . import attack, documents, files, itemfiles, man, plugged
+from .records import load_records
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,8 @@ class Wanted:
     documents: Sequence[str] = ()
     man_pages: Sequence[str] = ()
     techniques: Sequence[str] = ()
+    plugged: Sequence[str] = ()
+    """`NAME:ARGUMENT` of sources that plug-ins bring."""
     attack: str | None = None
     """Where the techniques are looked up."""
     workspace: str = field(default_factory=os.getcwd)
@@ -35,8 +38,6 @@ def gather(wanted: Wanted, diagnostics: Diagnostics) -> list[Item]:
 
     Raises `ItemError` when that leaves nothing at all: what went wrong, one thing a line.
     """
-    from .records import load_records
-
     found: list[Item] = []
     failed: list[ItemError] = []
 
@@ -65,6 +66,8 @@ def gather(wanted: Wanted, diagnostics: Diagnostics) -> list[Item]:
                 spec, workspace=place, diagnostics=diagnostics, context_lines=wanted.context_lines
             )
         )
+    for spec in wanted.plugged:
+        attempt(lambda spec=spec: plugged.load(spec, diagnostics=diagnostics))  # type: ignore[misc]
     if failed and not found:
         raise failed[0] if len(failed) == 1 else ItemError("\n".join(["nothing to render:", *map(str, failed)]))
     return found

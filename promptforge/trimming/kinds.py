@@ -7,7 +7,10 @@ from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
 
+from .. import plugins
+from ..errors import OptionError
 from .pieces import Ladder, Pieces
+from .plugged import Texts
 
 BY_KIND = {
     "error": "tracebacks",
@@ -28,6 +31,11 @@ PROGRAMS = frozenset({"class", "code", "function", "interface", "method", "modul
 """Kinds of which a text is a program unless its language says otherwise."""
 NO_PROGRAMS = frozenset({"csv", "diff", "html", "markdown", "none", "plain", "rst", "svg", "text", "txt", "xml"})
 """Languages that have no bodies to leave out."""
+_SHORTENED_HERE = {
+    *BY_KIND, *PROGRAMS, "conversation", "custom", "decision", "document", "feature", "file", "message",
+    "requirement", "section", "session", "text",
+}  # fmt: skip
+"""Kinds that are no plug-in's to shorten."""
 
 REMEMBERED = 1 << 14
 """Characters of a text whose pieces are remembered: what lies at the edge of one budget does so again."""
@@ -41,6 +49,10 @@ _CODE_LINE = re.compile(
 
 def read(kind: str, language: str | None, text: str, marker: str) -> Pieces | Ladder | None:
     """Return the shorter forms of `text`, an item's of this kind and language; `None`: it has no known structure."""
+    if kind not in _SHORTENED_HERE and (plugin := plugins.find("trimmers", kind, _refusal)) is not None:
+        what = f'trimmer "{kind}"'
+        shorter = plugins.guarded(plugin, what, _refusal, text, marker=marker, language=language)
+        return Texts(text, shorter, marker, lambda error: _refusal(plugins.failure(plugin, what, error)))
     return (_read_once if len(text) <= REMEMBERED else _read)(kind, language, text, marker)
 
 
@@ -57,6 +69,10 @@ def _read(kind: str, language: str | None, text: str, marker: str) -> Pieces | L
 
 
 _read_once = lru_cache(maxsize=256)(_read)
+
+
+def _refusal(message: str) -> OptionError:
+    return OptionError(f"{message}; trim: prefix does without it", option="trim")
 
 
 def _is_program(kind: str, language: str | None) -> bool:

@@ -1,0 +1,231 @@
+"""An MCP server: contexts rendered and explained for a client, and the layouts as prompts. It opens no file for anyone.
+
+What a client sends are items and options; a tokenizer or a profile that is a file's name is refused. Folders of
+templates and profiles are the operator's to name, when the server is started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+import msgspec
+
+from ..errors import ItemError, OptionError, PromptForgeError
+from ..options import VOCABULARY
+from ..profiles import find_profiles
+from ..rendering import Folders, Renderer
+from ..results import Result
+from ..templates import Templates
+from ..tokens import names
+from .bridge import list_of, missing
+
+try:
+    from mcp import MCPError
+    from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.types import INVALID_PARAMS
+    from pydantic import Field
+except ImportError as error:
+    raise missing("mcp", error) from error
+
+MOST_CHARS = 32 << 20
+"""Characters of the texts of one request: more is refused."""
+_INSTRUCTIONS = """Give retrieved pieces (code, documents, search results) as items, and get one context text that costs
+at most max_tokens, counted exactly, with every item escaped in its place. explain says why an item is missing."""
+
+
+class Rendered(TypedDict):
+    """A context text and its account."""
+
+    text: str
+    tokens: int
+    max_tokens: int | None
+    exact: bool
+    items_included: int
+    items_trimmed: int
+    items_dropped: int
+    warnings: list[str]
+
+
+class Explained(TypedDict):
+    """What became of each item, and where the budget went."""
+
+    tokens: int
+    max_tokens: int | None
+    items: list[dict[str, Any]]
+    explanation: dict[str, Any]
+    warnings: list[str]
+
+
+class Listed(TypedDict):
+    """What there is to choose from."""
+
+    layouts: list[dict[str, Any]]
+    profiles: list[dict[str, str]]
+    tokenizers: list[dict[str, str]]
+    options: list[dict[str, Any]]
+
+
+Items = Annotated[
+    list[dict[str, Any]],
+    Field(
+        description="The pieces: objects with content, and optionally kind, path, start_line, end_line, name, "
+        "language, score, summary, required, metadata."
+    ),
+]
+Query = Annotated[str | None, Field(description="What is asked: items and passages are chosen by it.")]
+Budget = Annotated[int | None, Field(description="The most tokens that the text may cost.", ge=0)]
+Word = Annotated[str | None, Field(description="A name, as list_layouts gives it.")]
+Others = Annotated[dict[str, Any] | None, Field(description="Any other option by its name; list_layouts lists them.")]
+
+
+def server(
+    *, profile: str | None = None, templates: Folders = None, profiles: Folders = None, **options: Any
+) -> MCPServer:
+    """Return a server; `profile`, the folders and the options are what its requests begin with.
+
+    Raises `OptionError`, `ProfileError`, `TemplateError`.
+    """
+    for name, value in options.items():
+        VOCABULARY.check(name, value)
+    renderer = Renderer(profile=profile, templates=templates, profiles=profiles, **options)
+    folders = list_of(profiles)
+
+    def render(items: Any, query: Any, max_tokens: Any, layout: Any, format: Any, profile: Any, others: Any) -> Result:  # noqa: A002
+        named = {"query": query, "max_tokens": max_tokens, "layout": layout, "format": format}
+        wanted = {name: value for name, value in named.items() if value is not None}
+        checked = {name: _checked(name, value) for name, value in {**wanted, **(others or {})}.items()}
+        _weigh(items)
+        if profile is not None:
+            known = [name for name, _, _ in find_profiles(folders)]
+            if profile not in known:
+                raise OptionError(f"profile takes one of {', '.join(known)}", option="profile")
+            return renderer.render(items, profile=profile, **checked)
+        return renderer.render(items, **checked)
+
+    def render_context(
+        items: Items,
+        query: Query = None,
+        max_tokens: Budget = None,
+        layout: Word = None,
+        format: Word = None,  # noqa: A002
+        profile: Word = None,
+        options: Others = None,
+    ) -> Rendered:
+        """Turn items into one context text for an LLM that costs at most max_tokens."""
+        result = _told(lambda: render(items, query, max_tokens, layout, format, profile, options))
+        return Rendered(
+            text=result.text,
+            tokens=result.tokens,
+            max_tokens=result.max_tokens,
+            exact=result.exact,
+            items_included=result.items_included,
+            items_trimmed=result.items_trimmed,
+            items_dropped=result.items_dropped,
+            warnings=_warnings(result),
+        )
+
+    def explain(
+        items: Items,
+        query: Query = None,
+        max_tokens: Budget = None,
+        layout: Word = None,
+        format: Word = None,  # noqa: A002
+        profile: Word = None,
+        options: Others = None,
+    ) -> Explained:
+        """Say which item is in the text, shortened or left out and why, what it costs, and at which budget it fits."""
+        result = _told(lambda: render(items, query, max_tokens, layout, format, profile, options))
+        rows = [msgspec.to_builtins(item) for item in result.items]
+        return Explained(
+            tokens=result.tokens,
+            max_tokens=result.max_tokens,
+            items=[{name: value for name, value in row.items() if name != "text"} for row in rows],
+            explanation=msgspec.to_builtins(result.explain()),
+            warnings=_warnings(result),
+        )
+
+    found = Templates([Path(folder) for folder in list_of(templates)])
+
+    def list_layouts() -> Listed:
+        """List layouts with their formats, profiles, tokenizers and all options."""
+        return Listed(
+            layouts=[
+                {"name": name, "description": found.settings(name).description, "formats": found.formats(name)}
+                for name in found.layouts()
+            ],
+            profiles=[{"name": name, "description": about} for name, about, _ in find_profiles(folders)],
+            tokenizers=[{"name": name, "description": about} for name, about in names() if ":" not in name],
+            options=[
+                {"name": rule.name, "takes": rule.takes, "description": rule.doc} for rule in VOCABULARY.rules.values()
+            ],
+        )
+
+    made = MCPServer("promptforge", instructions=_INSTRUCTIONS, log_level="WARNING")
+    for tool in (render_context, explain, list_layouts):
+        made.tool()(tool)
+    for name in found.layouts():
+        made.prompt(name=name, description=found.settings(name).description)(_prompt(name, render))
+    return made
+
+
+def _prompt(layout: str, render: Callable[..., Result]) -> Callable[..., str]:
+    def prompt(
+        items: Annotated[str, Field(description="The pieces: a JSON array of objects with content, path, kind, …")],
+        query: Annotated[str, Field(description="What is asked.")] = "",
+        max_tokens: Annotated[str, Field(description="The most tokens that the context may cost.")] = "",
+        format: Annotated[str, Field(description="markdown, xml, json or plain.")] = "",  # noqa: A002
+    ) -> str:
+        try:
+            most: Any = int(max_tokens) if max_tokens.isascii() and max_tokens.isdigit() else max_tokens or None
+            result = render(_records(items), query or None, most, layout, format or None, None, None)
+        except (PromptForgeError, ValueError) as error:  # ValueError: more digits than Python reads
+            raise MCPError(INVALID_PARAMS, str(error)) from None
+        return f"{result.text}\n\n{query}" if query else result.text
+
+    return prompt
+
+
+def _records(text: str) -> Any:
+    if len(text) > MOST_CHARS:
+        raise ItemError(f"more than {MOST_CHARS:,} characters", where="items")
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
+        raise ItemError(f"not JSON: {error}", where="items") from None
+
+
+def _checked(name: str, value: Any) -> Any:
+    checked = VOCABULARY.check(name, value)
+    if name == "tokenizer" and (not isinstance(checked, str) or checked.startswith("file:")):
+        raise OptionError("tokenizer takes a name here, and no file", option="tokenizer")
+    return checked
+
+
+def _weigh(items: Any) -> None:
+    """Refuse more text than a request may bring; what is no text is looked at by whoever reads it."""
+    left = MOST_CHARS
+    waiting = [items]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            left -= len(value)
+        elif isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+        if left < 0:
+            raise ItemError(f"more than {MOST_CHARS:,} characters", where="items")
+
+
+def _told(make: Callable[[], Any]) -> Any:
+    try:
+        return make()
+    except PromptForgeError as error:
+        raise ToolError(str(error)) from None
+
+
+def _warnings(result: Result) -> list[str]:
+    return [f"{d.code} {d.message}" for d in result.warnings]

@@ -1,0 +1,220 @@
+"""LangChain's own classes around promptforge."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import pickle
+from typing import Any
+
+import pytest
+from documents import FACTS, TEXTS, tokens
+from effort import cases
+from hypothesis import given
+from hypothesis import strategies as st
+
+import promptforge as pf
+
+pytest.importorskip("langchain_core", reason="needs langchain-core: pip install '.[test-integrations]'")
+
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
+from langchain_core.runnables import RunnableLambda, RunnablePassthrough
+from langchain_core.vectorstores import InMemoryVectorStore
+
+from promptforge.integrations.langchain import ContextCompressor, ContextPrompt, embedding, retrieve
+
+DOCUMENTS = [Document(page_content=text, metadata={"source": f"f{n}.md", "n": n}) for n, text in enumerate(FACTS)]
+LONG = [Document(page_content=" ".join(f"The archive number {n} is read by tar." for n in range(30)))]
+
+
+@cases(60)
+@given(TEXTS, st.integers(0, 120), st.sampled_from(["score", "whole", "proportional", "drop_last"]))
+def test_joined_contents_keep_the_budget_and_are_the_counted_text(texts: list[str], budget: int, packing: str) -> None:
+    seen: list[pf.Result] = []
+    compressor = ContextCompressor(max_tokens=budget, packing=packing, on_result=seen.append)
+    given = [Document(page_content=text) for text in texts]
+    found = compressor.compress_documents(given, "archive of tar")
+    joined = [document.page_content for document in found]
+    assert tokens(*joined) <= budget
+    assert "\n\n".join(joined) == seen[-1].text
+    for document in found:
+        same = any(document is one for one in given)
+        assert same or "promptforge" in document.metadata
+        assert not same or "promptforge" not in document.metadata
+
+
+def test_whole_documents_are_the_same_objects_and_shortened_ones_say_so() -> None:
+    found = ContextCompressor(max_tokens=200 + tokens(FACTS[0])).compress_documents(DOCUMENTS, "")
+    whole = [document for document in found if "promptforge" not in document.metadata]
+    cut = next(document for document in found if "promptforge" in document.metadata)
+    assert whole and all(any(document is one for one in DOCUMENTS) for document in whole)
+    origin = DOCUMENTS[cut.metadata["n"]]
+    assert cut.metadata == {
+        **origin.metadata,
+        "promptforge": {"form": "trimmed", "chars_whole": len(origin.page_content)},
+    }
+    assert "promptforge" not in origin.metadata and origin.page_content == FACTS[cut.metadata["n"]]
+    assert "[Content truncated...]" in cut.page_content
+    again = ContextCompressor(max_tokens=200).compress_documents(found, "")
+    assert again[0] is found[0]
+
+
+def test_a_query_chooses_and_a_run_without_limits_keeps_everything() -> None:
+    compressor = ContextCompressor(max_tokens=150)
+    assert compressor.compress_documents(DOCUMENTS, "archive number 7")[0].metadata["n"] == 7
+    everything = ContextCompressor(max_tokens=None, dedupe=False).compress_documents(DOCUMENTS, "")
+    assert all(one is other for one, other in zip(everything, DOCUMENTS, strict=True))
+    assert len(ContextCompressor(max_tokens=None, max_items=3).compress_documents(DOCUMENTS, "")) == 3
+    low = [Document(page_content=text, metadata={"score": 0.01}) for text in FACTS[:3]]
+    assert len(ContextCompressor().compress_documents(low, "")) == 3, "a fused score of 0.01 is no bad one"
+    assert ContextCompressor(min_score=0.5).compress_documents(low, "") == []
+    assert ContextCompressor().compress_documents([], "") == []
+
+
+def test_a_page_in_a_layout_is_what_the_budget_is_for_where_one_is_named() -> None:
+    seen: list[pf.Result] = []
+    compressor = ContextCompressor(layout="documents", format="xml", max_tokens=300, on_result=seen.append)
+    found = compressor.compress_documents(DOCUMENTS, "archive number 7")
+    assert seen[0].text.startswith("<documents>") and seen[0].tokens <= 300
+    assert len(found) == seen[0].items_included
+
+
+def test_it_works_without_waiting_and_is_copied_and_pickled() -> None:
+    compressor = ContextCompressor(max_tokens=200, profile="claude", tokenizer="o200k_base")
+    expected = compressor.compress_documents(DOCUMENTS, "archive number 7")
+    assert asyncio.run(compressor.acompress_documents(DOCUMENTS, "archive number 7")) == expected
+    for other in (copy.deepcopy(compressor), pickle.loads(pickle.dumps(compressor)), compressor.model_copy()):
+        assert other.compress_documents(DOCUMENTS, "archive number 7") == expected
+
+
+@pytest.mark.parametrize("make", [ContextCompressor, ContextPrompt])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_tokns": 9}, 'unknown option "max_tokns"; did you mean "max_tokens"'),
+        ({"max_tokens": "many"}, "max_tokens takes a whole number from 0 up, or none"),
+        ({"tokenizer": "nope"}, 'unknown tokenizer "nope"'),
+        ({"layout": "nope"}, 'there is no layout "nope"'),
+        ({"profile": "clawd"}, 'there is no profile "clawd"; did you mean "claude"'),
+        ({"templates": "nowhere"}, 'there is no template folder "nowhere"'),
+        ({"score_order": "better"}, 'score_order takes "higher" or "lower"'),
+        ({"score_order": "lower", "min_score": 0.2}, "min_score is for scores"),
+        ({"embed": 7}, "embed takes a function"),
+    ],
+)
+def test_a_wrong_word_is_an_error_where_it_is_written(make: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(pf.PromptForgeError, match=message):
+        make(**options)
+
+
+def test_the_order_of_scores_is_said_and_never_guessed() -> None:
+    pairs = [(DOCUMENTS[3], 0.9), (DOCUMENTS[5], 0.1), (DOCUMENTS[8], 0.0)]
+    with pytest.raises(pf.OptionError, match='score_order: say "higher" or "lower"'):
+        ContextCompressor(max_tokens=130).compress_documents(pairs, "")
+    best = ContextCompressor(max_tokens=160, score_order="higher").compress_documents(pairs, "")
+    nearest = ContextCompressor(max_tokens=160, score_order="lower").compress_documents(pairs, "")
+    assert (best[0], nearest[0]) == (DOCUMENTS[3], DOCUMENTS[8])
+    everything = ContextCompressor(max_tokens=None, score_order="lower").compress_documents(pairs, "")
+    assert everything == [DOCUMENTS[8], DOCUMENTS[5], DOCUMENTS[3]]
+
+
+def test_what_is_no_document_is_left_out_and_said() -> None:
+    seen: list[pf.Result] = []
+    compressor = ContextCompressor(on_result=seen.append)
+    found = compressor.compress_documents([object(), DOCUMENTS[0], None, DOCUMENTS[1]], "")
+    assert found == DOCUMENTS[:2]
+    assert [d.where for d in seen[0].warnings if d.code == "PF204"] == ["documents[0]", "documents[2]"]
+    with pytest.raises(pf.StrictError, match=r"documents\[0\]: PF204"):
+        ContextCompressor(on_error="raise").compress_documents([object(), DOCUMENTS[0]], "")
+
+
+# --- the prompt -------------------------------------------------------------------------------------------------------
+
+
+def test_a_prompt_puts_the_context_into_its_messages() -> None:
+    prompt = ContextPrompt(
+        [("system", "Answer by this.\n{context}"), MessagesPlaceholder("history", optional=True), ("human", "{input}")],
+        query_key="input",
+        max_tokens=150,
+        profile="claude",
+        tokenizer="o200k_base",
+    )
+    asked = {"context": DOCUMENTS, "input": "archive number 7", "history": [HumanMessage("earlier")]}
+    system, earlier, human = prompt.invoke(asked).to_messages()
+    assert isinstance(system, SystemMessage) and "<source>f7.md</source>" in str(system.content)
+    assert tokens(str(system.content).removeprefix("Answer by this.\n")) <= 150
+    assert (earlier.content, human.content) == ("earlier", "archive number 7")
+    assert asyncio.run(prompt.ainvoke(asked)).to_messages() == [system, earlier, human]
+    assert prompt.batch([asked, asked])[1].to_messages() == [system, earlier, human]
+    assert prompt.partial(input="archive number 7").invoke({"context": DOCUMENTS}).to_messages() == [system, human]
+    assert "{context}" in prompt.pretty_repr()
+
+
+def test_it_stands_in_a_chain_between_a_retriever_and_a_model() -> None:
+    model = FakeListChatModel(responses=["seven"])
+    chain = (
+        {"context": RunnableLambda(lambda query: DOCUMENTS), "question": RunnablePassthrough()}
+        | ContextPrompt(ChatPromptTemplate.from_template("{context}\n\nQ: {question}"), max_tokens=99)
+        | model
+        | StrOutputParser()
+    )
+    assert chain.invoke("archive number 7") == "seven"
+    assert [*chain.stream("archive number 7")] == [*"seven"]
+
+
+def test_braces_in_a_document_are_no_variables() -> None:
+    hostile = Document(page_content="{question} {context.__class__} {{x}}\n```\n# out")
+    (message,) = ContextPrompt(max_tokens=200).invoke({"context": [hostile], "question": "{q}"}).to_messages()
+    assert "{question} {context.__class__} {{x}}" in str(message.content)
+    assert str(message.content).endswith("{q}") and "````" in str(message.content)
+
+
+def test_a_prompt_without_the_variable_is_refused_and_a_text_is_a_document() -> None:
+    with pytest.raises(pf.OptionError, match='context_key: the prompt has no variable "context"'):
+        ContextPrompt([("human", "{documents}")])
+    (message,) = ContextPrompt([("human", "{context}")]).invoke("joined by hand").to_messages()
+    assert "joined by hand" in str(message.content)
+
+
+# --- retrieving -------------------------------------------------------------------------------------------------------
+
+
+def test_a_vector_store_and_a_retriever_are_the_similarity_side() -> None:
+    store = InMemoryVectorStore.from_documents(DOCUMENTS, DeterministicFakeEmbedding(size=16))
+    with pytest.raises(pf.OptionError, match="score_order"):
+        retrieve(store, FACTS[7])
+    pairs = retrieve(store, FACTS[7], score_order="higher", k=3)
+    assert pairs[0][0].page_content == FACTS[7] and pairs[0][1] == pytest.approx(1)
+    own = {"content": "what the user named", "path": "named.md"}
+    result = pf.render([own, *pairs], combine="combined", min_score=0.99)
+    assert [(item.origin, item.status) for item in result.items[:2]] == [
+        ("explicit", "included"),
+        ("similarity", "included"),
+    ]
+    found = retrieve(store.as_retriever(search_kwargs={"k": 2}), FACTS[7])
+    assert [type(one) for one in found] == [Document, Document]
+
+
+def test_an_embedding_serves_with_its_own_way_for_queries() -> None:
+    class Told(Embeddings):
+        def __init__(self) -> None:
+            self.asked: list[str] = []
+
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return [[float(text.count("number 11 ")), 0.1] for text in texts]
+
+        def embed_query(self, text: str) -> list[float]:
+            self.asked.append(text)
+            return [1.0, 0.0]
+
+    embedder = Told()
+    by_words = ContextCompressor(max_tokens=60).compress_documents(LONG, "xyzzy")
+    by_vectors = ContextCompressor(max_tokens=60, embed=embedder).compress_documents(LONG, "xyzzy")
+    assert "number 11 " in by_vectors[0].page_content and "number 11 " not in by_words[0].page_content
+    assert set(embedder.asked) == {"xyzzy"}
+    assert "number 11 " in pf.Renderer(embed=embedding(embedder)).render(LONG, query="xyzzy", max_tokens=60).text

@@ -1,0 +1,150 @@
+"""LlamaIndex's own classes around promptforge."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import pickle
+from typing import Any
+
+import pytest
+from documents import FACTS, TEXTS, tokens
+from effort import cases
+from hypothesis import given
+from hypothesis import strategies as st
+
+import promptforge as pf
+
+pytest.importorskip("llama_index.core", reason="needs llama-index-core: pip install '.[test-integrations]'")
+
+from llama_index.core import Settings, VectorStoreIndex
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.embeddings import MockEmbedding
+from llama_index.core.llms import MockLLM
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.response_synthesizers import get_response_synthesizer
+from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
+
+from promptforge.integrations.llama_index import ContextPostprocessor, ContextPromptTemplate, retrieve
+
+NODES = [
+    NodeWithScore(node=TextNode(text=text, metadata={"file": f"f{n}.md", "n": n}), score=1 - n / 40)
+    for n, text in enumerate(FACTS)
+]
+
+
+def read(nodes: list[Any]) -> list[str]:
+    """Return what a synthesizer reads of nodes."""
+    return [node.node.get_content(metadata_mode=MetadataMode.LLM) for node in nodes]
+
+
+@cases(60)
+@given(
+    TEXTS,
+    st.dictionaries(st.text(max_size=8), st.text(max_size=30), max_size=3),
+    st.integers(0, 120),
+)
+def test_what_a_synthesizer_reads_keeps_the_budget(texts: list[str], metadata: dict[str, str], budget: int) -> None:
+    given = [NodeWithScore(node=TextNode(text=text, metadata=metadata), score=None) for text in texts]
+    found = ContextPostprocessor(max_tokens=budget).postprocess_nodes(given, query_str="archive of tar")
+    assert tokens(*read(found)) <= budget
+    for node in found:
+        same = any(node is one for one in given)
+        assert same is ("promptforge" not in node.node.metadata)
+        assert all(one.node.text == text for one, text in zip(given, texts, strict=True))
+
+
+def test_whole_nodes_are_the_same_objects_and_shortened_ones_say_so() -> None:
+    found = ContextPostprocessor(max_tokens=400).postprocess_nodes(NODES)
+    whole, cut = found[:-1], found[-1]
+    assert whole == NODES[:2] and all(any(node is one for one in NODES) for node in whole)
+    assert 300 < tokens(*read(found)) <= 400
+    assert cut.node.metadata["promptforge"] == {"form": "trimmed", "chars_whole": len(FACTS[2])}
+    assert "promptforge" not in read([cut])[0] and "file: f2.md" in read([cut])[0]
+    assert (cut.score, cut.node.node_id) == (NODES[2].score, NODES[2].node.node_id)
+    assert NODES[2].node.text == FACTS[2] and "promptforge" not in NODES[2].node.metadata
+
+
+def test_a_query_engine_uses_all_of_it() -> None:
+    Settings.llm = MockLLM()
+    index = VectorStoreIndex([node.node for node in NODES], embed_model=MockEmbedding(embed_dim=4))
+    engine = RetrieverQueryEngine.from_args(
+        index.as_retriever(similarity_top_k=8),
+        llm=MockLLM(),
+        node_postprocessors=[ContextPostprocessor(max_tokens=300)],
+        text_qa_template=ContextPromptTemplate("By this:\n{context_str}\nQ: {query_str}", max_tokens=350),
+    )
+    answer = engine.query("archive number 7")
+    assert 1 <= len(answer.source_nodes) < 8
+    said = str(answer)  # the model says what it was asked
+    context = said.removeprefix("By this:\n").rpartition("\nQ: ")[0]
+    assert said.endswith("Q: archive number 7") and tokens(context) <= 350
+    assert len(retrieve(index.as_retriever(similarity_top_k=3), "archive")) == 3
+
+
+@pytest.mark.parametrize("mode", ["compact", "refine", "simple_summarize", "tree_summarize"])
+def test_a_template_stands_in_every_synthesizer(mode: str) -> None:
+    template = ContextPromptTemplate("By this:\n{context_str}\nQ: {query_str}", max_tokens=60, format="xml")
+    synthesizer = get_response_synthesizer(
+        llm=MockLLM(), text_qa_template=template, summary_template=template, response_mode=mode
+    )
+    said = str(synthesizer.synthesize("why", [NODES[0]]))
+    assert '<code-context file="text">' in said
+    assert "…" in said or "[Content truncated...]" in said
+
+
+def test_a_template_takes_nodes_and_is_filled_in_part() -> None:
+    template = ContextPromptTemplate("{context_str}\nQ: {query_str}", max_tokens=200)
+    text = template.format(context_str=NODES, query_str="archive number 7")
+    assert "number 7 is" in text and tokens(text.rpartition("\nQ: ")[0]) <= 200
+    part = template.partial_format(query_str="archive number 7")
+    assert part.format(context_str=NODES) == text
+    assert part.format_messages(context_str=NODES)[0].content == text
+    assert template.kwargs == {} and part.options == {"max_tokens": 200}
+    assert template.format(context_str="", query_str="") == "\nQ: "
+    with pytest.raises(pf.OptionError, match='the template has no variable "context_str"'):
+        ContextPromptTemplate("{context_msg}")
+    assert "x = 1" in ContextPromptTemplate("{context_msg}", context_key="context_msg").format(context_msg="x = 1")
+
+
+def test_it_works_without_waiting_and_is_copied_and_pickled() -> None:
+    postprocessor = ContextPostprocessor(max_tokens=300)
+    expected = [node.node.node_id for node in postprocessor.postprocess_nodes(NODES, query_str="archive number 7")]
+    again = asyncio.run(postprocessor.apostprocess_nodes(NODES, query_str="archive number 7"))
+    assert [node.node.node_id for node in again] == expected
+    for other in (copy.deepcopy(postprocessor), pickle.loads(pickle.dumps(postprocessor))):
+        assert [n.node.node_id for n in other.postprocess_nodes(NODES, query_str="archive number 7")] == expected
+    made = ContextPostprocessor.from_dict(postprocessor.to_dict())
+    assert [n.node.node_id for n in made.postprocess_nodes(NODES, query_str="archive number 7")] == expected
+
+
+@pytest.mark.parametrize("make", [ContextPostprocessor, ContextPromptTemplate])
+def test_a_wrong_word_is_an_error_where_it_is_written(make: Any) -> None:
+    with pytest.raises(pf.OptionError, match='did you mean "max_tokens"'):
+        make(max_tokns=9)
+    with pytest.raises(pf.OptionError, match="max_tokens takes"):
+        make(max_tokens=-1)
+
+
+def test_an_id_that_a_program_made_up_is_no_heading() -> None:
+    bare = [NodeWithScore(node=TextNode(text="x = 1")), NodeWithScore(node=TextNode(text="y = 2", id_="glossary"))]
+    text = ContextPromptTemplate("{context_str}").format(context_str=bare)
+    assert bare[0].node.node_id not in text and "### glossary" in text
+
+
+def test_an_embedding_serves_with_its_own_way_for_queries() -> None:
+    class Told(BaseEmbedding):
+        def _get_query_embedding(self, query: str) -> list[float]:
+            return [1.0, 0.0]
+
+        async def _aget_query_embedding(self, query: str) -> list[float]:
+            return [1.0, 0.0]
+
+        def _get_text_embedding(self, text: str) -> list[float]:
+            return [float(text.count("number 11 ")), 0.1]
+
+    text = " ".join(f"The archive number {n} is read by tar." for n in range(30))
+    found = ContextPostprocessor(max_tokens=60, embed=Told()).postprocess_nodes(
+        [NodeWithScore(node=TextNode(text=text))], query_str="xyzzy"
+    )
+    assert "number 11 " in read(found)[0]

@@ -1,0 +1,175 @@
+"""The MCP server, called by the SDK's own client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import promptforge as pf
+
+pytest.importorskip("mcp", reason="needs mcp: pip install '.[test-integrations]'")
+
+from mcp import Client, MCPError, StdioServerParameters
+
+from promptforge.integrations import mcp as bridge
+
+ITEMS = [
+    {"content": "def digest(data):\n    return sha256(data)", "path": "src/hash.py", "kind": "code", "score": 0.9},
+    {"content": "```\n# out of the fence\n```", "name": "crash", "kind": "error", "score": 0.8},
+    {"content": "word " * 400, "name": "long.md", "kind": "document", "score": 0.7},
+]
+Talk = Callable[[Any], Awaitable[Any]]
+
+
+def talk(work: Talk, server: Any = None) -> Any:
+    """Return what `work` makes of a client of a server."""
+
+    async def run() -> Any:
+        async with Client(bridge.server() if server is None else server) as client:
+            return await work(client)
+
+    return asyncio.run(run())
+
+
+def call(tool: str, server: Any = None, **arguments: Any) -> tuple[bool, Any]:
+    """Return whether a tool failed, and what it said."""
+
+    async def work(client: Any) -> tuple[bool, Any]:
+        answer = await client.call_tool(tool, arguments)
+        return bool(answer.is_error), answer.content[0].text if answer.is_error else answer.structured_content
+
+    found: tuple[bool, Any] = talk(work, server)
+    return found
+
+
+def test_a_context_is_the_library_s_own() -> None:
+    failed, said = call("render_context", items=ITEMS, max_tokens=120, layout="context", query="digest")
+    result = pf.render(ITEMS, max_tokens=120, layout="context", query="digest")
+    assert not failed
+    assert (said["text"], said["tokens"], said["max_tokens"]) == (result.text, result.tokens, 120)
+    assert (said["items_included"], said["items_trimmed"], said["items_dropped"]) == (3, 1, 0)
+    assert "````\n```\n# out of the fence\n```\n````" in said["text"]
+
+
+def test_every_option_is_taken_by_its_name() -> None:
+    options = {"kinds": ["code"], "headers": False, "separator": "\n", "section_budgets": {"code": {"share": 0.5}}}
+    failed, said = call("render_context", items=ITEMS, options=options, profile="claude", format="plain")
+    assert not failed and said["items_included"] == 1 and "digest" in said["text"]
+
+
+def test_explain_says_why_and_at_which_budget() -> None:
+    failed, said = call("explain", items=ITEMS, max_tokens=60)
+    assert not failed
+    assert [item["reason"] for item in said["items"]] == ["fits", "fits", "budget"]
+    assert all("text" not in item for item in said["items"]) and said["items"][2]["fits_at"] > 60
+    assert said["explanation"]["tokens"] == said["tokens"] <= 60
+
+
+def test_layouts_are_listed_and_are_prompts() -> None:
+    failed, said = call("list_layouts")
+    names = {layout["name"] for layout in said["layouts"]}
+    assert not failed and {"chunks", "context", "knowledge"} <= names
+    assert {option["name"] for option in said["options"]} >= {"max_tokens", "packing", "trim"}
+
+    async def work(client: Any) -> Any:
+        listed = (await client.list_prompts()).prompts
+        asked = {"items": json.dumps(ITEMS), "query": "what is digest", "max_tokens": "90", "format": "xml"}
+        return listed, await client.get_prompt("documents", asked)
+
+    listed, prompt = talk(work)
+    assert {one.name for one in listed} == names
+    text = prompt.messages[0].content.text
+    context = text.removesuffix("\n\nwhat is digest")
+    assert context == pf.render(ITEMS, layout="documents", format="xml", max_tokens=90, query="what is digest").text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"options": {"max_tokns": 9}}, 'unknown option "max_tokns"; did you mean "max_tokens"?'),
+        ({"layout": "nope"}, 'there is no layout "nope"'),
+        ({"format": "pdf"}, 'has no format "pdf"'),
+        ({"items": [{"content": "word " * 99, "required": True}], "max_tokens": 9}, "the budget is 9"),
+        ({"options": {"on_error": "raise"}, "items": [{"contnt": 1}]}, 'did you mean "content"'),
+        ({"max_tokens": -1}, "greater than or equal to 0"),
+        ({"items": "text"}, "list"),
+    ],
+)
+def test_what_is_wrong_is_said_to_the_client(arguments: dict[str, Any], message: str) -> None:
+    failed, said = call("render_context", **{"items": ITEMS, **arguments})
+    assert failed and message in said and "Traceback" not in said
+
+
+def test_no_file_is_opened_for_a_client(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.json"
+    secret.write_text('{"model": {"vocab": {"hush": 0}}}', encoding="utf-8")
+    own = tmp_path / "own.yaml"
+    own.write_text("max_tokens: 7\n", encoding="utf-8")
+    (tmp_path / "context").mkdir()
+    (tmp_path / "context" / "layout.md.j2").write_text("mine", encoding="utf-8")
+    opened: list[str] = []
+    watching = True
+
+    def watch(event: str, arguments: tuple[Any, ...]) -> None:
+        if watching and event == "open" and str(arguments[0]).startswith(str(tmp_path)):
+            opened.append(str(arguments[0]))
+
+    sys.addaudithook(watch)
+    attempts: list[dict[str, Any]] = [
+        {"options": {"tokenizer": f"file:{secret}"}},
+        {"profile": str(own)},
+        {"profile": "own.yaml"},
+        {"options": {"profile": str(own)}},
+        {"options": {"profiles": [str(tmp_path)]}},
+        {"options": {"templates": str(tmp_path)}},
+        {"layout": str(tmp_path / "context")},
+        {"layout": "../context"},
+    ]
+    for attempt in attempts:
+        failed, said = call("render_context", items=ITEMS, **attempt)
+        assert failed and "hush" not in said, attempt
+    failed, said = call("render_context", items=[{"path": str(secret), "content": "x = 1"}])
+    assert not failed and "hush" not in said["text"]
+    watching = False
+    assert opened == []
+
+
+def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bridge, "MOST_CHARS", 2000)
+    failed, said = call("render_context", items=[{"content": "a" * 1500, "metadata": {"more": ["b" * 600]}}])
+    assert failed and "more than 2,000 characters" in said
+
+    async def ask(client: Any, arguments: dict[str, str]) -> str:
+        with pytest.raises(MCPError) as caught:
+            await client.get_prompt("context", arguments)
+        return str(caught.value)
+
+    for arguments, message in [
+        ({"items": "a" * 2001}, "more than 2,000 characters"),
+        ({"items": "[{"}, "items: not JSON"),
+        ({"items": "[" * 1900}, "items: not JSON"),
+        ({"items": "[]", "max_tokens": "9" * 1800}, "max_tokens takes a whole number"),
+        ({"items": "[]", "max_tokens": "many"}, "max_tokens takes a whole number"),
+    ]:
+        assert message in talk(lambda client, arguments=arguments: ask(client, arguments))  # type: ignore[misc]
+
+
+def test_the_operator_says_where_requests_begin(tmp_path: Path) -> None:
+    (tmp_path / "context").mkdir()
+    (tmp_path / "context" / "layout.md.j2").write_text("{# Uses: total. #}\nmine of {{ total }}", encoding="utf-8")
+    own = bridge.server(templates=tmp_path, layout="context", max_tokens=50)
+    assert call("render_context", own, items=ITEMS)[1]["text"] == "mine of 3"
+    with pytest.raises(pf.OptionError, match="max_tokens takes"):
+        bridge.server(max_tokens="many")
+
+
+def test_the_command_speaks_to_whoever_started_it() -> None:
+    command = StdioServerParameters(command=sys.executable, args=["-m", "promptforge", "mcp", "--max-tokens", "99"])
+    failed, said = call("render_context", command, items=ITEMS)
+    assert not failed and said["text"] == pf.render(ITEMS, max_tokens=99).text

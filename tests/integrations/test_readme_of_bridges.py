@@ -1,0 +1,40 @@
+"""The examples of the bridges' README are run; what it lists is what there is."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from promptforge.cli import COMMANDS
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "promptforge" / "integrations" / "README.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"^<!-- (\w+) -->\n```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+LIBRARIES = {"langchain": "langchain_core"}
+
+
+@pytest.mark.parametrize(("bridge", "body"), EXAMPLES, ids=[f"{n}-{name}" for n, (name, _) in enumerate(EXAMPLES)])
+def test_each_example_runs(bridge: str, body: str) -> None:
+    library = LIBRARIES.get(bridge, bridge)
+    if find_spec(library) is None:
+        pytest.skip(f"needs {library}: pip install '.[test-integrations]'")
+    exec(compile(body, f"<{bridge}>", "exec"), {})
+
+
+def test_every_block_of_python_is_an_example_and_the_others_can_be_read() -> None:
+    assert len(EXAMPLES) == README.count("```python\n") == 4
+    (settings,) = re.findall(r"^```json\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    assert json.loads(settings)["mcpServers"]["promptforge"]["args"][0] in COMMANDS
+    (points,) = re.findall(r"^```toml\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    assert tomllib.loads(points)["project"]["entry-points"]["promptforge.tokenizers"]
+
+
+def test_every_extra_is_there() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    named = set(re.findall(r"'\.\[([a-z-]+)\]'", README))
+    assert named == {"langchain", "llama-index", "haystack", "mcp"} <= set(extras)
