@@ -12,6 +12,11 @@ from .fitting.scale import Cost, Form, content_of
 from .tokens import get_tokenizer
 
 
+SPARED = 5
+"""Tokens (or characters) by which pieces may come out cheaper than their sum: the page decides, so a few too many are
+chosen rather than a worse one."""
+
+
 class Extractor:
     """Pieces of the candidates of one page."""
 
@@ -42,7 +47,7 @@ class Extractor:
         limit = max(picking.FEWEST, int(room / (picking.SHARE if unit == 0 else 4 * picking.SHARE)))
         choice = picking.choose(
             self._asked.evidence,
-            room=room,
+            room=room + SPARED,
             header=header,
             price=lambda number, piece: self.cost(Pick(order[number], piece), unit),
             allowed=limit if most is None else min(limit, most),

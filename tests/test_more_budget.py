@@ -103,3 +103,14 @@ def test_the_table_ends_with_what_more_budget_brings() -> None:
     ran = run("explain", "--layout", "context", "--max-tokens", "230", "--packing", "whole", stdin=json.dumps(RECORDS))
     lines = ran.out.splitlines()
     assert lines[-2].startswith("1,000 tokens more bring") and lines[-1].split()[-1] == "notes"
+
+
+def test_a_worse_piece_never_takes_the_room_of_one_that_would_have_fitted() -> None:
+    records = [
+        {"path": "tar.md", "content": "The tar program saves many files in one archive.", "origin": "similarity"},
+        {"path": "gzip.md", "content": "The gzip program compresses one file.", "origin": "similarity"},
+    ]
+    options: dict[str, Any] = {"format": "plain", "headers": False, "query": "what does tar do", "min_score": None}
+    least = pf.render(records[:1], **options).tokens
+    for budget in range(least, least + 12):
+        assert "tar program saves many files" in pf.render(records, max_tokens=budget, **options).text
