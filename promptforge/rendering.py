@@ -292,5 +292,5 @@ def render(
         and (profile is None or (isinstance(profile, str) and "." not in profile))
     ):
         return _shared(profile).render(items, **options)
-    made_of = {"profile": profile, "templates": templates, "profiles": profiles, "embed": embed}
-    return ContextRenderer(**made_of).render(items, **options)
+    renderer = ContextRenderer(profile=profile, templates=templates, profiles=profiles, embed=embed)
+    return renderer.render(items, **options)

@@ -469,7 +469,7 @@ def test_list_names_all_there_is() -> None:
     for name in ("chunks", "knowledge", "markdown", "claude", "default", "o200k_base", "file:PATH"):
         assert name in out
     found = json.loads(run("list", "--json").out)
-    assert set(found) == {"promptforge", "layouts", "profiles", "tokenizers"}
+    assert set(found) == {"promptforge", "layouts", "profiles", "tokenizers", "prompts"}
     assert {row["name"] for row in found["layouts"]} == {
         path.parent.name for path in (ROOT / "templates").glob("*/layout.yaml")
     }

@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from ..comparing import Build, Change, Difference, Entry, Manifest, Pair, build_of, compare
-from ..rendering import Renderer
+from ..prompting.renderer import Renderer
 from ..results import Result
 from .explain import ROWS, name_of
 from .flags import options_of

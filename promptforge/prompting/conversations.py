@@ -60,7 +60,7 @@ def read(
             diagnostics.add("PF208", message, where=at, severity=severity)
 
         try:
-            found += _read(_plain(given), say)
+            found += [given] if isinstance(given, Message) else _read(_plain(given), say)
         except _Refusal as refusal:
             say(f"message skipped: {refusal}")
         except (KeyboardInterrupt, SystemExit):
@@ -190,7 +190,7 @@ def _call(given: dict[str, Any], say: Say) -> Call:
     name = given.get("name")
     if not isinstance(name, str) or not name:
         raise _Refusal("a call: its name is missing")
-    arguments = next((given[key] for key in ("arguments", "input", "args") if given.get(key) is not None), {})
+    arguments: Any = next((given[key] for key in ("arguments", "input", "args") if given.get(key) is not None), {})
     if isinstance(arguments, str):
         try:
             if isinstance(json.loads(arguments), dict):
@@ -253,9 +253,7 @@ def _paired(messages: list[Message], where: str, diagnostics: Diagnostics) -> li
     return [Message(m.role, blocks) for m, blocks in zip(messages, kept_blocks, strict=True) if blocks]
 
 
-def _answer(
-    output: Output, waiting: dict[str, tuple[int, int]], named: list[list[Block | None]]
-) -> Output | None:
+def _answer(output: Output, waiting: dict[str, tuple[int, int]], named: list[list[Block | None]]) -> Output | None:
     own = output.id
     if not own:  # Gemini's may have no id: the first call of that name that still waits
         calls = ((key, named[at][n]) for key, (at, n) in waiting.items())

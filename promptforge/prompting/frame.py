@@ -10,13 +10,14 @@ import hashlib
 import html
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..environment import Fields
 from ..errors import OptionError, TemplateError, nearest, quote
 from ..escaping import INVISIBLE, Content, Safe, syntax_of
-from ..placing import VALUE, frame_pattern
+from ..places import VALUE
+from ..placing import frame_pattern
 from ..templates import EXTENSIONS, PROMPTS, Templates
 from .messages import ROLES, Call, Message, Output, Text
 
@@ -63,7 +64,9 @@ class Frame:
         known = templates.prompts()
         own = name.removeprefix("shipped/")
         if own not in known:
-            raise OptionError(f"there is no set of prompt templates {quote(name)}{nearest(name, known)}", option="prompt")
+            raise OptionError(
+                f"there is no set of prompt templates {quote(name)}{nearest(name, known)}", option="prompt"
+            )
         self._templates = templates
         self._folders = [f"{'shipped/' if own != name else ''}{PROMPTS}/{own}", f"{PROMPTS}/default"]
         self._endings = _endings(format)
@@ -75,7 +78,9 @@ class Frame:
             names = [f"{folder}/{part}.{ending}.j2" for folder in self._folders for ending in self._endings]
             found = next((name for name in names if self._templates.find(name)), None)
             if found is None:
-                raise TemplateError(f"there is no template {quote(names[0])}{nearest(names[0], self._templates.names())}")
+                raise TemplateError(
+                    f"there is no template {quote(names[0])}{nearest(names[0], self._templates.names())}"
+                )
             self._found[part] = found
         return self._found[part]
 

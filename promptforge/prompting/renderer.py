@@ -111,7 +111,9 @@ class Renderer(ContextRenderer):
         except TemplateError as error:
             if len(self._templates.folders) < 2:
                 raise
-            failed = Diagnostic("PF401", "error", f"{error}; the shipped templates were used instead", None, error.where)
+            failed = Diagnostic(
+                "PF401", "error", f"{error}; the shipped templates were used instead", None, error.where
+            )
             prompt = made.make(Templates(), chosen.max_tokens if ceiling else None, (*said, failed))
         judge(prompt, prompt.warnings, chosen.on_error == "raise")
         return prompt
@@ -227,15 +229,13 @@ def _text(value: object, name: str) -> str:
 
 
 def _hoist(messages: list[Message], fixed: dict[str, str], diagnostics: Diagnostics) -> list[Message]:
-    """Take system messages at the beginning of the history out of it: they are the system text, if there is no other."""
+    """Return the history without system messages at its beginning, which are the system text if there is no other."""
     start = next((n for n, m in enumerate(messages) if m.role not in ("system", "developer")), len(messages))
     text = "\n\n".join(message.text for message in messages[:start] if message.text)
     if text and not fixed["system"]:
         fixed["system"] = text
     elif text and text != fixed["system"]:
-        diagnostics.add(
-            "PF208", "the system message at its beginning was left out: system is given", where="history"
-        )
+        diagnostics.add("PF208", "the system message at its beginning was left out: system is given", where="history")
     return join(messages[start:])
 
 
@@ -254,5 +254,3 @@ def _ask(verify: Verify, request: dict[str, Any]) -> int:
     if isinstance(counted, bool) or not isinstance(counted, int) or counted < 0:
         raise TokenizerError(f"verify returned {quote(str(counted))}; it must be a whole number, 0 or more")
     return counted
-
-

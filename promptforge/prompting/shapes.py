@@ -82,17 +82,24 @@ def _cut_at_breaks(message: Message) -> list[tuple[str, bool]]:
 
 
 def openai_responses(messages: Sequence[Message]) -> Request:
-    """Return the keywords of `responses.create`."""
+    """Return the keywords of `responses.create`.
+
+    An answer of before is a plain text and takes no mark: a stable prefix that ends with one is marked before it.
+    """
     items: list[dict[str, Any]] = []
+    markable: dict[str, Any] = {}
     for message in messages:
         said: list[dict[str, Any]] = []
         for n, block in enumerate(message.blocks, 1):
             mark = {_OPENAI_MARK: _MARK} if n in message.breaks else {}
             if isinstance(block, Text):
-                if message.role == "assistant":  # an answer of before is a plain text, and takes no mark
+                if message.role == "assistant":
                     items.append({"type": "message", "role": "assistant", "content": block.text})
+                    if markable:
+                        markable.update(mark)
                 else:
-                    said.append({"type": "input_text", "text": block.text, **mark})
+                    markable = {"type": "input_text", "text": block.text, **mark}
+                    said.append(markable)
             elif isinstance(block, Call):
                 items.append(
                     {"type": "function_call", "call_id": block.id, "name": block.name, "arguments": block.arguments}
@@ -201,4 +208,3 @@ SHAPES: Mapping[str, Shape] = {
     "gemini": Shape(gemini, "contents", blocks=True),
 }
 """What `to` may say."""
-
