@@ -36,7 +36,7 @@ def account(
     counted: int | None,
     said: Sequence[Diagnostic],
 ) -> Prompt:
-    """Return the prompt; `turns` is how many there were, `counted` what `verify` found, `said` what is known already."""
+    """Return the prompt; `turns` is how many there were, `counted` what `verify` found, `said` what was said before."""
     composed, result = fitted.composed, fitted.result
     plain = all(isinstance(block, Text) for message in composed.messages for block in message.blocks)
     shape = SHAPES[to]

@@ -55,8 +55,10 @@ class Composer:
         blocks: bool,
         native: bool,
     ) -> None:
-        """`fixed` are the texts of system, instructions and question. `whole`: as one text. `blocks`: the shape keeps
-        the blocks of a message apart. `native`: the provider asks for citations itself.
+        """Make one for the texts `fixed` of system, instructions and question.
+
+        `whole`: as one text. `blocks`: the shape keeps the blocks of a message apart. `native`: the provider asks for
+        citations itself.
         """
         self.whole = whole
         self._frame = frame

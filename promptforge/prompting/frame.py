@@ -166,7 +166,7 @@ class _Marks(NamedTuple):
         return _Marks(frozenset(tag for tag in self.tags if word not in tag), lines)
 
     def among(self, texts: Sequence[tuple[str, bool]]) -> str | None:
-        """Return the first mark that one of the texts holds; of those with a true beside them, to close a tag counts."""
+        """Return the first mark that one of the texts holds; where a true stands beside it, a tag must be closed."""
         names = "|".join(map(re.escape, sorted(self.tags)))
         tag = re.compile(rf"<[\s/\\]*(?:{names})(?![\w.:-])") if names else None
         close = re.compile(rf"<\s*[/\\][\s/\\]*(?:{names})(?![\w.:-])") if names else None

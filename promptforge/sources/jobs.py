@@ -81,9 +81,9 @@ def _yaml(text: str, where: str) -> Job:
             lists[key] = tuple(_texts(inside[key], (block, key), where, lines))
     items = value.get("items")
     texts: dict[str, Any] = {name: value[name] for name in TEXTS if value.get(name) is not None}
-    for name, text in texts.items():
-        if not isinstance(text, str):
-            message = f"{name}: expected a text, found {type(text).__name__}"
+    for name, own in texts.items():
+        if not isinstance(own, str):
+            message = f"{name}: expected a text, found {type(own).__name__}"
             raise ProfileError(message, where=f"{where}:{lines[(name,)]}", option=name)
     history = value.get("history")
     if history is not None and not isinstance(history, str | list):
