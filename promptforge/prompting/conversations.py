@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
+
+import msgspec
 
 from ..diagnostics import Diagnostics, Severity
 from ..errors import ItemError, nearest, quote
+from ..escaping import SURROGATE
 from ..sources import plaindata
-from .messages import Block, Call, Message, Output, Role, Text, join
+from .messages import Block, Call, Message, Output, Role, Text, join, sound
 
 MAX_MESSAGES = 100_000
 """How many messages one history holds at the most."""
@@ -60,7 +63,7 @@ def read(
             diagnostics.add("PF208", message, where=at, severity=severity)
 
         try:
-            found += [given] if isinstance(given, Message) else _read(_plain(given), say)
+            found += [given] if isinstance(given, Message) else _sound(_read(_plain(given), say), say)
         except _Refusal as refusal:
             say(f"message skipped: {refusal}")
         except (KeyboardInterrupt, SystemExit):
@@ -68,6 +71,23 @@ def read(
         except BaseException as error:  # an object that raises when it is merely looked at, whatever it raises
             say(f"message skipped: {plaindata.name_of(error)} while looking at it")
     return join(_paired(join(found), where, diagnostics))
+
+
+def _sound(messages: list[Message], say: Say) -> list[Message]:
+    """Return the messages with nothing in them that no request can carry."""
+    made = []
+    for message in messages:
+        blocks = tuple(
+            msgspec.structs.replace(
+                block,
+                **{key: sound(value) for key, value in msgspec.structs.asdict(block).items() if type(value) is str},
+            )
+            for block in message.blocks
+        )
+        if blocks != message.blocks:
+            say("lone surrogates in it were replaced by U+FFFD")
+        made.append(Message(message.role, blocks))
+    return made
 
 
 def _plain(given: Any) -> dict[str, Any]:
@@ -193,8 +213,10 @@ def _call(given: dict[str, Any], say: Say) -> Call:
     arguments: Any = next((given[key] for key in ("arguments", "input", "args") if given.get(key) is not None), {})
     if isinstance(arguments, str):
         try:
-            if isinstance(json.loads(arguments), dict):
-                return Call(_id(given), name, arguments)
+            read = json.loads(arguments, parse_constant=_no_constant)
+            if isinstance(read, dict):
+                plain = json.dumps(read, ensure_ascii=False)
+                return Call(_id(given), name, plain if SURROGATE.search(plain) else arguments)
         except (ValueError, RecursionError):
             pass
         say(f"the arguments of the call of {quote(name)} are no JSON object; they are kept as a text in one")
@@ -203,6 +225,10 @@ def _call(given: dict[str, Any], say: Say) -> Call:
         say(f"the arguments of the call of {quote(name)} are no object; they are kept inside one")
         arguments = {"arguments": arguments}
     return Call(_id(given), name, json.dumps(arguments, ensure_ascii=False))
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def _output(given: dict[str, Any], field: str, say: Say) -> Output:
