@@ -58,6 +58,8 @@ def texts_in(value: Any) -> list[str]:
     """Return every text in a request that an LLM reads, wherever it stands; roles, types and ids are none."""
     if isinstance(value, str):
         return [value]
+    if not isinstance(value, list | dict):
+        return []
     if isinstance(value, list):
         return [text for part in value for text in texts_in(part)]
     skipped = (
@@ -76,6 +78,5 @@ def texts_in(value: Any) -> list[str]:
 def recount(prompt: pf.Prompt, tokenizer: str, per_message: int, once: int) -> int:
     """Return what a request takes at the least: each of its texts alone, and the frame of each message."""
     counter = pf.get_tokenizer(tokenizer)
-    texts = [json.dumps(t, ensure_ascii=False) if not isinstance(t, str) else t for t in texts_in(prompt.request)]
     messages = len(prompt) + ("system" in prompt.request or "config" in prompt.request)
-    return once + per_message * messages + sum(counter.count(text) for text in texts)
+    return once + per_message * messages + sum(counter.count(text) for text in texts_in(prompt.request))
