@@ -47,7 +47,7 @@ def texts(name: str) -> list[tuple[str, str]]:
         ("system", p["text"]) for p in prompt.request.get("config", {}).get("system_instruction", {}).get("parts", ())
     ]
     for message in prompt:
-        content = message.get("content", message.get("parts"))
+        content: Any = message.get("content", message.get("parts"))
         blocks = [{"text": content}] if isinstance(content, str) else content
         found += [(message["role"], block["text"]) for block in blocks]
     return found

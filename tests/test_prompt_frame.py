@@ -85,7 +85,7 @@ def test_law_no_part_makes_a_tag_of_the_frame(
     history: Messages,
     user: str,
 ) -> None:
-    given_ = {"items": items, "history": history, "user": user}
+    given_: dict[str, Any] = {"items": items, "history": history, "user": user}
     assert tags(made(name, format, **given_), name) == tags(made(name, format, **_harmless(given_)), name)
 
 

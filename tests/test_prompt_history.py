@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import promptforge as pf
 from promptforge.diagnostics import Diagnostics
 from promptforge.prompting.conversations import read
+from promptforge.prompting.messages import Call, Output
 
 CALL = {"id": "c1", "name": "look"}
 SHAPES: dict[str, list[Any]] = {
@@ -179,8 +180,9 @@ def test_arguments_that_are_no_object_are_kept_in_one() -> None:
 def test_law_any_history_can_be_read_and_every_call_has_its_result(history: list[Any]) -> None:
     diagnostics = Diagnostics()
     messages = read(history, "history", diagnostics)
-    calls = [block.id for m in messages if m.role == "assistant" for block in m.blocks if hasattr(block, "arguments")]
-    results = [block.id for m in messages if m.role == "tool" for block in m.blocks if hasattr(block, "failed")]
+    blocks = [(m.role, block) for m in messages for block in m.blocks]
+    calls = [block.id for role, block in blocks if isinstance(block, Call) and role == "assistant"]
+    results = [block.id for role, block in blocks if isinstance(block, Output) and role == "tool"]
     assert sorted(calls) == sorted(results)
     assert all(json.dumps([str(block) for block in m.blocks], ensure_ascii=False).encode() for m in messages)
 

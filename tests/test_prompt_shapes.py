@@ -44,8 +44,9 @@ def adapter(to: str) -> Any:
         from anthropic.types import MessageParam
 
         return pydantic.TypeAdapter(list[MessageParam])
-    types = pytest.importorskip("google.genai.types", reason="the shape of Gemini is checked against its library")
-    return pydantic.TypeAdapter(list[types.Content])
+    types: Any = pytest.importorskip("google.genai.types", reason="the shape of Gemini is checked against its library")
+    declared = types.Content
+    return pydantic.TypeAdapter(list[declared])
 
 
 def check(prompt: pf.Prompt) -> None:
@@ -92,7 +93,7 @@ def test_law_every_shape_of_any_prompt_is_what_the_library_declares(
 
 
 def roles(prompt: pf.Prompt) -> list[str]:
-    return [message.get("role", message.get("type")) for message in prompt]
+    return [str(message.get("role", message.get("type"))) for message in prompt]
 
 
 @pytest.mark.parametrize("to", TOS)

@@ -198,7 +198,7 @@ def test_the_question_is_the_query_unless_one_is_given() -> None:
 
 
 def test_exact_is_said_of_counts_that_are() -> None:
-    plain = {"user": "q", "system": "s"}
+    plain: dict[str, Any] = {"user": "q", "system": "s"}
     assert RENDERER.prompt(**plain, to="openai").exact
     assert not RENDERER.prompt(**plain, to="openai", tokenizer="approximate-claude").exact
     assert not RENDERER.prompt([{"content": "x"}], user="q", to="anthropic", cite=True).exact
