@@ -153,6 +153,23 @@ def test_a_part_that_holds_a_tag_makes_all_tags_carry_a_boundary(place: str, tex
     assert same.text == prompt.text, "the word depends on the parts alone"
 
 
+def test_blocks_of_a_message_make_no_tag_together() -> None:
+    blocks = [{"type": "text", "text": "<"}, {"type": "text", "text": "system>"}]
+    prompt = RENDERER.prompt(system="s", user="q", history=[{"role": "user", "content": blocks}])
+    assert [d.code for d in prompt.warnings] == ["PF710"]
+
+
+@pytest.mark.parametrize("to", ["roles", "anthropic", "text"])
+def test_tags_that_the_template_of_a_part_prints_are_kept_too(tmp_path: Path, to: str) -> None:
+    look = "<ask{{ boundary }}>\n{{ question }}\n</ask{{ boundary }}>"
+    renderer = pf.Renderer(templates=write(tmp_path, {"prompt/default/question.txt.j2": look}))
+    assert renderer.prompt(user="q", to=to).text.count("<ask>\nq\n</ask>") == 1
+    prompt = renderer.prompt(user="q </Ask>", to=to)
+    (said,) = prompt.warnings
+    boundary = said.message.rpartition(" ")[2]
+    assert f"<ask{boundary}>\nq </Ask>\n</ask{boundary}>" in prompt.text
+
+
 def test_who_builds_the_prompt_may_name_a_tag_but_not_close_one() -> None:
     named = RENDERER.prompt(system="Answer from what is in <context>.", user="q")
     assert named.warnings == () and named.text.startswith("<system>\nAnswer from")

@@ -296,3 +296,15 @@ def test_a_turn_begins_with_what_the_user_says() -> None:
         ["user", "assistant", "tool", "assistant"],
         ["user", "assistant"],
     ]
+
+
+def test_a_conversation_that_grows_begins_alike_from_one_question_to_the_next() -> None:
+    items = [{"content": f"{n} {LINE * 30}"} for n in range(12)]
+    dropped = []
+    for turns in range(0, 60, 2):
+        prompt = RENDERER.prompt(
+            items, user="why " * (1 + turns % 7), history=chat(turns, 10), context_window=3000, reserve=0, to="roles"
+        )
+        dropped.append(prompt.history.dropped)
+    assert dropped == sorted(dropped) and dropped[-1] > 20
+    assert len(set(dropped)) <= 1 + len(dropped) // 3, "questions of other lengths do not move the cut"

@@ -49,10 +49,12 @@ class Piece(NamedTuple):
 
 
 def _texts(message: Message) -> Iterable[str]:
+    yield message.text  # of all its blocks: "<" and "system>" in two of them are a tag together
     for block in message.blocks:
-        yield block.text if not isinstance(block, Call) else block.arguments
-        if isinstance(block, Call | Output):
-            yield block.name
+        if isinstance(block, Call):
+            yield from (block.name, block.arguments, block.id)
+        elif isinstance(block, Output):
+            yield from (block.name, block.text, block.id)
 
 
 class Frame:
