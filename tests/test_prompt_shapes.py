@@ -157,6 +157,22 @@ def test_the_system_text_has_the_role_that_the_profile_says(role: str, first: st
     assert prompt[0]["content"] == ("be brief\n\nq" if role == "user" else "be brief")
 
 
+@pytest.mark.parametrize("to", ["anthropic", "gemini"])
+def test_what_the_system_says_stands_apart_wherever_it_was(to: str) -> None:
+    history = [
+        {"role": "user", "content": "a"},
+        {"role": "system", "content": "later"},
+        {"role": "user", "content": "b"},
+    ]
+    order = ["history", "system", "question"]
+    prompt = RENDERER.prompt(system="first", history=history, user="q", prompt_order=order, to=to)
+    assert roles(prompt) == ["user"]
+    assert [d.code for d in prompt.warnings] == ["PF118"]
+    system = prompt.request["system"] if to == "anthropic" else prompt.request["config"]["system_instruction"]["parts"]
+    assert [block["text"] for block in system] == ["later", "first"]
+    assert roles(RENDERER.prompt(history=history, to="openai")) == ["user", "system", "user"]
+
+
 def test_instructions_and_question_may_come_twice() -> None:
     order = ["question", "instructions", "context", "instructions", "question"]
     prompt = RENDERER.prompt([ITEM], instructions="I", user="Q", to="gemini", prompt_order=order)
