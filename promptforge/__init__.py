@@ -16,8 +16,10 @@ if TYPE_CHECKING:
         TokenizerError,
     )
     from .items import Item
+    from .prompting.prompts import Prompt
+    from .prompting.renderer import Renderer
     from .remote import RemoteTokenizer
-    from .rendering import Renderer, render
+    from .rendering import render
     from .results import Result, ResultItem, ResultSection, Source
     from .tokens import Tokenizer, get_tokenizer
 
@@ -28,6 +30,7 @@ __all__ = [
     "ItemError",
     "OptionError",
     "ProfileError",
+    "Prompt",
     "PromptForgeError",
     "RemoteTokenizer",
     "Renderer",
@@ -49,8 +52,10 @@ _HOMES = {
     "diagnostics": ("Diagnostic",),
     "errors": tuple(name for name in __all__ if name.endswith("Error")),
     "items": ("Item",),
+    "prompting.prompts": ("Prompt",),
+    "prompting.renderer": ("Renderer",),
     "remote": ("RemoteTokenizer",),
-    "rendering": ("Renderer", "render"),
+    "rendering": ("render",),
     "results": ("Result", "ResultItem", "ResultSection", "Source"),
     "tokens": ("Tokenizer", "get_tokenizer"),
 }

@@ -11,7 +11,6 @@ from .fitting.extracting import Pick
 from .fitting.scale import Cost, Form, content_of
 from .tokens import get_tokenizer
 
-
 SPARED = 5
 """Tokens (or characters) by which pieces may come out cheaper than their sum: the page decides, so a few too many are
 chosen rather than a worse one."""

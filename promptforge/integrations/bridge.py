@@ -16,7 +16,7 @@ from ..errors import BudgetError, ItemError, OptionError
 from ..items import Item
 from ..options import VOCABULARY, Options
 from ..profiles import load_profile
-from ..rendering import Folders, Renderer
+from ..rendering import ContextRenderer, Folders
 from ..results import Result, Shown
 from ..sources.records import to_item
 from ..tokens import get_tokenizer
@@ -108,7 +108,7 @@ class Bridge:
         self._asks = "query" not in options
         tokenizer: Any = options.get("tokenizer", set_already.get("tokenizer", Options().tokenizer))
         self._counter = get_tokenizer(tokenizer)
-        self._renderer = Renderer(
+        self._renderer = ContextRenderer(
             profile=profile,
             templates=folders,
             profiles=profiles,

@@ -15,7 +15,7 @@ import msgspec
 from ..errors import ItemError, OptionError, PromptForgeError
 from ..options import VOCABULARY
 from ..profiles import find_profiles
-from ..rendering import Folders, Renderer
+from ..rendering import ContextRenderer, Folders
 from ..results import Result
 from ..templates import Templates
 from ..tokens import names
@@ -90,7 +90,7 @@ def server(
     """
     for name, value in options.items():
         VOCABULARY.check(name, value)
-    renderer = Renderer(profile=profile, templates=templates, profiles=profiles, **options)
+    renderer = ContextRenderer(profile=profile, templates=templates, profiles=profiles, **options)
     folders = list_of(profiles)
 
     def render(items: Any, query: Any, max_tokens: Any, layout: Any, format: Any, profile: Any, others: Any) -> Result:  # noqa: A002
