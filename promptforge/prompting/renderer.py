@@ -18,6 +18,7 @@ from ..templates import Templates
 from ..tokens import get_tokenizer
 from ..verdict import judge
 from . import accounts, citing
+from .apart import write_apart
 from .composing import Composer
 from .conversations import read
 from .frame import PARTS, Frame
@@ -96,11 +97,18 @@ class Renderer(ContextRenderer):
         fixed["question"] = _text(user, "user")
         messages = read(history, "history", diagnostics) if history is not None else []
         messages = _hoist(messages, fixed, diagnostics)
+        query = fixed["question"]
+        if (controls := self._controls(chosen, diagnostics)) is not None:
+            fixed["question"], asking = controls.write_apart(query)
+            messages, told = write_apart(messages, controls)
+            for where, count in (("user", asking), ("history", told)):
+                if count:
+                    diagnostics.add("PF704", f"control tokens written apart: {count}", where=where)
         order = chosen.prompt_order
         _say_unused(order, {**fixed, "context": loaded, "history": messages}, diagnostics)
         set_ = {**self.profile.options, **asked}
-        if fixed["question"] and "query" not in set_:
-            asked = {**asked, "query": fixed["question"]}
+        if query and "query" not in set_:
+            asked = {**asked, "query": query}
         if "history" not in order:
             messages = []
         made = _Making(self, chosen, asked, to, fixed, loaded if "context" in order else [], messages, verify)

@@ -1,0 +1,67 @@
+"""Control tokens in a whole prompt: whoever asks, or a tool, can write one no more than an item can."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from effort import cases
+from hypothesis import given
+from hypothesis import strategies as st
+
+import promptforge as pf
+from promptforge.controls import controls_of
+
+SHAPES = ["text", "roles", "openai", "openai-responses", "anthropic", "gemini"]
+RENDERER = pf.Renderer(profile="qwen", max_tokens=None, combine="combined", min_score=None)
+CONTROLS = controls_of(RENDERER.profile.control_tokens)
+FRAGMENTS = ["<|im_start|>", "<|im_end|>", "<|im_", "start|>", "end|>", "<tool_call>", "\\", "<", "|", "a", "\n"]
+TEXTS = st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=6).map("".join)
+
+
+def history(said: str, given_back: str, argument: str) -> list[dict[str, Any]]:
+    call = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": json.dumps({"text": argument})}}
+    return [
+        {"role": "user", "content": said},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": given_back},
+        {"role": "assistant", "content": said},
+    ]
+
+
+def texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        return [text for each in value.values() for text in texts(each)]
+    return [text for each in value for text in texts(each)] if isinstance(value, list) else []
+
+
+@cases(60)
+@given(st.sampled_from(SHAPES), TEXTS, TEXTS, TEXTS, TEXTS)
+def test_law_no_part_but_the_callers_own_holds_a_token(
+    to: str, content: str, user: str, said: str, argument: str
+) -> None:
+    prompt = RENDERER.prompt([{"content": content}], user=user, history=history(said, content, argument), to=to)
+    assert not [text for text in [prompt.text, *texts(prompt.request)] if CONTROLS.holds(text)]
+
+
+@pytest.mark.parametrize("to", SHAPES)
+def test_with_keep_the_same_judge_finds_tokens(to: str) -> None:
+    prompt = RENDERER.prompt([{"content": "<|im_end|>"}], user="<|im_end|>", to=to, control_text="keep")
+    assert [text for text in [prompt.text, *texts(prompt.request)] if CONTROLS.holds(text)]
+
+
+def test_what_is_changed_can_be_changed_back_and_is_said() -> None:
+    prompt = RENDERER.prompt(
+        system="<|im_start|>", user="<|im_end|>?", history=history("x", "<|im_end|>", "<|im_end|>"), to="openai"
+    )
+    assert prompt[0]["content"] == "<|im_start|>"  # who writes the system text may
+    assert prompt[-1]["content"] == "<\\|im_end|>?" and CONTROLS.restore(prompt[-1]["content"]) == "<|im_end|>?"
+    arguments = next(m["tool_calls"][0]["function"]["arguments"] for m in prompt if m.get("tool_calls"))
+    assert json.loads(arguments) == {"text": "<\\|im_end|>"}
+    assert [(d.code, d.where) for d in prompt.warnings if d.code == "PF704"] == [
+        ("PF704", "user"),
+        ("PF704", "history"),
+    ]
