@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import jinja2
 
-from . import _shipped, escaping, placing, template_files
+from . import _shipped, escaping, fuel, placing, template_files
 from .environment import Environment, Fields, explain, join, weld
 from .errors import OptionError, TemplateError, nearest, quote
 from .escaping import Safe
@@ -183,6 +183,8 @@ class Templates:
         except TemplateError:
             raise
         except Exception as error:  # whatever Jinja and Python's compiler raise, such as TypeError for {[1]: 2}
+            if isinstance(error, RecursionError | MemoryError | SyntaxError):
+                raise TemplateError("is nested too deep, or one expression in it is too long", where=name) from None
             raise TemplateError(f"does not compile: {type(error).__name__}", where=name) from None
 
     def reading(self, name: str, seen: tuple[str, ...] = ()) -> placing.Reading:
@@ -284,8 +286,14 @@ class Look:
                 self._items[kind] = template
         return template
 
-    def printer(self, kind: str, flags: Mapping[str, Any]) -> Callable[[Fields], Safe]:
-        """Return what prints items of `kind`; `flags` are the options that templates see. For one thread only."""
+    def printer(
+        self, kind: str, flags: Mapping[str, Any], tank: fuel.Tank | None = None
+    ) -> Callable[[Fields], Safe]:
+        """Return what prints items of `kind`; `flags` are the options that templates see, `tank` holds their fuel.
+
+        For one thread only.
+        """
+        tank = tank or fuel.Tank()
         template = self.item_template(kind)
         variables: dict[str, Any] = {"item": None, **flags}
         context = template.new_context(variables, shared=True)
@@ -294,6 +302,7 @@ class Look:
             variables["item"] = item
             context.vars.clear()  # what a template has set for the item before
             context.exported_vars.clear()
+            fuel.use(tank, 1, len(item.get("content") or "") + len(item.get("summary") or ""))
             try:
                 return join(template.root_render_func(context))
             except Exception as error:
@@ -301,9 +310,11 @@ class Look:
 
         return show
 
-    def render_page(self, variables: dict[str, Any]) -> list[str]:
-        """Return the text of the page in parts, in which each item's text stands whole."""
+    def render_page(self, variables: dict[str, Any], tank: fuel.Tank) -> list[str]:
+        """Return the text of the page in parts, in which each item's text stands whole; `tank` holds its fuel."""
         template = self._page
+        items = variables["items"]
+        fuel.use(tank, len(items), sum([len(item["text"]) for item in items]))
         try:
             return weld(template.root_render_func(template.new_context(variables, shared=True)))
         except Exception as error:

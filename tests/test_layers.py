@@ -14,8 +14,8 @@ PACKAGE = Path(__file__).parent.parent / "promptforge"
 ROWS = [
     "_shipped boundaries diagnostics escaping items places recent",
     "errors results vocabulary wording",
-    "cleaning counting cutting fitting merging placing template_files trimming wall yamltext",
-    "_vocab answers bounds byte_pairs comparing estimates fencing grouping rules sources twins",
+    "cleaning counting fuel cutting fitting merging placing template_files trimming wall yamltext",
+    "_vocab answers bounds byte_pairs comparing estimates fencing grouping metering rules sources twins",
     "environment options tokenizer_files",
     "layouts profiles selection tokens",
     "passages shortening tagging templates",
@@ -36,7 +36,7 @@ ROW = {name: number for number, row in enumerate(ROWS) for name in row.split()}
 DOORS = {
     "click": {"cli", "commands"},
     "identify": {"sources"},
-    "jinja2": {"environment", "placing", "templates"},
+    "jinja2": {"environment", "metering", "placing", "templates"},
     "markdown_it": {"trimming"},
     "markupsafe": set(),
     "pathspec": {"selection"},
