@@ -304,7 +304,7 @@ def explain(error: Exception, template: jinja2.Template, variables: Mapping[str,
     if isinstance(error, jinja2.TemplateSyntaxError):
         return TemplateError(str(error).rstrip("."), where=where)
     if isinstance(error, fuel.SpentError):
-        return TemplateError(str(error), where=where)
+        return fuel.end(error, where)
     if isinstance(error, RecursionError):
         message = "a macro calls itself, or a template extends or includes itself; shipped/NAME is the original"
         return TemplateError(message, where=where)

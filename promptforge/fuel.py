@@ -10,9 +10,9 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from .errors import PromptForgeError
+from .errors import PromptForgeError, TemplateError
 
-START = 4_000_000
+START = 2_000_000
 """Units of fuel for one rendering, above what is ordinary; one is roughly a value looked up, 0.1 microseconds."""
 ORDINARY = 1_000
 """Units that come in addition each time a template is run, ..."""
@@ -22,6 +22,8 @@ PER_CHAR = 1
 """... and for each character of their texts: several times what the shipped templates need."""
 CHARS = 8
 """Characters for a unit."""
+PER_MEMBER = 3
+"""Units for a member of a list that is looked at."""
 SHORT = 64
 """Characters of a text that costs no more than the value itself."""
 
@@ -33,10 +35,12 @@ class SpentError(PromptForgeError):
 class Tank:
     """The fuel of one rendering."""
 
-    __slots__ = ("left",)
+    __slots__ = ("left", "spent")
 
     def __init__(self, left: int = START) -> None:
         self.left = left
+        self.spent: TemplateError | None = None
+        """What is raised for every template of the rendering once the fuel is used up."""
 
 
 class _Here(threading.local):
@@ -53,10 +57,18 @@ def use(tank: Tank, items: int = 1, chars: int = 0) -> None:
     """Let the template that runs next in this thread burn what is in `tank`.
 
     How often one is run is for the engine to say, so what is ordinary for so many items with so many characters is
-    added each time.
+    added each time. Raises `TemplateError` where the tank has run out before.
     """
+    if tank.spent is not None:
+        raise tank.spent
     tank.left += ORDINARY + PER_ITEM * items + PER_CHAR * chars
     _here.tank = tank
+
+
+def end(error: SpentError, where: str) -> TemplateError:
+    """Return the error for the rendering whose fuel was used up at `where`, a template's name and line."""
+    found = _here.tank.spent = TemplateError(str(error), where=where)
+    return found
 
 
 def burn(units: int, what: str) -> None:
@@ -80,11 +92,11 @@ def weigh(value: Any, *, deep: bool = False) -> None:
     while waiting and total <= left:
         one = waiting.pop()
         if isinstance(one, str):
-            total += 1 + len(one) // CHARS
+            total += PER_MEMBER + len(one) // CHARS
         elif type(one) in _MADE or (deep and isinstance(one, dict)):
-            total += 1 + len(one)
+            total += PER_MEMBER * (1 + len(one))
             if total <= left:
                 waiting.extend(one.values() if isinstance(one, dict) else one)
         else:
-            total += 1
-    burn(total, f"a list of more than {left:,} values" if total > left else "a value of many parts")
+            total += PER_MEMBER
+    burn(total, "a list or text of very many parts")

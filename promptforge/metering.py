@@ -15,7 +15,7 @@ from jinja2.runtime import Context
 
 from . import fuel
 
-ENTRY = 20
+ENTRY = 60
 """Units for entering a template, a macro or a block, beside those for what it holds."""
 
 

@@ -33,7 +33,7 @@ LINE_CAP = 400
 """Texts and values in a line of a template."""
 
 
-STEPS_CAP = 50_000
+STEPS_CAP = 20_000
 """Nodes of a template that are followed; the body of a loop counts twice, that of a loop in it four times."""
 
 

@@ -18,6 +18,9 @@ from .layouts import LayoutSettings, load_layout_settings
 EXTENSIONS = {"markdown": "md", "xml": "xml", "json": "json", "plain": "txt"}
 """The shipped formats and the extension of their templates; any other format is named by its own files."""
 
+DEPTH_CAP = 50
+"""Templates that draw on each other in a row."""
+
 _LAYOUT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _KIND = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
@@ -57,6 +60,7 @@ class Templates:
             {name for files in (*self.own, self._shipped) for name in files if name.count("/") < 2}
         )
         self._environment = Environment(jinja2.FunctionLoader(self._load))
+        self._readings: dict[str, placing.Reading] = {}
         self._looks: dict[tuple[str, str], Look] = {}
 
     # --- files ------------------------------------------------------------------------------------------------------
@@ -194,12 +198,17 @@ class Templates:
                 f'extends or includes itself ({" → ".join([*seen, name])}); "shipped/{name}" is the original',
                 where=name,
             )
-        self.compile(name)
-        own = self._environment.readings[name]
-        parents = [self.reading(parent, (*seen, name)) for parent in own.parents]
-        return placing.Reading(
-            own.names.union(*(p.names for p in parents)), own.frame.union(*(p.frame for p in parents)), own.parents
-        )
+        known = self._readings.get(name)
+        if known is None:
+            if len(seen) > DEPTH_CAP:
+                raise TemplateError(f"more than {DEPTH_CAP} templates that draw on each other in a row", where=name)
+            self.compile(name)
+            own = self._environment.readings[name]
+            parents = [self.reading(parent, (*seen, name)) for parent in dict.fromkeys(own.parents)]
+            known = self._readings[name] = placing.Reading(
+                own.names.union(*(p.names for p in parents)), own.frame.union(*(p.frame for p in parents)), own.parents
+            )
+        return known
 
 
 def _format_of(ending: str) -> str:
