@@ -112,10 +112,10 @@ class Environment(jinja2.Environment):
     def __init__(self, loader: jinja2.BaseLoader) -> None:
         super().__init__(loader=loader, trim_blocks=True, lstrip_blocks=True, auto_reload=False, cache_size=-1)
         self.globals.clear()
-        self.filters = {name: _paid(change) for name, change in FILTERS.items()} | metering.FUNCTIONS
+        self.filters = {name: metering.paid(change) for name, change in FILTERS.items()} | metering.FUNCTIONS
         for syntax, places in escaping.PLACES.items():
             for place, escape in places.items():
-                self.filters[f"{syntax}.{place}"] = _paid_escape(escape)
+                self.filters[f"{syntax}.{place}"] = metering.paid_escape(escape)
         self.tests = {name: self.tests[name] for name in _TESTS}
         self.undefined = Missing
         self.readings: dict[str, placing.Reading] = {}
@@ -220,42 +220,6 @@ def _text_filter(change: Callable[[str], str]) -> Callable[[Any], str]:
 
 def _length(value: Any) -> int:
     return len(value) if isinstance(value, str | list | tuple | dict) else 0
-
-
-def _paid(change: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a filter that pays for the text it reads and the text it makes."""
-
-    def filtered(value: Any, *arguments: Any, **named: Any) -> Any:
-        if isinstance(value, str):
-            if len(value) > fuel.SHORT:
-                fuel.burn_text(len(value))
-        elif isinstance(value, list | tuple | dict):
-            fuel.weigh(value, deep=True)
-        found = change(value, *arguments, **named)
-        if isinstance(found, str) and len(found) > fuel.SHORT:
-            fuel.burn_text(len(found))
-        return found
-
-    return filtered
-
-
-def _paid_escape(escape: escaping.Escape) -> escaping.Escape:
-    """Return an escape that pays likewise; text that is safe already is only passed on."""
-
-    def escaped(value: object) -> Safe:
-        if isinstance(value, str):
-            if isinstance(value, Safe):
-                return value
-            if len(value) > fuel.SHORT:
-                fuel.burn_text(len(value))
-        elif isinstance(value, list | tuple | dict):
-            fuel.weigh(value, deep=True)
-        text = escape(value)
-        if len(text) > fuel.SHORT:
-            fuel.burn_text(len(text))
-        return text
-
-    return escaped
 
 
 FILTERS: dict[str, Callable[..., Any]] = {

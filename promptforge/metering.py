@@ -6,7 +6,7 @@ also keeps Jinja from working them out while it compiles.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import jinja2
@@ -14,6 +14,7 @@ from jinja2 import nodes
 from jinja2.runtime import Context
 
 from . import fuel
+from .escaping import Escape, Safe
 
 ENTRY = 60
 """Units for entering a template, a macro or a block, beside those for what it holds."""
@@ -83,6 +84,45 @@ def _is_short(node: nodes.Compare) -> bool:
 
 def _call(name: str, value: nodes.Expr, *arguments: nodes.Expr) -> nodes.Filter:
     return nodes.Filter(value, name, list(arguments), [], None, None, lineno=value.lineno)
+
+
+# --- filters and escapes -------------------------------------------------------------------------------------------
+
+
+def paid(change: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a filter that pays for the text it reads and the text it makes."""
+
+    def filtered(value: Any, *arguments: Any, **named: Any) -> Any:
+        if isinstance(value, str):
+            if len(value) > fuel.SHORT:
+                fuel.burn_text(len(value))
+        elif isinstance(value, list | tuple | dict):
+            fuel.weigh(value, deep=True)
+        found = change(value, *arguments, **named)
+        if isinstance(found, str) and len(found) > fuel.SHORT:
+            fuel.burn_text(len(found))
+        return found
+
+    return filtered
+
+
+def paid_escape(escape: Escape) -> Escape:
+    """Return an escape that pays likewise; text that is safe already is only passed on."""
+
+    def escaped(value: object) -> Safe:
+        if isinstance(value, str):
+            if isinstance(value, Safe):
+                return value
+            if len(value) > fuel.SHORT:
+                fuel.burn_text(len(value))
+        elif isinstance(value, list | tuple | dict):
+            fuel.weigh(value, deep=True)
+        text = escape(value)
+        if len(text) > fuel.SHORT:
+            fuel.burn_text(len(text))
+        return text
+
+    return escaped
 
 
 # --- what the rewritten template calls; whatever takes the context is not worked out by the compiler -----------------

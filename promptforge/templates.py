@@ -92,6 +92,18 @@ class Templates:
         """Return the names of all template and layout files, sorted."""
         return self._names
 
+    def check(self) -> None:
+        """Read and compile all of the user's own templates and layouts; raises `TemplateError`, `ProfileError`."""
+        for name in sorted({name for files in self.own for name in files}):
+            self.check_file(name)
+
+    def check_file(self, name: str) -> None:
+        """Read and compile one template with all it draws on, or read a `layout.yaml`."""
+        if name.endswith(".j2"):
+            self.reading(name)
+        else:
+            self.settings(name.rpartition("/")[0])
+
     def _load(self, name: str) -> tuple[str, str, Callable[[], bool]] | None:
         try:
             text, found = self.source(name)
@@ -295,9 +307,7 @@ class Look:
                 self._items[kind] = template
         return template
 
-    def printer(
-        self, kind: str, flags: Mapping[str, Any], tank: fuel.Tank | None = None
-    ) -> Callable[[Fields], Safe]:
+    def printer(self, kind: str, flags: Mapping[str, Any], tank: fuel.Tank | None = None) -> Callable[[Fields], Safe]:
         """Return what prints items of `kind`; `flags` are the options that templates see, `tank` holds their fuel.
 
         For one thread only.

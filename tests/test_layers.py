@@ -19,7 +19,7 @@ ROWS = [
     "environment options tokenizer_files",
     "layouts profiles selection tokens",
     "passages shortening tagging templates",
-    "views",
+    "following views",
     "page",
     "explaining mapping planning",
     "returns",
