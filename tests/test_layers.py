@@ -15,7 +15,7 @@ ROWS = [
     "_shipped boundaries diagnostics escaping items places recent",
     "errors results vocabulary wording",
     "cleaning counting fuel cutting fitting merging placing template_files trimming wall yamltext",
-    "_vocab answers bounds byte_pairs comparing estimates fencing grouping metering rules sources twins",
+    "_vocab answers bounds byte_pairs comparing estimates fencing grouping metering rules sources trust twins",
     "environment options tokenizer_files",
     "layouts profiles selection tokens",
     "passages shortening tagging templates",
