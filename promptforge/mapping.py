@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from . import fuel
 from .environment import Fields, Missing, source_line, weld
 from .fitting.scale import Form
 from .grouping import flatten
@@ -60,7 +61,7 @@ class _Listener:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._look, name)
 
-    def render_page(self, variables: Mapping[str, Any]) -> list[str]:
+    def render_page(self, variables: Mapping[str, Any], tank: fuel.Tank) -> list[str]:
         self.heard = dict(variables)
         return []
 
@@ -80,6 +81,7 @@ def map_text(
     template = templates.compile(page.look.page_name)
     switches = {name: getattr(page.options, name) for name in _SWITCHES}
     spans: list[Span] = []
+    fuel.use(page.tank, len(chosen), len(text))
     at = 0
     pieces = list(_whole(_trace(template, variables, asked)))
     for piece, shown in zip(pieces, page.mend(_texts(pieces), chosen), strict=True):
@@ -87,8 +89,8 @@ def map_text(
         index = piece.item.index if piece.item is not None else None
         if index is not None and piece.text is piece.item["text"]:  # type: ignore[index]
             view = page.views.view(index, chosen[index])
-            kind = page.entries[index].item.kind
-            inner = list(_whole(_trace(page.look.item_template(kind), {"item": view, **switches}, [])))
+            fuel.use(page.tank, 1, len(piece.text))
+            inner = list(_whole(_trace(page.look.item_template(view["kind"]), {"item": view, **switches}, [])))
             inner = _with(inner, page.views.mend(_texts(inner)).parts)
         if shown is not piece.text:
             inner = _with(inner, spread(shown, _texts(inner)))

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -17,6 +17,7 @@ from .diagnostics import Diagnostic, Diagnostics
 from .errors import TemplateError
 from .fitting.fit import Fit, fit
 from .fitting.scale import UNLIMITED, Cost, excess
+from .following import Followed
 from .items import Item
 from .layouts import LayoutSettings
 from .options import Options, apply, apply_lenient
@@ -27,13 +28,15 @@ from .results import Result
 from .selection import Candidates
 from .sources.records import load_records, to_item
 from .tagging import Tagger
-from .templates import Templates
+from .templates import Source, Templates
 from .tokens import get_tokenizer
 from .verdict import judge
 from .views import Memory
 
 Folders = str | Path | Sequence[str | Path] | None
 """One folder of the user's, or several, the first wins."""
+Sources = str | Path | Mapping[str, str] | Sequence[str | Path | Mapping[str, str]] | None
+"""The same for templates, which may also be texts by their names, such as `chunks/item.md.j2`."""
 
 
 SHOWN = ("headers", "line_numbers", "scores", "code", "sources", "header", "footer")
@@ -49,13 +52,29 @@ def _paths(folders: Folders) -> tuple[Path, ...]:
     return tuple(Path(folder) for folder in folders)
 
 
+def _sources(given: Sources) -> tuple[Source, ...]:
+    if given is None:
+        return ()
+    listed = (given,) if isinstance(given, str | Path | Mapping) else tuple(given)
+    return tuple(each if isinstance(each, Mapping) else Path(each) for each in listed)
+
+
+class TemplateSet(NamedTuple):
+    """Templates, and what follows from them and the profile."""
+
+    templates: Templates
+    bases: dict[str, tuple[LayoutSettings, Options]]
+    """Settings and options by the name of the layout."""
+
+
 class ContextRenderer:
     """Configuration: a profile, templates and options. Renders any number of contexts, from any thread.
 
     `profile` is a name or a `.yaml` file; `templates` and `profiles` are folders of the user's that come before the
-    shipped ones; `options` are those of the profile vocabulary. `embed` maps a list of texts to a vector each: with a
-    query it adds to the words, with `rerank: mmr` it tells what is alike. Files are read once, when the renderer is
-    made.
+    shipped ones (templates may also be texts by name); `options` are those of the profile vocabulary. `embed` maps a
+    list of texts to a vector each: with a query it adds to the words, with `rerank: mmr` it tells what is alike. Files
+    are read once, when the renderer is made; with `follow_edits` template files are read again when they change, all of
+    them at once, and a set that does not compile is not taken (PF402 says so).
 
     Raises `ProfileError`, `TemplateError`, `OptionError`.
     """
@@ -64,9 +83,10 @@ class ContextRenderer:
         self,
         *,
         profile: str | Path | None = None,
-        templates: Folders = None,
+        templates: Sources = None,
         profiles: Folders = None,
         embed: Embed | None = None,
+        follow_edits: bool = False,
         **options: Any,
     ) -> None:
         self._made_of: dict[str, Any] = {
@@ -77,27 +97,41 @@ class ContextRenderer:
         }
         self._folders = _paths(profiles)
         self.profile: Profile = load_profile(profile or "default", self._folders)
-        self._templates = Templates(_paths(templates))
+        self._followed = Followed(_sources(templates)) if follow_edits else None
+        read = self._followed.newest()[0] if self._followed else Templates(_sources(templates))
+        self._set = TemplateSet(read, {})
         self._given = options
         self._embed = embed
         self._views: Memory = {}
-        self._bases: dict[str, tuple[LayoutSettings, Options]] = {}
         self._tagger = Tagger(self.profile.language_tags)
-        self._settle(options, Diagnostics())
+        self._settle(self._set, options, Diagnostics())
+
+    def _current(self, diagnostics: Diagnostics) -> TemplateSet:
+        """Return the templates of a rendering, from its beginning to its end."""
+        current = self._set
+        if self._followed is not None:
+            templates, problem = self._followed.newest()
+            if problem is not None:
+                diagnostics.add("PF402", f"{problem}; the templates as they were before this edit were used")
+            if templates is not current.templates:
+                current = self._set = TemplateSet(templates, {})
+        return current
 
     # --- options ----------------------------------------------------------------------------------------------------
 
-    def _settle(self, changes: Mapping[str, Any], diagnostics: Diagnostics) -> tuple[LayoutSettings, Options]:
+    def _settle(
+        self, current: TemplateSet, changes: Mapping[str, Any], diagnostics: Diagnostics
+    ) -> tuple[LayoutSettings, Options]:
         """Return the layout's settings and the options in force: default < layout < profile < `changes`."""
         own = self.profile.options
         strictness = changes.get("on_error", own.get("on_error"))
         strict = type(strictness) is str and strictness == "raise"
         change = apply if strict else _lenient(diagnostics)
         layout = str(changes.get("layout") or own.get("layout", Options().layout))
-        base = self._bases.get(layout)
+        base = current.bases.get(layout)
         if base is None:
-            settings = self._templates.settings(layout)
-            base = self._bases[layout] = (settings, apply(apply(Options(), settings.options), own))
+            settings = current.templates.settings(layout)
+            base = current.bases[layout] = (settings, apply(apply(Options(), settings.options), own))
         settings, ground = base
         return settings, change(ground, changes)
 
@@ -108,7 +142,7 @@ class ContextRenderer:
         items: object,
         *,
         profile: str | Path | None = None,
-        templates: Folders = None,
+        templates: Sources = None,
         profiles: Folders = None,
         embed: Embed | None = None,
         before: tuple[Diagnostic, ...] = (),
@@ -133,29 +167,40 @@ class ContextRenderer:
         return result
 
     def _render(
-        self, items: object, before: tuple[Diagnostic, ...], options: Mapping[str, Any]
+        self,
+        items: object,
+        before: tuple[Diagnostic, ...],
+        options: Mapping[str, Any],
+        current: TemplateSet | None = None,
     ) -> tuple[Result, Options]:
         """Return the result and the options in force; whoever calls judges what there was to say."""
         started = time.perf_counter()
         diagnostics = Diagnostics()
         diagnostics.extend(before)
-        settings, chosen = self._settle({**self._given, **options}, diagnostics)
+        current = current or self._current(diagnostics)
+        settings, chosen = self._settle(current, {**self._given, **options}, diagnostics)
         loaded = load_records(items, where="items", diagnostics=diagnostics)
         said = tuple(diagnostics)
         try:
-            result = self._make(self._templates, settings, chosen, loaded, diagnostics, started)
+            result = self._make(current.templates, settings, chosen, loaded, diagnostics, started)
         except TemplateError as error:  # what the failed attempt said, the next will say again
             diagnostics = Diagnostics()
             diagnostics.extend(said)
-            result = self._fall_back(error, chosen, loaded, diagnostics, started)
+            result = self._fall_back(error, current.templates, chosen, loaded, diagnostics, started)
         return result, chosen
 
     def _fall_back(
-        self, error: TemplateError, options: Options, items: list[Item], diagnostics: Diagnostics, started: float
+        self,
+        error: TemplateError,
+        failed: Templates,
+        options: Options,
+        items: list[Item],
+        diagnostics: Diagnostics,
+        started: float,
     ) -> Result:
         """Render with the shipped templates after a template of the user's failed."""
         shipped = Templates()
-        if len(self._templates.folders) < 2 or options.layout not in shipped.layouts():
+        if not failed.own or options.layout not in shipped.layouts():
             raise error
         if options.format not in shipped.formats(options.layout):
             raise error
@@ -241,9 +286,10 @@ class ContextRenderer:
     def render_item(self, item: object, **options: Any) -> str:
         """Return one item's text alone, without a page around it; `options` win over the renderer's own."""
         diagnostics = Diagnostics()
-        settings, chosen = self._settle({**self._given, **options}, diagnostics)
+        current = self._current(diagnostics)
+        settings, chosen = self._settle(current, {**self._given, **options}, diagnostics)
         one = to_item(item)
-        look = self._templates.look(chosen.layout, chosen.format)
+        look = current.templates.look(chosen.layout, chosen.format)
         counter = get_tokenizer(chosen.tokenizer)
         page = Page(
             look,
@@ -306,7 +352,7 @@ def render(
     items: object,
     *,
     profile: str | Path | None = None,
-    templates: Folders = None,
+    templates: Sources = None,
     profiles: Folders = None,
     embed: Embed | None = None,
     **options: Any,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import jinja2
 
-from . import _shipped, escaping, placing
+from . import _shipped, escaping, fuel, placing, template_files
 from .environment import Environment, Fields, explain, join, weld
 from .errors import OptionError, TemplateError, nearest, quote
 from .escaping import Safe
@@ -20,11 +20,9 @@ EXTENSIONS = {"markdown": "md", "xml": "xml", "json": "json", "plain": "txt"}
 
 PROMPTS = "prompt"
 """The folder of the sets of templates that print whole prompts: no layout."""
+DEPTH_CAP = 50
+"""Templates that draw on each other in a row."""
 
-SIZE_CAP = 256 * 1024
-"""Bytes of one template file."""
-
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _LAYOUT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _KIND = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
@@ -37,59 +35,81 @@ class Found(NamedTuple):
     shipped: bool
 
 
-class Templates:
-    """The template folders: the user's first, the shipped one last. Read once, then unchanging."""
+Source = Path | Mapping[str, str]
+"""Where templates of the user's are: a folder, or texts by their names (`chunks/item.md.j2`)."""
 
-    def __init__(self, folders: Sequence[Path] = ()) -> None:
-        """`folders` are searched in order; a file there replaces the shipped one of the same name.
+
+class Templates:
+    """The template files: the user's first, the shipped ones last. Read once, then unchanging."""
+
+    def __init__(self, sources: Sequence[Source] = ()) -> None:
+        """Take the files of `sources` in their order, each before the shipped one of the same name.
 
         Raises `TemplateError` for a folder that is not there.
         """
-        self.shipped = _shipped.folder("templates")
-        for folder in folders:
+        self.folders = tuple(source for source in sources if isinstance(source, Path))
+        """The folders of the user's."""
+        for folder in self.folders:
             if not folder.is_dir():
                 raise TemplateError(f'there is no template folder "{folder}"')
-        self.folders = (*folders, self.shipped)
+        self.own = tuple(
+            template_files.read_folder(source) if isinstance(source, Path) else template_files.given(source)
+            for source in sources
+        )
+        """The user's files by name, source by source."""
+        self._shipped = template_files.read_folder(_shipped.folder("templates"))
+        self._names: list[str] = sorted(
+            {
+                name
+                for files in (*self.own, self._shipped)
+                for name in files
+                if name.count("/") < (3 if name.startswith(f"{PROMPTS}/") else 2)
+            }
+        )
         self._environment = Environment(jinja2.FunctionLoader(self._load))
+        self._readings: dict[str, placing.Reading] = {}
         self._looks: dict[tuple[str, str], Look] = {}
 
     # --- files ------------------------------------------------------------------------------------------------------
 
+    def _file(self, name: str) -> tuple[template_files.File, bool] | None:
+        rest = name.removeprefix("shipped/")
+        if rest == name:
+            for files in self.own:
+                if name in files:
+                    return files[name], False
+        return (self._shipped[rest], True) if rest in self._shipped else None
+
     def find(self, name: str) -> Found | None:
         """Return the file that the template `name` stands for; `shipped/NAME` is always the original."""
-        folders, rest = self.folders, name
-        if name.startswith("shipped/"):
-            folders, rest = (self.shipped,), name.removeprefix("shipped/")
-        if not _NAME.fullmatch(rest) or ".." in rest:
-            return None
-        for folder in folders:
-            path = folder / rest
-            if path.is_file() and path.resolve().is_relative_to(folder.resolve()):
-                return Found(name, path, folder is self.shipped)
-        return None
+        found = self._file(name)
+        return None if found is None else Found(name, found[0].path, found[1])
 
     def source(self, name: str) -> tuple[str, Found]:
         """Return the text of the template `name` and where it lies; raises `TemplateError`."""
-        found = self.find(name)
+        found = self._file(name)
         if found is None:
             raise TemplateError(f"there is no template {quote(name)}{nearest(name, self.names())}")
-        try:
-            data = found.path.read_bytes()
-            if len(data) > SIZE_CAP:
-                raise TemplateError(f"is larger than {SIZE_CAP // 1024} kB", where=str(found.path))
-            return data.decode("utf-8-sig").replace("\r\n", "\n"), found
-        except (OSError, UnicodeDecodeError) as error:
-            raise TemplateError(
-                f"cannot be read as UTF-8 text: {type(error).__name__}", where=str(found.path)
-            ) from None
+        file, shipped = found
+        if file.problem:
+            raise TemplateError(file.problem, where=str(file.path))
+        return file.text, Found(name, file.path, shipped)
 
     def names(self) -> list[str]:
         """Return the names of all template and layout files, sorted."""
-        found: set[str] = set()
-        for folder in self.folders:
-            for pattern in ("*.j2", "*/*.j2", "*/layout.yaml", f"{PROMPTS}/*/*.j2"):
-                found.update(path.relative_to(folder).as_posix() for path in folder.glob(pattern))
-        return sorted(found)
+        return self._names
+
+    def check(self) -> None:
+        """Read and compile all of the user's own templates and layouts; raises `TemplateError`, `ProfileError`."""
+        for name in sorted({name for files in self.own for name in files}):
+            self.check_file(name)
+
+    def check_file(self, name: str) -> None:
+        """Read and compile one template with all it draws on, or read a `layout.yaml`."""
+        if name.endswith(".j2"):
+            self.reading(name)
+        else:
+            self.settings(name.rpartition("/")[0])
 
     def _load(self, name: str) -> tuple[str, str, Callable[[], bool]] | None:
         try:
@@ -191,11 +211,14 @@ class Templates:
         except TemplateError:
             raise
         except Exception as error:  # whatever Jinja and Python's compiler raise, such as TypeError for {[1]: 2}
+            if isinstance(error, RecursionError | MemoryError | SyntaxError):
+                raise TemplateError("is nested too deep, or one expression in it is too long", where=name) from None
             raise TemplateError(f"does not compile: {type(error).__name__}", where=name) from None
 
     def print(self, name: str, variables: dict[str, Any]) -> Safe:
         """Return what the template `name` prints; raises `TemplateError` with file and line."""
         template = self.compile(name)
+        fuel.use(fuel.Tank(), len(variables), _size(variables))
         try:
             return join(template.root_render_func(template.new_context(variables, shared=True)))
         except Exception as error:
@@ -208,12 +231,26 @@ class Templates:
                 f'extends or includes itself ({" → ".join([*seen, name])}); "shipped/{name}" is the original',
                 where=name,
             )
-        self.compile(name)
-        own = self._environment.readings[name]
-        parents = [self.reading(parent, (*seen, name)) for parent in own.parents]
-        return placing.Reading(
-            own.names.union(*(p.names for p in parents)), own.frame.union(*(p.frame for p in parents)), own.parents
-        )
+        known = self._readings.get(name)
+        if known is None:
+            if len(seen) > DEPTH_CAP:
+                raise TemplateError(f"more than {DEPTH_CAP} templates that draw on each other in a row", where=name)
+            self.compile(name)
+            own = self._environment.readings[name]
+            parents = [self.reading(parent, (*seen, name)) for parent in dict.fromkeys(own.parents)]
+            known = self._readings[name] = placing.Reading(
+                own.names.union(*(p.names for p in parents)), own.frame.union(*(p.frame for p in parents)), own.parents
+            )
+        return known
+
+
+def _size(value: object) -> int:
+    """Return the characters of all texts in plain data."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(map(_size, value.values()))
+    return sum(map(_size, value)) if isinstance(value, list | tuple) else 0
 
 
 def _format_of(ending: str) -> str:
@@ -311,12 +348,17 @@ class Look:
         return template
 
     def printer(
-        self, kind: str, flags: Mapping[str, Any], mend: Callable[[list[str]], list[str]] | None = None
+        self,
+        kind: str,
+        flags: Mapping[str, Any],
+        tank: fuel.Tank | None = None,
+        mend: Callable[[list[str]], list[str]] | None = None,
     ) -> Callable[[Fields], Safe]:
         """Return what prints items of `kind`; `flags` are the options that templates see. For one thread only.
 
-        `mend` is given the pieces of an item's text and returns those to print.
+        `tank` holds the fuel; `mend` is given the pieces of an item's text and returns those to print.
         """
+        tank = tank or fuel.Tank()
         template = self.item_template(kind)
         variables: dict[str, Any] = {"item": None, **flags}
         context = template.new_context(variables, shared=True)
@@ -325,6 +367,7 @@ class Look:
             variables["item"] = item
             context.vars.clear()  # what a template has set for the item before
             context.exported_vars.clear()
+            fuel.use(tank, 1, len(item.get("content") or "") + len(item.get("summary") or ""))
             try:
                 return join(template.root_render_func(context), mend)
             except Exception as error:
@@ -332,9 +375,11 @@ class Look:
 
         return show
 
-    def render_page(self, variables: dict[str, Any]) -> list[str]:
-        """Return the text of the page in parts, in which each item's text stands whole."""
+    def render_page(self, variables: dict[str, Any], tank: fuel.Tank) -> list[str]:
+        """Return the text of the page in parts, in which each item's text stands whole; `tank` holds its fuel."""
         template = self._page
+        items = variables["items"]
+        fuel.use(tank, len(items), sum([len(item["text"]) for item in items]))
         try:
             return weld(template.root_render_func(template.new_context(variables, shared=True)))
         except Exception as error:

@@ -13,6 +13,7 @@ from .controls import Controls
 from .environment import Fields, Open
 from .escaping import Content
 from .fitting.scale import Form
+from .fuel import Tank
 from .items import Item
 from .joints import Joints, Mended
 from .options import Options
@@ -42,6 +43,7 @@ class Views:
         items: Sequence[Item],
         language: Callable[[Item], str | None],
         memory: Memory,
+        tank: Tank,
         controls: Controls | None = None,
     ) -> None:
         """Make the views of `items`; with `controls` no control token comes out of one."""
@@ -52,6 +54,7 @@ class Views:
         self._options = options
         self._language = language
         self._memory = memory
+        self._tank = tank
         self._forms: dict[int, list[Form]] = {}
         self._printers: dict[str, Callable[[Fields], str]] = {}
         self._views: dict[tuple[int, Form], Fields] = {}
@@ -145,7 +148,7 @@ class Views:
         show = self._printers.get(kind)
         if show is None:
             mend = None if self.joints is None else self._mend
-            show = self._printers[kind] = self._look.printer(kind, self._flags, mend)
+            show = self._printers[kind] = self._look.printer(kind, self._flags, self._tank, mend)
         self._met = Mended([])
         view["text"] = show(view)
         return view, (*notes, *said(apart + self._met.apart, self._met.left))

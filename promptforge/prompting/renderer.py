@@ -11,7 +11,7 @@ from ..diagnostics import Diagnostic, Diagnostics
 from ..errors import BudgetError, OptionError, TemplateError, TokenizerError, nearest, quote
 from ..items import Item
 from ..options import Options
-from ..rendering import ContextRenderer, Folders
+from ..rendering import ContextRenderer, Folders, Sources, TemplateSet
 from ..results import Result
 from ..sources.records import load_records
 from ..templates import Templates
@@ -41,9 +41,10 @@ class Renderer(ContextRenderer):
     """Configuration: a profile, templates and options. Renders contexts and prompts, any number, from any thread.
 
     `profile` is a name or a `.yaml` file; `templates` and `profiles` are folders of the user's that come before the
-    shipped ones; `options` are those of the profile vocabulary. `embed` maps a list of texts to a vector each: with a
-    query it adds to the words, with `rerank: mmr` it tells what is alike. Files are read once, when the renderer is
-    made.
+    shipped ones (templates may also be texts by name); `options` are those of the profile vocabulary. `embed` maps a
+    list of texts to a vector each: with a query it adds to the words, with `rerank: mmr` it tells what is alike. Files
+    are read once, when the renderer is made; with `follow_edits` template files are read again when they change, all of
+    them at once, and a set that does not compile is not taken (PF402 says so).
 
     Raises `ProfileError`, `TemplateError`, `OptionError`.
     """
@@ -59,7 +60,7 @@ class Renderer(ContextRenderer):
         to: str = "text",
         verify: Verify | None = None,
         profile: str | Path | None = None,
-        templates: Folders = None,
+        templates: Sources = None,
         profiles: Folders = None,
         embed: Embed | None = None,
         before: tuple[Diagnostic, ...] = (),
@@ -91,7 +92,8 @@ class Renderer(ContextRenderer):
         diagnostics = Diagnostics()
         diagnostics.extend(before)
         asked = {**self._given, **options}
-        _, chosen = self._settle(asked, diagnostics)
+        current = self._current(diagnostics)
+        _, chosen = self._settle(current, asked, diagnostics)
         loaded = load_records(items, where="items", diagnostics=diagnostics)
         fixed = {"system": _text(system, "system"), "instructions": _text(instructions, "instructions")}
         fixed["question"] = _text(user, "user")
@@ -115,20 +117,22 @@ class Renderer(ContextRenderer):
         ceiling = "max_tokens" in set_ or chosen.context_window is None
         said = tuple(diagnostics)
         try:
-            prompt = made.make(self._templates, chosen.max_tokens if ceiling else None, said)
+            prompt = made.make(current, chosen.max_tokens if ceiling else None, said)
         except TemplateError as error:
-            if len(self._templates.folders) < 2 or chosen.prompt.removeprefix("shipped/") not in Templates().prompts():
+            shipped = Templates()
+            if not current.templates.own or chosen.prompt.removeprefix("shipped/") not in shipped.prompts():
                 raise
             failed = Diagnostic(
                 "PF401", "error", f"{error}; the shipped templates were used instead", None, error.where
             )
-            prompt = made.make(Templates(), chosen.max_tokens if ceiling else None, (*said, failed))
+            fallen_back = TemplateSet(shipped, {})
+            prompt = made.make(fallen_back, chosen.max_tokens if ceiling else None, (*said, failed))
         judge(prompt, prompt.warnings, chosen.on_error == "raise")
         return prompt
 
-    def _result(self, items: Sequence[Item], options: Mapping[str, Any]) -> Result:
+    def _result(self, items: Sequence[Item], options: Mapping[str, Any], current: TemplateSet) -> Result:
         """Return a context that nobody has judged yet."""
-        return self._render(list(items), (), options)[0]
+        return self._render(list(items), (), options, current)[0]
 
 
 class _Making:
@@ -157,10 +161,10 @@ class _Making:
         own: dict[str, Any] = {"context_window": None, "reserve": None, "on_error": "warn"}
         self._asked = {**asked, **own, **(_CITED if self._cites else {})}
 
-    def make(self, templates: Templates, cap: int | None, said: tuple[Diagnostic, ...]) -> Prompt:
+    def make(self, current: TemplateSet, cap: int | None, said: tuple[Diagnostic, ...]) -> Prompt:
         """Return the prompt printed by these templates, its context at most `cap` tokens."""
         options = self._options
-        frame = Frame(templates, options.prompt, options.format)
+        frame = Frame(current.templates, options.prompt, options.format)
         counter = get_tokenizer(options.tokenizer)
         composer = Composer(
             frame,
@@ -177,7 +181,7 @@ class _Making:
         fitting = Window(
             composer,
             self._turns,
-            self._context if self._items else None,
+            (lambda most: self._context(most, current)) if self._items else None,
             self._show,
             cap=cap,
             share=options.history_share,
@@ -192,7 +196,7 @@ class _Making:
             options=options,
             profile=self._renderer.profile,
             composer=composer,
-            templates=templates,
+            templates=current.templates,
             counter=counter,
             turns=len(self._turns),
             window=window,
@@ -219,8 +223,8 @@ class _Making:
             largest=window or 0,
         )
 
-    def _context(self, most: int | None) -> Result:
-        return self._renderer._result(self._items, {**self._asked, "max_tokens": most})
+    def _context(self, most: int | None, current: TemplateSet) -> Result:
+        return self._renderer._result(self._items, {**self._asked, "max_tokens": most}, current)
 
     def _show(self, result: Result) -> Any:
         return citing.show(result, self._cites)
