@@ -15,7 +15,9 @@ if TYPE_CHECKING:
         TokenizerError,
     )
     from .items import Item
-    from .rendering import Renderer, render
+    from .prompting.prompts import Prompt
+    from .prompting.renderer import Renderer
+    from .rendering import render
     from .results import Result, ResultItem, ResultSection, Source
     from .tokens import Tokenizer, get_tokenizer
 
@@ -26,6 +28,7 @@ __all__ = [
     "ItemError",
     "OptionError",
     "ProfileError",
+    "Prompt",
     "PromptForgeError",
     "Renderer",
     "Result",
@@ -44,7 +47,9 @@ _HOMES = {
     "diagnostics": ("Diagnostic",),
     "errors": tuple(name for name in __all__ if name.endswith("Error")),
     "items": ("Item",),
-    "rendering": ("Renderer", "render"),
+    "prompting.prompts": ("Prompt",),
+    "prompting.renderer": ("Renderer",),
+    "rendering": ("render",),
     "results": ("Result", "ResultItem", "ResultSection", "Source"),
     "tokens": ("Tokenizer", "get_tokenizer"),
 }

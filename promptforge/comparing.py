@@ -27,6 +27,21 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     fits_at: int | None = None
 
 
+class PartHash(msgspec.Struct, frozen=True, kw_only=True):
+    """One part of a prompt, by its hash."""
+
+    name: str
+    sha256: str
+
+
+class Prefix(msgspec.Struct, frozen=True, kw_only=True):
+    """The parts of a prompt in their order, and how much of its beginning is to be cached; see `Prompt.manifest`."""
+
+    parts: list[PartHash] = []
+    after: str | None = None
+    sha256: str | None = None
+
+
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """What a build was made of; see `Result.manifest`."""
 
@@ -37,6 +52,24 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     tokenizer: dict[str, Any] = {}
     items: list[str] = []
     """A hash of each item that was given."""
+    prefix: Prefix | None = None
+    """Of a whole prompt alone."""
+
+
+class SavedPrompt(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole prompt, as far as it can be compared."""
+
+    text: str
+    tokens: int
+    manifest: Manifest
+    context: Build | None = None
+
+    @property
+    def build(self) -> Build:
+        """It as a build: the items are those of its context."""
+        items = self.context.items if self.context is not None else []
+        sources = self.context.sources if self.context is not None else []
+        return Build(text=self.text, tokens=self.tokens, items=items, sources=sources, manifest=self.manifest)
 
 
 class Build(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +102,17 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens that the item takes in B more than in A."""
 
 
+class Beginning(msgspec.Struct, frozen=True, kw_only=True):
+    """How far two prompts begin alike."""
+
+    same: list[str]
+    """The parts, from the first on, that are the same in both."""
+    first: str | None
+    """The first part that is not, as it is called in A, or in B where A has no more; `None` where all are the same."""
+    cached: bool | None
+    """Whether what both mark as their stable prefix is the same; `None` where one of them marks none."""
+
+
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """What differs between two builds A and B."""
 
@@ -86,6 +130,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     tokenizer: list[Pair]
     given: list[Pair]
     """Items that only one build was given, by their hashes."""
+    prefix: Beginning | None
+    """Of two whole prompts alone."""
 
 
 def build_of(result: Result) -> Build:
@@ -104,15 +150,17 @@ def _listed(value: Any) -> Any:
 def compare(a: Build | Manifest, b: Build | Manifest) -> Difference:
     """Return what differs. Of a manifest alone nothing is known but what it was made of."""
     parts = [side.manifest if isinstance(side, Build) else side for side in (a, b)]
-    made_of = {
+    made_of: dict[str, Any] = {
         "options": _pairs(parts[0].options, parts[1].options),
         "profile": _pairs(_flat(parts[0].profile), _flat(parts[1].profile)),
         "templates": _pairs(parts[0].templates, parts[1].templates),
         "tokenizer": _pairs(parts[0].tokenizer, parts[1].tokenizer),
         "given": _pairs(_numbered(parts[0].items), _numbered(parts[1].items)),
     }
+    differs = any(made_of.values())
+    made_of["prefix"] = _beginning(parts[0].prefix, parts[1].prefix)
     if not isinstance(a, Build) or not isinstance(b, Build):
-        return Difference(differs=any(made_of.values()), figures=[], items=[], moved=False, **made_of)
+        return Difference(differs=differs, figures=[], items=[], moved=False, **made_of)
     items = _changes(a.items, b.items)
     return Difference(
         differs=a.text != b.text or any(change.how not in ("same", "neither") for change in items),
@@ -121,6 +169,19 @@ def compare(a: Build | Manifest, b: Build | Manifest) -> Difference:
         moved=_moved(a, b),
         **made_of,
     )
+
+
+def _beginning(a: Prefix | None, b: Prefix | None) -> Beginning | None:
+    if a is None or b is None:
+        return None
+    same = []
+    for ours, theirs in zip(a.parts, b.parts, strict=False):
+        if ours != theirs:
+            break
+        same.append(ours.name)
+    rest = [*a.parts[len(same) :], *b.parts[len(same) :]]
+    cached = a.sha256 == b.sha256 if a.sha256 and b.sha256 else None
+    return Beginning(same=same, first=rest[0].name if rest else None, cached=cached)
 
 
 def _figures(build: Build) -> dict[str, int]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .diagnostics import Diagnostic
 
 
-LISTED = 40
+LISTED = 60
 """How many names a message lists."""
 
 

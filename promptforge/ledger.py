@@ -15,6 +15,7 @@ from .explaining import STEP, Taken, frame, gains, section_costs, taken
 from .fitting.fit import Fit
 from .items import Item
 from .mapping import map_text
+from .options import PROMPT
 from .page import Page
 from .profiles import Profile
 from .results import Explanation, Result, ResultItem, ResultSection, Source, Span
@@ -193,6 +194,7 @@ class Ledger:
         options = {
             name: value if not hasattr(value, "count") or isinstance(value, str | tuple) else self.page.counter.name
             for name, value in msgspec.structs.asdict(self.page.options).items()
+            if name not in PROMPT
         }
         return {
             "promptforge": metadata.version("promptforge-engine"),

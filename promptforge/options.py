@@ -19,6 +19,7 @@ Name = Annotated[str, Meta(pattern=_NAME, extra={"takes": "a name of letters, di
 Tag = Annotated[str, Meta(pattern=_TAG, extra={"takes": "a language tag such as python or c++"})]
 """What stands after the backticks of a fence."""
 _Word = Annotated[str, Meta(min_length=1, extra={"takes": "a word"})]
+_Part = Literal["system", "instructions", "context", "history", "question"]
 _Count = Annotated[int, Meta(ge=0, le=2**63 - 1, extra={"takes": "a whole number from 0 up"})]
 _Share = Annotated[float, Meta(ge=0, le=1)]
 
@@ -39,6 +40,27 @@ _SectionBudgets = Annotated[
     Meta(extra={"takes": "a mapping of sections, such as {man_page: {share: 0.5, min_tokens: 200, max_tokens: 900}}"}),
 ]
 _Tokenizer = Annotated[Any, Meta(extra={"takes": "a tokenizer's name, or an object with name and count(text)"})]
+
+
+PROMPT = (
+    *("prompt", "prompt_order", "system_role", "history_share", "message_tokens", "prompt_tokens", "cite", "citation"),
+    "cache_after",
+)
+"""Options that only a whole prompt has a use for: a context text alone is the same whatever they say."""
+
+TWICE = ("instructions", "question")
+"""Parts of a prompt that may come twice: before and after what is between."""
+
+BREAKPOINTS = 4
+"""How many ends of a stable prefix OpenAI and Anthropic take in one request."""
+
+
+def _is_order(parts: tuple[str, ...]) -> bool:
+    return all(parts.count(part) <= 1 + (part in TWICE) for part in parts)
+
+
+def _is_cached(parts: tuple[str, ...] | None) -> bool:
+    return parts is None or len(set(parts)) == len(parts) <= BREAKPOINTS
 
 
 def _is_tokenizer(value: Any) -> bool:
@@ -131,6 +153,28 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     fence_language: Annotated[Tag | None, "One tag for every fence; none: each item's own language."] = None
     context_window: Annotated[_Count | None, "Tokens the LLM takes in all, prompt and answer; none: not known."] = None
     reserve: Annotated[_Count | None, "Tokens of the window kept for the LLM's answer; none: nothing is kept."] = None
+    prompt: Annotated[Name, "The set of templates that the parts of a whole prompt are printed by."] = "default"
+    prompt_order: Annotated[
+        tuple[_Part, ...],
+        "The parts of a whole prompt in their order; instructions and question may come twice, others once.",
+    ] = ("system", "instructions", "context", "history", "question")
+    system_role: Annotated[
+        Literal["system", "developer", "user"],
+        "Whose message the system text is; user: it opens the first message of the user.",
+    ] = "system"
+    history_share: Annotated[
+        _Share, "Share of the window, less what is fixed, for the history; what is left over moves."
+    ] = 0.3
+    message_tokens: Annotated[_Count, "Tokens that the LLM's own frame adds to each message, at the most."] = 8
+    prompt_tokens: Annotated[_Count, "Tokens that the LLM's own frame adds once, its answer's opening included."] = 16
+    cite: Annotated[
+        bool, "Ask for citations: as blocks of the provider's own where it has them, else by the words of citation."
+    ] = False
+    citation: Annotated[str | None, "The sentence that asks for citations, with cite; none: no sentence."] = None
+    cache_after: Annotated[
+        tuple[_Part, ...] | None,
+        "Parts after which the stable beginning of a prompt may be cached, four at the most; none: nothing is marked.",
+    ] = None
     on_error: Annotated[
         Literal["warn", "raise"],
         "warn: bad data never fails, the result says what happened; raise: it is an error.",
@@ -142,8 +186,8 @@ VOCABULARY = Vocabulary(
     rules_of(
         Options,
         none={"group_by": "none", "rerank": "none", "trim": "none"},
-        verbatim=("query",),
-        allow={"tokenizer": _is_tokenizer},
+        verbatim=("query", "citation"),
+        allow={"tokenizer": _is_tokenizer, "prompt_order": _is_order, "cache_after": _is_cached},
     ),
 )
 """Name, type, default and documentation of every option: flags and the JSON Schema are made from it."""

@@ -13,7 +13,7 @@ import msgspec
 from . import accounts, planning, selection
 from .answers.asking import Embed
 from .diagnostics import Diagnostic, Diagnostics
-from .errors import StrictError, TemplateError
+from .errors import TemplateError
 from .fitting.fit import Fit, fit
 from .fitting.scale import UNLIMITED, Cost, excess
 from .items import Item
@@ -27,6 +27,7 @@ from .sources.records import load_records, to_item
 from .tagging import Tagger
 from .templates import Templates
 from .tokens import get_tokenizer
+from .verdict import judge
 from .views import Memory
 
 Folders = str | Path | Sequence[str | Path] | None
@@ -46,8 +47,8 @@ def _paths(folders: Folders) -> tuple[Path, ...]:
     return tuple(Path(folder) for folder in folders)
 
 
-class Renderer:
-    """Configuration: a profile, templates and options. Renders any number of times, from any thread.
+class ContextRenderer:
+    """Configuration: a profile, templates and options. Renders any number of contexts, from any thread.
 
     `profile` is a name or a `.yaml` file; `templates` and `profiles` are folders of the user's that come before the
     shipped ones; `options` are those of the profile vocabulary. `embed` maps a list of texts to a vector each: with a
@@ -124,7 +125,15 @@ class Renderer:
         named = {name: value for name, value in given.items() if value is not None}
         if named:
             made_of = {**self._made_of, **named}
-            return Renderer(**made_of, **self._given).render(items, before=before, **options)
+            return type(self)(**made_of, **self._given).render(items, before=before, **options)
+        result, chosen = self._render(items, before, options)
+        judge(result, result.warnings, chosen.on_error == "raise")
+        return result
+
+    def _render(
+        self, items: object, before: tuple[Diagnostic, ...], options: Mapping[str, Any]
+    ) -> tuple[Result, Options]:
+        """Return the result and the options in force; whoever calls judges what there was to say."""
         started = time.perf_counter()
         diagnostics = Diagnostics()
         diagnostics.extend(before)
@@ -137,7 +146,7 @@ class Renderer:
             diagnostics = Diagnostics()
             diagnostics.extend(said)
             result = self._fall_back(error, chosen, loaded, diagnostics, started)
-        return _judge(result, chosen)
+        return result, chosen
 
     def _fall_back(
         self, error: TemplateError, options: Options, items: list[Item], diagnostics: Diagnostics, started: float
@@ -261,22 +270,9 @@ def _fit(page: Page, options: Options, limit: Cost, diagnostics: Diagnostics) ->
     )
 
 
-def _judge(result: Result, options: Options) -> Result:
-    if options.on_error == "raise":
-        grave = [d for d in result.warnings if d.severity != "info"]
-        if grave:
-            more = f" (and {len(grave) - 1} more)" if len(grave) > 1 else ""
-            known = grave[0].where
-            place = f"{known}: " if known and known not in grave[0].message else ""
-            raise StrictError(
-                f"{place}{grave[0].code} {grave[0].message}{more}", diagnostics=tuple(grave), result=result
-            )
-    return result
-
-
 @lru_cache(maxsize=64)
-def _shared(profile: str | None) -> Renderer:
-    return Renderer(profile=profile)
+def _shared(profile: str | None) -> ContextRenderer:
+    return ContextRenderer(profile=profile)
 
 
 def render(
@@ -296,4 +292,5 @@ def render(
         and (profile is None or (isinstance(profile, str) and "." not in profile))
     ):
         return _shared(profile).render(items, **options)
-    return Renderer(profile=profile, templates=templates, profiles=profiles, embed=embed).render(items, **options)
+    renderer = ContextRenderer(profile=profile, templates=templates, profiles=profiles, embed=embed)
+    return renderer.render(items, **options)

@@ -40,8 +40,9 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The closed set of texts it takes; empty when the set is open."""
-        return typing.get_args(self.shape) if typing.get_origin(self.shape) is typing.Literal else ()
+        """The closed set of texts it takes, or takes a list of; empty when the set is open."""
+        shape = typing.get_args(self.shape)[0] if typing.get_origin(self.shape) is tuple else self.shape
+        return typing.get_args(shape) if typing.get_origin(shape) is typing.Literal else ()
 
     @property
     def takes(self) -> str:
@@ -52,14 +53,16 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the value as it stands in a file."""
         if typing.get_origin(self.shape) is tuple:  # one text alone is a list of one
-            kinds: list[dict[str, Any]] = [msgspec.json.schema(self.shape), {"type": "string"}]
+            alone = {"enum": sorted(self.choices)} if self.choices else {"type": "string"}
+            kinds: list[dict[str, Any]] = [msgspec.json.schema(self.shape), alone]
         else:
             in_a_file = typing.Annotated[str, msgspec.Meta(min_length=1)] if _bare(self.shape) is Any else self.shape
             kinds = [_inline(msgspec.json.schema(in_a_file))]
         if self.none is not msgspec.UNSET:
             kinds.append({"type": "null"})
             takes_none = _bare(self.shape) is str and re.search(kinds[0].get("pattern", ""), "none")
-            if self.none is None and self.none_word and typing.get_origin(self.shape) is not tuple and not takes_none:
+            is_open_list = typing.get_origin(self.shape) is tuple and not self.choices  # any text is one of its members
+            if self.none is None and self.none_word and not is_open_list and not takes_none:
                 kinds.append({"const": "none"})
         value = {"description": self.doc, **(kinds[0] if len(kinds) == 1 else {"anyOf": kinds})}
         value["default"] = list(self.default) if isinstance(self.default, tuple) else self.default
@@ -245,7 +248,8 @@ def _describe(shape: Any) -> str:
     if origin is typing.Literal:
         return " | ".join(typing.get_args(shape))
     if origin is tuple:
-        return f"a list of {_describe(typing.get_args(shape)[0])}s"
+        member = typing.get_args(shape)[0]
+        return f"a list of {_describe(member)}{'' if typing.get_origin(member) is typing.Literal else 's'}"
     if origin is dict:
         return f"a mapping of texts, each to {_describe(typing.get_args(shape)[1])}"
     metas = [part for part in typing.get_args(shape)[1:] if isinstance(part, msgspec.Meta)]
@@ -257,6 +261,8 @@ def _describe(shape: Any) -> str:
 
 def _refuse_value(rule: Rule, value: Any, where: Where | None) -> NoReturn:
     text = value if isinstance(value, str) else ""
+    if rule.choices and isinstance(value, list | tuple):
+        text = next((part for part in value if isinstance(part, str) and part not in rule.choices), "")
     hint = nearest(text, rule.choices) if text and rule.choices else ""
     hint = hint if "did you mean" in hint else ""
     if text and not hint and not _encodable(text):

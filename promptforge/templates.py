@@ -18,6 +18,9 @@ from .layouts import LayoutSettings, load_layout_settings
 EXTENSIONS = {"markdown": "md", "xml": "xml", "json": "json", "plain": "txt"}
 """The shipped formats and the extension of their templates; any other format is named by its own files."""
 
+PROMPTS = "prompt"
+"""The folder of the sets of templates that print whole prompts: no layout."""
+
 SIZE_CAP = 256 * 1024
 """Bytes of one template file."""
 
@@ -84,7 +87,7 @@ class Templates:
         """Return the names of all template and layout files, sorted."""
         found: set[str] = set()
         for folder in self.folders:
-            for pattern in ("*.j2", "*/*.j2", "*/layout.yaml"):
+            for pattern in ("*.j2", "*/*.j2", "*/layout.yaml", f"{PROMPTS}/*/*.j2"):
                 found.update(path.relative_to(folder).as_posix() for path in folder.glob(pattern))
         return sorted(found)
 
@@ -101,7 +104,12 @@ class Templates:
 
     def layouts(self) -> list[str]:
         """Return the names of the layouts, sorted: the folders that hold a `layout.…j2` or a `layout.yaml`."""
-        return sorted({n.split("/")[0] for n in self.names() if "/layout." in n and not n.startswith("_")})
+        found = {n.split("/")[0] for n in self.names() if "/layout." in n and not n.startswith("_")}
+        return sorted(found - {PROMPTS})
+
+    def prompts(self) -> list[str]:
+        """Return the names of the sets that print whole prompts, sorted: the folders in `prompt/`."""
+        return sorted({n.split("/")[1] for n in self.names() if n.startswith(f"{PROMPTS}/") and n.count("/") == 2})
 
     def formats(self, layout: str) -> list[str]:
         """Return the formats that `layout` has, its base's included, in the shipped order and then sorted."""
@@ -184,6 +192,14 @@ class Templates:
             raise
         except Exception as error:  # whatever Jinja and Python's compiler raise, such as TypeError for {[1]: 2}
             raise TemplateError(f"does not compile: {type(error).__name__}", where=name) from None
+
+    def print(self, name: str, variables: dict[str, Any]) -> Safe:
+        """Return what the template `name` prints; raises `TemplateError` with file and line."""
+        template = self.compile(name)
+        try:
+            return join(template.root_render_func(template.new_context(variables, shared=True)))
+        except Exception as error:
+            raise explain(error, template, variables) from error
 
     def reading(self, name: str, seen: tuple[str, ...] = ()) -> placing.Reading:
         """Return what `name` and all templates it draws on use and print, as one reading."""

@@ -469,7 +469,7 @@ def test_list_names_all_there_is() -> None:
     for name in ("chunks", "knowledge", "markdown", "claude", "default", "o200k_base", "file:PATH"):
         assert name in out
     found = json.loads(run("list", "--json").out)
-    assert set(found) == {"promptforge", "layouts", "profiles", "tokenizers"}
+    assert set(found) == {"promptforge", "layouts", "profiles", "tokenizers", "prompts"}
     assert {row["name"] for row in found["layouts"]} == {
         path.parent.name for path in (ROOT / "templates").glob("*/layout.yaml")
     }
@@ -507,7 +507,7 @@ def test_schema_is_that_of_the_profiles_folder() -> None:
     assert json.loads(ran.out) == json.loads((ROOT / "profiles" / "schema.json").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("name", ["count", "list", "render", "schema", "show"])
+@pytest.mark.parametrize("name", ["count", "list", "prompt", "render", "schema", "show"])
 def test_help_of_every_command(name: str) -> None:
     ran = run(name, "--help")
     assert (ran.code, ran.err) == (0, "")
@@ -517,10 +517,13 @@ def test_help_of_every_command(name: str) -> None:
 
 def test_every_option_is_a_flag() -> None:
     out = run("render", "--help").out
-    from promptforge.options import VOCABULARY
+    whole = run("prompt", "--help").out
+    from promptforge.options import PROMPT, VOCABULARY
 
     for name in set(VOCABULARY) - {"on_error"}:
-        assert re.search(rf"--{name.replace('_', '-')}\b", out), name
+        flag = rf"--{name.replace('_', '-')}\b"
+        assert bool(re.search(flag, out)) is (name not in PROMPT), name
+        assert re.search(flag, whole), name
 
 
 def test_a_list_is_given_by_giving_the_flag_again() -> None:

@@ -23,6 +23,8 @@ from promptforge.yamltext import load, load_with_lines
 SHIPPED = _shipped.folder("profiles")
 NAMES = sorted(path.stem for path in SHIPPED.glob("*.yaml"))
 FAMILIES = [name for name in NAMES if name not in ("default", "lisp", "knowledge-long")]
+VARIANTS = {"gpt-4.1": "gpt", "gemma-3": "gemma", "deepseek-r1": "deepseek"}
+"""Profiles for some LLMs of a family, and which."""
 GROUND = {"document": "markdown"}
 """The language tags of the shipped default."""
 
@@ -92,12 +94,14 @@ def test_each_shipped_profile_loads(name: str) -> None:
 def test_a_family_says_where_its_figures_come_from(name: str) -> None:
     profile = load_profile(name)
     settled = options_of(profile)
-    assert profile.family == name and profile.as_of == "2026-11-21"
+    assert profile.family == VARIANTS.get(name, name) and profile.as_of == "2026-11-21"
     assert profile.match and profile.references and profile.unknown
     assert settled.context_window is not None and settled.reserve is not None
     assert 0 < settled.reserve < settled.context_window
     assert len(set(profile.control_tokens)) == len(profile.control_tokens)
-    assert settled.tokenizer == "o200k_base" if name == "gpt" else settled.tokenizer.startswith("approximate-")
+    assert (
+        settled.tokenizer == "o200k_base" if profile.family == "gpt" else settled.tokenizer.startswith("approximate-")
+    )
 
 
 @pytest.mark.parametrize(
@@ -112,6 +116,9 @@ def test_a_family_says_where_its_figures_come_from(name: str) -> None:
         ("mistral", "chunks", "markdown"),
         ("qwen", "chunks", "markdown"),
         ("command", "chunks", "markdown"),
+        ("gpt-4.1", "documents", "markdown"),
+        ("gemma-3", "chunks", "markdown"),
+        ("deepseek-r1", "documents", "plain"),
         ("lisp", "context", "markdown"),
         ("knowledge-long", "knowledge-long", "plain"),
     ],
@@ -376,5 +383,5 @@ def test_law_the_schema_and_promptforge_judge_alike(key: str, value: Any) -> Non
 
 def test_the_readme_names_every_profile_and_no_other() -> None:
     readme = (SHIPPED / "README.md").read_text(encoding="utf-8")
-    assert sorted(re.findall(r"^\| `([\w-]+)` \|", readme, re.MULTILINE)) == NAMES
+    assert sorted(re.findall(r"^\| `([\w.-]+)` \|", readme, re.MULTILINE)) == NAMES
     assert "python" not in readme.lower().replace("in python.", "")

@@ -18,7 +18,7 @@ from promptforge import errors
 from promptforge.results import FIELDS
 
 NAMES = [
-    "BudgetError", "Diagnostic", "Item", "ItemError", "OptionError", "ProfileError",
+    "BudgetError", "Diagnostic", "Item", "ItemError", "OptionError", "ProfileError", "Prompt",
     "PromptForgeError", "Renderer", "Result", "ResultItem", "ResultSection", "Source",
     "StrictError", "TemplateError", "Tokenizer", "TokenizerError", "get_tokenizer", "render",
 ]  # fmt: skip
@@ -189,7 +189,7 @@ def test_items_are_frozen_and_can_be_pickled() -> None:
 
 
 def test_everything_after_the_items_is_by_name() -> None:
-    for function in (pf.render, pf.Renderer.render):
+    for function in (pf.render, pf.Renderer.render, pf.Renderer.prompt):
         kinds = [p.kind for name, p in inspect.signature(function).parameters.items() if name != "self"]
         assert kinds[0] is inspect.Parameter.POSITIONAL_OR_KEYWORD
         assert set(kinds[1:]) <= {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD}

@@ -15,11 +15,12 @@ from promptforge import placing
 from promptforge.environment import FILTERS, Fields
 from promptforge.errors import OptionError, ProfileError, TemplateError
 from promptforge.escaping import syntax_of
+from promptforge.prompting.frame import PARTS
 from promptforge.templates import EXTENSIONS, SIZE_CAP, Templates
 
 SHIPPED = Templates()
 NAMES = [name for name in SHIPPED.names() if name.endswith(".j2")]
-LAYOUTS = ["chunks", "chunks-compact", "context", "documents", "entities", "knowledge", "knowledge-long"]
+LAYOUTS = ["chunks", "chunks-compact", "cited", "context", "documents", "entities", "knowledge", "knowledge-long"]
 ITEM = {"content": "x = 1", "path": "a.py", "kind": "code", "start_line": 1, "end_line": 1}
 PAGE = "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n"
 
@@ -89,7 +90,8 @@ def test_the_shipped_layouts() -> None:
 
 
 def test_every_shipped_template_is_read_by_some_look_or_by_another_template() -> None:
-    used: set[str] = set()
+    used = {name for name in NAMES if name.startswith("prompt/")}
+    assert {name.split("/")[2].split(".")[0] for name in used} == {*PARTS, "prompt"}
     for layout in LAYOUTS:
         for format in EXTENSIONS:  # noqa: A001
             todo = SHIPPED.look(layout, format).files()

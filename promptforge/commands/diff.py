@@ -10,8 +10,8 @@ from typing import Any
 import click
 import msgspec
 
-from ..comparing import Build, Change, Difference, Entry, Manifest, Pair, build_of, compare
-from ..rendering import Renderer
+from ..comparing import Beginning, Build, Change, Difference, Entry, Manifest, Pair, build_of, compare
+from ..prompting.renderer import Renderer
 from ..results import Result
 from .explain import ROWS, name_of
 from .flags import options_of
@@ -46,7 +46,7 @@ def command(
 ) -> int:
     """Compare two builds, item by item.
 
-    A and B are each options, with commas between several, or a file that `render --json` saved (or its manifest alone):
+    A and B are each options, with commas between several, or a file that `render --json` or `prompt --json` saved:
 
     \b
       promptforge diff profile=claude profile=gpt items.jsonl
@@ -79,6 +79,7 @@ def command(
         lines = [
             *_heading(builds, a, b, found),
             *_made_of(found),
+            *_beginning(found.prefix),
             *_items(found.items, every),
             *_verdict(builds, found),
         ]
@@ -133,6 +134,18 @@ def _made_of(found: Difference) -> Iterator[str]:
         columns = [Column("made of", cut=True), Column("A", cut=True), Column("B", cut=True)]
         yield from table(columns, rows, total=screen())
         yield ""
+
+
+def _beginning(found: Beginning | None) -> Iterator[str]:
+    """Say how far two prompts begin alike: so far a provider's cache of the one serves the other."""
+    if found is None:
+        return
+    same = ", ".join(map(shown, found.same)) or "nothing"
+    ends = f"; the first part that differs: {shown(found.first)}" if found.first else ""
+    yield f"The same from the beginning: {same}{ends}"
+    if found.cached is not None:
+        yield f"The prefix that is marked for caching {'is the same' if found.cached else 'differs'}."
+    yield ""
 
 
 def _both(pair: Pair) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ..errors import quote
-from ..options import VOCABULARY, Options
+from ..options import PROMPT, VOCABULARY, Options
 from ..rules import Rule
 
 Command = Callable[..., Any]
@@ -54,9 +54,12 @@ def _base(shape: Any) -> Any:
     return typing.get_args(shape)[0] if typing.get_origin(shape) is typing.Annotated else shape
 
 
-def option_flags(function: Command) -> Command:
-    """Add one flag for each option: `max_tokens` → `--max-tokens`, a yes-or-no `headers` → `--headers/--no-headers`."""
-    for name in reversed(list(VOCABULARY)):
+def option_flags(function: Command, *, whole: bool = False) -> Command:
+    """Add one flag for each option: `max_tokens` → `--max-tokens`, a yes-or-no `headers` → `--headers/--no-headers`.
+
+    Those of a `whole` prompt only where one is made.
+    """
+    for name in reversed([name for name in VOCABULARY if whole or name not in PROMPT]):
         rule = VOCABULARY.rules[name]
         flag = "--" + name.replace("_", "-")
         default = getattr(Options(), name)
@@ -108,7 +111,14 @@ def folders_of(given: dict[str, Any]) -> dict[str, Any]:
 def options_of(given: dict[str, Any]) -> dict[str, Any]:
     """Return the options among the flags that were really given."""
     return {
-        name: list(value) if isinstance(value, tuple) else value
+        name: _listed(name, value) if isinstance(value, tuple) else value
         for name in VOCABULARY
         if (value := given.get(name)) is not None and value != ()
     }
+
+
+def _listed(name: str, values: tuple[Any, ...]) -> list[Any]:
+    """Return the values of a flag that may be given several times; words of a closed set also with commas between."""
+    if VOCABULARY.rules[name].choices:
+        return [part for value in values for part in value.split(",")]
+    return list(values)

@@ -12,8 +12,10 @@ from ..diagnostics import Diagnostic, Diagnostics
 from ..errors import ItemError, StrictError
 from ..items import Item
 from ..options import VOCABULARY
-from ..rendering import Renderer
+from ..prompting.prompts import Prompt
+from ..prompting.renderer import Renderer
 from ..results import Result
+from ..sources.jobs import Job, load_job
 from ..sources.knowledge import Wanted, gather
 from .flags import Command, folders_of, option_flags, options_of
 from .output import say
@@ -35,10 +37,10 @@ _SOURCES = (
 )
 
 
-def input_flags(function: Command) -> Command:
-    """Add the flags that name sources, those of all options, and `-q`."""
+def input_flags(function: Command, *, whole: bool = False) -> Command:
+    """Add the flags that name sources, those of all options (of a `whole` prompt or a context), and `-q`."""
     function = click.option("-q", "--quiet", is_flag=True, help="Say only what is a warning or worse.")(function)
-    function = option_flags(function)
+    function = option_flags(function, whole=whole)
     for decorate in reversed(_SOURCES):
         function = decorate(function)
     return function
@@ -56,6 +58,8 @@ class Request(NamedTuple):
     quiet: bool
     diagnostics: Diagnostics
     """What was said while the job file was read, and then while the items are."""
+    job: Job
+    """The job file; one that says nothing where there is none."""
 
     def renderer(self) -> Renderer:
         """Return the renderer with the profile and the folders that are asked for."""
@@ -79,8 +83,9 @@ class Request(NamedTuple):
 def read(items: tuple[str, ...], given: Mapping[str, Any]) -> Request:
     """Return what the arguments `items` and the flags `given` ask for; nothing but a job file is read."""
     given, diagnostics = dict(given), Diagnostics()
-    options: dict[str, Any] = {}
-    wanted = _wanted(items, given, options, diagnostics)
+    job = _job(given["job"], diagnostics)
+    options = _job_options(job.options, job.lines, given["job"])
+    wanted = _wanted(items, given, job, options)
     flags = options_of(given)
     for name, value in flags.items():  # a flag is checked at once; a job file has been
         VOCABULARY.check(name, value)
@@ -88,34 +93,38 @@ def read(items: tuple[str, ...], given: Mapping[str, Any]) -> Request:
     if given["strict"]:
         options["on_error"] = "raise"
     profile = options.pop("profile", None)
-    return Request(wanted, options, given["profile"] or profile, folders_of(given), given["quiet"], diagnostics)
+    return Request(wanted, options, given["profile"] or profile, folders_of(given), given["quiet"], diagnostics, job)
 
 
-def exit_code(*results: Result) -> int:
+def exit_code(*results: Result | Prompt) -> int:
     """Return 5 where a template failed and the shipped one stood in for it, else 0."""
     said = [d for result in results for d in result.warnings]
     return 5 if any(d.code.startswith("PF4") and d.severity == "error" for d in said) else 0
 
 
-def _wanted(items: tuple[str, ...], given: dict[str, Any], options: dict[str, Any], diagnostics: Diagnostics) -> Wanted:
-    lists = {name: list(given.pop(name)) for name in ("files", "documents", "man_pages", "techniques")}
-    records: list[object] = []
-    paths = list(items)
-    if given["job"]:
-        from ..sources.jobs import load_job
+def _job(path: str | None, diagnostics: Diagnostics) -> Job:
+    if not path:
+        return Job()
+    return load_job(path, diagnostics=diagnostics)
 
-        job = load_job(given["job"], diagnostics=diagnostics)
-        options |= _job_options(job.options, job.lines, given["job"])
-        lists["files"][:0] = job.files
-        lists["documents"][:0] = job.documents
-        lists["man_pages"][:0] = job.man_pages
-        lists["techniques"][:0] = job.mitre_techniques
-        paths[:0] = [entry for entry in job.items if isinstance(entry, str)]
-        records = [entry for entry in job.items if not isinstance(entry, str)]
+
+def _wanted(items: tuple[str, ...], given: dict[str, Any], job: Job, options: dict[str, Any]) -> Wanted:
+    lists = {name: list(given.pop(name)) for name in ("files", "documents", "man_pages", "techniques")}
+    paths = list(items)
+    lists["files"][:0] = job.files
+    lists["documents"][:0] = job.documents
+    lists["man_pages"][:0] = job.man_pages
+    lists["techniques"][:0] = job.mitre_techniques
+    paths[:0] = [entry for entry in job.items if isinstance(entry, str)]
+    records = [entry for entry in job.items if not isinstance(entry, str)]
     if not paths and not records and not any(lists.values()):
         if sys.stdin is None or sys.stdin.isatty():
-            raise click.UsageError("nothing to render: name a file of items, pipe one in, or give --file, --doc, --man")
-        paths = ["-"]
+            if not given.get("may_be_empty"):
+                raise click.UsageError(
+                    "nothing to render: name a file of items, pipe one in, or give --file, --doc, --man"
+                )
+        else:
+            paths = ["-"]
     return Wanted(
         items=paths,
         records=records,

@@ -9,12 +9,12 @@ import click
 
 from ..errors import PromptForgeError
 from ..profiles import find_profiles
-from ..templates import Templates
+from ..templates import PROMPTS, Templates
 from ..tokens import names
 from .flags import folders_of, profile_flags
 from .output import write_json
 
-WHAT = ("layouts", "profiles", "tokenizers", "templates")
+WHAT = ("layouts", "profiles", "tokenizers", "prompts", "templates")
 
 
 @click.command("list")
@@ -22,10 +22,13 @@ WHAT = ("layouts", "profiles", "tokenizers", "templates")
 @profile_flags
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(what: str | None, as_json: bool, **given: Any) -> None:
-    """List layouts with their formats, profiles and tokenizers; `list templates` lists the template files."""
+    """List layouts with their formats, profiles, tokenizers and sets of templates for prompts.
+
+    `list templates` lists the template files.
+    """
     folders = folders_of(given)
     templates = Templates(folders["templates"])
-    chosen = [what] if what else list(WHAT[:3])
+    chosen = [what] if what else list(WHAT[:4])
     makers: dict[str, Callable[[], list[dict[str, Any]]]] = {
         "layouts": lambda: [_layout(templates, name) for name in templates.layouts()],
         "profiles": lambda: [
@@ -33,6 +36,9 @@ def command(what: str | None, as_json: bool, **given: Any) -> None:
             for name, about, path in find_profiles(folders["profiles"])
         ],
         "tokenizers": lambda: [{"name": name, "description": about} for name, about in names()],
+        "prompts": lambda: [
+            {"name": name, "description": ", ".join(_parts(templates, name))} for name in templates.prompts()
+        ],
         "templates": lambda: [
             {"name": name, "description": "" if found.shipped else f"yours: {found.path}"}
             for name in templates.names()
@@ -58,3 +64,9 @@ def _layout(templates: Templates, name: str) -> dict[str, Any]:
         return {"name": name, "formats": templates.formats(name), "description": about}
     except PromptForgeError as error:
         return {"name": name, "formats": [], "description": f"not usable: {error}"}
+
+
+def _parts(templates: Templates, name: str) -> list[str]:
+    """Return the parts that a set of templates prints in its own way."""
+    files = [n.removeprefix(f"{PROMPTS}/{name}/") for n in templates.names() if n.startswith(f"{PROMPTS}/{name}/")]
+    return sorted({file.split(".")[0] for file in files if not file.startswith("_")})

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import click
 import msgspec
 
-from ..comparing import Build, Manifest
+from ..comparing import Build, Manifest, SavedPrompt
 from ..errors import ItemError, OptionError, nearest, quote
 from ..options import VOCABULARY
 from .output import VERSION
@@ -97,6 +97,8 @@ class _Saved(msgspec.Struct):
     """The version of the shape; in a manifest alone that of the library."""
     error: msgspec.Raw = msgspec.Raw()
     text: msgspec.Raw = msgspec.Raw()
+    request: msgspec.Raw = msgspec.Raw()
+    """Of a whole prompt."""
 
 
 def _saved(path: str) -> Build | Manifest:
@@ -110,6 +112,8 @@ def _saved(path: str) -> Build | Manifest:
         if shape.promptforge != VERSION:
             known = f"this promptforge reads version {VERSION} of --json, and it says {shape.promptforge}"
             raise ItemError(f"is not a saved result: {known}; {_HOW}", where=path)
+        if bytes(shape.request):
+            return msgspec.json.decode(data, type=SavedPrompt).build
         return msgspec.json.decode(data, type=Build)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ItemError(f"is not a saved result: {error}; {_HOW}", where=path) from None

@@ -1,4 +1,4 @@
-"""Files of items: a JSON list, `{"items": […]}`, one JSON object, JSON Lines, or a YAML list; `-` is standard input.
+"""Files of items, or of messages: a JSON list, `{"items": […]}`, one JSON object, JSON Lines, or a YAML list.
 
 What it is, is told by its content; the name's ending decides only where the content leaves a doubt. One bad line or
 record costs only itself (PF204).
@@ -11,7 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from ..diagnostics import Diagnostics
 from ..errors import ItemError, ProfileError
@@ -21,7 +21,36 @@ from .records import load_records
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _LINES = (".jsonl", ".ndjson")
-_WAY_OUT = "expected a list of items as JSON, JSON Lines or YAML; a text file is given by --file or --doc"
+
+
+class Kind(NamedTuple):
+    """What a file may be a list of."""
+
+    keys: tuple[str, ...]
+    """An object with one of these is no record: its list is under this key."""
+    fields: frozenset[str]
+    """An object with one of these is a record."""
+    way_out: str
+
+
+ITEMS = Kind(
+    ("items",),
+    frozenset({"content", "summary"}),
+    "expected a list of items as JSON, JSON Lines or YAML; a text file is given by --file or --doc",
+)
+MESSAGES = Kind(
+    ("messages", "history", "input", "contents"),
+    frozenset({"role", "type"}),
+    "expected a list of messages with role and content, as JSON, JSON Lines or YAML",
+)
+Located = tuple[list[Any], Callable[[int], str]]
+"""Records, and what names the place of one by its index."""
+
+
+def load_messages(path: str, *, diagnostics: Diagnostics, workspace: str | os.PathLike[str]) -> Located:
+    """Return the messages in a file as they stand there; raises `ItemError` as `load` does."""
+    text = places.read_text(path, workspace=workspace, diagnostics=diagnostics)
+    return records_in(text, where=places.shown(path), diagnostics=diagnostics, kind=MESSAGES)
 
 
 def load(path: str, *, diagnostics: Diagnostics, workspace: str | os.PathLike[str]) -> list[Item]:
@@ -44,34 +73,46 @@ def parse(text: str, *, where: str, diagnostics: Diagnostics) -> list[Item]:
 
     Raises `ItemError` as `load` does.
     """
+    records, locate = records_in(text, where=where, diagnostics=diagnostics, kind=ITEMS)
+    return load_records(records, where=where, diagnostics=diagnostics, locate=locate) if records else []
+
+
+def records_in(text: str, *, where: str, diagnostics: Diagnostics, kind: Kind) -> Located:
+    """Return the records in a text of one of the known forms as they stand there, and what names their places."""
     first = text.lstrip(" \t\r\n\ufeff")[:1]
     ending = os.path.splitext(where)[1].lower()
     if not first:
-        return []
+        return [], lambda index: where
     if ending in _LINES:
-        return _json_lines(text, where, diagnostics)
+        return _json_lines(text, where, diagnostics, kind)
     if first not in "[{" or ending in (".yaml", ".yml"):
-        return _yaml(text, where, diagnostics)
+        return _yaml(text, where, diagnostics, kind)
     try:
         value = _decode(text)
     except json.JSONDecodeError as exc:
         if first == "{" and _is_object(text.split("\n", 1)[0] if exc.msg == "Extra data" else ""):
-            return _json_lines(text, where, diagnostics)
+            return _json_lines(text, where, diagnostics, kind)
         message = f"not valid JSON: {exc.msg} (column {exc.colno})"
         raise ItemError(message, where=f"{where}:{exc.lineno}") from None
     except (ValueError, RecursionError) as exc:
         raise ItemError(f"not valid JSON: {_reason(exc)}", where=f"{where}:1") from None
     offset = 0
-    if isinstance(value, dict) and "items" in value and not value.keys() & {"content", "summary"}:
-        value = _listed(value, where, diagnostics)
-        found = re.search(r'"items"\s*:\s*(?=\[)', text)
+    if key := _key(value, kind):
+        value = _listed(value, key, where, diagnostics)
+        found = re.search(rf'"{key}"\s*:\s*(?=\[)', text)
         offset = found.end() if found else len(text)
     elif isinstance(value, dict):
         value = [value]
     if not isinstance(value, list):
-        raise ItemError(_WAY_OUT, where=f"{where}:1")
-    starts = _Starts(text, offset, where)
-    return load_records(value, where=where, diagnostics=diagnostics, locate=starts.line)
+        raise ItemError(kind.way_out, where=f"{where}:1")
+    return value, _Starts(text, offset, where).line
+
+
+def _key(value: Any, kind: Kind) -> str | None:
+    """Return the key under which a value has its list, if it is an object that has one and is no record itself."""
+    if not isinstance(value, dict) or value.keys() & kind.fields:
+        return None
+    return next((key for key in kind.keys if key in value), None)
 
 
 class _Starts:
@@ -131,17 +172,17 @@ def _reason(exc: Exception) -> str:
     return text if text.endswith("is no number of JSON") else "a number of too many digits"
 
 
-def _listed(value: dict[str, Any], where: str, diagnostics: Diagnostics) -> Any:
-    """Return what `items` holds; other keys beside it are said to be ignored."""
+def _listed(value: dict[str, Any], key: str, where: str, diagnostics: Diagnostics) -> Any:
+    """Return what `key` holds; other keys beside it are said to be ignored."""
     if others := len(value) - 1:
-        message = f"{others} other key{'s' if others > 1 else ''} beside items; ignored"
+        message = f"{others} other key{'s' if others > 1 else ''} beside {key}; ignored"
         diagnostics.add("PF201", message, where=where, severity="info")
-    if not isinstance(value["items"], list):
-        raise ItemError("items: expected a list", where=f"{where}:1", field="items")
-    return value["items"]
+    if not isinstance(value[key], list):
+        raise ItemError(f"{key}: expected a list", where=f"{where}:1", field=key)
+    return value[key]
 
 
-def _json_lines(text: str, where: str, diagnostics: Diagnostics) -> list[Item]:
+def _json_lines(text: str, where: str, diagnostics: Diagnostics, kind: Kind) -> Located:
     records: list[Any] = []
     numbers: list[int] = []
     bad = 0
@@ -156,27 +197,25 @@ def _json_lines(text: str, where: str, diagnostics: Diagnostics) -> list[Item]:
             reason = exc.msg if isinstance(exc, json.JSONDecodeError) else _reason(exc)
             diagnostics.add("PF204", f"line skipped: not valid JSON: {reason}", where=f"{where}:{number}")
     if bad and not records:
-        raise ItemError(f"not one line is valid JSON; {_WAY_OUT}", where=f"{where}:1")
-    locate: Callable[[int], str] = lambda index: f"{where}:{numbers[index]}"  # noqa: E731
-    return load_records(records, where=where, diagnostics=diagnostics, locate=locate)
+        raise ItemError(f"not one line is valid JSON; {kind.way_out}", where=f"{where}:1")
+    return records, lambda index: f"{where}:{numbers[index]}"
 
 
-def _yaml(text: str, where: str, diagnostics: Diagnostics) -> list[Item]:
+def _yaml(text: str, where: str, diagnostics: Diagnostics, kind: Kind) -> Located:
     from .. import yamltext
 
     try:
         value, lines = yamltext.load_with_lines(text, where)
     except ProfileError as exc:
         message = str(exc).removeprefix(f"{exc.where}: ")
-        raise ItemError(f"{message}; {_WAY_OUT}", where=exc.where) from None
+        raise ItemError(f"{message}; {kind.way_out}", where=exc.where) from None
     at: tuple[str | int, ...] = ()
-    if isinstance(value, dict) and "items" in value and not value.keys() & {"content", "summary"}:
-        value, at = _listed(value, where, diagnostics), ("items",)
+    if key := _key(value, kind):
+        value, at = _listed(value, key, where, diagnostics), (key,)
     elif isinstance(value, dict):
         value = [value]
     if value is None:
-        return []
+        return [], lambda index: where
     if not isinstance(value, list):
-        raise ItemError(_WAY_OUT, where=f"{where}:1")
-    locate: Callable[[int], str] = lambda index: f"{where}:{lines.get((*at, index), 1)}"  # noqa: E731
-    return load_records(value, where=where, diagnostics=diagnostics, locate=locate)
+        raise ItemError(kind.way_out, where=f"{where}:1")
+    return value, lambda index: f"{where}:{lines.get((*at, index), 1)}"

@@ -15,6 +15,8 @@ from ..diagnostics import Diagnostics
 from ..errors import ItemError, ProfileError, nearest, quote
 from . import workspace as places
 
+TEXTS = ("system", "instructions", "question")
+"""What whoever builds a whole prompt writes into it."""
 LISTS = ("man_pages", "documents", "mitre_techniques")
 """The three lists of a `knowledge` block."""
 MAX_DEPTH = 50
@@ -27,6 +29,10 @@ class Job:
 
     options: dict[str, Any] = field(default_factory=dict)
     """All other top-level keys, as they are: options, to be checked by whoever knows them."""
+    texts: dict[str, str] = field(default_factory=dict)
+    """`system`, `instructions` and `question` of a whole prompt, those that are there."""
+    history: str | tuple[Any, ...] | None = None
+    """Of a whole prompt: the name of a file of messages, or messages written in place."""
     lines: dict[tuple[str | int, ...], int] = field(default_factory=dict)
     """The line of each key and list member, by its path in the file."""
     man_pages: tuple[str, ...] = ()
@@ -74,8 +80,19 @@ def _yaml(text: str, where: str) -> Job:
                 raise ProfileError(message, where=f"{where}:{lines[(block, key)]}", option=key)
             lists[key] = tuple(_texts(inside[key], (block, key), where, lines))
     items = value.get("items")
+    texts: dict[str, Any] = {name: value[name] for name in TEXTS if value.get(name) is not None}
+    for name, own in texts.items():
+        if not isinstance(own, str):
+            message = f"{name}: expected a text, found {type(own).__name__}"
+            raise ProfileError(message, where=f"{where}:{lines[(name,)]}", option=name)
+    history = value.get("history")
+    if history is not None and not isinstance(history, str | list):
+        message = f"history: expected the name of a file, or a list of messages, found {type(history).__name__}"
+        raise ProfileError(message, where=f"{where}:{lines[('history',)]}", option="history")
     return Job(
-        options={k: v for k, v in value.items() if k not in ("files", "items", *blocks)},
+        options={k: v for k, v in value.items() if k not in ("files", "items", "history", *TEXTS, *blocks)},
+        texts=texts,
+        history=tuple(history) if isinstance(history, list) else history,
         lines=lines,
         files=tuple(_texts(value.get("files"), ("files",), where, lines)),
         items=tuple(_entries(items, ("items",), where, lines, str | dict, "names of files, or items")),

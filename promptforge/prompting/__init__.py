@@ -1,0 +1,1 @@
+"""The whole prompt: system text, instructions, context, history and question in one window."""

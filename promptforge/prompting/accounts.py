@@ -1,0 +1,111 @@
+"""From a prompt that keeps its window to the account of it: parts, warnings, manifest."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from importlib import metadata
+from typing import Any
+
+import msgspec
+
+from ..counting import Counter
+from ..diagnostics import Diagnostic, Diagnostics
+from ..options import Options
+from ..profiles import Profile
+from ..templates import Templates
+from .composing import Composer, Printed
+from .messages import Text
+from .prompts import Prompt, PromptHistory, PromptPart
+from .shapes import SHAPES
+from .window import Fitted
+
+
+def account(
+    fitted: Fitted,
+    request: dict[str, Any],
+    *,
+    to: str,
+    options: Options,
+    profile: Profile,
+    composer: Composer,
+    templates: Templates,
+    counter: Counter,
+    turns: int,
+    window: int | None,
+    counted: int | None,
+    said: Sequence[Diagnostic],
+) -> Prompt:
+    """Return the prompt; `turns` is how many there were, `counted` what `verify` found, `said` what was said before."""
+    composed, result = fitted.composed, fitted.result
+    plain = all(isinstance(block, Text) for message in composed.messages for block in message.blocks)
+    shape = SHAPES[to]
+    history = PromptHistory(kept=fitted.turns, dropped=turns - fitted.turns)
+    diagnostics = Diagnostics()
+    if history.dropped:
+        message = f"{history.dropped} of {turns} turns of the history were left out, the oldest, to keep the window"
+        diagnostics.add("PF116", message, severity="info")
+    if composed.boundary:
+        message = f"a part holds a mark of the frame, so the frame's own marks carry {composed.boundary}"
+        diagnostics.add("PF710", message)
+    if options.cache_after and not shape.caches:
+        diagnostics.add("PF118", f"cache_after changes nothing in the shape {to}", severity="info")
+    if options.cite and not shape.cites and options.citation is None:
+        message = f"cite changes nothing in the shape {to}: the profile {profile.name} has no words for citation"
+        diagnostics.add("PF118", message, severity="info")
+    if not counter.exact and counted is None:
+        diagnostics.add("PF501", f"tokens are an estimate by {counter.name}", severity="info")
+    texts = result.warnings if result is not None else ()
+    return Prompt(
+        to=to,
+        request=request,
+        messages=request[shape.messages] if to != "text" else [{"role": "user", "content": composed.text}],
+        text=composed.text if composed.text is not None else "\n\n".join(part.text for part in composed.parts),
+        tokens=composed.tokens if counted is None else counted,
+        window=window,
+        exact=counted is not None or (counter.exact and plain),
+        parts=tuple(_part(part, fitted, history, composer) for part in composed.parts),
+        context=result,
+        history=history,
+        warnings=tuple(dict.fromkeys((*said, *texts, *diagnostics))),
+        manifest={
+            "promptforge": metadata.version("promptforge-engine"),
+            "to": to,
+            "options": _options(options, counter, result.manifest["options"] if result is not None else {}),
+            "profile": {"name": profile.name, "files": {file.name: file.sha256 for file in profile.chain}},
+            "templates": {
+                **(result.manifest["templates"] if result is not None else {}),
+                **{name: _digest(templates.source(name)[0]) for name in composer.files},
+            },
+            "tokenizer": {"name": counter.name, "fingerprint": counter.fingerprint, "exact": counter.exact},
+            "items": result.manifest["items"] if result is not None else [],
+            "prefix": _prefix(composed.parts, options.cache_after or ()),
+        },
+    )
+
+
+def _part(part: Printed, fitted: Fitted, history: PromptHistory, composer: Composer) -> PromptPart:
+    kept, dropped, text = 1, 0, part.text
+    if part.name == "history":
+        kept, dropped = history.kept, history.dropped
+    elif part.name == "context" and fitted.result is not None:
+        kept, dropped = fitted.result.items_included, fitted.result.items_dropped
+    return PromptPart(name=part.name, role=part.role, tokens=composer.count(text), kept=kept, dropped=dropped)
+
+
+def _options(options: Options, counter: Counter, context: dict[str, Any]) -> dict[str, Any]:
+    own = msgspec.structs.asdict(options) | {"tokenizer": counter.name}
+    return msgspec.to_builtins(own | {"query": context.get("query", options.query)})  # type: ignore[no-any-return]
+
+
+def _prefix(parts: Sequence[Printed], stable: Sequence[str]) -> dict[str, Any]:
+    """Return a hash of each part, and one of everything up to the end of the last part that is stable."""
+    first = {part.name: n for n, part in reversed(list(enumerate(parts, 1)))}
+    end = max((first[name] for name in stable if name in first), default=0)
+    hashed = [{"name": part.name, "sha256": _digest(f"{part.role}\n{part.text}")} for part in parts]
+    whole = _digest("\n".join(each["sha256"] for each in hashed[:end])) if end else None
+    return {"after": parts[end - 1].name if end else None, "sha256": whole, "parts": hashed}
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

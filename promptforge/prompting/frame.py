@@ -1,0 +1,221 @@
+"""How the parts of a prompt are printed, and that no part can pass for what is printed around it.
+
+The frame is whatever the templates print themselves. It is found by printing them around nothing: what is left are its
+tags and lines. Where a part holds one of these, the templates are given a word that no part holds, to put into them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from ..environment import Fields
+from ..errors import OptionError, TemplateError, nearest, quote
+from ..escaping import INVISIBLE, Content, Safe, syntax_of
+from ..places import VALUE
+from ..placing import frame_pattern
+from ..templates import EXTENSIONS, PROMPTS, Templates
+from .messages import ROLES, Call, Message, Output, Text
+
+PARTS = ("system", "instructions", "context", "history", "question")
+OWN = ("system", "instructions")
+"""Parts that whoever builds the prompt wrote: to name a tag in them is no forgery, to close one is."""
+
+_HOLE = "\ue07f"
+"""What stands for a part's text where only the frame is looked at."""
+_TAG = re.compile(r"<[\s/]*([a-z_][\w.:-]*)")
+_BREAKS = "\n\r\t"
+
+
+class Piece(NamedTuple):
+    """One part of the prompt, to be printed."""
+
+    name: str
+    role: str
+    text: str
+    messages: tuple[Message, ...] = ()
+    """Of the history."""
+
+    @property
+    def texts(self) -> list[str]:
+        """Everything in it that somebody else may have written."""
+        return [text for message in self.messages for text in _texts(message)] or [self.text]
+
+
+def _texts(message: Message) -> Iterable[str]:
+    for block in message.blocks:
+        yield block.text if not isinstance(block, Call) else block.arguments
+        if isinstance(block, Call | Output):
+            yield block.name
+
+
+class Frame:
+    """One set of templates for whole prompts, in one format."""
+
+    def __init__(self, templates: Templates, name: str, format: str) -> None:  # noqa: A002  the public word for it
+        """Find the set `name`; what it lacks is that of the set `default`.
+
+        Raises `OptionError` where there is no such set.
+        """
+        known = templates.prompts()
+        own = name.removeprefix("shipped/")
+        if own not in known:
+            raise OptionError(
+                f"there is no set of prompt templates {quote(name)}{nearest(name, known)}", option="prompt"
+            )
+        self._templates = templates
+        self._folders = [f"{'shipped/' if own != name else ''}{PROMPTS}/{own}", f"{PROMPTS}/default"]
+        self._endings = _endings(format)
+        self._found: dict[str, str] = {}
+
+    def template(self, part: str) -> str:
+        """Return the name of the template that prints a part, or `prompt`: the whole."""
+        if part not in self._found:
+            names = [f"{folder}/{part}.{ending}.j2" for folder in self._folders for ending in self._endings]
+            found = next((name for name in names if self._templates.find(name)), None)
+            if found is None:
+                raise TemplateError(
+                    f"there is no template {quote(names[0])}{nearest(names[0], self._templates.names())}"
+                )
+            self._found[part] = found
+        return self._found[part]
+
+    def files(self, parts: Iterable[str]) -> list[str]:
+        """Return the names of the templates that print these parts."""
+        return sorted({self.template(part) for part in parts})
+
+    # --- printing ---------------------------------------------------------------------------------------------------
+
+    def part(self, piece: Piece, boundary: str, **more: Any) -> Safe:
+        """Return a part as its template prints it."""
+        name = self.template(piece.name)
+        made = Safe if self._is_text(name) or piece.name == "context" else Content
+        value: Any = [_fields(m, made) for m in piece.messages] if piece.name == "history" else made(piece.text)
+        return self._templates.print(name, {piece.name: value, "boundary": boundary, **more})
+
+    def whole(self, parts: Sequence[tuple[Piece, str]], boundary: str) -> Safe:
+        """Return the whole prompt as one text; each part comes with what its own template printed."""
+        shown = [Fields(name=piece.name, role=piece.role, text=Safe(text)) for piece, text in parts]
+        return self._templates.print(self.template("prompt"), {"parts": shown, "boundary": boundary})
+
+    def _is_text(self, name: str) -> bool:
+        return syntax_of(name.removesuffix(".j2").rpartition(".")[2]) in ("md", "txt")
+
+    # --- what is the frame's own ------------------------------------------------------------------------------------
+
+    def boundary(self, pieces: Sequence[Piece], *, whole: bool, citation: str | None) -> str:
+        """Return what the templates put into their tags: nothing, or `-` and a word that is in none of `pieces`.
+
+        `whole` says whether they are to be one text, so that the frame around them counts too. Raises `TemplateError`
+        where a part holds a mark of the frame into which the templates put no boundary.
+        """
+        marks = self._marks("", whole, citation)
+        if not marks.tags and not marks.lines:
+            return ""
+        seen = [(lenient(text), piece.name in OWN) for piece in pieces for text in piece.texts]
+        if not marks.among(seen):
+            return ""
+        word = _word([text for text, _ in seen])
+        left = self._marks(f"-{word}", whole, citation).without(word)
+        held = left.among(seen)
+        if held:
+            message = (
+                f"a part of the prompt holds {quote(held)}, which the templates print themselves;"
+                " write {{ boundary }} into each tag or line of theirs, as <system{{ boundary }}>"
+            )
+            raise TemplateError(message, where=self.template("prompt" if whole else "question"))
+        return f"-{word}"
+
+    def _marks(self, boundary: str, whole: bool, citation: str | None) -> _Marks:
+        pieces = [
+            Piece(part, "user", _HOLE, _every_message() if part == "history" else ())
+            for part in PARTS
+            if whole or part != "history"
+        ]
+        around = {"citation": citation}
+        printed = [str(self.part(p, boundary, **(around if p.name == "context" else {}))) for p in pieces]
+        text = self.whole(list(zip(pieces, printed, strict=True)), boundary) if whole else "\n".join(printed)
+        return _Marks.of(str(text).replace(citation or _HOLE, _HOLE))
+
+
+class _Marks(NamedTuple):
+    """The tags and lines of a frame."""
+
+    tags: frozenset[str]
+    lines: frozenset[tuple[object, ...]]
+
+    @classmethod
+    def of(cls, skeleton: str) -> _Marks:
+        lines = set()
+        for line in lenient(skeleton, keep=_HOLE).split("\n"):
+            parts: list[object] = []
+            for n, static in enumerate(line.split(_HOLE)):
+                parts += [VALUE] if n else []
+                parts += [static] if static else []
+            if any(part is not VALUE for part in parts):
+                lines.add(tuple(parts))
+        return cls(frozenset(_TAG.findall(lenient(skeleton))), frozenset(lines))
+
+    def without(self, word: str) -> _Marks:
+        """Return the marks that do not carry the boundary."""
+        lines = frozenset(line for line in self.lines if not any(isinstance(p, str) and word in p for p in line))
+        return _Marks(frozenset(tag for tag in self.tags if word not in tag), lines)
+
+    def among(self, texts: Sequence[tuple[str, bool]]) -> str | None:
+        """Return the first mark that one of the texts holds; where a true stands beside it, a tag must be closed."""
+        names = "|".join(map(re.escape, sorted(self.tags)))
+        tag = re.compile(rf"<[\s/\\]*(?:{names})(?![\w.:-])") if names else None
+        close = re.compile(rf"<\s*[/\\][\s/\\]*(?:{names})(?![\w.:-])") if names else None
+        line = frame_pattern(self.lines)
+        for text, own in texts:
+            found = (close if own else tag).search(text) if tag and close and "<" in text else None
+            found = found or (line.search(text) if line else None)
+            if found:
+                return found[0].strip()
+        return None
+
+
+def lenient(text: str, keep: str = "") -> str:
+    """Return `text` as somebody reads it who is not particular: case, width, unseen characters, escapes of XML."""
+    if "&" in text:
+        text = html.unescape(text)
+    if not text.isascii() or not text.isprintable():
+        text = unicodedata.normalize("NFKC", text)
+        text = INVISIBLE.sub(lambda m: m[0] if m[0] in _BREAKS or m[0] == keep else "", text)
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text.casefold()
+
+
+def _word(texts: Sequence[str]) -> str:
+    """Return a word made of `texts` that is in none of them: the same for the same texts."""
+    seed = hashlib.sha256()
+    for text in texts:
+        data = text.encode("utf-8", "surrogatepass")
+        seed.update(b"%d\n" % len(data) + data)
+    counter = 0
+    while True:
+        word = hashlib.sha256(seed.digest() + b"%d" % counter).hexdigest()[:8]
+        if not any(word in text for text in texts):
+            return word
+        counter += 1
+
+
+def _endings(format: str) -> list[str]:  # noqa: A002
+    """Return the endings of templates that suit a format, the nearest first: its own, its syntax's, plain text."""
+    return list(dict.fromkeys((EXTENSIONS.get(format, format), format.rpartition(".")[2], EXTENSIONS["plain"])))
+
+
+def _fields(message: Message, made: type[str]) -> Fields:
+    calls = [Fields(id=b.id, name=b.name, arguments=made(b.arguments)) for b in message.blocks if isinstance(b, Call)]
+    results = [Fields(id=b.id, name=b.name, text=made(b.text)) for b in message.blocks if isinstance(b, Output)]
+    return Fields(role=message.role, text=made(message.text), calls=calls, results=results)
+
+
+def _every_message() -> tuple[Message, ...]:
+    """Return messages that make a template print all it can: each role, with texts, calls and results."""
+    blocks = (Text(_HOLE), Call(_HOLE, _HOLE, _HOLE), Output(_HOLE, _HOLE, _HOLE))
+    return tuple(Message(role, some) for role in ROLES for some in (blocks, blocks[:1], blocks[1:2], blocks[2:]))

@@ -1,0 +1,256 @@
+"""The renderer that the package gives out: contexts, and whole prompts around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..answers.asking import Embed
+from ..diagnostics import Diagnostic, Diagnostics
+from ..errors import BudgetError, OptionError, TemplateError, TokenizerError, nearest, quote
+from ..items import Item
+from ..options import Options
+from ..rendering import ContextRenderer, Folders
+from ..results import Result
+from ..sources.records import load_records
+from ..templates import Templates
+from ..tokens import get_tokenizer
+from ..verdict import judge
+from . import accounts, citing
+from .composing import Composer
+from .conversations import read
+from .frame import PARTS, Frame
+from .messages import Message, join
+from .prompts import Prompt
+from .shapes import SHAPES
+from .turns import turns_of
+from .window import Fitted, Window
+
+Verify = Callable[[dict[str, Any]], int]
+"""Takes a finished request and returns its true number of tokens, such as a provider's endpoint that counts."""
+
+TRIES = 3
+"""How often `verify` is asked about one prompt."""
+
+_CITED = {"layout": "cited", "format": "plain", "separator": "\n\n", "header": None, "footer": None, "sources": False}
+
+
+class Renderer(ContextRenderer):
+    """Configuration: a profile, templates and options. Renders contexts and prompts, any number, from any thread.
+
+    `profile` is a name or a `.yaml` file; `templates` and `profiles` are folders of the user's that come before the
+    shipped ones; `options` are those of the profile vocabulary. `embed` maps a list of texts to a vector each: with a
+    query it adds to the words, with `rerank: mmr` it tells what is alike. Files are read once, when the renderer is
+    made.
+
+    Raises `ProfileError`, `TemplateError`, `OptionError`.
+    """
+
+    def prompt(
+        self,
+        items: object = (),
+        *,
+        system: str | None = None,
+        instructions: str | None = None,
+        user: str | None = None,
+        history: object = None,
+        to: str = "text",
+        verify: Verify | None = None,
+        profile: str | Path | None = None,
+        templates: Folders = None,
+        profiles: Folders = None,
+        embed: Embed | None = None,
+        before: tuple[Diagnostic, ...] = (),
+        **options: Any,
+    ) -> Prompt:
+        """Return the whole prompt: `system` text, `instructions`, the context made of `items`, `history` and the
+        question of the `user`, in the order `prompt_order`, within `context_window` less `reserve`.
+
+        `history` is a list of messages in the shape of OpenAI, Anthropic or Gemini, or plain `role` and `content`; its
+        oldest turns go when room is short. `to` is the shape that comes out: `text roles openai openai-responses
+        anthropic gemini`. `max_tokens` and `max_chars` are ceilings of the context alone, `max_tokens` only where
+        somebody set it or no window is known. The question is also the `query`, unless one is given (`query=None`: no
+        query). `verify` takes the finished request and returns its true tokens: where these are more than the window
+        the prompt is fitted again, at most twice.
+
+        Raises `BudgetError` when what cannot be left out does not fit, `ItemError` for a history that is no list of
+        messages, `OptionError` for an unknown option or shape, `TemplateError` when a template cannot be used.
+        """
+        given = {"profile": profile, "templates": templates, "profiles": profiles, "embed": embed}
+        named = {name: value for name, value in given.items() if value is not None}
+        if named:
+            other = type(self)(**{**self._made_of, **named}, **self._given)
+            return other.prompt(
+                items, system=system, instructions=instructions, user=user, history=history, to=to, verify=verify,
+                before=before, **options,
+            )  # fmt: skip
+        if to not in SHAPES:
+            raise OptionError(f"there is no shape {quote(to)}{nearest(to, SHAPES)}", option="to")
+        diagnostics = Diagnostics()
+        diagnostics.extend(before)
+        asked = {**self._given, **options}
+        _, chosen = self._settle(asked, diagnostics)
+        loaded = load_records(items, where="items", diagnostics=diagnostics)
+        fixed = {"system": _text(system, "system"), "instructions": _text(instructions, "instructions")}
+        fixed["question"] = _text(user, "user")
+        messages = read(history, "history", diagnostics) if history is not None else []
+        messages = _hoist(messages, fixed, diagnostics)
+        order = chosen.prompt_order
+        _say_unused(order, {**fixed, "context": loaded, "history": messages}, diagnostics)
+        set_ = {**self.profile.options, **asked}
+        if fixed["question"] and "query" not in set_:
+            asked = {**asked, "query": fixed["question"]}
+        if "history" not in order:
+            messages = []
+        made = _Making(self, chosen, asked, to, fixed, loaded if "context" in order else [], messages, verify)
+        ceiling = "max_tokens" in set_ or chosen.context_window is None
+        said = tuple(diagnostics)
+        try:
+            prompt = made.make(self._templates, chosen.max_tokens if ceiling else None, said)
+        except TemplateError as error:
+            if len(self._templates.folders) < 2:
+                raise
+            failed = Diagnostic(
+                "PF401", "error", f"{error}; the shipped templates were used instead", None, error.where
+            )
+            prompt = made.make(Templates(), chosen.max_tokens if ceiling else None, (*said, failed))
+        judge(prompt, prompt.warnings, chosen.on_error == "raise")
+        return prompt
+
+    def _result(self, items: Sequence[Item], options: Mapping[str, Any]) -> Result:
+        """Return a context that nobody has judged yet."""
+        return self._render(list(items), (), options)[0]
+
+
+class _Making:
+    """One prompt in the making."""
+
+    def __init__(
+        self,
+        renderer: Renderer,
+        options: Options,
+        asked: Mapping[str, Any],
+        to: str,
+        fixed: Mapping[str, str],
+        items: Sequence[Item],
+        history: Sequence[Message],
+        verify: Verify | None,
+    ) -> None:
+        self._renderer = renderer
+        self._options = options
+        self._to = to
+        self._shape = SHAPES[to]
+        self._fixed = fixed
+        self._items = items
+        self._turns = turns_of(history)
+        self._verify = verify
+        self._cites = options.cite and self._shape.cites
+        own: dict[str, Any] = {"context_window": None, "reserve": None, "on_error": "warn"}
+        self._asked = {**asked, **own, **(_CITED if self._cites else {})}
+
+    def make(self, templates: Templates, cap: int | None, said: tuple[Diagnostic, ...]) -> Prompt:
+        """Return the prompt printed by these templates, its context at most `cap` tokens."""
+        options = self._options
+        frame = Frame(templates, options.prompt, options.format)
+        counter = get_tokenizer(options.tokenizer)
+        composer = Composer(
+            frame,
+            options,
+            counter,
+            self._fixed,
+            whole=self._to == "text",
+            blocks=self._shape.blocks,
+            native=self._cites,
+        )
+        window = None
+        if options.context_window is not None:
+            window = max(0, options.context_window - (options.reserve or 0))
+        fitting = Window(
+            composer,
+            self._turns,
+            self._context if self._items else None,
+            self._show,
+            cap=cap,
+            share=options.history_share,
+        )
+        fitted, counted = self._fit(fitting, window)
+        if not fitted.composed.parts:
+            raise OptionError("there is nothing to make a prompt of: no system, instructions, items, history or user")
+        return accounts.account(
+            fitted,
+            self._shape.make(fitted.composed.messages),
+            to=self._to,
+            options=options,
+            profile=self._renderer.profile,
+            composer=composer,
+            templates=templates,
+            counter=counter,
+            turns=len(self._turns),
+            window=window,
+            counted=counted,
+            said=said,
+        )
+
+    def _fit(self, fitting: Window, window: int | None) -> tuple[Fitted, int | None]:
+        """Return the prompt that keeps the window by our own count and by that of `verify`, and what the latter is."""
+        room = window
+        for _ in range(TRIES):
+            fitted = fitting.fit(room)
+            if self._verify is None:
+                return fitted, None
+            counted = _ask(self._verify, self._shape.make(fitted.composed.messages))
+            if window is None or counted <= window:
+                return fitted, counted
+            room = min(int(window * fitted.composed.tokens / counted), fitted.composed.tokens - (counted - window))
+            room = max(0, room)
+        raise BudgetError(
+            f"the prompt has {counted:,} tokens by verify and the window has room for {window:,}, after"
+            f" {TRIES} times of fitting; raise context_window, or lower reserve or max_tokens",
+            needed=counted,
+            largest=window or 0,
+        )
+
+    def _context(self, most: int | None) -> Result:
+        return self._renderer._result(self._items, {**self._asked, "max_tokens": most})
+
+    def _show(self, result: Result) -> Any:
+        return citing.show(result, self._cites)
+
+
+def _text(value: object, name: str) -> str:
+    """Return a text that the caller wrote; blank is none. Raises `OptionError` for what is no text."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise OptionError(f"{name} takes text; got a value of type {type(value).__name__}", option=name)
+    text = str.__str__(value).encode("utf-8", "replace").decode() if not value.isascii() else str.__str__(value)
+    return text if text.strip() else ""
+
+
+def _hoist(messages: list[Message], fixed: dict[str, str], diagnostics: Diagnostics) -> list[Message]:
+    """Return the history without system messages at its beginning, which are the system text if there is no other."""
+    start = next((n for n, m in enumerate(messages) if m.role not in ("system", "developer")), len(messages))
+    text = "\n\n".join(message.text for message in messages[:start] if message.text)
+    if text and not fixed["system"]:
+        fixed["system"] = text
+    elif text and text != fixed["system"]:
+        diagnostics.add("PF208", "the system message at its beginning was left out: system is given", where="history")
+    return join(messages[start:])
+
+
+def _say_unused(order: Sequence[str], given: Mapping[str, object], diagnostics: Diagnostics) -> None:
+    for name in PARTS:
+        if given[name] and name not in order:
+            message = f"prompt_order has no place for the {name}, so it was left out"
+            diagnostics.add("PF117", message)
+
+
+def _ask(verify: Verify, request: dict[str, Any]) -> int:
+    try:
+        counted = verify(request)
+    except Exception as error:
+        raise TokenizerError(f"verify failed: {type(error).__name__}: {quote(str(error))}") from error
+    if isinstance(counted, bool) or not isinstance(counted, int) or counted < 0:
+        raise TokenizerError(f"verify returned {quote(str(counted))}; it must be a whole number, 0 or more")
+    return counted

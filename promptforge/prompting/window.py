@@ -1,0 +1,135 @@
+"""One window for all parts: what is fixed first, then history and context by their shares, leftovers to either."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ..errors import BudgetError
+from ..results import Result
+from .composing import Composed, Composer, Context
+from .messages import Message
+from .turns import cut
+
+Render = Callable[[int | None], Result]
+"""The context in at most so many tokens; `None`: without a limit in tokens."""
+
+
+class Fitted(NamedTuple):
+    """A prompt that keeps its window."""
+
+    composed: Composed
+    result: Result | None
+    """Of the context; `None` where there is none."""
+    turns: int
+    """How many turns of the history are in it: the newest."""
+
+
+class Window:
+    """The parts of one prompt, and what they are fitted with."""
+
+    def __init__(
+        self,
+        composer: Composer,
+        turns: Sequence[Sequence[Message]],
+        render: Render | None,
+        show: Callable[[Result], Context | None],
+        *,
+        cap: int | None,
+        share: float,
+    ) -> None:
+        """`render` makes the context, `show` what of it is to be printed, `None` for nothing.
+
+        `cap` is the ceiling of the context, `share` the part of the window that the history is sure of.
+        """
+        self._composer = composer
+        self._turns = turns
+        self._render = render
+        self._show = show
+        self._cap = cap
+        self._share = share
+
+    def fit(self, window: int | None) -> Fitted:
+        """Return the prompt that takes at most `window` tokens (`None`: no limit).
+
+        Raises `BudgetError` where what cannot be left out does not fit; it says what each part needs.
+        """
+        if window is None:
+            result = self._render(self._cap) if self._render else None
+            return self._compose(result, len(self._turns))
+        fixed = self._composer.compose(None, ())
+        room = window - fixed.tokens
+        if room < 0:
+            raise self._too_small(fixed, window, {})
+        costs = [self._composer.turn_price(turn) for turn in self._turns]
+        if self._render is None:
+            return self._shrink(None, 0, len(costs) - cut(costs, room), window)
+        wrapped = self._composer.compose(Context("x"), ()).tokens - fixed.tokens
+        promised = int(room * self._share) if costs else 0
+        most = max(0, room - min(sum(costs), promised) - wrapped)
+        try:
+            result = self._context(most)
+        except BudgetError as error:  # what is required may need what was promised to the history
+            if error.largest != most:  # a ceiling of the context's own
+                raise
+            if error.needed + wrapped > room:
+                raise self._too_small(fixed, window, {"context": error.needed + wrapped}, error) from None
+            most = error.needed
+            result = self._context(most)
+            promised = room - most - wrapped
+        full = result.truncated and (self._cap is None or most < self._cap)
+        kept = len(costs) - cut(costs, promised if full else room - result.tokens - wrapped)
+        spare = room - wrapped - sum(costs[len(costs) - kept :]) - most
+        if full and spare >= max(8, room // 100):
+            most += spare
+            result = self._context(most)
+        return self._shrink(result, most, kept, window)
+
+    def _context(self, most: int) -> Result:
+        assert self._render is not None
+        return self._render(most if self._cap is None else min(most, self._cap))
+
+    def _compose(self, result: Result | None, kept: int) -> Fitted:
+        history = [message for turn in self._turns[len(self._turns) - kept :] for message in turn]
+        context = self._show(result) if result is not None else None
+        return Fitted(self._composer.compose(context, history), result, kept)
+
+    def _shrink(self, result: Result | None, most: int, kept: int, window: int) -> Fitted:
+        """Return the prompt, with ever less of the context and then of the history until it keeps the window.
+
+        Counts of joined texts are no sums, so only the finished prompt can tell.
+        """
+        while True:
+            fitted = self._compose(result, kept)
+            over = fitted.composed.tokens - window
+            if over <= 0:
+                return fitted
+            if result is not None and result.tokens and most > 0:
+                most = max(0, min(most, result.tokens) - over)
+                try:
+                    result = self._context(most)
+                    continue
+                except BudgetError as error:
+                    if not kept:
+                        raise self._too_small(fitted.composed, window, {}, error) from None
+            if kept:
+                kept -= 1
+            else:
+                raise self._too_small(fitted.composed, window, {})
+
+    def _too_small(
+        self, composed: Composed, window: int, more: dict[str, int], error: BudgetError | None = None
+    ) -> BudgetError:
+        costs = {part.name: 0 for part in composed.parts}
+        for part in composed.parts:
+            costs[part.name] += self._composer.count(part.text)
+        around = composed.tokens - sum(costs.values())
+        needed = composed.tokens + sum(more.values())
+        listed = ", ".join(f"{name} {tokens:,}" for name, tokens in {**costs, **more, "frame": around}.items())
+        also = f"; the context: {error}" if error is not None and not more else ""
+        return BudgetError(
+            f"the prompt needs {needed:,} tokens and the window has room for {window:,}: {listed}{also};"
+            " shorten these, or raise context_window or lower reserve",
+            needed=needed,
+            largest=window,
+        )

@@ -1,0 +1,19 @@
+"""What is made of diagnostics in the end: all go to the log, and in a strict run the grave ones are an error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .diagnostics import Diagnostic, log
+from .errors import StrictError
+
+
+def judge(result: object, warnings: Sequence[Diagnostic], strict: bool) -> None:
+    """Log `warnings`; in a strict run raise `StrictError`, which carries `result`, where one is more than an info."""
+    log(warnings)
+    grave = [d for d in warnings if d.severity != "info"]
+    if strict and grave:
+        more = f" (and {len(grave) - 1} more)" if len(grave) > 1 else ""
+        known = grave[0].where
+        place = f"{known}: " if known and known not in grave[0].message else ""
+        raise StrictError(f"{place}{grave[0].code} {grave[0].message}{more}", diagnostics=tuple(grave), result=result)
