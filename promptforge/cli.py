@@ -13,6 +13,7 @@ import click
 from .errors import PromptForgeError
 
 COMMANDS = {
+    "batch": "Render many requests at once, resumable, to results or files for batch services.",
     "count": "Count the tokens of files, or of standard input.",
     "diff": "Compare two builds: profiles, formats, budgets, or saved results.",
     "explain": "Say which item is in the text, which is not and why, and what it costs.",

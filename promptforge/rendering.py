@@ -99,6 +99,16 @@ class ContextRenderer:
         settings, ground = base
         return settings, change(ground, changes)
 
+    def check(self, **options: Any) -> Options:
+        """Return the options in force, each value of the renderer's and of `options` checked, lenient or not.
+
+        Raises `OptionError` for a value, a layout or a format that no rendering can use, `TemplateError` for a template.
+        """
+        changes = {**self._given, **options}
+        chosen = apply(self._settle(changes, Diagnostics())[1], changes)
+        self._templates.look(chosen.layout, chosen.format)
+        return chosen
+
     # --- rendering --------------------------------------------------------------------------------------------------
 
     def render(

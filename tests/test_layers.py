@@ -12,7 +12,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "promptforge"
 # A folder is one entry: its files may import each other. A new module is placed in the highest row below what it needs.
 ROWS = [
-    "_shipped boundaries diagnostics escaping items places recent",
+    "_shipped boundaries diagnostics escaping items places recent writing",
     "errors results vocabulary wording",
     "cleaning counting cutting fitting merging placing trimming verdict yamltext",
     "_vocab answers bounds byte_pairs comparing estimates fencing grouping rules sources twins",
@@ -27,6 +27,7 @@ ROWS = [
     "accounts",
     "rendering",
     "prompting",
+    "batch",
     "__init__",
     "commands",
     "cli",
