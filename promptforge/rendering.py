@@ -102,7 +102,7 @@ class ContextRenderer:
     def check(self, **options: Any) -> Options:
         """Return the options in force, each value of the renderer's and of `options` checked, lenient or not.
 
-        Raises `OptionError` for a value, a layout or a format that no rendering can use, `TemplateError` for a template.
+        Raises `OptionError` for a value, layout or format that no rendering can use, `TemplateError` for a template.
         """
         changes = {**self._given, **options}
         chosen = apply(self._settle(changes, Diagnostics())[1], changes)

@@ -6,7 +6,8 @@ A worker is a process of this machine or an actor of Ray. One thread talks to ea
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager
 from itertools import chain
 from queue import SimpleQueue
 from typing import NamedTuple, Protocol
@@ -62,7 +63,11 @@ Outcome = tuple[Job, Rendered | None]
 """A job and its results, None where it was done."""
 
 
-def work(jobs: Iterator[Job], make: Callable[[], Worker], count: int) -> Iterator[Outcome]:
+Crew = AbstractContextManager[Callable[[], Worker]]
+"""What gives the maker of workers, for as long as it is open."""
+
+
+def work(jobs: Iterator[Job], crew: Crew, count: int) -> Generator[Outcome, None, None]:
     """Yield each job with its results as they are done, in any order.
 
     Jobs are taken from the iterator as the workers need them; without any, no worker begins. Raises what a worker could
@@ -71,18 +76,22 @@ def work(jobs: Iterator[Job], make: Callable[[], Worker], count: int) -> Iterato
     first = next(jobs, None)
     if first is None:
         return
+    with crew as make:
+        yield from _work(chain([first], jobs), [make() for _ in range(count)])
+
+
+def _work(jobs: Iterator[Job], workers: list[Worker]) -> Generator[Outcome, None, None]:
     todo: SimpleQueue[Job | None] = SimpleQueue()
     done: SimpleQueue[Outcome | Exception] = SimpleQueue()
-    workers = [make() for _ in range(count)]
     threads = [threading.Thread(target=_serve, args=(worker, todo, done), daemon=True) for worker in workers]
     try:
         for thread in threads:
             thread.start()
         waiting = 0
-        for job in chain([first], jobs):
+        for job in jobs:
             todo.put(job)
             waiting += 1
-            if waiting == AHEAD * count:
+            if waiting == AHEAD * len(workers):
                 yield _next(done)
                 waiting -= 1
         for _ in range(waiting):

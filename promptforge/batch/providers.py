@@ -31,8 +31,8 @@ class Provider(NamedTuple):
     """A `custom_id` and the keywords of a call → a request of a batch."""
     requests: int
     """How many requests a file may have."""
-    bytes: int
-    """How large a file may be."""
+    size: int
+    """How many bytes a file may have."""
     suffix: str
     frame: tuple[bytes, bytes, bytes]
     """What stands before, between and after the requests of a file."""
@@ -100,7 +100,7 @@ class ProviderFiles:
                     file.write(head)
                     while request and count < self._provider.requests:
                         data = between + request.data if count else request.data
-                        if size + len(data) > self._provider.bytes:
+                        if size + len(data) > self._provider.size:
                             break
                         file.write(data)
                         entry = {
@@ -118,7 +118,7 @@ class ProviderFiles:
 
     def _requests(self, bodies: Bodies, failures: Failures) -> Iterator[_Request]:
         head, _, tail = self._provider.frame
-        room = self._provider.bytes - len(head + tail)
+        room = self._provider.size - len(head + tail)
         seen = sqlite3.connect("")  # on the disk and gone with its connection: ids of any number take no memory
         try:
             seen.execute("CREATE TABLE ids (name TEXT PRIMARY KEY, line INTEGER) WITHOUT ROWID")

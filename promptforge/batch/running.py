@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from ..rendering import Folders
 from ..writing import clean
 from . import products, reading
 from . import spec as specs
-from .crew import Job, Worker, work
+from .crew import Crew, Job, work
+from .local import LocalWorker
 from .parts import Parts, Summary
 from .places import Manifest, Place, Report
 from .providers import PROVIDERS, ProviderFiles
@@ -98,7 +99,10 @@ def run(
     else:
         product = products.JsonLines(place.results)
     ground = specs.ground(made_of)
-    make = _maker(engine, spec, ground, address, workers)
+    if engine not in ENGINES:
+        raise OptionError(f"there is no engine {quote(engine)}{nearest(engine, ENGINES)}", option="engine")
+    count = workers or os.cpu_count() or 1
+    crew = _workers(engine, spec, ground, address, count)
     before = place.read()
     asked = msgspec.json.encode([to, model, body]).decode()
     with closing(Parts(place.parts)) as parts:
@@ -107,7 +111,7 @@ def run(
         if not before or (before.made_of, before.product) != (made_of, asked):
             place.write(Manifest(made_of=made_of, product=asked))
         course = _Course(parts, ground, retry, max_errors, reading.weigh(input), progress)
-        complete = course.run(reading.parts(reading.rows(input), part_rows, limit), make, workers or _processors())
+        complete = course.run(reading.parts(reading.rows(input), part_rows, limit), crew, count)
         changed = _changed(before, made_of) or (("input",) if parts.outdated else ())
         report = Report(
             rows=course.rows, errors=course.errors, kept=course.kept, tokens=course.tokens,
@@ -134,9 +138,9 @@ class _Course:
     tokens: int = field(default=0, init=False)
     bytes: int = field(default=0, init=False)
 
-    def run(self, pieces: Iterable[Part], make: Callable[[], Worker], workers: int) -> bool:
+    def run(self, pieces: Iterable[Part], crew: Crew, count: int) -> bool:
         """Do what is not done; return False when too many rows failed."""
-        with closing(work(self._jobs(pieces), make, workers)) as outcomes:
+        with closing(work(self._jobs(pieces), crew, count)) as outcomes:
             for job, rendered in outcomes:
                 if rendered is None:
                     assert job.done is not None
@@ -201,23 +205,18 @@ def _finish(
     return report
 
 
-def _maker(engine: str, spec: Spec, ground: str, address: str | None, workers: int | None) -> Callable[[], Worker]:
-    if engine == "local":
-        from .local import LocalWorker
-
-        return lambda: LocalWorker(spec, ground)
+def _workers(engine: str, spec: Spec, ground: str, address: str | None, count: int) -> Crew:
+    """Return what gives the maker of workers, once a worker is needed."""
     if engine == "ray":
         from . import on_ray
 
-        return on_ray.maker(spec, ground, address, workers or _processors())
-    raise OptionError(f"there is no engine {quote(engine)}{nearest(engine, ENGINES)}", option="engine")
+        return on_ray.actors(spec, ground, address, count)
+    if address is not None:
+        raise OptionError("an address is for the engine ray", option="address")
+    return nullcontext(lambda: LocalWorker(spec, ground))
 
 
 def _changed(before: Manifest | None, made_of: dict[str, str]) -> tuple[str, ...]:
     if before is None:
         return ()
     return tuple(name for name, value in made_of.items() if before.made_of.get(name) != value)
-
-
-def _processors() -> int:
-    return os.cpu_count() or 1

@@ -47,7 +47,7 @@ def command(source: str, output: str, body: str | None, quiet: bool, as_json: bo
     """Render every request of INPUT, JSON Lines or Parquet (`-`: JSON Lines on standard input).
 
     A row is what a job file is: items, or names of what to show, with options of its own; besides these an `id`, a
-    `profile`, and for whole prompts `system`, `instructions`, `user` and `history`. A row that fails becomes a record in
+    `profile`, and for whole prompts `system`, `instructions`, `user` and `history`. A row that fails is a record in
     errors.jsonl. Ended in whatever way, the same command goes on where it was.
     """
     names = ("to", "model", "workers", "engine", "address", "limit", "max_errors", "retry", "part_rows", "workspace")
@@ -101,18 +101,21 @@ def _bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
 
 
 def _summary(report: Report) -> None:
-    say = lambda text: click.echo(f"promptforge: {text}", err=True)  # noqa: E731
     if report.changed:
-        say(f"{', '.join(report.changed)} changed since an earlier run, so rows were done again")
+        _say(f"{', '.join(report.changed)} changed since an earlier run, so rows were done again")
     kept = f", {report.kept:,} of them by an earlier run" if report.kept else ""
     done = report.rows - report.kept
     rate = f", {done / report.seconds:,.0f} a second" if done and report.seconds else ""
-    say(f"{report.rows:,} rows{kept}, {report.tokens:,} tokens, {report.seconds:,.1f} s{rate}")
+    _say(f"{report.rows:,} rows{kept}, {report.tokens:,} tokens, {report.seconds:,.1f} s{rate}")
     if not report.complete:
-        say(f"ended: {report.errors:,} rows failed, more than --max-errors; what is done is kept")
+        _say(f"ended: {report.errors:,} rows failed, more than --max-errors; what is done is kept")
     elif report.errors:
-        say(f"{report.errors:,} rows failed: {report.errors_file}")
+        _say(f"{report.errors:,} rows failed: {report.errors_file}")
     for file in report.files[:5]:
-        say(f"written: {file}")
+        _say(f"results: {file}")
     if len(report.files) > 5:
-        say(f"written: {len(report.files) - 5:,} files more")
+        _say(f"results: {len(report.files) - 5:,} files more")
+
+
+def _say(text: str) -> None:
+    click.echo(f"promptforge: {text}", err=True)

@@ -100,7 +100,7 @@ def job_of(value: object, at: Callable[..., str]) -> Job:
         history=tuple(history) if isinstance(history, list) else history,
         files=tuple(_texts(value.get("files"), ("files",), at)),
         items=tuple(_entries(items, ("items",), at, str | dict, "names of files, or items")),
-        **lists,
+        **lists,  # type: ignore[arg-type]
     )
 
 
