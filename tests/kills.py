@@ -1,7 +1,7 @@
 """Runs of the batch command that are killed at random moments and continued, and a judge of what they leave.
 
-`python -m tests.kills 200` kills so often: the parent or a worker, at any time or amid the writing of a file. After each
-kill and at each end it is checked that no row is torn, lost or doubled, no half file is taken for a whole one, no
+`python -m tests.kills 200` kills so often: the parent or a worker, at any time or amid the writing of a file. After
+each kill and at each end it is checked that no row is torn, lost or doubled, no half file is taken for a whole one, no
 worker outlives its parent, and that nothing half written is left.
 """
 
@@ -66,11 +66,10 @@ def campaign(kills: int, folder: Path, *, seed: int = 0, engine: str = "local") 
             _await_moment(chance, output, command)
             children = _children(command.pid)
             if children and chance.random() < 0.5:
-                hit += _kill(chance.choice(children))
-                killed += 1
+                struck = _kill(chance.choice(children))
+                hit, killed = hit + struck, killed + struck
                 continue
-            _kill(command.pid)
-            killed += 1
+            killed += _kill(command.pid) if command.poll() is None else 0
             command.wait()
             faults += _outliving(children)
         try:

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from ..errors import OptionError
-from ..writing import whole
+from ..writing import UNFINISHED, whole
 
 _FILES = (".jsonl", ".ndjson", ".parquet")
 
@@ -48,6 +48,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """What the run that finished it did."""
 
 
+def _ours(path: Path) -> bool:
+    """Whether a run that was killed at once may have left it."""
+    return path.name == "parts" or path.suffix == UNFINISHED
+
+
 class Place:
     """The files of one output."""
 
@@ -66,7 +71,7 @@ class Place:
         try:
             return msgspec.json.decode(self._manifest.read_bytes(), type=Manifest)
         except (FileNotFoundError, msgspec.DecodeError):
-            others = self.folder.is_dir() and any(path.name != "parts" for path in self.folder.iterdir())
+            others = self.folder.is_dir() and not all(map(_ours, self.folder.iterdir()))
         except NotADirectoryError:
             others = True
         if others:

@@ -155,20 +155,13 @@ class RowRenderer:
         items, history, failure = [], None, None
         try:
             for path in paths:
-                self._confine(path)
+                _confine(path)
             items = gather(wanted, said)
             history = self._history(job.history, said)
         except ItemError as error:
             failure = error
         read = [msgspec.json.encode(items), repr(history).encode(), repr(list(said)).encode(), repr(failure).encode()]
         return _Loaded(items, history, said, failure, specs.digest(b"\0".join(read)))
-
-    def _confine(self, path: str) -> None:
-        """Refuse what lies outside the workspace: rows come from anywhere, unlike what a user types."""
-        root = os.path.realpath(self._spec.workspace)
-        if path == "-" or (os.path.isabs(path) and not workspace.is_inside(os.path.realpath(path), root)):
-            what = "standard input" if path == "-" else "a file outside the workspace; --workspace sets it"
-            raise ItemError(f"a row cannot name {what}", where=workspace.shown(path))
 
     def _history(self, given: Any, said: Diagnostics) -> list[Message] | None:
         if not isinstance(given, str):
@@ -179,6 +172,13 @@ class RowRenderer:
     @cached_property
     def _attack(self) -> attack.Index:
         return attack.read(self._spec.attack or "", workspace=self._spec.workspace, diagnostics=Diagnostics())
+
+
+def _confine(path: str) -> None:
+    """Refuse what a user may type and a row may not name: rows come from anywhere, and stay in the workspace."""
+    if path == "-" or os.path.isabs(path):
+        what = "standard input" if path == "-" else "an absolute path, only what is in the workspace"
+        raise ItemError(f"a row cannot name {what}", where=workspace.shown(path))
 
 
 def decode(raw: bytes) -> dict[str, Any]:

@@ -112,10 +112,10 @@ def run(
             place.write(Manifest(made_of=made_of, product=asked))
         course = _Course(parts, ground, retry, max_errors, reading.weigh(input), progress)
         complete = course.run(reading.parts(reading.rows(input), part_rows, limit), crew, count)
-        changed = _changed(before, made_of) or (("input",) if parts.outdated else ())
+        changed = (_changed(before, made_of) or ("input",)) if parts.outdated else ()
         report = Report(
             rows=course.rows, errors=course.errors, kept=course.kept, tokens=course.tokens,
-            changed=changed if parts.outdated else (), complete=complete,
+            changed=(*changed, *(["what rows name"] if course.moved else [])), complete=complete,
         )  # fmt: skip
         if complete:
             report = _finish(report, parts, place, product, made_of, asked, before, limit)
@@ -137,6 +137,8 @@ class _Course:
     errors: int = field(default=0, init=False)
     tokens: int = field(default=0, init=False)
     bytes: int = field(default=0, init=False)
+    moved: bool = field(default=False, init=False)
+    """Whether what some row names is not as an earlier run found it."""
 
     def run(self, pieces: Iterable[Part], crew: Crew, count: int) -> bool:
         """Do what is not done; return False when too many rows failed."""
@@ -146,6 +148,7 @@ class _Course:
                     assert job.done is not None
                     self._note(job, job.done, kept=True)
                 else:
+                    self.moved |= job.done is not None
                     self._note(job, self.parts.put(job.part, job.key, rendered), kept=False)
                 if self._failed():
                     return False
