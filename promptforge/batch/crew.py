@@ -112,9 +112,12 @@ def _next(done: SimpleQueue[Outcome | Exception]) -> Outcome:
 
 
 def _serve(worker: Worker, todo: SimpleQueue[Job | None], done: SimpleQueue[Outcome | Exception]) -> None:
+    begun = False
     try:
-        _start(worker)
         while (job := todo.get()) is not None:
+            if not begun:  # a worker without work is never made
+                _start(worker)
+                begun = True
             done.put((job, _render(worker, job.part, job.done.references if job.done else "")))
     except Exception as error:  # to be raised where somebody waits
         done.put(error)
