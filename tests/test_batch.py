@@ -179,8 +179,9 @@ def test_a_killed_worker_costs_nothing(engine: str, expected: bytes) -> None:
     struck: list[int] = []
 
     def strike(progress: batch.Progress) -> None:
-        if len(struck) < 3:
-            struck.extend(worker for worker in workers(engine)[:1] if not _kill(worker))
+        for worker in workers(engine)[: 1 if len(struck) < 3 else 0]:
+            os.kill(worker, signal.SIGKILL)
+            struck.append(worker)
 
     report = batch.run("in.jsonl", "out.jsonl", engine=engine, workers=2, part_rows=5, progress=strike)
     assert Path("out.jsonl").read_bytes() == expected
@@ -189,20 +190,15 @@ def test_a_killed_worker_costs_nothing(engine: str, expected: bytes) -> None:
 
 def workers(engine: str) -> list[int]:
     """Return the processes that work for this one."""
-    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
-    found = [line.split(None, 2) for line in listed.splitlines()]
-    if engine == "ray":
-        import ray
-
-        raylets = {
-            int(pid) for pid, _, args in found if f"{ray._private.worker._global_node.get_session_dir_path()}" in args
-        }
-        return [int(pid) for pid, parent, args in found if args.startswith("ray::_Actor") and int(parent) in raylets]
-    return [int(p) for p, parent, args in found if int(parent) == os.getpid() and "promptforge.batch.local" in args]
-
-
-def _kill(pid: int) -> None:
-    os.kill(pid, signal.SIGKILL)
+    listed = subprocess.run(["ps", "-ww", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    found = [
+        (int(pid), int(parent), args) for pid, parent, args in (line.split(None, 2) for line in listed.splitlines())
+    ]
+    mine = [(pid, args) for pid, parent, args in found if parent == os.getpid()]
+    if engine == "local":
+        return [pid for pid, args in mine if "promptforge.batch.local" in args]
+    raylets = {pid for pid, args in mine if "/raylet " in args}
+    return [pid for pid, parent, args in found if parent in raylets and args.startswith("ray::_Actor")]
 
 
 class _Mortal:
@@ -268,7 +264,7 @@ def test_templates_that_change_meanwhile_end_the_run() -> None:
     def meddle(progress: batch.Progress) -> None:
         Path("t/chunks/item.md.j2").write_text("{# An item. item: the item #}\nother\n")
         for worker in workers("local"):
-            _kill(worker)
+            os.kill(worker, signal.SIGKILL)
 
     with pytest.raises(pf.PromptForgeError, match="another version, profile, template"):
         batch.run("in.jsonl", "out.jsonl", templates="t", part_rows=5, workers=1, progress=meddle)
@@ -402,7 +398,10 @@ def test_files_keep_the_limits_and_the_index_finds_every_request(
 
 
 def test_requests_for_a_batch_service() -> None:
-    rows = [{"id": "a", "items": [{"content": "x"}], "system": "s", "user": "u"}, {"id": "a", "user": "again"}]
+    rows: list[dict[str, Any]] = [
+        {"id": "a", "items": [{"content": "x"}], "system": "s", "user": "u"},
+        {"id": "a", "user": "again"},
+    ]
     report = batch.run(rows, "out", to="openai-batch", model="m", body={"temperature": 0})
     assert (report.rows, report.errors, report.errors_file) == (2, 1, "out/errors.jsonl")
     (request,) = records("out/requests-00001.jsonl")

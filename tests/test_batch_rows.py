@@ -196,7 +196,7 @@ def test_requests_are_columns_of_json() -> None:
 def test_what_no_row_can_use_is_refused_at_once() -> None:
     for wrong in ({"to": "opnai"}, {"max_tokns": 1}, {"max_tokens": "x"}, {"format": "nope"}, {"tokenizer": object()}):
         with pytest.raises(OptionError):
-            RenderBatch(**wrong)  # type: ignore[arg-type]
+            RenderBatch(**wrong)
 
 
 def test_it_is_plain_data_after_use_too() -> None:
