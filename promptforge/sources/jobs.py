@@ -60,8 +60,9 @@ def _yaml(text: str, where: str) -> Job:
     from .. import yamltext
 
     value, lines = yamltext.load_with_lines(text, where)
-    job = job_of({} if value is None else value, lambda *path: f"{where}:{lines.get(path, 1)}")
-    return replace(job, lines=lines)
+    if value is None:
+        return Job()
+    return replace(job_of(value, lambda *path: f"{where}:{lines.get(path, 1)}"), lines=lines)
 
 
 def job_of(value: object, at: Callable[..., str]) -> Job:
