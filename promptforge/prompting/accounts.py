@@ -17,7 +17,7 @@ from ..templates import Templates
 from .composing import Composer, Printed
 from .messages import Text
 from .prompts import Prompt, PromptHistory, PromptPart
-from .shapes import SHAPES
+from .shapes import SHAPES, SYSTEM
 from .window import Fitted
 
 
@@ -50,6 +50,10 @@ def account(
         diagnostics.add("PF710", message)
     if options.cache_after and not shape.caches:
         diagnostics.add("PF118", f"cache_after changes nothing in the shape {to}", severity="info")
+    roles = [message.role in SYSTEM for message in composed.messages]
+    if shape.apart and any(roles[roles.index(False) :] if False in roles else ()):
+        message = f"the shape {to} has what the system says before all messages, so it was moved there"
+        diagnostics.add("PF118", message, severity="info")
     if options.cite and not shape.cites and options.citation is None:
         message = f"cite changes nothing in the shape {to}: the profile {profile.name} has no words for citation"
         diagnostics.add("PF118", message, severity="info")

@@ -1,7 +1,6 @@
 """Messages in the shapes of OpenAI (chat and responses), Anthropic, Gemini, or plain → messages in one form.
 
-Codes: PF208 a message or a part of one that could not be read, PF209 a call without its result or a result without its
-call. One bad message costs only itself.
+Code: PF208 a message or a part of one that could not be read. One bad message costs only itself.
 """
 
 from __future__ import annotations
@@ -9,12 +8,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
+
+import msgspec
 
 from ..diagnostics import Diagnostics, Severity
 from ..errors import ItemError, nearest, quote
+from ..escaping import SURROGATE
 from ..sources import plaindata
-from .messages import Block, Call, Message, Output, Role, Text, join
+from .messages import Block, Call, Message, Output, Role, Text, join, sound
+from .pairs import pair
 
 MAX_MESSAGES = 100_000
 """How many messages one history holds at the most."""
@@ -60,14 +63,31 @@ def read(
             diagnostics.add("PF208", message, where=at, severity=severity)
 
         try:
-            found += [given] if isinstance(given, Message) else _read(_plain(given), say)
+            found += [given] if isinstance(given, Message) else _sound(_read(_plain(given), say), say)
         except _Refusal as refusal:
             say(f"message skipped: {refusal}")
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # an object that raises when it is merely looked at, whatever it raises
             say(f"message skipped: {plaindata.name_of(error)} while looking at it")
-    return join(_paired(join(found), where, diagnostics))
+    return join(pair(join(found), where, diagnostics))
+
+
+def _sound(messages: list[Message], say: Say) -> list[Message]:
+    """Return the messages with nothing in them that no request can carry."""
+    made = []
+    for message in messages:
+        blocks = tuple(
+            msgspec.structs.replace(
+                block,
+                **{key: sound(value) for key, value in msgspec.structs.asdict(block).items() if type(value) is str},
+            )
+            for block in message.blocks
+        )
+        if blocks != message.blocks:
+            say("lone surrogates in it were replaced by U+FFFD")
+        made.append(Message(message.role, blocks))
+    return made
 
 
 def _plain(given: Any) -> dict[str, Any]:
@@ -193,8 +213,10 @@ def _call(given: dict[str, Any], say: Say) -> Call:
     arguments: Any = next((given[key] for key in ("arguments", "input", "args") if given.get(key) is not None), {})
     if isinstance(arguments, str):
         try:
-            if isinstance(json.loads(arguments), dict):
-                return Call(_id(given), name, arguments)
+            read = json.loads(arguments, parse_constant=_no_constant)
+            if isinstance(read, dict):
+                plain = json.dumps(read, ensure_ascii=False)
+                return Call(_id(given), name, plain if SURROGATE.search(plain) else arguments)
         except (ValueError, RecursionError):
             pass
         say(f"the arguments of the call of {quote(name)} are no JSON object; they are kept as a text in one")
@@ -203,6 +225,10 @@ def _call(given: dict[str, Any], say: Say) -> Call:
         say(f"the arguments of the call of {quote(name)} are no object; they are kept inside one")
         arguments = {"arguments": arguments}
     return Call(_id(given), name, json.dumps(arguments, ensure_ascii=False))
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def _output(given: dict[str, Any], field: str, say: Say) -> Output:
@@ -223,54 +249,3 @@ def _output(given: dict[str, Any], field: str, say: Say) -> Output:
 def _id(given: dict[str, Any]) -> str:
     found = (given[key] for key in ("call_id", "tool_call_id", "tool_use_id", "id") if given.get(key))
     return str(next(found, ""))
-
-
-def _paired(messages: list[Message], where: str, diagnostics: Diagnostics) -> list[Message]:
-    """Return the messages without calls that have no result and results that have no call, and with ids for all."""
-    waiting: dict[str, tuple[int, int]] = {}
-    named: list[list[Block | None]] = [[] for _ in messages]
-    lost: list[str] = []
-    for at, message in enumerate(messages):
-        if message.role != "tool" and waiting:  # the results of a call follow it at once
-            lost += _forget(waiting, named)
-        for block in message.blocks:
-            kept: Block | None = block
-            if isinstance(block, Call):
-                own = block.id or f"call_{at}_{len(named[at])}"
-                if own in waiting:
-                    own = f"{own}_{at}_{len(named[at])}"
-                waiting[own] = (at, len(named[at]))
-                kept = Call(own, block.name, block.arguments)
-            elif isinstance(block, Output):
-                kept = _answer(block, waiting, named)
-                if kept is None:
-                    lost.append(f"the result of {quote(block.name or block.id)} has no call")
-            named[at].append(kept)
-    lost += _forget(waiting, named)
-    for text in lost:
-        diagnostics.add("PF209", f"{text}; it was left out", where=where)
-    kept_blocks = (tuple(block for block in blocks if block is not None) for blocks in named)
-    return [Message(m.role, blocks) for m, blocks in zip(messages, kept_blocks, strict=True) if blocks]
-
-
-def _answer(output: Output, waiting: dict[str, tuple[int, int]], named: list[list[Block | None]]) -> Output | None:
-    own = output.id
-    if not own:  # Gemini's may have no id: the first call of that name that still waits
-        calls = ((key, named[at][n]) for key, (at, n) in waiting.items())
-        own = next((key for key, call in calls if isinstance(call, Call) and output.name in ("", call.name)), "")
-    if own not in waiting:
-        return None
-    at, n = waiting.pop(own)
-    call = named[at][n]
-    return Output(own, call.name if isinstance(call, Call) else output.name, output.text, output.failed)
-
-
-def _forget(waiting: dict[str, tuple[int, int]], named: list[list[Block | None]]) -> list[str]:
-    """Take out the calls that still wait, and return what there is to say of them."""
-    lost = []
-    for at, n in waiting.values():
-        call = named[at][n]
-        lost.append(f"the call of {quote(call.name if isinstance(call, Call) else '')} has no result")
-        named[at][n] = None
-    waiting.clear()
-    return lost

@@ -29,6 +29,8 @@ _HOLE = "\ue07f"
 """What stands for a part's text where only the frame is looked at."""
 _TAG = re.compile(r"<[\s/]*([a-z_][\w.:-]*)")
 _BREAKS = "\n\r\t"
+_VERBATIM = {"md", "txt"}
+"""Syntaxes in which a text stands as it was written."""
 
 
 class Piece(NamedTuple):
@@ -47,10 +49,12 @@ class Piece(NamedTuple):
 
 
 def _texts(message: Message) -> Iterable[str]:
+    yield message.text  # of all its blocks: "<" and "system>" in two of them are a tag together
     for block in message.blocks:
-        yield block.text if not isinstance(block, Call) else block.arguments
-        if isinstance(block, Call | Output):
-            yield block.name
+        if isinstance(block, Call):
+            yield from (block.name, block.arguments, block.id)
+        elif isinstance(block, Output):
+            yield from (block.name, block.text, block.id)
 
 
 class Frame:
@@ -93,17 +97,19 @@ class Frame:
     def part(self, piece: Piece, boundary: str, **more: Any) -> Safe:
         """Return a part as its template prints it."""
         name = self.template(piece.name)
-        made = Safe if self._is_text(name) or piece.name == "context" else Content
+        made = Safe if _syntax(name) in _VERBATIM or piece.name == "context" else Content
         value: Any = [_fields(m, made) for m in piece.messages] if piece.name == "history" else made(piece.text)
         return self._templates.print(name, {piece.name: value, "boundary": boundary, **more})
 
     def whole(self, parts: Sequence[tuple[Piece, str]], boundary: str) -> Safe:
         """Return the whole prompt as one text; each part comes with what its own template printed."""
-        shown = [Fields(name=piece.name, role=piece.role, text=Safe(text)) for piece, text in parts]
-        return self._templates.print(self.template("prompt"), {"parts": shown, "boundary": boundary})
-
-    def _is_text(self, name: str) -> bool:
-        return syntax_of(name.removesuffix(".j2").rpartition(".")[2]) in ("md", "txt")
+        whole = self.template("prompt")
+        shown = []
+        for piece, text in parts:
+            own = _syntax(self.template(piece.name))
+            kept = own == _syntax(whole) or {own, _syntax(whole)} <= _VERBATIM
+            shown.append(Fields(name=piece.name, role=piece.role, text=(Safe if kept else Content)(text)))
+        return self._templates.print(whole, {"parts": shown, "boundary": boundary})
 
     # --- what is the frame's own ------------------------------------------------------------------------------------
 
@@ -111,8 +117,11 @@ class Frame:
         """Return what the templates put into their tags: nothing, or `-` and a word that is in none of `pieces`.
 
         `whole` says whether they are to be one text, so that the frame around them counts too. Raises `TemplateError`
-        where a part holds a mark of the frame into which the templates put no boundary.
+        where a part holds a mark of the frame into which the templates put no boundary. In XML and JSON there is none:
+        there what parts hold is escaped.
         """
+        if whole and _syntax(self.template("prompt")) not in _VERBATIM:
+            return ""
         marks = self._marks("", whole, citation)
         if not marks.tags and not marks.lines:
             return ""
@@ -134,7 +143,7 @@ class Frame:
         pieces = [
             Piece(part, "user", _HOLE, _every_message() if part == "history" else ())
             for part in PARTS
-            if whole or part != "history"
+            if whole or (part != "history" and _syntax(self.template(part)) in _VERBATIM)
         ]
         around = {"citation": citation}
         printed = [str(self.part(p, boundary, **(around if p.name == "context" else {}))) for p in pieces]
@@ -202,6 +211,10 @@ def _word(texts: Sequence[str]) -> str:
         if not any(word in text for text in texts):
             return word
         counter += 1
+
+
+def _syntax(name: str) -> str:
+    return syntax_of(name.removesuffix(".j2").rpartition(".")[2])
 
 
 def _endings(format: str) -> list[str]:  # noqa: A002

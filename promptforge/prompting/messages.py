@@ -6,8 +6,15 @@ from typing import Literal
 
 import msgspec
 
+from ..escaping import SURROGATE
+
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 ROLES: tuple[Role, ...] = ("system", "developer", "user", "assistant", "tool")
+
+
+def sound(text: str) -> str:
+    """Return `text` with U+FFFD for each lone surrogate, which no request can carry."""
+    return text if text.isascii() else SURROGATE.sub("\ufffd", text)
 
 
 class Text(msgspec.Struct, frozen=True):

@@ -21,7 +21,7 @@ from . import accounts, citing
 from .composing import Composer
 from .conversations import read
 from .frame import PARTS, Frame
-from .messages import Message, join
+from .messages import Message, join, sound
 from .prompts import Prompt
 from .shapes import SHAPES
 from .turns import turns_of
@@ -109,7 +109,7 @@ class Renderer(ContextRenderer):
         try:
             prompt = made.make(self._templates, chosen.max_tokens if ceiling else None, said)
         except TemplateError as error:
-            if len(self._templates.folders) < 2:
+            if len(self._templates.folders) < 2 or chosen.prompt.removeprefix("shipped/") not in Templates().prompts():
                 raise
             failed = Diagnostic(
                 "PF401", "error", f"{error}; the shipped templates were used instead", None, error.where
@@ -224,7 +224,7 @@ def _text(value: object, name: str) -> str:
         return ""
     if not isinstance(value, str):
         raise OptionError(f"{name} takes text; got a value of type {type(value).__name__}", option=name)
-    text = str.__str__(value).encode("utf-8", "replace").decode() if not value.isascii() else str.__str__(value)
+    text = sound(str.__str__(value))
     return text if text.strip() else ""
 
 

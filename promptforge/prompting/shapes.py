@@ -15,6 +15,7 @@ from .messages import Block, Call, Message, Output, Text
 
 Request = dict[str, Any]
 
+SYSTEM = ("system", "developer")
 _ANTHROPIC_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -115,7 +116,7 @@ def openai_responses(messages: Sequence[Message]) -> Request:
 def anthropic(messages: Sequence[Message]) -> Request:
     """Return the keywords of `messages.create`, but for `model` and `max_tokens`.
 
-    Results of tools are in messages of the user, and come first in them; so are system messages in mid-conversation.
+    Results of tools are in messages of the user, and come first in them.
     """
     system: list[dict[str, Any]] = []
     turns: list[dict[str, Any]] = []
@@ -124,7 +125,7 @@ def anthropic(messages: Sequence[Message]) -> Request:
             _anthropic_block(block) | ({"cache_control": {"type": "ephemeral"}} if n in message.breaks else {})
             for n, block in enumerate(message.blocks, 1)
         ]
-        if message.role in ("system", "developer") and not turns:
+        if message.role in SYSTEM:
             system += blocks
             continue
         _add(turns, "assistant" if message.role == "assistant" else "user", "content", blocks)
@@ -169,7 +170,7 @@ def gemini(messages: Sequence[Message]) -> Request:
     turns: list[dict[str, Any]] = []
     for message in messages:
         parts = [_gemini_part(block) for block in message.blocks]
-        if message.role in ("system", "developer") and not turns:
+        if message.role in SYSTEM:
             system += parts
             continue
         _add(turns, "model" if message.role == "assistant" else "user", "parts", parts)
@@ -195,6 +196,8 @@ class Shape(NamedTuple):
     """Whether the texts of one message stay apart."""
     cites: bool = False
     """Whether it takes items as blocks that answers can point at."""
+    apart: bool = False
+    """Whether what the system says stands apart from the messages, all of it before them."""
     caches: bool = False
     """Whether it can mark the end of a stable prefix."""
 
@@ -204,7 +207,7 @@ SHAPES: Mapping[str, Shape] = {
     "roles": Shape(roles),
     "openai": Shape(openai, caches=True),
     "openai-responses": Shape(openai_responses, "input", blocks=True, caches=True),
-    "anthropic": Shape(anthropic, blocks=True, cites=True, caches=True),
-    "gemini": Shape(gemini, "contents", blocks=True),
+    "anthropic": Shape(anthropic, blocks=True, cites=True, apart=True, caches=True),
+    "gemini": Shape(gemini, "contents", blocks=True, apart=True),
 }
 """What `to` may say."""

@@ -65,8 +65,9 @@ class Window:
         if self._render is None:
             return self._shrink(None, 0, len(costs) - cut(costs, room), window)
         wrapped = self._composer.compose(Context("x"), ()).tokens - fixed.tokens
-        promised = int(room * self._share) if costs else 0
-        most = max(0, room - min(sum(costs), promised) - wrapped)
+        promised = int(room * self._share)
+        kept = len(costs) - cut(costs, promised)
+        most = max(0, room - wrapped - sum(costs[len(costs) - kept :]))
         try:
             result = self._context(most)
         except BudgetError as error:  # what is required may need what was promised to the history
@@ -76,13 +77,12 @@ class Window:
                 raise self._too_small(fixed, window, {"context": error.needed + wrapped}, error) from None
             most = error.needed
             result = self._context(most)
-            promised = room - most - wrapped
+            promised = room - wrapped - most
+            kept = len(costs) - cut(costs, promised)
         full = result.truncated and (self._cap is None or most < self._cap)
-        kept = len(costs) - cut(costs, promised if full else room - result.tokens - wrapped)
-        spare = room - wrapped - sum(costs[len(costs) - kept :]) - most
-        if full and spare >= max(8, room // 100):
-            most += spare
-            result = self._context(most)
+        left = room - wrapped - result.tokens
+        if not full and left > promised:
+            kept = len(costs) - cut(costs, left)
         return self._shrink(result, most, kept, window)
 
     def _context(self, most: int) -> Result:

@@ -1,0 +1,218 @@
+"""Histories in any shape: one conversation whatever it was written in, and every flaw named with its place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from effort import cases
+from hypothesis import given
+from hypothesis import strategies as st
+
+import promptforge as pf
+from promptforge.diagnostics import Diagnostics
+from promptforge.prompting.conversations import read
+from promptforge.prompting.messages import Call, Output
+
+CALL = {"id": "c1", "name": "look"}
+SHAPES: dict[str, list[Any]] = {
+    "chat": [
+        {"role": "user", "content": "what is in a?"},
+        {
+            "role": "assistant",
+            "content": "I look.",
+            "tool_calls": [{"id": "c1", "function": {"name": "look", "arguments": '{"path": "a"}'}}],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": "x = 1"},
+        {"role": "assistant", "content": [{"type": "text", "text": "x is 1"}]},
+    ],
+    "responses": [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "what is in a?"}]},
+        {"type": "reasoning", "summary": []},
+        {"role": "assistant", "content": [{"type": "output_text", "text": "I look.", "annotations": []}]},
+        {"type": "function_call", "call_id": "c1", "name": "look", "arguments": '{"path": "a"}'},
+        {"type": "function_call_output", "call_id": "c1", "output": "x = 1"},
+        {"role": "assistant", "content": "x is 1"},
+    ],
+    "anthropic": [
+        {"role": "user", "content": "what is in a?"},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "hm", "signature": "s"},
+                {"type": "text", "text": "I look."},
+                {"type": "tool_use", "id": "c1", "name": "look", "input": {"path": "a"}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "x = 1"}]},
+            ],
+        },
+        {"role": "assistant", "content": "x is 1"},
+    ],
+    "gemini": [
+        {"role": "user", "parts": [{"text": "what is in a?"}]},
+        {"role": "model", "parts": [{"text": "I look."}, {"functionCall": {**CALL, "args": {"path": "a"}}}]},
+        {"role": "user", "parts": [{"functionResponse": {**CALL, "response": {"output": "x = 1"}}}]},
+        {"role": "model", "parts": ["x is 1"]},
+    ],
+}  # fmt: skip
+EXPECTED = pf.Renderer().prompt(history=SHAPES["chat"], to="roles").request
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text("ab\ud800", max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["role", "content", "parts", "type", "text", "tool_calls", "function", "name", "arguments", "id"]
+            ),
+            inner | st.sampled_from(["user", "assistant", "tool", "text", "tool_use", "tool_result", "function_call"]),
+            max_size=4,
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_same_conversation_in_any_shape(name: str) -> None:
+    prompt = pf.Renderer().prompt(history=SHAPES[name], to="roles")
+    assert prompt.request == EXPECTED
+    assert {d.severity for d in prompt.warnings} <= {"info"}
+
+
+def test_objects_of_the_libraries_are_messages_too() -> None:
+    types = pytest.importorskip("openai.types.chat", reason="the library of OpenAI is not installed")
+    message = types.ChatCompletionMessage.model_validate({"role": "assistant", "content": "hello"})
+    prompt = pf.Renderer().prompt(history=[{"role": "user", "content": "hi"}, message], to="roles")
+    assert [m["content"] for m in prompt] == ["hi", "hello"]
+
+
+def test_a_system_message_at_the_beginning_is_the_system_text() -> None:
+    history = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "hi"}]
+    prompt = pf.Renderer().prompt(history=history, to="anthropic")
+    assert prompt.request["system"] == [{"type": "text", "text": "be brief"}]
+    both = pf.Renderer().prompt(history=history, system="be long", to="roles")
+    assert [m["content"] for m in both] == ["be long", "hi"]
+    assert [d.code for d in both.warnings] == ["PF208"]
+    assert pf.Renderer().prompt(history=history, system="be brief", to="roles").warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("hi", "message skipped: expected an object with role and content, found text"),
+        ({"content": "x"}, "message skipped: role: missing"),
+        ({"role": "usr", "content": "x"}, 'message skipped: role: unknown "usr"; did you mean "user"?'),
+        ({"role": "user", "content": 7}, "message skipped: content: expected text or a list of blocks, found int"),
+        ({"role": "user", "content": [{"type": "image_url"}, "x"]}, 'content: a block of type "image_url" is not text'),
+        ({"role": "user", "parts": "x"}, "message skipped: parts: expected a list, found text"),
+        ({"role": "assistant", "tool_calls": [{"function": {}}]}, "message skipped: a call: its name is missing"),
+        ({"type": "web_search_call"}, 'role: missing; an item of type "web_search_call" is not read'),
+        ({"role": "user", "content": "a\ud800"}, "lone surrogates in it were replaced by U+FFFD"),
+    ],
+)
+def test_a_flaw_is_named_with_its_place(message: Any, said: str) -> None:
+    history = [{"role": "user", "content": "first"}, message]
+    prompt = pf.Renderer().prompt(history=history, to="roles")
+    (found,) = prompt.warnings
+    assert (found.code, found.where) == ("PF208", "history[1]")
+    assert said in found.message
+    assert prompt[0]["content"].startswith("first")
+    with pytest.raises(pf.StrictError, match="PF208") as strict:
+        pf.Renderer().prompt(history=history, to="roles", on_error="raise")
+    assert isinstance(strict.value.result, pf.Prompt) and strict.value.result.request == prompt.request
+
+
+def test_orphans_are_said_and_left_out() -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    history: list[Any] = [
+        {"role": "tool", "tool_call_id": "9", "content": "of nothing"},
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": "b", "tool_calls": [call]},
+        {"role": "user", "content": "c"},
+    ]
+    prompt = pf.Renderer().prompt(history=history, to="openai")
+    assert prompt.request["messages"] == [
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": "b"},
+        {"role": "user", "content": "c"},
+    ]
+    assert [d.message for d in prompt.warnings] == [
+        'the result of "9" has no call; it was left out',
+        'the call of "f" has no result; it was left out',
+    ]
+
+
+def test_calls_of_gemini_need_no_ids() -> None:
+    history = [
+        {"role": "user", "parts": [{"text": "q"}]},
+        {"role": "model", "parts": [{"functionCall": {"name": "f"}}, {"functionCall": {"name": "g"}}]},
+        {
+            "role": "user",
+            "parts": [
+                {"functionResponse": {"name": "g", "response": {"n": 2}}},
+                {"functionResponse": {"name": "f", "response": {"n": 1}}},
+            ],
+        },
+    ]
+    prompt = pf.Renderer().prompt(history=history, to="openai")
+    ids = {call["id"]: call["function"]["name"] for call in prompt[1]["tool_calls"]}
+    assert [(ids[m["tool_call_id"]], m["content"]) for m in list(prompt)[2:]] == [("g", '{"n": 2}'), ("f", '{"n": 1}')]
+
+
+def test_arguments_that_are_no_object_are_kept_in_one() -> None:
+    history = [
+        {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": "not json"}}]},
+        {"role": "tool", "tool_call_id": "1", "content": "r"},
+    ]
+    prompt = pf.Renderer().prompt(history=history, to="anthropic")
+    assert prompt[0]["content"][0]["input"] == {"arguments": "not json"}
+    assert [d.code for d in prompt.warnings] == ["PF208"]
+
+
+@given(st.lists(ANYTHING, max_size=5))
+@cases(200)
+def test_law_any_history_can_be_read_and_every_call_has_its_result(history: list[Any]) -> None:
+    diagnostics = Diagnostics()
+    messages = read(history, "history", diagnostics)
+    blocks = [(m.role, block) for m in messages for block in m.blocks]
+    calls = [block.id for role, block in blocks if isinstance(block, Call) and role == "assistant"]
+    results = [block.id for role, block in blocks if isinstance(block, Output) and role == "tool"]
+    assert sorted(calls) == sorted(results)
+    assert all(json.dumps([str(block) for block in m.blocks], ensure_ascii=False).encode() for m in messages)
+
+
+def test_an_object_that_raises_costs_only_itself() -> None:
+    class Hostile(dict[str, Any]):
+        def __init__(self) -> None:
+            super().__init__(role="user")
+
+        def items(self) -> Any:
+            raise RuntimeError("no")
+
+        def __iter__(self) -> Any:
+            raise RuntimeError("no")
+
+        def keys(self) -> Any:
+            raise RuntimeError("no")
+
+    prompt = pf.Renderer().prompt(history=[Hostile(), {"role": "user", "content": "hi"}], to="roles")
+    assert prompt[-1]["content"] == "hi"
+
+
+@pytest.mark.parametrize("history", ["text", {"role": "user"}, 7])
+def test_what_is_no_list_of_messages_is_an_error(history: Any) -> None:
+    with pytest.raises(pf.ItemError, match="history: expected a list of messages"):
+        pf.Renderer().prompt(history=history)
+
+
+def test_a_history_is_not_changed(tmp_path: Path) -> None:
+    before = json.dumps(SHAPES)
+    for shape in SHAPES.values():
+        pf.Renderer().prompt(history=shape, user="q", context_window=120, reserve=0)
+    assert json.dumps(SHAPES) == before

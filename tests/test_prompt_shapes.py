@@ -1,0 +1,251 @@
+"""Each shape is what the provider's own library declares, and no text in it makes a role."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from conversing import HOSTILE, ITEMS, TEXT, Messages, histories
+from effort import cases
+from hypothesis import given
+from hypothesis import strategies as st
+
+import promptforge as pf
+from promptforge.prompting.shapes import SHAPES
+
+RENDERER = pf.Renderer(max_tokens=None, dedupe=False, min_score=None, combine="combined")
+TOS = sorted(SHAPES)
+ITEM = {"content": "x = 1", "path": "a.py", "start_line": 1, "end_line": 1}
+CHAT: Messages = [
+    {"role": "user", "content": "what is in a?"},
+    {
+        "role": "assistant",
+        "content": "I look.",
+        "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"path": "a"}'}}],
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": "x = 1"},
+    {"role": "assistant", "content": "x is 1"},
+]
+
+
+def adapter(to: str) -> Any:
+    pydantic = pytest.importorskip("pydantic", reason="the providers' types are checked by pydantic")
+    if to.startswith("openai"):
+        pytest.importorskip("openai", reason="the shape of OpenAI is checked against its library")
+        from openai.types.chat import ChatCompletionMessageParam
+        from openai.types.responses import ResponseInputItemParam
+
+        chat = to == "openai"
+        declared: Any = ChatCompletionMessageParam if chat else ResponseInputItemParam
+        return pydantic.TypeAdapter(list[declared])
+    if to == "anthropic":
+        pytest.importorskip("anthropic", reason="the shape of Anthropic is checked against its library")
+        from anthropic.types import MessageParam
+
+        return pydantic.TypeAdapter(list[MessageParam])
+    types: Any = pytest.importorskip("google.genai.types", reason="the shape of Gemini is checked against its library")
+    declared = types.Content
+    return pydantic.TypeAdapter(list[declared])
+
+
+def check(prompt: pf.Prompt) -> None:
+    adapter(prompt.to).validate_python(list(prompt), strict=prompt.to != "gemini")
+    if "system" in prompt.request:
+        from anthropic.types import TextBlockParam
+        from pydantic import TypeAdapter
+
+        TypeAdapter(list[TextBlockParam]).validate_python(prompt.request["system"], strict=True)
+    if "config" in prompt.request:
+        from google.genai.types import GenerateContentConfig
+
+        config = GenerateContentConfig.model_validate(prompt.request["config"])
+        assert config.system_instruction is not None
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("to", ["openai", "openai-responses", "anthropic", "gemini"])
+def test_the_check_finds_what_is_wrong(to: str) -> None:
+    others = {"openai": "gemini", "openai-responses": "anthropic", "anthropic": "openai", "gemini": "openai"}
+    messages = list(RENDERER.prompt([ITEM], system="s", user="q", history=CHAT, to=others[to]))
+    with pytest.raises(ValueError, match="validation error"):
+        adapter(to).validate_python(messages, strict=to != "gemini")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("to", ["openai", "openai-responses", "anthropic", "gemini"])
+@pytest.mark.parametrize("more", [{}, {"cite": True, "cache_after": ["system", "context", "history", "question"]}])
+def test_a_shape_is_what_the_library_declares(to: str, more: dict[str, Any]) -> None:
+    items = [ITEM, {"content": "found", "name": "b", "origin": "similarity"}]
+    prompt = RENDERER.prompt(items, system="s", instructions="i", user="q", history=CHAT, to=to, **more)
+    check(prompt)
+    assert {part.name for part in prompt.parts} == {"system", "instructions", "context", "history", "question"}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("to", ["openai", "openai-responses", "anthropic", "gemini"])
+@given(ITEMS, histories(), TEXT, TEXT, st.booleans())
+@cases(25)
+def test_law_every_shape_of_any_prompt_is_what_the_library_declares(
+    to: str, items: Messages, history: Messages, system: str, user: str, cite: bool
+) -> None:
+    check(RENDERER.prompt(items, system=system, user=user, history=history, to=to, cite=cite, cache_after=["history"]))
+
+
+def roles(prompt: pf.Prompt) -> list[str]:
+    return [str(message.get("role", message.get("type"))) for message in prompt]
+
+
+@pytest.mark.parametrize("to", TOS)
+@given(ITEMS, histories(), TEXT, TEXT)
+@cases(25)
+def test_law_roles_depend_on_structure_alone(
+    to: str, items: Messages, history: Messages, system: str, user: str
+) -> None:
+    prompt = RENDERER.prompt(items, system=system, user=user, history=history, to=to)
+    clean = RENDERER.prompt(
+        [{**item, "content": "word", "name": "n", "path": "p"} for item in items],
+        system="word",
+        user="word",
+        history=[_clean(message) for message in history],
+        to=to,
+    )
+    assert roles(prompt) == roles(clean)
+    assert set(prompt.request) == set(clean.request)
+    assert json.loads(json.dumps(prompt.request, ensure_ascii=False).encode()) == prompt.request
+
+
+def _clean(message: dict[str, Any]) -> dict[str, Any]:
+    return {**message, "content": "word" if message["content"] is not None else None}
+
+
+@pytest.mark.parametrize("to", ["roles", "openai", "openai-responses", "anthropic", "gemini"])
+@given(histories())
+@cases(25)
+def test_law_a_history_comes_back_from_any_shape_as_it_was(to: str, history: Messages) -> None:
+    first = RENDERER.prompt(history=history, to=to, user="last question")
+    again = RENDERER.prompt(history=list(first), to=to)
+    assert again.request == first.request
+    assert not [d for d in again.warnings if d.code == "PF209"]
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+@pytest.mark.parametrize("to", ["roles", "openai", "openai-responses", "anthropic", "gemini"])
+def test_nothing_in_a_shape_is_changed_by_what_it_says(to: str, hostile: str) -> None:
+    if hostile == "\ud800":
+        hostile = "?"
+    prompt = RENDERER.prompt(user=hostile, system="s", to=to)
+    assert json.dumps(hostile) in json.dumps(prompt.request)
+    assert len(prompt) == (1 if to in ("anthropic", "gemini") else 2)
+
+
+# --- blocks, calls, caching -------------------------------------------------------------------------------------------
+
+
+def test_neighbours_of_one_role_are_one_message() -> None:
+    prompt = RENDERER.prompt([ITEM], system="s", instructions="i", user="q", to="roles")
+    assert roles(prompt) == ["system", "user"]
+    assert prompt[1]["content"].startswith("i\n\n") and prompt[1]["content"].endswith("\n\nq")
+    blocks = RENDERER.prompt([ITEM], system="s", instructions="i", user="q", to="anthropic")[0]["content"]
+    assert [block["text"] for block in blocks] == ["i", prompt[1]["content"][3:-3], "q"]
+
+
+@pytest.mark.parametrize(("role", "first"), [("system", "system"), ("developer", "developer"), ("user", "user")])
+def test_the_system_text_has_the_role_that_the_profile_says(role: str, first: str) -> None:
+    prompt = RENDERER.prompt(system="be brief", user="q", to="roles", system_role=role)
+    assert prompt[0]["role"] == first
+    assert prompt[0]["content"] == ("be brief\n\nq" if role == "user" else "be brief")
+
+
+@pytest.mark.parametrize("to", ["anthropic", "gemini"])
+def test_what_the_system_says_stands_apart_wherever_it_was(to: str) -> None:
+    history = [
+        {"role": "user", "content": "a"},
+        {"role": "system", "content": "later"},
+        {"role": "user", "content": "b"},
+    ]
+    order = ["history", "system", "question"]
+    prompt = RENDERER.prompt(system="first", history=history, user="q", prompt_order=order, to=to)
+    assert roles(prompt) == ["user"]
+    assert [d.code for d in prompt.warnings] == ["PF118"]
+    system = prompt.request["system"] if to == "anthropic" else prompt.request["config"]["system_instruction"]["parts"]
+    assert [block["text"] for block in system] == ["later", "first"]
+    assert roles(RENDERER.prompt(history=history, to="openai")) == ["user", "system", "user"]
+
+
+def test_instructions_and_question_may_come_twice() -> None:
+    order = ["question", "instructions", "context", "instructions", "question"]
+    prompt = RENDERER.prompt([ITEM], instructions="I", user="Q", to="gemini", prompt_order=order)
+    texts = [part["text"] for part in prompt[0]["parts"]]
+    assert [texts[n] for n in (0, 1, 3, 4)] == ["Q", "I", "I", "Q"]
+    assert [part.name for part in prompt.parts] == order
+
+
+def test_items_are_cited_as_blocks_where_the_provider_has_them() -> None:
+    items = [ITEM, {"content": "found", "name": "b", "path": "b.md", "origin": "similarity"}]
+    document, result, question = RENDERER.prompt(items, user="q", to="anthropic", cite=True)[0]["content"]
+    assert document == {
+        "type": "document",
+        "source": {"type": "text", "media_type": "text/plain", "data": "x = 1"},
+        "title": "a.py (line 1)",
+        "citations": {"enabled": True},
+    }
+    assert result == {
+        "type": "search_result",
+        "source": "b.md",
+        "title": "b",
+        "content": [{"type": "text", "text": "found"}],
+        "citations": {"enabled": True},
+    }
+    assert question == {"type": "text", "text": "q"}
+
+
+def test_elsewhere_the_profiles_words_ask_for_citations() -> None:
+    words = "Say where you have it from."
+    prompt = RENDERER.prompt([ITEM], user="q", to="roles", cite=True, citation=words)
+    assert f"\n\n{words}\n\nq" in prompt[0]["content"]
+    assert words not in RENDERER.prompt([ITEM], user="q", to="roles", citation=words)[0]["content"]
+    without = RENDERER.prompt([ITEM], user="q", to="roles", cite=True)
+    assert [d.code for d in without.warnings] == ["PF118"]
+
+
+def test_the_ends_of_stable_prefixes_are_marked() -> None:
+    def made(to: str) -> Any:
+        return RENDERER.prompt(
+            [ITEM], system="s", instructions="i", user="q", history=CHAT, to=to,
+            cache_after=["system", "instructions", "history"],
+        ).request  # fmt: skip
+
+    claude = made("anthropic")
+    mark = {"type": "ephemeral"}
+    assert claude["system"][-1]["cache_control"] == mark
+    assert [block.get("cache_control") for block in claude["messages"][0]["content"]] == [mark, None, None]
+    assert claude["messages"][-2]["content"][-1]["cache_control"] == mark
+    assert json.dumps(claude).count("cache_control") == 3
+    chat = made("openai")["messages"]
+    assert chat[0]["content"] == [{"type": "text", "text": "s", "prompt_cache_breakpoint": {"mode": "explicit"}}]
+    assert chat[1]["content"][0]["text"] == "i\n\n"
+    plain = RENDERER.prompt([ITEM], system="s", instructions="i", user="q", history=CHAT, to="openai")
+    assert "".join(part["text"] for part in chat[1]["content"]) == plain[1]["content"]
+    responses = made("openai-responses")
+    assert json.dumps(responses).count("prompt_cache_breakpoint") == 3
+
+
+def test_an_id_that_anthropic_would_refuse_becomes_one_that_it_takes() -> None:
+    calls = [{"id": "a b/é", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+    history = [
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "a b/é", "content": "r"},
+    ]
+    prompt = RENDERER.prompt(history=history, to="anthropic")
+    own = prompt[1]["content"][0]["id"]
+    assert own.isascii() and own.startswith("call_") and prompt[2]["content"][0]["tool_use_id"] == own
+
+
+def test_a_prompt_is_a_sequence_of_its_messages() -> None:
+    prompt = RENDERER.prompt(system="s", user="q", to="openai")
+    assert list(prompt) == prompt.request["messages"] == [prompt[0], prompt[1]] == prompt[:]
+    assert (len(prompt), prompt[-1]) == (2, {"role": "user", "content": "q"})
+    assert json.loads(json.dumps(prompt.to_dict()))["request"] == prompt.request
+    assert repr(prompt) == f"<Prompt {prompt.tokens} tokens, 2 messages, openai>"

@@ -1,0 +1,310 @@
+"""One window for all parts: never exceeded, shared by rule, and where it is too small each part's need is said."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from conversing import CLEAN, ITEMS, TEXT, Messages, histories, recount
+from effort import cases
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import promptforge as pf
+from promptforge.prompting.messages import Message, Text
+from promptforge.prompting.shapes import SHAPES
+from promptforge.prompting.turns import STEPS, cut, turns_of
+
+RENDERER = pf.Renderer(dedupe=False, min_score=None, combine="combined", query=None)
+TOS = sorted(SHAPES)
+LINE = "The quick brown fox jumps over the lazy dog near the river bank.\n"
+
+
+def chat(turns: int, words: int = 40) -> Messages:
+    return [
+        message
+        for n in range(turns)
+        for message in (
+            {"role": "user", "content": f"question {n} " + "word " * words},
+            {"role": "assistant", "content": f"answer {n} " + "word " * words},
+        )
+    ]
+
+
+# --- never exceeded ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("to", TOS)
+@pytest.mark.parametrize("tokenizer", ["o200k_base", "approximate-claude", "characters"])
+@given(ITEMS, histories(), TEXT, st.integers(0, 900), st.booleans(), st.sampled_from([0.0, 0.3, 1.0]))
+@cases(12)
+def test_law_the_window_is_kept_however_it_is_counted(
+    to: str, tokenizer: str, items: Messages, history: Messages, user: str, window: int, cite: bool, share: float
+) -> None:
+    try:
+        prompt = RENDERER.prompt(
+            items, system="s", user=user, history=history, to=to, cite=cite, citation="Cite.", tokenizer=tokenizer,
+            context_window=window + 50, reserve=50, history_share=share, message_tokens=3, prompt_tokens=5,
+        )  # fmt: skip
+    except pf.BudgetError as error:
+        assert error.needed > error.largest == window
+        return
+    assert prompt.tokens <= window == prompt.window
+    assert recount(prompt, tokenizer, 3, 5) <= window
+    if to == "text":
+        assert prompt.tokens == pf.get_tokenizer(tokenizer).count(prompt.text) + 8
+    elif to in ("roles", "openai") and all(
+        isinstance(m.get("content"), str) and "tool" not in m["role"] for m in prompt
+    ):
+        count = pf.get_tokenizer(tokenizer).count
+        assert prompt.tokens == 5 + sum(3 + count(message["content"]) for message in prompt)
+
+
+@given(histories(CLEAN, 6), st.integers(60, 600))
+@cases(40)
+def test_law_a_call_never_parts_from_its_result_and_the_newest_turns_stay(history: Messages, window: int) -> None:
+    prompt = RENDERER.prompt(history=history, user="q", to="openai", context_window=window, reserve=0)
+    calls = [call["id"] for message in prompt for call in message.get("tool_calls", ())]
+    assert calls == [message["tool_call_id"] for message in prompt if message["role"] == "tool"]
+    kept = list(prompt)[:-1]
+    assert kept == RENDERER.prompt(history=history, to="openai", user="q")[-len(kept) - 1 : -1]
+    assert not kept or kept[0]["role"] == "user"
+    assert prompt.history.kept + prompt.history.dropped == sum(m["role"] == "user" for m in history)
+
+
+def test_a_context_that_grows_when_it_is_joined_is_rendered_again() -> None:
+    class Jumpy:
+        """Counts a text with a question in it a third higher: no sum of parts tells what the whole costs."""
+
+        name, exact = "jumpy", True
+
+        def count(self, text: str) -> int:
+            return math.ceil(len(text) * (4 / 3 if "?" in text and "fox" in text else 1))
+
+    prompt = RENDERER.prompt(
+        [{"content": LINE * 20}], user="what?", tokenizer=Jumpy(), context_window=900, reserve=0, to="roles"
+    )
+    assert 600 < prompt.tokens <= 900
+    assert prompt.context is not None and prompt.context.items_trimmed == 1
+
+
+# --- shared by rule ---------------------------------------------------------------------------------------------------
+
+
+def parts(prompt: pf.Prompt) -> dict[str, int]:
+    return {part.name: part.tokens for part in prompt.parts}
+
+
+def test_history_and_context_share_what_is_left() -> None:
+    items = [{"content": f"{n} {LINE * 40}"} for n in range(5)]
+    both = RENDERER.prompt(items, user="q", history=chat(40), context_window=2000, reserve=0, to="roles")
+    used = parts(both)
+    assert 300 <= used["history"] <= 600 and used["context"] > 1300
+    assert 1950 <= both.tokens <= 2000, "what the step leaves of the history goes to the context"
+    more = RENDERER.prompt(
+        items, user="q", history=chat(40), context_window=2000, reserve=0, to="roles", history_share=0.7
+    )
+    assert parts(more)["history"] > 2 * used["history"]
+
+
+def test_what_one_does_not_need_the_other_takes() -> None:
+    small = RENDERER.prompt(
+        [{"content": "x = 1"}], user="q", history=chat(40), context_window=2000, reserve=0, to="roles"
+    )
+    assert parts(small)["history"] > 1400
+    short = RENDERER.prompt(
+        [{"content": LINE * 400}], user="q", history=chat(1), context_window=2000, reserve=0, to="roles"
+    )
+    assert parts(short)["context"] > 1800 and short.history.dropped == 0
+
+
+def test_max_tokens_is_a_ceiling_of_the_context_only_where_somebody_set_it() -> None:
+    items = [{"content": LINE * 900}]
+    window = {"context_window": 9000, "reserve": 1000}
+
+    def context(renderer: pf.Renderer, **options: Any) -> int:
+        return parts(renderer.prompt(items, user="q", to="roles", **options))["context"]
+
+    assert context(RENDERER) in range(3900, 4001)
+    assert context(RENDERER, **window) in range(7800, 8001)
+    assert context(RENDERER, **window, max_tokens=500) in range(400, 501)
+    assert context(pf.Renderer(max_tokens=600), **window) in range(500, 601)
+    assert context(RENDERER, max_tokens=None) > 9000
+    assert len(RENDERER.prompt(items, user="q", max_chars=700).context.text) <= 700  # type: ignore[union-attr]
+
+
+def test_a_profile_that_sets_max_tokens_has_set_it(tmp_path: Any) -> None:
+    (tmp_path / "mine.yaml").write_text("context_window: 9000\nmax_tokens: 4000\n")
+    prompt = pf.Renderer(profile="mine", profiles=tmp_path).prompt([{"content": LINE * 900}], user="q", to="roles")
+    assert parts(prompt)["context"] <= 4000
+
+
+def test_what_is_required_takes_the_room_of_the_history() -> None:
+    items = [{"content": LINE * 60, "required": True}]
+    need = parts(RENDERER.prompt(items, user="q", to="roles"))["context"]
+    prompt = RENDERER.prompt(items, user="q", history=chat(20), context_window=need + 150, reserve=0, to="roles")
+    assert parts(prompt)["context"] == need and prompt.history.kept <= 1
+    with pytest.raises(pf.BudgetError, match=r"the prompt needs .* tokens .* question 1, context [0-9]+") as small:
+        RENDERER.prompt(items, user="q", history=chat(20), context_window=need, reserve=0, to="roles")
+    again = RENDERER.prompt(items, user="q", history=chat(20), context_window=small.value.needed, reserve=0, to="roles")
+    assert again.tokens <= small.value.needed
+
+
+def test_too_small_a_window_says_what_each_part_needs() -> None:
+    with pytest.raises(pf.BudgetError) as caught:
+        RENDERER.prompt(system="s " * 30, instructions="i " * 20, user="q " * 10, context_window=60, reserve=20)
+    assert caught.value.largest == 40
+    assert str(caught.value).startswith("the prompt needs 105 tokens and the window has room for 40: system 31,")
+    enough = caught.value.needed
+    prompt = RENDERER.prompt(system="s " * 30, instructions="i " * 20, user="q " * 10, context_window=enough, reserve=0)
+    assert prompt.tokens == enough
+    with pytest.raises(pf.BudgetError):
+        RENDERER.prompt(system="s " * 30, instructions="i " * 20, user="q " * 10, context_window=enough - 1, reserve=0)
+
+
+def test_parts_that_are_empty_or_have_no_place() -> None:
+    assert [p.name for p in RENDERER.prompt([], system=" \n", instructions="", user="q", history=[]).parts] == [
+        "question"
+    ]
+    prompt = RENDERER.prompt([{"content": "x"}], system="s", user="q", prompt_order=["system", "question"])
+    assert [d.message for d in prompt.warnings] == ["prompt_order has no place for the context, so it was left out"]
+    assert prompt.context is None
+    with pytest.raises(pf.OptionError, match="there is nothing to make a prompt of"):
+        RENDERER.prompt()
+    with pytest.raises(pf.OptionError, match=r'prompt_order takes a list of .*; did you mean "system"\?'):
+        RENDERER.prompt(user="q", prompt_order=["sytem"], on_error="raise")
+    with pytest.raises(pf.OptionError, match="prompt_order takes"):
+        RENDERER.prompt(user="q", prompt_order=["context", "context"], on_error="raise")
+    with pytest.raises(pf.OptionError, match='there is no shape "opena"; did you mean "openai"'):
+        RENDERER.prompt(user="q", to="opena")
+    with pytest.raises(pf.OptionError, match="system takes text; got a value of type int"):
+        RENDERER.prompt(system=7)  # type: ignore[arg-type]
+
+
+def test_the_question_is_the_query_unless_one_is_given() -> None:
+    items = [{"content": "tar saves files.", "score": 0.5}, {"content": "gzip compresses.", "score": 0.5}]
+    renderer = pf.Renderer()
+
+    def query(**options: Any) -> Any:
+        result = renderer.prompt(items, user="what does gzip do?", **options).context
+        assert result is not None
+        return result.query
+
+    assert query() == "what does gzip do?"
+    assert query(query="tar") == "tar"
+    assert query(query=None) is None
+
+
+def test_exact_is_said_of_counts_that_are() -> None:
+    plain: dict[str, Any] = {"user": "q", "system": "s"}
+    assert RENDERER.prompt(**plain, to="openai").exact
+    assert not RENDERER.prompt(**plain, to="openai", tokenizer="approximate-claude").exact
+    assert not RENDERER.prompt([{"content": "x"}], user="q", to="anthropic", cite=True).exact
+    call = {"id": "1", "function": {"name": "f", "arguments": "{}"}}
+    history = [{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "1", "content": "r"}]
+    assert not RENDERER.prompt(history=history, to="openai").exact
+
+
+# --- verify -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_count_of_the_providers_is_believed() -> None:
+    seen: list[dict[str, Any]] = []
+
+    def verify(request: dict[str, Any]) -> int:
+        seen.append(request)
+        return int(sum(len(m["content"]) for m in request["messages"]) * 0.4)
+
+    prompt = RENDERER.prompt(
+        [{"content": LINE * 100}], user="q", context_window=500, reserve=0, to="openai", verify=verify,
+        tokenizer="approximate-characters",
+    )  # fmt: skip
+    assert prompt.tokens == verify(prompt.request) <= 500 and prompt.exact
+    assert 2 <= len(seen) - 1 <= 3 and seen[-1] == prompt.request
+    assert prompt.tokens > 350, "a factor was learned, the context was not thrown away"
+    free = RENDERER.prompt(user="q", to="openai", verify=lambda request: 12345)
+    assert (free.tokens, free.window) == (12345, None)
+
+
+def test_a_provider_that_always_counts_more_is_asked_three_times() -> None:
+    calls: list[int] = []
+
+    def verify(request: dict[str, Any]) -> int:
+        calls.append(1)
+        return 501
+
+    with pytest.raises(pf.BudgetError):
+        RENDERER.prompt([{"content": LINE * 100}], user="q", context_window=500, reserve=0, verify=verify)
+    assert len(calls) == 3
+    with pytest.raises(pf.TokenizerError, match=r'verify failed: OSError: "no route"'):
+        RENDERER.prompt(user="q", verify=_unreachable)
+    with pytest.raises(pf.TokenizerError, match=r"verify returned .*; it must be a whole number"):
+        RENDERER.prompt(user="q", verify=lambda request: -1)
+
+
+def _unreachable(request: dict[str, Any]) -> int:
+    raise OSError("no route")
+
+
+# --- turns ------------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=40), st.integers(0, 1500))
+@cases(200)
+def test_law_what_is_left_of_the_turns_fits_and_is_not_cut_more_than_a_step(costs: list[int], room: int) -> None:
+    gone = cut(costs, room)
+    left = sum(costs[gone:])
+    assert left <= room
+    if sum(costs) <= room:
+        assert gone == 0
+    if costs[-1] <= room:
+        assert gone < len(costs), "the newest turn stays"
+    if 0 < gone < len(costs) - 1:
+        assert left >= room - math.ceil(room / STEPS) - max(costs) - 1
+
+
+@given(st.lists(st.integers(5, 30), min_size=60, max_size=120), st.integers(200, 800))
+@cases(50)
+def test_law_the_cut_of_a_growing_history_moves_rarely(costs: list[int], room: int) -> None:
+    cuts = [cut(costs[:n], room) for n in range(1, len(costs) + 1)]
+    assert cuts == sorted(cuts), "what has gone never comes back"
+    moves = sum(a != b for a, b in pairwise(cuts))
+    over = max(0, sum(costs) - room)
+    assert moves <= math.ceil(over / (room / (2 * STEPS))), "no more than once in half a step"
+
+
+@given(st.lists(st.integers(5, 30), min_size=30, max_size=60), st.integers(200, 800))
+@cases(50)
+def test_law_a_step_is_a_fourth_of_the_room_or_a_little_less(costs: list[int], room: int) -> None:
+    assume(sum(costs) > room)
+    gone = sum(costs[: cut(costs, room)])
+    low = max(0, (room // STEPS).bit_length() - 2)
+    step = room // STEPS >> low << low
+    assert 2 * room // STEPS // 3 <= step <= room // STEPS
+    assert gone >= -(-(sum(costs) - room) // step) * step or gone == sum(costs[:-1])
+
+
+def test_a_turn_begins_with_what_the_user_says() -> None:
+    def message(role: Any) -> Message:
+        return Message(role, (Text(role),))
+
+    roles = ["assistant", "user", "assistant", "tool", "assistant", "user", "assistant"]
+    assert [[m.role for m in turn] for turn in turns_of([message(role) for role in roles])] == [
+        ["assistant"],
+        ["user", "assistant", "tool", "assistant"],
+        ["user", "assistant"],
+    ]
+
+
+def test_a_conversation_that_grows_begins_alike_from_one_question_to_the_next() -> None:
+    items = [{"content": f"{n} {LINE * 30}"} for n in range(12)]
+    dropped = []
+    for turns in range(0, 60, 2):
+        prompt = RENDERER.prompt(
+            items, user="why " * (1 + turns % 7), history=chat(turns, 10), context_window=3000, reserve=0, to="roles"
+        )
+        dropped.append(prompt.history.dropped)
+    assert dropped == sorted(dropped) and dropped[-1] > 20
+    assert len(set(dropped)) <= 1 + len(dropped) // 3, "questions of other lengths do not move the cut"
