@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -201,6 +202,16 @@ def workers(engine: str) -> list[int]:
     return [pid for pid, parent, args in found if parent in raylets and args.startswith("ray::_Actor")]
 
 
+@pytest.mark.skipif(not HAS_RAY, reason="needs ray")
+def test_actors_that_would_wait_for_ever_are_refused() -> None:
+    import ray
+
+    many = 4 * (os.cpu_count() or 1)
+    with pytest.raises(OptionError, match=rf"{many} actors need .* CPUs and Ray has .* free: --workers \d"):
+        batch.run("in.jsonl", "out.jsonl", engine="ray", workers=many)
+    assert not ray.is_initialized()
+
+
 class _Mortal:
     """A worker that dies of one row, and of nothing else."""
 
@@ -224,8 +235,6 @@ class _Mortal:
 
 
 def test_a_row_that_kills_its_workers_becomes_a_record() -> None:
-    import contextlib
-
     deaths: list[int] = []
     jobs = [
         Job(Part(n, [(3 * n + k, b'{"id":"bad"}' if n == k == 1 else b"{}") for k in range(3)]), "") for n in range(3)
@@ -248,8 +257,6 @@ def test_a_row_that_kills_its_workers_becomes_a_record() -> None:
 
 
 def test_workers_that_cannot_begin_end_the_run() -> None:
-    import contextlib
-
     class Stillborn(_Mortal):
         def start(self) -> None:
             raise WorkerDied("exit code 1")
