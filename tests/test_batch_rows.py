@@ -86,6 +86,8 @@ def test_names_are_read_in_the_workspace() -> None:
     assert "a note" in record({"files": "note.txt"})["text"]
     assert "from a file" in record({"items": ["items.jsonl", ITEM]})["text"]
     assert "a note" in record({"knowledge": {"documents": ["note.txt"]}})["text"]
+    Path("items.jsonl").write_text('{"content": "half \\ud800 a pair"}\n')
+    assert "half \ufffd a pair" in record({"items": "items.jsonl"})["text"]
 
 
 BAD: list[tuple[object, str, str]] = [

@@ -160,8 +160,8 @@ class RowRenderer:
             history = self._history(job.history, said)
         except ItemError as error:
             failure = error
-        read = [msgspec.json.encode(items), repr(history).encode(), repr(list(said)).encode(), repr(failure).encode()]
-        return _Loaded(items, history, said, failure, specs.digest(b"\0".join(read)))
+        read = repr((items, history, list(said), failure))
+        return _Loaded(items, history, said, failure, specs.digest(read.encode("utf-8", "backslashreplace")))
 
     def _history(self, given: Any, said: Diagnostics) -> list[Message] | None:
         if not isinstance(given, str):

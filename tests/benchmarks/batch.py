@@ -175,12 +175,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=1, help="take turns so often; the run of the least CPU counts")
+    parser.add_argument("--subjects", type=int, default=len(SUBJECTS), help=f"only the first so many of {SUBJECTS}")
     parser.add_argument("--growth", type=int, nargs="*", default=GROWTH, metavar="ROWS")
     parser.add_argument("--perform", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.perform:
         return perform(given.perform[0], Path(given.perform[1]), Path(given.perform[2]))
-    subjects = SUBJECTS if importlib.util.find_spec("ray") else SUBJECTS[:-1]
+    subjects = SUBJECTS[: given.subjects] if importlib.util.find_spec("ray") else SUBJECTS[: given.subjects][:3]
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "in.jsonl")
         write_rows(source, given.rows)
