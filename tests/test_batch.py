@@ -312,10 +312,13 @@ def test_kills_at_any_moment_lose_nothing(tmp_path: Path) -> None:
 
 def test_two_runs_do_not_write_to_one_folder() -> None:
     held = Parts(Path("out.jsonl.batch/parts"))
+    Path(".out.jsonl.x.unfinished").touch()  # what the other run is writing
     with pytest.raises(OptionError, match="another run is writing"):
         batch.run("in.jsonl", "out.jsonl")
+    assert Path(".out.jsonl.x.unfinished").exists()
     held.close()
     assert batch.run("in.jsonl", "out.jsonl", limit=5).rows == 5
+    assert not Path(".out.jsonl.x.unfinished").exists()
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------

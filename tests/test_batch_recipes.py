@@ -72,7 +72,11 @@ def test_spark() -> None:
     pytest.importorskip("pandas")
     from pyspark.sql import SparkSession
 
-    settings = {"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    settings: dict[str, Any] = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+    }
     session = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
     try:
         judge([row.asDict() for row in cook("Spark").collect()])

@@ -9,7 +9,7 @@ from typing import IO, Any, Protocol
 import msgspec
 
 from ..errors import OptionError
-from ..writing import clean, whole
+from ..writing import whole
 from .parts import Summary
 from .rows import lines
 
@@ -60,7 +60,6 @@ class JsonLines:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        clean(path.parent, path.name)
 
     def write(self, bodies: Bodies, failures: Failures) -> list[Path]:
         """See `Product`."""
@@ -83,7 +82,6 @@ class Parquet:
             message = f"{path.name}: Parquet needs pyarrow, which is not installed: pip install '.[parquet]'"
             raise OptionError(message) from None
         self._arrow, self._path = pyarrow, path
-        clean(path.parent, path.name)
 
     def write(self, bodies: Bodies, failures: Failures) -> list[Path]:
         """See `Product`."""

@@ -12,7 +12,7 @@ import msgspec
 
 from ..errors import OptionError
 from ..options import Options
-from ..writing import clean, whole
+from ..writing import whole
 from .products import Bodies, Failures
 from .rows import failed
 
@@ -83,7 +83,6 @@ class ProviderFiles:
                 raise OptionError(f"anthropic-batch {message}", option="reserve")
             body = {"max_tokens": options.reserve, **body}
         self._folder, self._provider, self._body = folder, provider, body
-        clean(folder)
 
     def write(self, bodies: Bodies, failures: Failures) -> list[Path]:
         """Write the files; the index says for each `custom_id` the row, the file and the line in it."""

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from ..errors import OptionError, nearest, quote
+from ..options import Options
 from ..rendering import Folders
 from ..writing import clean
 from . import products, reading
@@ -87,17 +88,7 @@ def run(
     chosen, made_of = specs.check(spec), specs.made_of(spec)
     place = Place(Path(output), ".jsonl")
     reading.check(input, place.results)
-    product: products.Product
-    if to in PROVIDERS:
-        if place.is_file:
-            raise OptionError(
-                f"{to} writes several files: the output is a folder, so no name such as {quote(str(output))}"
-            )
-        product = ProviderFiles(place.folder, PROVIDERS[to], model, dict(body or {}), chosen)
-    elif place.results.suffix == ".parquet":
-        product = products.Parquet(place.results)
-    else:
-        product = products.JsonLines(place.results)
+    product = _product(to, place, model, dict(body or {}), chosen)
     ground = specs.ground(made_of)
     if engine not in ENGINES:
         raise OptionError(f"there is no engine {quote(engine)}{nearest(engine, ENGINES)}", option="engine")
@@ -112,7 +103,7 @@ def run(
             place.write(Manifest(made_of=made_of, product=asked))
         course = _Course(parts, ground, retry, max_errors, reading.weigh(input), progress)
         complete = course.run(reading.parts(reading.rows(input), part_rows, limit), crew, count)
-        changed = (_changed(before, made_of) or ("input",)) if parts.outdated else ()
+        changed = _changed(before, made_of) if parts.outdated else ()
         report = Report(
             rows=course.rows, errors=course.errors, kept=course.kept, tokens=course.tokens,
             changed=(*changed, *(["what rows name"] if course.moved else [])), complete=complete,
@@ -220,6 +211,8 @@ def _workers(engine: str, spec: Spec, ground: str, address: str | None, count: i
 
 
 def _changed(before: Manifest | None, made_of: dict[str, str]) -> tuple[str, ...]:
+    """Return why there are parts of an earlier run that are of no use."""
     if before is None:
         return ()
-    return tuple(name for name, value in made_of.items() if before.made_of.get(name) != value)
+    other = tuple(name for name, value in made_of.items() if before.made_of.get(name) != value)
+    return other or (("input",) if before.state else ("input or options",))  # a killed run may have changed these
