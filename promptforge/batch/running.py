@@ -199,6 +199,17 @@ def _finish(
     return report
 
 
+def _product(to: str, place: Place, model: str | None, body: dict[str, Any], chosen: Options) -> products.Product:
+    if to in PROVIDERS:
+        if place.is_file:
+            name = place.results.name
+            raise OptionError(f"{to} writes several files: the output is a folder, so no name such as {quote(name)}")
+        return ProviderFiles(place.folder, PROVIDERS[to], model, body, chosen)
+    if place.results.suffix == ".parquet":
+        return products.Parquet(place.results)
+    return products.JsonLines(place.results)
+
+
 def _workers(engine: str, spec: Spec, ground: str, address: str | None, count: int) -> Crew:
     """Return what gives the maker of workers, once a worker is needed."""
     if engine == "ray":
