@@ -13,6 +13,7 @@ import click
 from .errors import PromptForgeError
 
 COMMANDS = {
+    "batch": "Render many requests at once, resumable, to results or files for batch services.",
     "calibrate": "Work out a factor for a tokenizer that is not at hand, from true counts.",
     "count": "Count the tokens of files, or of standard input.",
     "diff": "Compare two builds: profiles, formats, budgets, or saved results.",

@@ -135,6 +135,18 @@ class ContextRenderer:
         settings, ground = base
         return settings, change(ground, changes)
 
+    def check(self, **options: Any) -> Options:
+        """Return the options in force, each value of the renderer's and of `options` checked, lenient or not.
+
+        Raises `OptionError` for a value, layout or format that no rendering can use, `TemplateError` for a template.
+        """
+        changes = {**self._given, **options}
+        diagnostics = Diagnostics()
+        current = self._current(diagnostics)
+        chosen = apply(self._settle(current, changes, diagnostics)[1], changes)
+        current.templates.look(chosen.layout, chosen.format)
+        return chosen
+
     # --- rendering --------------------------------------------------------------------------------------------------
 
     def render(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from itertools import combinations
+from pathlib import Path
 
 import pytest
-from benchmarks import corpus, packing, reference, tables
+from benchmarks import batch, corpus, packing, reference, tables
 from benchmarks.packing import Cell, Sample, Work
 from benchmarks.subjects import FLOOR, OURS
 from hypothesis import given, settings
@@ -124,3 +125,15 @@ def test_growth_says_what_an_item_costs() -> None:
         ["100", "items", "1.50", "2.0", "20.0", "1.0"],
         ["1,000", "items", "2.50", "4.0", "4.0", "2.0"],
     ]
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="needs Linux")
+def test_the_batch_writes_what_the_bare_loop_writes(tmp_path: Path) -> None:
+    source = tmp_path / "in.jsonl"
+    batch.write_rows(source, 20)
+    for subject, output in zip(batch.SUBJECTS[:2], ("bare.jsonl", "batch.jsonl"), strict=True):
+        batch.perform(subject, source, tmp_path / output)
+    assert (tmp_path / "bare.jsonl").read_bytes() == (tmp_path / "batch.jsonl").read_bytes()
+    ran = batch.measure(batch.SUBJECTS[0], source, 20)
+    assert ran.rows == 20 and ran.cpu > 0 and ran.peak > 10
+    assert batch.shown([ran, ran]).split("\n")[-1].split()[-3] == "1.00"

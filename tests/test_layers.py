@@ -12,7 +12,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "promptforge"
 # A folder is one entry: its files may import each other. A new module is placed in the highest row below what it needs.
 ROWS = [
-    "_shipped boundaries diagnostics escaping items places recent",
+    "_shipped boundaries diagnostics escaping items places recent writing",
     "controls errors results vocabulary wording",
     "plugins",
     "cleaning counting cutting families fitting fuel joints merging placing splits template_files trimming"
@@ -29,7 +29,7 @@ ROWS = [
     "accounts",
     "rendering",
     "guests prompting",
-    "integrations",
+    "batch integrations",
     "__init__",
     "commands",
     "cli",

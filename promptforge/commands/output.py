@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import click
 
 from ..diagnostics import Diagnostic
+from ..writing import whole
 
 VERSION = 1
 """Of the shape of `--json`."""
@@ -31,26 +31,8 @@ def write(text: str, path: str | None) -> None:
             stream.write(b"\n")  # for the reader's prompt; a pipe gets the text and nothing more
         stream.flush()
         return
-    try:
-        _replace(Path(path), data)
-    except OSError as error:  # that of the temporary file is a name nobody gave
-        raise OSError(error.errno, error.strerror, path) from None
-
-
-def _replace(target: Path, data: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with whole(Path(path)) as file:
+        file.write(data)
 
 
 def write_json(facts: dict[str, Any], path: str | None = None) -> None:

@@ -6,8 +6,8 @@ The XML parser reads no document type and so no entity: nothing can be multiplie
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 from xml.parsers import expat
 
@@ -64,63 +64,67 @@ def _yaml(text: str, where: str) -> Job:
     value, lines = yamltext.load_with_lines(text, where)
     if value is None:
         return Job()
+    return replace(job_of(value, lambda *path: f"{where}:{lines.get(path, 1)}"), lines=lines)
+
+
+def job_of(value: object, at: Callable[..., str]) -> Job:
+    """Return the job that a decoded document stands for; `at` gives the place of a path in it, for messages.
+
+    Raises `ProfileError` for what a job cannot hold.
+    """
     if not isinstance(value, dict):
-        raise ProfileError("expected keys and values, such as `knowledge:`", where=f"{where}:1")
+        raise ProfileError("expected keys and values, such as `knowledge:`", where=at())
     blocks = [key for key in ("knowledge", "context_config") if key in value]
     if len(blocks) > 1:
         message = "knowledge and context_config are two names of one block; write one"
-        raise ProfileError(message, where=f"{where}:{lines[(blocks[1],)]}")
+        raise ProfileError(message, where=at(blocks[1]))
     lists: dict[str, tuple[str, ...]] = {}
     for block in blocks:
         inside = {} if value[block] is None else value[block]
         if not isinstance(inside, dict):
-            message = f"{block}: expected the lists {', '.join(LISTS)}"
-            raise ProfileError(message, where=f"{where}:{lines[(block,)]}", option=block)
+            raise ProfileError(f"{block}: expected the lists {', '.join(LISTS)}", where=at(block), option=block)
         for key in inside:
             if key not in LISTS:
-                message = f"unknown key {quote(key)}{nearest(key, LISTS)}"
-                raise ProfileError(message, where=f"{where}:{lines[(block, key)]}", option=key)
-            lists[key] = tuple(_texts(inside[key], (block, key), where, lines))
+                raise ProfileError(f"unknown key {quote(key)}{nearest(key, LISTS)}", where=at(block, key), option=key)
+            lists[key] = tuple(_texts(inside[key], (block, key), at))
     items = value.get("items")
     texts: dict[str, Any] = {name: value[name] for name in TEXTS if value.get(name) is not None}
     for name, own in texts.items():
         if not isinstance(own, str):
             message = f"{name}: expected a text, found {type(own).__name__}"
-            raise ProfileError(message, where=f"{where}:{lines[(name,)]}", option=name)
+            raise ProfileError(message, where=at(name), option=name)
     history = value.get("history")
     if history is not None and not isinstance(history, str | list):
         message = f"history: expected the name of a file, or a list of messages, found {type(history).__name__}"
-        raise ProfileError(message, where=f"{where}:{lines[('history',)]}", option="history")
+        raise ProfileError(message, where=at("history"), option="history")
     return Job(
         options={k: v for k, v in value.items() if k not in ("files", "from", "items", "history", *TEXTS, *blocks)},
         texts=texts,
         history=tuple(history) if isinstance(history, list) else history,
-        lines=lines,
-        files=tuple(_texts(value.get("files"), ("files",), where, lines)),
-        plugged=tuple(_texts(value.get("from"), ("from",), where, lines)),
-        items=tuple(_entries(items, ("items",), where, lines, str | dict, "names of files, or items")),
-        **lists,
+        files=tuple(_texts(value.get("files"), ("files",), at)),
+        plugged=tuple(_texts(value.get("from"), ("from",), at)),
+        items=tuple(_entries(items, ("items",), at, str | dict, "names of files, or items")),
+        **lists,  # type: ignore[arg-type]
     )
 
 
-def _texts(value: Any, at: tuple[str | int, ...], where: str, lines: Mapping[Any, int]) -> list[str]:
-    return _entries(value, at, where, lines, str, "names, as text")
+def _texts(value: Any, path: tuple[str | int, ...], at: Callable[..., str]) -> list[str]:
+    return _entries(value, path, at, str, "names, as text")
 
 
-def _entries(
-    value: Any, at: tuple[str | int, ...], where: str, lines: Mapping[Any, int], kinds: Any, expected: str
-) -> list[Any]:
+def _entries(value: Any, path: tuple[str | int, ...], at: Callable[..., str], kinds: Any, expected: str) -> list[Any]:
     """Return the members of a list; one alone stands for a list of one, nothing for none."""
     if value is None:
         return []
     members = value if isinstance(value, list) else [value]
     for index, member in enumerate(members):
         if not isinstance(member, kinds) or member == "":
-            place = (*at, index) if isinstance(value, list) else at
-            message = f"{'.'.join(map(str, at))}: expected {expected}, found {type(member).__name__}"
+            place = (*path, index) if isinstance(value, list) else path
+            name = ".".join(map(str, path))
+            message = f"{name}: expected {expected}, found {type(member).__name__}"
             if member == "":
-                message = f"{'.'.join(map(str, at))}: an empty name"
-            raise ProfileError(message, where=f"{where}:{lines.get(place, 1)}", option=str(at[-1]))
+                message = f"{name}: an empty name"
+            raise ProfileError(message, where=at(*place), option=str(path[-1]))
     return list(members)
 
 

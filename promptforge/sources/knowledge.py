@@ -27,8 +27,8 @@ class Wanted:
     techniques: Sequence[str] = ()
     plugged: Sequence[str] = ()
     """`NAME:ARGUMENT` of sources that plug-ins bring."""
-    attack: str | None = None
-    """Where the techniques are looked up."""
+    attack: str | attack.Index | None = None
+    """Where the techniques are looked up, or what was read there before."""
     workspace: str = field(default_factory=os.getcwd)
     context_lines: int = 0
 
@@ -80,7 +80,9 @@ def _techniques(
         raise ItemError(
             "techniques need --attack PATH: a STIX 2.1 bundle, a folder of STIX objects, or JSON of techniques"
         )
-    index = attack.read(wanted.attack, workspace=wanted.workspace, diagnostics=diagnostics)
+    index = wanted.attack
+    if isinstance(index, str):
+        index = attack.read(index, workspace=wanted.workspace, diagnostics=diagnostics)
     for name in wanted.techniques:
         attempt(lambda name=name: [attack.find(index, name, diagnostics=diagnostics)])  # type: ignore[misc]
     return []

@@ -1,0 +1,194 @@
+"""Runs of the batch command that are killed at random moments and continued, and a judge of what they leave.
+
+`python -m tests.kills 200` kills so often: the parent or a worker, at any time or amid the writing of a file. After
+each kill and at each end it is checked that no row is torn, lost or doubled, no half file is taken for a whole one, no
+worker outlives its parent, and that nothing half written is left.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from promptforge.batch.parts import Summary
+from promptforge.batch.spec import digest
+
+ROOT = Path(__file__).parent.parent
+ROWS, PART_ROWS = 600, 25
+
+
+class Verdict(NamedTuple):
+    """What a campaign saw."""
+
+    kills: int
+    workers_killed: int
+    runs: int
+    """Times that the command was started."""
+    finished: int
+    """Outputs that were made whole, and judged."""
+    faults: list[str]
+
+
+def requests(count: int) -> Iterator[dict[str, Any]]:
+    """Yield rows, a tenth of them bad."""
+    for n in range(count):
+        words = [f"word{(n * 7 + k * 13) % 97}" for k in range(120)]
+        items: Any = [{"name": f"n{n}.{k}", "content": " ".join(words[k::3])} for k in range(3)]
+        yield {"id": f"id-{n}", "items": 5 if n % 10 == 3 else items, "max_tokens": 100 + n % 50}
+
+
+def campaign(kills: int, folder: Path, *, seed: int = 0, engine: str = "local") -> Verdict:
+    """Kill `kills` times; `folder` is an empty one to work in."""
+    chance = random.Random(seed)
+    source = folder / "in.jsonl"
+    source.write_text("".join(json.dumps(row) + "\n" for row in requests(ROWS)), encoding="utf-8")
+    faults: list[str] = []
+    killed = hit = runs = finished = 0
+    output = folder / "out.jsonl"
+    while killed < kills or finished == 0:
+        runs += 1
+        command = _start(source, output, engine)
+        children: list[int] = []
+        deadline = time.monotonic() + 120
+        while command.poll() is None and killed < kills:
+            _await_moment(chance, output, command)
+            children = _children(command.pid)
+            if children and chance.random() < 0.5:
+                struck = _kill(chance.choice(children))
+                hit, killed = hit + struck, killed + struck
+                continue
+            killed += _kill(command.pid) if command.poll() is None else 0
+            command.wait()
+            faults += _outliving(children)
+        try:
+            code = command.wait(timeout=max(1, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            faults.append("a run came to no end")
+            command.kill()
+            break
+        faults += halves(output)
+        if code == 1:  # some rows are bad
+            finished += 1
+            faults += judge(output)
+            _wipe(output)
+        elif code != -signal.SIGKILL:
+            faults.append(f"a run ended with exit code {code}")
+    return Verdict(killed, hit, runs, finished, faults)
+
+
+def judge(output: Path) -> list[str]:
+    """Return what is wrong with a finished output."""
+    errors = output.with_name(output.name + ".batch") / "errors.jsonl"
+    good, bad = ([json.loads(line) for line in path.read_text("utf-8").splitlines()] for path in (output, errors))
+    faults = []
+    if [row["line"] for row in good] != [n + 1 for n in range(ROWS) if n % 10 != 3]:
+        faults.append("results: rows are lost, doubled or out of order")
+    if [row["line"] for row in bad] != [n + 1 for n in range(ROWS) if n % 10 == 3]:
+        faults.append("errors: rows are lost, doubled or out of order")
+    if {row["error"] for row in bad} != {"ProfileError"}:
+        faults.append(f"errors of another kind: { {row['error'] for row in bad} }")
+    if any(row["id"] != f"id-{row['line'] - 1}" or not row["text"].strip() for row in good):
+        faults.append("a result is not that of its row")
+    left = [path.name for path in output.parent.rglob(".*.unfinished")]
+    if left:
+        faults.append(f"left behind: {left}")
+    parts = sorted(path.name for path in errors.parent.glob("parts/*.jsonl"))
+    if [int(name[:6]) for name in parts] != list(range(-(-ROWS // PART_ROWS))):
+        faults.append("parts are lost or doubled")
+    return faults
+
+
+def halves(output: Path) -> list[str]:
+    """Return which files have their final name and are not whole, at any time."""
+    faults = []
+    for path in output.with_name(output.name + ".batch").glob("parts/*.jsonl"):
+        data = path.read_bytes()
+        cut = data[:-1].rfind(b"\n") + 1
+        if msgspec.json.decode(data[cut:], type=Summary).sha256 != digest(data[:cut]):
+            faults.append(f"torn: {path.name}")
+    if output.exists() and output.read_bytes().count(b"\n") != ROWS - ROWS // 10:
+        faults.append("torn: results")
+    return faults
+
+
+def _start(source: Path, output: Path, engine: str) -> subprocess.Popen[bytes]:
+    flags = ["-j", "2", "--part-rows", str(PART_ROWS), "--quiet", "--engine", engine]
+    return subprocess.Popen(
+        [sys.executable, "-m", "promptforge", "batch", source, "-o", output, *flags],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def _await_moment(chance: random.Random, output: Path, command: subprocess.Popen[bytes]) -> None:
+    """Wait for some time, or until some file is being written."""
+    if chance.random() < 0.4:
+        time.sleep(chance.uniform(0, 2.5))
+        return
+    at = chance.randrange(40)
+    seen: set[str] = set()
+    while command.poll() is None and len(seen) <= at:
+        seen |= {path.name for path in output.parent.rglob(".*.unfinished")}
+
+
+def _children(parent: int) -> list[int]:
+    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    fields = [line.split(None, 2) for line in listed.splitlines()]
+    return [int(pid) for pid, ppid, args in fields if int(ppid) == parent and "promptforge.batch" in args]
+
+
+def _kill(pid: int) -> int:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return 0
+    return 1
+
+
+def _outliving(children: list[int]) -> list[str]:
+    """Return which workers are there ten seconds after their parent has gone."""
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        listed = subprocess.run(["ps", "-eo", "pid=,args="], capture_output=True, text=True, check=True).stdout
+        workers = {int(line.split(None, 1)[0]) for line in listed.splitlines() if "promptforge.batch.local" in line}
+        if not workers & set(children):
+            return []
+        time.sleep(0.05)
+    return ["a worker outlives its parent"]
+
+
+def _wipe(output: Path) -> None:
+    output.unlink()
+    folder = output.with_name(output.name + ".batch")
+    for path in sorted(folder.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    folder.rmdir()
+
+
+def main() -> None:
+    """Run a campaign and print its verdict."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kills", type=int)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        verdict = campaign(given.kills, Path(folder), seed=given.seed)
+    print(json.dumps(verdict._asdict(), indent=2))
+    sys.exit(bool(verdict.faults))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,464 @@
+"""Runs of a batch: whole, in order, equal for any workers and engine, continued, and ended cleanly."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commandline import ROOT, command, run
+from effort import MULTIPLIER, cases
+from hypothesis import given
+from hypothesis import strategies as st
+from kills import campaign, requests
+
+import promptforge as pf
+from promptforge import batch
+from promptforge.batch import crew, products
+from promptforge.batch.crew import Job, WorkerDied
+from promptforge.batch.parts import Parts, Summary
+from promptforge.batch.products import JsonLines
+from promptforge.batch.providers import PROVIDERS, ProviderFiles
+from promptforge.batch.reading import Part
+from promptforge.batch.rows import Rendered
+from promptforge.errors import OptionError
+from promptforge.options import Options
+
+ROWS = 120
+HAS_RAY = importlib.util.find_spec("ray") is not None
+ENGINES = ["local", pytest.param("ray", marks=pytest.mark.skipif(not HAS_RAY, reason="needs ray"))]
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in requests(ROWS)), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """Return the results of one worker."""
+    output = tmp_path_factory.mktemp("expected") / "out.jsonl"
+    batch.run(requests(ROWS), output, workers=1, part_rows=1000)
+    return output.read_bytes()
+
+
+def records(path: str | Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(path).read_text("utf-8").splitlines()]
+
+
+def parts(folder: str) -> list[str]:
+    return sorted(path.name for path in Path(folder, "parts").glob("*.jsonl"))
+
+
+# --- what comes out ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_results_are_equal_for_any_engine_and_workers(engine: str, expected: bytes) -> None:
+    report = batch.run("in.jsonl", "out.jsonl", engine=engine, workers=2, part_rows=17)
+    assert Path("out.jsonl").read_bytes() == expected
+    assert (report.rows, report.errors, report.kept, report.complete) == (ROWS, ROWS // 10, 0, True)
+    good, bad = records("out.jsonl"), records("out.jsonl.batch/errors.jsonl")
+    assert sorted(row["line"] for row in [*good, *bad]) == list(range(1, ROWS + 1))
+    assert report.tokens == sum(row["tokens"] for row in good)
+    assert good[0]["text"] == pf.render(next(requests(1))["items"], max_tokens=100).text
+
+
+def test_a_folder_holds_all_and_parquet_the_same(expected: bytes) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    assert batch.run("in.jsonl", "out", limit=40).files == ("out/results.jsonl",)
+    assert expected.startswith(Path("out/results.jsonl").read_bytes())
+    batch.run("in.jsonl", "out.parquet", limit=40)
+    table = parquet.read_table("out.parquet").to_pylist()
+    for row, line in zip(table, records("out/results.jsonl"), strict=True):
+        assert {**row, "warnings": json.loads(row["warnings"])} == {"request": None, **line}
+
+
+def test_nothing_is_a_result_too() -> None:
+    Path("empty.jsonl").write_text("\n")
+    report = batch.run("empty.jsonl", "out.jsonl")
+    assert (report.rows, report.errors_file, Path("out.jsonl").read_bytes()) == (0, None, b"")
+
+
+# --- going on ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_done_is_kept_and_what_changed_is_done_again(expected: bytes) -> None:
+    first = batch.run("in.jsonl", "out.jsonl", part_rows=30)
+    again = batch.run("in.jsonl", "out.jsonl", part_rows=30)
+    assert (first.kept, again.kept, again.changed, again.files) == (0, ROWS, (), first.files)
+    lines = Path("in.jsonl").read_bytes().splitlines(keepends=True)
+    Path("in.jsonl").write_bytes(b"".join([*lines[:-1], b'{"id": "new", "items": []}\n']))
+    changed = batch.run("in.jsonl", "out.jsonl", part_rows=30)
+    assert (changed.kept, changed.changed) == (90, ("input",))
+    assert records("out.jsonl")[-1]["id"] == "new"
+    other = batch.run("in.jsonl", "out.jsonl", part_rows=30, format="xml")
+    assert (other.kept, other.changed) == (0, ("options",))
+    assert records("out.jsonl")[0]["text"].startswith("<")
+    assert len(parts("out.jsonl.batch")) == 4
+    Path("in.jsonl").write_bytes(b"".join(lines))
+    batch.run("in.jsonl", "out.jsonl", part_rows=30)
+    assert Path("out.jsonl").read_bytes() == expected
+
+
+def test_a_changed_template_or_profile_is_seen() -> None:
+    Path("t/chunks").mkdir(parents=True)
+    Path("p").mkdir()
+    one = {"items": [{"content": "x"}]}
+    given: dict[str, Any] = {"templates": "t", "profiles": "p"}
+    assert batch.run([one], "out.jsonl", **given).changed == ()
+    Path("t/chunks/item.md.j2").write_text("{# An item. item: the item #}\nmine: {{ item.content }}\n")
+    assert batch.run([one], "out.jsonl", **given).changed == ("templates",)
+    assert "mine: x" in records("out.jsonl")[0]["text"]
+    Path("p/own.yaml").write_text("max_tokens: 9\n")
+    assert batch.run([one], "out.jsonl", **given).changed == ("profile",)
+
+
+def test_a_file_that_a_row_names_is_seen_to_change() -> None:
+    rows = [{"files": "a.txt"}, {"files": "b.txt"}]
+    Path("a.txt").write_text("first")
+    assert batch.run(rows, "out.jsonl", part_rows=1).errors == 1
+    assert batch.run(rows, "out.jsonl", part_rows=1).kept == 2
+    Path("b.txt").write_text("late")
+    report = batch.run(rows, "out.jsonl", part_rows=1)
+    assert (report.kept, report.errors, report.changed) == (1, 0, ("what rows name",))
+    assert not Path("out.jsonl.batch/errors.jsonl").exists()
+
+
+def test_failed_rows_are_done_again_when_asked() -> None:
+    assert batch.run("in.jsonl", "out.jsonl", part_rows=1).errors == 12
+    assert batch.run("in.jsonl", "out.jsonl", part_rows=1, retry=True).kept == ROWS - 12
+
+
+def test_a_limit_ends_early_and_is_no_end(expected: bytes) -> None:
+    assert batch.run("in.jsonl", "out.jsonl", limit=50, part_rows=25).rows == 50
+    report = batch.run("in.jsonl", "out.jsonl", part_rows=25)
+    assert (report.rows, report.kept) == (ROWS, 50)
+    assert Path("out.jsonl").read_bytes() == expected
+    assert batch.run("in.jsonl", "out.jsonl", limit=25, part_rows=25).kept == 25
+    assert batch.run("in.jsonl", "out.jsonl", part_rows=25).kept == ROWS
+
+
+def test_too_many_errors_end_it_and_what_is_done_is_kept() -> None:
+    report = batch.run("in.jsonl", "out.jsonl", part_rows=10, max_errors=3, workers=1)
+    assert not report.complete and report.files == () and not Path("out.jsonl").exists()
+    assert 4 <= report.errors < 12
+    assert batch.run("in.jsonl", "out.jsonl", part_rows=10).kept >= report.rows
+
+
+def test_a_damaged_part_is_done_again(expected: bytes) -> None:
+    batch.run("in.jsonl", "out.jsonl", part_rows=30)
+    Path("out.jsonl").unlink()
+    folder = Path("out.jsonl.batch/parts")
+    names = parts("out.jsonl.batch")
+    folder.joinpath(names[0]).write_bytes(b"")
+    data = folder.joinpath(names[1]).read_bytes()
+    folder.joinpath(names[1]).write_bytes(data[: len(data) // 2])
+    folder.joinpath(names[2]).write_bytes(data.replace(b"word", b"WORD", 1))
+    folder.joinpath(".000003-x.jsonl.abc.unfinished").write_bytes(data[:9])
+    assert batch.run("in.jsonl", "out.jsonl", part_rows=30).kept == 30
+    assert Path("out.jsonl").read_bytes() == expected
+    assert parts("out.jsonl.batch") == names
+    assert not list(Path().rglob(".*.unfinished"))
+
+
+# --- ends -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_killed_worker_costs_nothing(engine: str, expected: bytes) -> None:
+    struck: list[int] = []
+
+    def strike(progress: batch.Progress) -> None:
+        for worker in workers(engine)[: 1 if len(struck) < 3 else 0]:
+            os.kill(worker, signal.SIGKILL)
+            struck.append(worker)
+
+    report = batch.run("in.jsonl", "out.jsonl", engine=engine, workers=2, part_rows=5, progress=strike)
+    assert Path("out.jsonl").read_bytes() == expected
+    assert struck and report.errors == 12
+
+
+def workers(engine: str) -> list[int]:
+    """Return the processes that work for this one."""
+    listed = subprocess.run(["ps", "-ww", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    found = [
+        (int(pid), int(parent), args) for pid, parent, args in (line.split(None, 2) for line in listed.splitlines())
+    ]
+    mine = [(pid, args) for pid, parent, args in found if parent == os.getpid()]
+    if engine == "local":
+        return [pid for pid, args in mine if "promptforge.batch.local" in args]
+    raylets = {pid for pid, args in mine if "/raylet " in args}
+    return [pid for pid, parent, args in found if parent in raylets and args.startswith("ray::_Actor")]
+
+
+@pytest.mark.skipif(not HAS_RAY, reason="needs ray")
+def test_actors_that_would_wait_for_ever_are_refused() -> None:
+    import ray
+
+    many = 4 * (os.cpu_count() or 1)
+    with pytest.raises(OptionError, match=rf"{many} actors need .* CPUs and Ray has .* free: --workers \d"):
+        batch.run("in.jsonl", "out.jsonl", engine="ray", workers=many)
+    assert not ray.is_initialized()
+
+
+class _Mortal:
+    """A worker that dies of one row, and of nothing else."""
+
+    def __init__(self, deaths: list[int]) -> None:
+        self._deaths = deaths
+
+    def start(self) -> None:
+        self._alive = True
+
+    def render(self, part: Part, known: str) -> Rendered | None:
+        if any(raw == b'{"id":"bad"}' for _, raw in part.rows):
+            self._deaths.append(len(part.rows))
+            raise WorkerDied("signal 11")
+        return Rendered(b"".join(raw + b"\n" for _, raw in part.rows), len(part.rows), 0, len(part.rows), [])
+
+    def stop(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_row_that_kills_its_workers_becomes_a_record() -> None:
+    deaths: list[int] = []
+    jobs = [
+        Job(Part(n, [(3 * n + k, b'{"id":"bad"}' if n == k == 1 else b"{}") for k in range(3)]), "") for n in range(3)
+    ]
+    outcomes = dict(
+        (job.part.index, rendered)
+        for job, rendered in crew.work(iter(jobs), contextlib.nullcontext(lambda: _Mortal(deaths)), 2)
+    )
+    assert deaths == [3, 1, 1, 1]
+    made = outcomes[1]
+    assert made is not None and (made.rows, made.errors, made.tokens) == (3, 1, 2)
+    before, record, after = made.body.splitlines()
+    assert before == after == b"{}"
+    assert json.loads(record) == {
+        "error": "WorkerDied",
+        "id": "bad",
+        "line": 4,
+        "message": "the worker died 3 times while it rendered this row: signal 11",
+    }
+
+
+def test_workers_that_cannot_begin_end_the_run() -> None:
+    class Stillborn(_Mortal):
+        def start(self) -> None:
+            raise WorkerDied("exit code 1")
+
+    with pytest.raises(pf.PromptForgeError, match="die before they begin: exit code 1"):
+        list(crew.work(iter([Job(Part(0, []), "")]), contextlib.nullcontext(lambda: Stillborn([])), 2))
+
+
+def test_templates_that_change_meanwhile_end_the_run() -> None:
+    Path("t/chunks").mkdir(parents=True)
+
+    def meddle(progress: batch.Progress) -> None:
+        Path("t/chunks/item.md.j2").write_text("{# An item. item: the item #}\nother\n")
+        for worker in workers("local"):
+            os.kill(worker, signal.SIGKILL)
+
+    with pytest.raises(pf.PromptForgeError, match="another version, profile, template"):
+        batch.run("in.jsonl", "out.jsonl", templates="t", part_rows=5, workers=1, progress=meddle)
+
+
+def test_ctrl_c_stops_and_the_next_run_goes_on(expected: bytes) -> None:
+    arguments = [
+        sys.executable,
+        "-m",
+        "promptforge",
+        "batch",
+        "in.jsonl",
+        "-o",
+        "out.jsonl",
+        "--part-rows",
+        "2",
+        "-j",
+        "1",
+    ]
+    running = subprocess.Popen(arguments, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE)
+    while running.poll() is None and not parts("out.jsonl.batch"):
+        time.sleep(0.001)
+    running.send_signal(signal.SIGINT)
+    said = running.communicate()[1].decode()
+    assert running.returncode == 130 and "the same command goes on" in said and "Traceback" not in said
+    assert not list(Path().rglob(".*.unfinished")) and not Path("out.jsonl").exists()
+    report = batch.run("in.jsonl", "out.jsonl", part_rows=2)
+    assert 0 < report.kept < ROWS and report.changed == ()
+    assert Path("out.jsonl").read_bytes() == expected
+
+
+def test_kills_at_any_moment_lose_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "campaign"
+    folder.mkdir()
+    verdict = campaign(4 * MULTIPLIER, folder, seed=MULTIPLIER)
+    assert verdict.kills >= 4 and verdict.finished and verdict.faults == []
+
+
+def test_two_runs_do_not_write_to_one_folder() -> None:
+    held = Parts(Path("out.jsonl.batch/parts"))
+    Path(".out.jsonl.x.unfinished").touch()  # what the other run is writing
+    with pytest.raises(OptionError, match="another run is writing"):
+        batch.run("in.jsonl", "out.jsonl")
+    assert Path(".out.jsonl.x.unfinished").exists()
+    held.close()
+    assert batch.run("in.jsonl", "out.jsonl", limit=5).rows == 5
+    assert not Path(".out.jsonl.x.unfinished").exists()
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "given, words",
+    [
+        ({"input": "none.jsonl"}, "none.jsonl: cannot be read"),
+        ({"input": "."}, "is a folder"),
+        ({"output": "in.jsonl"}, "the input and the output"),
+        ({"output": "full"}, "holds no batch"),
+        ({"to": "opnai"}, 'did you mean "openai"'),
+        ({"engine": "roy"}, 'did you mean "ray"'),
+        ({"address": "here"}, "for the engine ray"),
+        ({"format": "nope"}, "no format"),
+        ({"max_tokens": "x"}, "max_tokens"),
+        ({"profile": "none"}, "no profile"),
+        ({"tokenizer": object()}, "plain data"),
+        ({"to": "openai-batch", "output": "out"}, "--model"),
+        ({"to": "openai-batch", "model": "m"}, "output is a folder"),
+        ({"to": "anthropic-batch", "model": "m", "output": "out"}, "--reserve"),
+    ],
+)
+def test_what_is_wrong_with_all_rows_is_said_at_once(given: dict[str, Any], words: str) -> None:
+    Path("full").mkdir()
+    Path("full/mine.txt").touch()
+    before = sorted(Path().rglob("*"))
+    with pytest.raises(pf.PromptForgeError) as caught:
+        batch.run(**{"input": "in.jsonl", "output": "out.jsonl", **given})
+    assert words in str(caught.value)
+    assert sorted(Path().rglob("*")) == before
+
+
+# --- files for providers ----------------------------------------------------------------------------------------------
+
+
+def bodies(names: list[str], sizes: list[int]) -> Iterator[tuple[Summary, bytes]]:
+    for line, (name, size) in enumerate(zip(names, sizes, strict=True), 1):
+        record = {"id": name, "line": line, "request": {"messages": "m" * size}}
+        yield Summary(1, 0, 0, "", ""), json.dumps(record).encode() + b"\n"
+
+
+names = st.text("ab_-é /", max_size=3)
+
+
+@cases(60)
+@given(
+    st.lists(st.tuples(names, st.integers(0, 200)), max_size=20),
+    st.sampled_from(list(PROVIDERS)),
+    st.integers(1, 5),
+    st.integers(200, 600),
+)
+def test_files_keep_the_limits_and_the_index_finds_every_request(
+    rows: list[tuple[str, int]], to: str, requests: int, size: int
+) -> None:
+    folder = Path(f"files-{time.monotonic_ns()}")
+    folder.mkdir()
+    (folder / "requests-00099.jsonl").touch()
+    provider = PROVIDERS[to]._replace(requests=requests, size=size)
+    product = ProviderFiles(folder, provider, "some-model", {"temperature": 0}, Options(reserve=9))
+    given_names, sizes = [name for name, _ in rows], [size for _, size in rows]
+    _, errors = products.write(product, bodies(given_names, sizes), folder / "errors.jsonl")
+    index = records(folder / "index.jsonl")
+    failed = records(folder / "errors.jsonl") if errors else []
+    assert sorted(entry["row"] for entry in index) == [entry["row"] for entry in index]
+    assert sorted([*(e["row"] for e in index), *(e["line"] for e in failed)]) == list(range(1, len(rows) + 1))
+    assert len({entry["custom_id"] for entry in index}) == len(index)
+    found = sorted(folder.glob("requests-*"))
+    assert [path.name for path in found] == list(dict.fromkeys(entry["file"] for entry in index))
+    for path in found:
+        data = path.read_bytes()
+        assert len(data) <= size
+        mine = [entry for entry in index if entry["file"] == path.name]
+        assert 0 < len(mine) <= requests
+        if to == "anthropic-batch":
+            assert [each["custom_id"] for each in json.loads(data)["requests"]] == [e["custom_id"] for e in mine]
+        lines = data.decode().split("\n")
+        for entry in mine:
+            request = json.loads(lines[entry["line"] - 1].removesuffix(","))
+            assert request["custom_id"] == entry["custom_id"]
+            body = request.get("body") or request["params"]
+            assert body["model"] == "some-model" and body["messages"] == "m" * sizes[entry["row"] - 1]
+            assert body["temperature"] == 0 and body.get("max_tokens", 9) == 9
+    kinds = {record["error"] for record in failed}
+    assert kinds <= {"DuplicateId", "RequestTooLarge"}
+
+
+def test_requests_for_a_batch_service() -> None:
+    rows: list[dict[str, Any]] = [
+        {"id": "a", "items": [{"content": "x"}], "system": "s", "user": "u"},
+        {"id": "a", "user": "again"},
+    ]
+    report = batch.run(rows, "out", to="openai-batch", model="m", body={"temperature": 0})
+    assert (report.rows, report.errors, report.errors_file) == (2, 1, "out/errors.jsonl")
+    (request,) = records("out/requests-00001.jsonl")
+    prompt = pf.Renderer().prompt(rows[0]["items"], system="s", user="u", to="openai")
+    assert request == {
+        "custom_id": "a",
+        "method": "POST",
+        "url": "/v1/chat/completions",
+        "body": {"model": "m", "temperature": 0, **prompt.request},
+    }
+    other = batch.run(rows, "out", to="openai-batch", model="other")
+    assert other.kept == 2 and records("out/requests-00001.jsonl")[0]["body"]["model"] == "other"
+
+
+def test_errors_and_results_are_told_apart_by_their_lines() -> None:
+    body = b'{"id":"a"}\n{"error":"E","id":"b"}\n{"id":"c","text":"{\\"error\\":"}\n'
+    with Path("e").open("wb") as file:
+        failures = products.Failures(file)
+        JsonLines(Path("o.jsonl")).write([(Summary(3, 1, 0, "", ""), body)], failures)
+    assert (Path("o.jsonl").read_bytes().count(b"\n"), failures.count) == (2, 1)
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_says_what_it_did() -> None:
+    ran = run("batch", "in.jsonl", "-o", "out.jsonl", "--limit", "20")
+    assert (ran.code, ran.out) == (1, "")
+    lines = ran.err.splitlines()
+    assert lines[0].startswith("promptforge: 20 rows, ")
+    assert lines[1:] == ["promptforge: 2 rows failed: out.jsonl.batch/errors.jsonl", "promptforge: results: out.jsonl"]
+    ran = run("batch", "in.jsonl", "-o", "out.jsonl", "--limit", "20", "--max-errors", "2", "--json", "-q")
+    report = json.loads(ran.out)
+    assert (ran.code, ran.err) == (0, "")
+    assert (report["promptforge"], report["rows"], report["kept"], report["complete"]) == (1, 20, 20, True)
+    ran = run("batch", "in.jsonl", "-o", "out.jsonl", "--limit", "20", "--max-errors", "1")
+    assert ran.code == 1 and "ended: 2 rows failed" in ran.err
+
+
+def test_standard_input_and_flags() -> None:
+    row = json.dumps({"items": [{"content": "x"}]}).encode()
+    ran = command("batch", "-", "-o", "out.jsonl", "--format", "xml", "-q", stdin=row)
+    assert ran == (0, "", "")
+    assert records("out.jsonl")[0]["text"] == pf.render([{"content": "x"}], format="xml").text
+
+
+@pytest.mark.parametrize("body", ["[1]", "text"])
+def test_a_body_is_keys_and_values(body: str) -> None:
+    ran = run("batch", "in.jsonl", "-o", "out", "--to", "openai-batch", "--model", "m", "--body", body)
+    assert ran.code == 2 and "--body" in ran.err

@@ -1,0 +1,271 @@
+"""One row of a batch: what it may say, what comes back, and that nothing it says ends more than itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from effort import cases
+from hypothesis import given
+from hypothesis import strategies as st
+
+import promptforge as pf
+from promptforge.batch import RenderBatch, reading, rows
+from promptforge.batch import spec as specs
+from promptforge.batch.reading import Part
+from promptforge.batch.rows import RowRenderer
+from promptforge.errors import OptionError
+
+ITEM = {"content": "x = 1", "path": "a.py", "kind": "code"}
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("note.txt").write_text("a note", encoding="utf-8")
+    Path("items.jsonl").write_text('{"content": "from a file"}\n', encoding="utf-8")
+    Path("history.json").write_text('[{"role": "user", "content": "before"}]', encoding="utf-8")
+    Path("outside.txt").symlink_to("/etc/passwd")
+
+
+def renderer(to: str = "context", **options: Any) -> RowRenderer:
+    return RowRenderer(specs.make(to, None, None, None, ".", None, options))
+
+
+def record(raw: object, to: str = "context", **options: Any) -> dict[str, Any]:
+    data = raw if isinstance(raw, bytes) else json.dumps(raw).encode()
+    line, _, _ = renderer(to, **options).row(3, data)
+    made: dict[str, Any] = json.loads(line)
+    assert b"\n" not in line and made["line"] == 3
+    return made
+
+
+def test_a_result_is_that_of_the_engine() -> None:
+    result = pf.render([ITEM], max_tokens=50, format="xml")
+    assert record({"id": "a", "items": [ITEM], "max_tokens": 50}, format="xml") == {
+        "id": "a",
+        "line": 3,
+        "text": result.text,
+        "tokens": result.tokens,
+        "exact": True,
+        "items_included": 1,
+        "items_trimmed": 0,
+        "items_dropped": 0,
+        "truncated": False,
+        "warnings": [],
+    }
+
+
+def test_options_of_a_row_win() -> None:
+    assert record({"items": [ITEM], "format": "plain"}, format="xml")["text"] == pf.render([ITEM], format="plain").text
+    named = record({"items": [ITEM], "profile": "claude"}, max_tokens=300)
+    assert named["text"] == pf.render([ITEM], profile="claude").text
+
+
+@pytest.mark.parametrize(
+    "given, shown",
+    [({"id": "a"}, "a"), ({"id": 7}, "7"), ({}, "row-3"), ({"id": None}, "row-3"), ({"id": ""}, "row-3")],
+)
+def test_an_id_is_given_or_derived(given: dict[str, Any], shown: str) -> None:
+    assert record({"items": [ITEM], **given})["id"] == shown
+
+
+def test_a_whole_prompt_is_that_of_the_renderer() -> None:
+    row = {"items": [ITEM], "system": "be kind", "user": "why?", "history": "history.json"}
+    prompt = pf.Renderer().prompt(
+        [ITEM], system="be kind", user="why?", history=[{"role": "user", "content": "before"}], to="openai"
+    )
+    made = record(row, "openai")
+    assert (made["request"], made["tokens"]) == (prompt.request, prompt.tokens)
+    assert record(row, "text")["text"].endswith("why?\n</question>")
+
+
+def test_names_are_read_in_the_workspace() -> None:
+    assert "a note" in record({"files": "note.txt"})["text"]
+    assert "from a file" in record({"items": ["items.jsonl", ITEM]})["text"]
+    assert "a note" in record({"knowledge": {"documents": ["note.txt"]}})["text"]
+    Path("items.jsonl").write_text('{"content": "half \\ud800 a pair"}\n')
+    assert "half \ufffd a pair" in record({"items": "items.jsonl"})["text"]
+
+
+BAD: list[tuple[object, str, str]] = [
+    (b"not json", "ItemError", "not valid JSON"),
+    (b"", "ItemError", "longer than"),
+    (b"[1]", "ItemError", "expected an object, found list"),
+    (b"null", "ItemError", "found null"),
+    (b'{"a":' * 5000, "ItemError", "nested too deeply"),
+    (b'{"items": [{"content": NaN}]}', "ItemError", "NaN is no number"),
+    (b'{"items": "\xff"}', "ItemError", "not valid JSON"),
+    ({"id": True, "items": []}, "OptionError", "id: expected text"),
+    ({"items": 5}, "ProfileError", "items: expected"),
+    ({"items": ["-"]}, "ItemError", "standard input"),
+    ({"items": "/etc/passwd"}, "ItemError", "absolute"),
+    ({"files": ["/etc/passwd:1-2"]}, "ItemError", "absolute"),
+    ({"files": ["../x"]}, "ItemError", "out of the workspace"),
+    ({"files": ["outside.txt"]}, "ItemError", "out of the workspace"),
+    ({"history": "/etc/passwd"}, "OptionError", "no place"),
+    ({"files": ["none.txt"]}, "ItemError", "no such file"),
+    ({"knowledge": {"mitre_techniques": ["T1003"]}}, "ItemError", "--attack"),
+    ({"knowledge": {"man_page": ["tar"]}}, "ProfileError", 'did you mean "man_pages"'),
+    ({"items": [], "max_tokns": 3}, "OptionError", 'did you mean "max_tokens"'),
+    ({"items": [], "profile": "claud"}, "ProfileError", 'did you mean "claude"'),
+    ({"items": [], "profile": "mine.yaml"}, "OptionError", "not a file"),
+    ({"items": [], "tokenizer": "file:note.txt"}, "OptionError", "whole run"),
+    ({"items": [ITEM], "format": "nope"}, "OptionError", "no format"),
+    ({"items": [], "user": "why?"}, "OptionError", "--to"),
+    ({"items": [], "user": "a", "question": "b"}, "OptionError", "two names"),
+    ({"items": [{"content": "a", "required": True}], "max_tokens": 0}, "BudgetError", "required"),
+    ({"items": [{"content": "a", "score": "x"}], "on_error": "raise"}, "StrictError", "score"),
+]
+
+
+@pytest.mark.parametrize("raw, kind, words", BAD, ids=[f"{kind}-{n}" for n, (_, kind, _) in enumerate(BAD)])
+def test_a_bad_row_is_a_record(raw: object, kind: str, words: str) -> None:
+    made = record(raw)
+    assert set(made) == {"error", "id", "line", "message"}
+    assert made["error"] == kind
+    assert words in made["message"]
+
+
+def test_a_history_outside_is_not_read() -> None:
+    assert "absolute" in record({"history": "/etc/passwd", "user": "why?"}, "text")["message"]
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+KEYS = ["id", "items", "files", "knowledge", "user", "history", "max_tokens", "format", "profile", "query", "marker"]
+
+
+@cases(60)
+@given(
+    st.dictionaries(st.sampled_from(KEYS), json_values, max_size=5) | json_values,
+    st.sampled_from(["context", "openai"]),
+)
+def test_every_row_is_one_line_whatever_it_holds(row: object, to: str) -> None:
+    raw = json.dumps(row).encode()
+    line, tokens, _ = RENDERERS[to].row(9, raw)
+    made = json.loads(line)
+    assert made["line"] == 9 and isinstance(made["id"], str) and b"\n" not in line
+    assert line.startswith(rows.FAILED) == ("error" in made) == ("tokens" not in made)
+    assert made.get("tokens", 0) == tokens
+
+
+RENDERERS = {
+    to: RowRenderer(specs.make(to, None, None, None, "/nonexistent", None, {})) for to in ("context", "openai")
+}
+
+
+@cases(30)
+@given(st.binary(max_size=40))
+def test_bytes_of_any_kind_are_a_record(raw: bytes) -> None:
+    assert json.loads(RENDERERS["context"].row(1, raw)[0])["line"] == 1
+
+
+def test_what_rows_name_has_a_hash_that_follows_its_content() -> None:
+    part = Part(0, [(1, b'{"files": "note.txt"}'), (2, b'{"items": []}'), (3, b"bad"), (4, b'{"files": "later.txt"}')])
+    working = renderer()
+    before = working.references(part)
+    assert before == working.render(part).references and len(before) == 2
+    Path("later.txt").write_text("here now", encoding="utf-8")
+    assert working.references(part)[0] == before[0] != working.references(part)[1] != before[1]
+
+
+# --- columns ----------------------------------------------------------------------------------------------------------
+
+
+def test_columns_in_columns_out() -> None:
+    render = RenderBatch(max_tokens=50)
+    texts = {"request": [json.dumps({"id": "a", "items": [ITEM]}), "bad"]}
+    made = render(texts)
+    assert made["text"] == [pf.render([ITEM], max_tokens=50).text, ""]
+    assert made["id"] == ["a", "row-2"]
+    assert made["error"][0] == "" and made["error"][1].startswith("ItemError: not valid JSON")
+    assert render({"id": ["a"], "items": [[ITEM]], "query": [None]})["text"] == made["text"][:1]
+    assert render({"id": [1], "items": [[object()]]})["error"][0].startswith("ItemError: a row must be plain data")
+    assert render({"request": []}) == {name: [] for name in made}
+
+
+def test_requests_are_columns_of_json() -> None:
+    made = RenderBatch(to="openai")({"items": [[ITEM]], "user": ["why?"]})
+    assert json.loads(made["request"][0])["messages"][-1]["content"].endswith("why?")
+
+
+def test_what_no_row_can_use_is_refused_at_once() -> None:
+    for wrong in ({"to": "opnai"}, {"max_tokns": 1}, {"max_tokens": "x"}, {"format": "nope"}, {"tokenizer": object()}):
+        with pytest.raises(OptionError):
+            RenderBatch(**wrong)
+
+
+def test_it_is_plain_data_after_use_too() -> None:
+    import pickle
+
+    render = RenderBatch(format="xml")
+    made = render({"items": [[ITEM]]})
+    assert pickle.loads(pickle.dumps(render))({"items": [[ITEM]]}) == made
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def test_lines_have_their_numbers_and_blank_ones_are_none() -> None:
+    Path("in.jsonl").write_bytes(b'\xef\xbb\xbf{"a": 1}\r\n\n  \n{"b": 2}')
+    assert list(reading.rows("in.jsonl")) == [(1, b'{"a": 1}'), (4, b'{"b": 2}')]
+
+
+def test_a_line_that_is_too_long_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "MAX_ROW", 10)
+    Path("in.jsonl").write_bytes(b"0123456789\n" + b"x" * 95 + b"\n123\n" + b"y" * 30)
+    assert list(reading.rows("in.jsonl")) == [(1, b""), (2, b""), (3, b"123"), (4, b"")]
+
+
+def test_rows_may_be_mappings() -> None:
+    assert list(reading.rows([{"a": 1, "b": None}, {"c": [{"d": None}]}])) == [(1, b'{"a":1}'), (2, b'{"c":[{}]}')]
+
+
+def test_parquet_is_read_as_rows() -> None:
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    nested = [
+        {"id": "a", "items": [{"content": "x"}]},
+        {"id": "b", "items": [{"content": "y", "score": 0.5}], "user": "u"},
+    ]
+    parquet.write_table(arrow.Table.from_pylist(nested), "in.parquet")
+    assert next(json.loads(raw) for _, raw in reading.rows("in.parquet")) == nested[0]
+    parquet.write_table(arrow.Table.from_pylist([{"request": json.dumps(row)} for row in nested]), "in.parquet")
+    assert [json.loads(raw) for _, raw in reading.rows("in.parquet")] == nested
+    Path("in.parquet").write_bytes(b"PAR1 not really")
+    with pytest.raises(pf.ItemError, match=r"in\.parquet: no Parquet"):
+        list(reading.rows("in.parquet"))
+
+
+rows_of_bytes = st.lists(st.tuples(st.integers(1, 99), st.binary(max_size=9)), max_size=30)
+
+
+@cases(100)
+@given(rows_of_bytes, st.integers(1, 7), st.none() | st.integers(0, 40))
+def test_parts_are_the_rows(given_rows: list[tuple[int, bytes]], size: int, limit: int | None) -> None:
+    parts = list(reading.parts(given_rows, size, limit))
+    assert [row for part in parts for row in part.rows] == given_rows[:limit]
+    assert [part.index for part in parts] == list(range(len(parts)))
+    assert all(len(part.rows) == size for part in parts[:-1])
+
+
+@cases(100)
+@given(rows_of_bytes, rows_of_bytes, st.integers(0, 1), st.integers(0, 1))
+def test_a_key_is_that_of_one_part_alone(
+    first: list[tuple[int, bytes]], second: list[tuple[int, bytes]], here: int, there: int
+) -> None:
+    one, other = Part(here, first), Part(there, second)
+    assert (one.key("a") == other.key("a")) == (one == other)
+    assert one.key("a") != one.key("b")
+
+
+def test_large_rows_make_small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "PART_BYTES", 100)
+    parts = list(reading.parts([(n, b"x" * 60) for n in range(5)], 500))
+    assert [len(part.rows) for part in parts] == [2, 2, 1]
