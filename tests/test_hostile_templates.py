@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from campaigns import templates as campaign
@@ -19,7 +20,7 @@ ITEMS = [{"content": "x" * 2000, "name": "n", "metadata": {"tags": ["a"] * 50}} 
 
 
 def render(
-    source: str, *, more: Mapping[str, str] | None = None, page: str = PAGE, items: object = ITEMS, **options: int
+    source: str, *, more: Mapping[str, str] | None = None, page: str = PAGE, items: object = ITEMS, **options: Any
 ) -> str:
     texts = {"t/layout.txt.j2": page, "t/item.txt.j2": source, **(more or {})}
     return pf.render(items, templates=texts, layout="t", format="plain", **options).text
