@@ -120,10 +120,10 @@ class Environment(jinja2.Environment):
             optimized=False,
         )
         self.globals.clear()
-        self.filters = {name: metering.paid(change) for name, change in FILTERS.items()} | metering.FUNCTIONS
+        self.filters = {name: metering.paid(name, change) for name, change in FILTERS.items()} | metering.FUNCTIONS
         for syntax, places in escaping.PLACES.items():
             for place, escape in places.items():
-                self.filters[f"{syntax}.{place}"] = metering.paid_escape(escape)
+                self.filters[f"{syntax}.{place}"] = metering.paid_escape(f"{syntax}.{place}", escape)
         self.tests = {name: self.tests[name] for name in _TESTS}
         self.undefined = Missing
         self.readings: dict[str, placing.Reading] = {}

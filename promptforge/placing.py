@@ -90,6 +90,8 @@ class _Reader:
             raise self.fail(node, "* and ** are not part of the template language; write the values out")
         if isinstance(node, nodes.Getattr) and node.attr.startswith("_"):
             raise self.fail(node, f'no value has a field "{node.attr}"')
+        if isinstance(node, nodes.Pair) and isinstance(node.key, nodes.List | nodes.Dict):
+            raise self.fail(node, "the key of a mapping must be a text or a number")
         if isinstance(node, nodes.For) and node.recursive:
             raise self.fail(node, "a recursive loop is not part of the template language")
         if isinstance(node, nodes.Include | nodes.Extends | nodes.FromImport):

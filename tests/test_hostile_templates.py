@@ -50,7 +50,7 @@ RUNAWAYS: dict[str, tuple[str, str]] = {
     "lists in lists": (doubled("[a, a]", start="[1]"), "very many parts"),
     "lists in lists compared": (doubled("[a, a]", start="[1]", end="{{ a == [a] }}"), "very many parts"),
     "mappings in mappings": (doubled("{'a': a, 'b': a}", start="{'a': 1}"), "very many parts"),
-    "join": (doubled("[a, a] | join(a)"), "a text of"),
+    "join": (doubled("[a, a] | join(a)"), "too much work"),
     "a long separator": (
         "{% set a = item.metadata.tags | join(item.content) %}{{ item.metadata.tags | join(a) | length }}\n"
         "{% for b in item.metadata.tags %}{% set c = item.metadata.tags | join(a) %}{% endfor %}",
