@@ -12,13 +12,13 @@ from typing import Any
 
 from .errors import PromptForgeError, TemplateError
 
-START = 2_000_000
+START = 3_000_000
 """Units of fuel for one rendering, above what is ordinary; one is roughly a value looked up, 0.1 microseconds."""
 ORDINARY = 1_000
 """Units that come in addition each time a template is run, ..."""
-PER_ITEM = 500
+PER_ITEM = 5_000
 """... for each item that it shows, ..."""
-PER_CHAR = 1
+PER_CHAR = 12
 """... and for each character of their texts: several times what the shipped templates need."""
 CHARS = 8
 """Characters for a unit."""
@@ -79,9 +79,9 @@ def burn(units: int, what: str) -> None:
         raise SpentError(f"too much work for one text; it ended at {what}")
 
 
-def burn_text(chars: int) -> None:
-    """Pay for a text of so many characters."""
-    burn(chars // CHARS, f"a text of {chars:,} characters")
+def burn_text(chars: int, price: int = 1) -> None:
+    """Pay for a text of so many characters; `price` is how much more than copying it takes."""
+    burn(chars * price // CHARS, f"a text of {chars:,} characters")
 
 
 def weigh(value: Any, *, deep: bool = False) -> None:

@@ -14,8 +14,12 @@ from jinja2 import nodes
 from jinja2.runtime import Context
 
 from . import fuel
-from .escaping import Escape, Safe
+from .escaping import LABEL_CAP, Escape, Safe
 
+PRICES = {"prose": 80, "capitalize": 50, "code": 20, "md": 50, "other": 5}
+"""What filters and escapes take for a character, by the cheapest (a copy): measured on the worst texts known."""
+VALUE = 100
+"""Units for printing a value, however short: its escape may have to look at each character."""
 ENTRY = 60
 """Units for entering a template, a macro or a block, beside those for what it holds."""
 
@@ -23,16 +27,20 @@ ENTRY = 60
 def meter(root: nodes.Template, environment: jinja2.Environment) -> None:
     """Rewrite a parsed template."""
     for loop in root.find_all(nodes.For):
-        weight = nodes.Const(sum(1 for _ in loop.find_all(nodes.Node)), lineno=loop.lineno)
+        weight = nodes.Const(sum(map(_price, loop.find_all(nodes.Node))), lineno=loop.lineno)
         loop.iter = _call("fuel.rounds", cast(nodes.Expr, loop.iter), weight)
     _rewrite(root)
     places: list[nodes.Template | nodes.Macro | nodes.Block] = [root]
     places += [*root.find_all(nodes.Macro), *root.find_all(nodes.Block)]
     for place in places:
         first = place.body[0].lineno if place.body else place.lineno
-        size = nodes.Const(ENTRY + sum(1 for _ in _own(place)), lineno=first)
+        size = nodes.Const(ENTRY + sum(map(_price, _own(place))), lineno=first)
         place.body.insert(0, nodes.ExprStmt(_call("fuel.enter", size), lineno=first))
     root.set_environment(environment)
+
+
+def _price(node: nodes.Node) -> int:
+    return VALUE if isinstance(node, nodes.Filter) and ("." in node.name or node.name in PRICES) else 1
 
 
 def _own(place: nodes.Node) -> Iterator[nodes.Node]:
@@ -89,13 +97,14 @@ def _call(name: str, value: nodes.Expr, *arguments: nodes.Expr) -> nodes.Filter:
 # --- filters and escapes -------------------------------------------------------------------------------------------
 
 
-def paid(change: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a filter that pays for the text it reads and the text it makes."""
+def paid(name: str, change: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the filter `name` such that it pays for the text it reads and the text it makes."""
+    price = PRICES.get(name, 1)
 
     def filtered(value: Any, *arguments: Any, **named: Any) -> Any:
         if isinstance(value, str):
             if len(value) > fuel.SHORT:
-                fuel.burn_text(len(value))
+                fuel.burn_text(len(value), price)
         elif isinstance(value, list | tuple | dict):
             fuel.weigh(value, deep=True)
         found = change(value, *arguments, **named)
@@ -106,15 +115,17 @@ def paid(change: Callable[..., Any]) -> Callable[..., Any]:
     return filtered
 
 
-def paid_escape(escape: Escape) -> Escape:
-    """Return an escape that pays likewise; text that is safe already is only passed on."""
+def paid_escape(name: str, escape: Escape) -> Escape:
+    """Return the escape `name` such that it pays likewise; text that is safe already is only passed on."""
+    labels = name.startswith("md.")
+    price = PRICES["md" if labels else "other"]
 
     def escaped(value: object) -> Safe:
         if isinstance(value, str):
             if isinstance(value, Safe):
                 return value
             if len(value) > fuel.SHORT:
-                fuel.burn_text(len(value))
+                fuel.burn_text(min(len(value), LABEL_CAP) if labels else len(value), price)
         elif isinstance(value, list | tuple | dict):
             fuel.weigh(value, deep=True)
         text = escape(value)

@@ -33,6 +33,10 @@ LINE_CAP = 400
 """Texts and values in a line of a template."""
 
 
+DEPTH_CAP = 100
+"""Tags and values in each other."""
+LOOPS_CAP = 12
+"""Loops in each other; Python compiles no more than 20."""
 STEPS_CAP = 20_000
 """Nodes of a template that are followed; the body of a loop counts twice, that of a loop in it four times."""
 
@@ -73,7 +77,10 @@ class _Reader:
 
     # --- what is allowed --------------------------------------------------------------------------------------------
 
-    def check(self, node: nodes.Node) -> None:
+    def check(self, node: nodes.Node, depth: int = 0, loops: int = 0) -> None:
+        loops += isinstance(node, nodes.For)
+        if depth > DEPTH_CAP or loops > LOOPS_CAP:
+            raise self.fail(node, f"nested too deep, over {f'{LOOPS_CAP} loops' if loops > LOOPS_CAP else DEPTH_CAP}")
         if not isinstance(node, _ALLOWED):
             word = type(node).__name__.lower()
             raise self.fail(node, f'"{word}" is not part of the template language; it has {_TAGS} and filters')
@@ -83,6 +90,8 @@ class _Reader:
             raise self.fail(node, "* and ** are not part of the template language; write the values out")
         if isinstance(node, nodes.Getattr) and node.attr.startswith("_"):
             raise self.fail(node, f'no value has a field "{node.attr}"')
+        if isinstance(node, nodes.Pair) and isinstance(node.key, nodes.List | nodes.Dict):
+            raise self.fail(node, "the key of a mapping must be a text or a number")
         if isinstance(node, nodes.For) and node.recursive:
             raise self.fail(node, "a recursive loop is not part of the template language")
         if isinstance(node, nodes.Include | nodes.Extends | nodes.FromImport):
@@ -95,7 +104,7 @@ class _Reader:
             if isinstance(node, nodes.FromImport):
                 node.with_context = False
         for child in node.iter_child_nodes():
-            self.check(child)
+            self.check(child, depth + 1, loops)
 
     # --- where values land ------------------------------------------------------------------------------------------
 

@@ -299,7 +299,7 @@ def test_what_is_outside_the_language_is_refused_with_its_line(what: str, tmp_pa
         ("json", '{% include "chunks/item.txt.j2" %}', "is of another syntax than this template"),
         ("md", '{% extends "chunks/item.txt.j2" %}', "is of another syntax than this template"),
         ("md", '{% from "_sources.txt.j2" import m %}', "is of another syntax than this template"),
-        ("md", "{{ {[1]: 2} }}", "does not compile"),
+        ("md", "{{ {[1]: 2} }}", "the key of a mapping must be"),
         ("txt", "{{ loop }}", "is no value to print"),
         ("md", "~~~ {{ item.language }}\nx\n~~~", "a value cannot stand between backticks"),
         ("md", "C:\\{{ item.name }}", "a backslash before a value"),

@@ -1,0 +1,38 @@
+"""Run a campaign: `python -m tests.campaigns templates --cases 100000`; a table, and with `--json FILE` the facts.
+
+A campaign is a module of this folder with a function `run(cases, seed)` that returns a `Report`. Exit 1 where a promise
+was broken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import pkgutil
+import sys
+from pathlib import Path
+
+from .report import Report
+
+
+def main() -> int:
+    """Run what the command line names."""
+    folder = Path(__file__).parent
+    names = sorted({m.name for m in pkgutil.iter_modules([str(folder)])} - {"__main__", "report", "grammar"})
+    parser = argparse.ArgumentParser(prog="python -m tests.campaigns", description=__doc__)
+    parser.add_argument("name", choices=names)
+    parser.add_argument("--cases", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", metavar="FILE")
+    given = parser.parse_args()
+    report: Report = importlib.import_module(f".{given.name}", __package__).run(given.cases, given.seed)
+    print("\n".join(report.lines()))
+    if given.json:
+        Path(given.json).write_text(json.dumps(report.facts(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return 1 if report.broken else 0
+
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+if __name__ == "__main__":
+    sys.exit(main())

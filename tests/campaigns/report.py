@@ -1,0 +1,44 @@
+"""What a campaign found: figures, and the cases that broke a promise."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Report:
+    """Figures of one campaign."""
+
+    name: str
+    cases: int
+    seed: int
+    figures: dict[str, float | int | str] = field(default_factory=dict)
+    """What was measured or counted, by what it is."""
+    broken: list[dict[str, Any]] = field(default_factory=list)
+    """Each case that broke a promise: `promise`, and whatever reproduces it."""
+
+    def lines(self) -> Iterator[str]:
+        """Yield the report as a table."""
+        yield f"{self.name}: {self.cases:,} cases, seed {self.seed}, Python {platform.python_version()}"
+        wide = max(map(len, self.figures), default=0)
+        for what, figure in self.figures.items():
+            shown = (
+                f"{figure:,}" if isinstance(figure, int) else f"{figure:.2f}" if isinstance(figure, float) else figure
+            )
+            yield f"  {what:<{wide}}  {shown:>10}"
+        yield f"  {'broken promises':<{wide}}  {len(self.broken):>10,}"
+        for case in self.broken[:20]:
+            yield f"  {case}"
+
+    def facts(self) -> dict[str, Any]:
+        """Return the report as plain data."""
+        return {
+            "name": self.name,
+            "cases": self.cases,
+            "seed": self.seed,
+            "figures": self.figures,
+            "broken": self.broken,
+        }

@@ -1,0 +1,210 @@
+"""Templates that run away, reach out or break the compiler: each is refused or ends, says why, and harms nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from campaigns import templates as campaign
+from effort import MULTIPLIER
+
+import promptforge as pf
+from promptforge.errors import TemplateError
+from promptforge.template_files import COUNT_CAP, DEPTH_CAP, SIZE_CAP
+from promptforge.templates import Templates
+
+PAGE = "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n"
+ITEMS = [{"content": "x" * 2000, "name": "n", "metadata": {"tags": ["a"] * 50}} for _ in range(5)]
+
+
+def render(
+    source: str, *, more: Mapping[str, str] | None = None, page: str = PAGE, items: object = ITEMS, **options: Any
+) -> str:
+    texts = {"t/layout.txt.j2": page, "t/item.txt.j2": source, **(more or {})}
+    return pf.render(items, templates=texts, layout="t", format="plain", **options).text
+
+
+def chain(body: str, last: str, *, length: int = 30) -> dict[str, str]:
+    """Return templates each of which draws on the next; `%s` in `body` is its name."""
+    named = {f"t/_{n}.txt.j2": body.replace("%s", f"t/_{n + 1}.txt.j2") for n in range(length)}
+    return {**named, f"t/_{length}.txt.j2": last}
+
+
+def doubled(change: str, *, start: str = "'ab'", end: str = "{{ a }}") -> str:
+    return f"{{% set a = {start} %}}\n" + f"{{% set a = {change} %}}\n" * 40 + end
+
+
+MACROS = "".join(
+    f"{{% macro m{n}() %}}{{{{ m{n - 1}() }}}}{{{{ m{n - 1}() }}}}{{% endmacro %}}\n" for n in range(1, 40)
+)
+RUNAWAYS: dict[str, tuple[str, str]] = {
+    "a loop over a loop": (
+        "{% for a in item.content %}\n{% for b in item.content %}{% endfor %}{% endfor %}",
+        "a loop of",
+    ),
+    "text and text": (doubled("a ~ a"), "a text of"),
+    "text plus text": (doubled("a + a"), "very many parts"),
+    "list plus list": (doubled("a + a", start="[1]"), "very many parts"),
+    "lists in lists": (doubled("[a, a]", start="[1]"), "very many parts"),
+    "lists in lists compared": (doubled("[a, a]", start="[1]", end="{{ a == [a] }}"), "very many parts"),
+    "mappings in mappings": (doubled("{'a': a, 'b': a}", start="{'a': 1}"), "very many parts"),
+    "join": (doubled("[a, a] | join(a)"), "too much work"),
+    "a long separator": (
+        "{% set a = item.metadata.tags | join(item.content) %}{{ item.metadata.tags | join(a) | length }}\n"
+        "{% for b in item.metadata.tags %}{% set c = item.metadata.tags | join(a) %}{% endfor %}",
+        "a text of",
+    ),
+    "a block that is set": (
+        "{% set a %}ab{% endset %}\n" + "{% set a %}{{ a }}{{ a }}{% endset %}\n" * 40,
+        "a text of",
+    ),
+    "a macro that doubles": ("{% macro m(a) %}\n{{ m(a ~ a) }}{% endmacro %}{{ m('ab') }}", "a text of"),
+    "macros that call twice": ("{% macro m0() %}x{% endmacro %}" + MACROS + "{{ m39() }}", "entered again and again"),
+    "a field that is not there": (
+        "{% for a in item.content %}{% for b in [1, 2] %}{{ item.nope is defined }}{% endfor %}{% endfor %}",
+        "the field 'nope', which is not there",
+    ),
+    "a long text searched": (
+        "{% set a = item.content %}"
+        + "{% set a = a ~ a %}" * 8
+        + "{% for b in item.content %}{{ 'y' in a }}{% endfor %}",
+        "a text of",
+    ),
+    "a list printed": (
+        "{% for a in item.content %}{% for b in [1, 2, 3, 4, 5, 6, 7, 8] %}{{ item.metadata }}{% endfor %}{% endfor %}",
+        "too much work",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", RUNAWAYS)
+def test_what_runs_away_ends_with_its_line_and_the_reason(what: str) -> None:
+    source, words = RUNAWAYS[what]
+    with pytest.raises(TemplateError, match=words) as caught:
+        render(source)
+    assert str(caught.value).startswith("t/item.txt.j2:")
+    assert "too much work for one text" in str(caught.value)
+    assert render("{{ item.name }}").split() == ["n"]
+
+
+@pytest.mark.parametrize(
+    ("source", "more", "words"),
+    [
+        ("{% include 't/_0.txt.j2' %}", chain("{% include '%s' %}{% include '%s' %}", "x"), "entered again and again"),
+        (
+            "{% extends 't/_0.txt.j2' %}{% block b %}{{ super() }}{{ super() }}{% endblock %}",
+            chain(
+                "{% extends '%s' %}{% block b %}{{ super() }}{{ super() }}{% endblock %}", "{% block b %}{% endblock %}"
+            ),
+            "entered again and again",
+        ),
+        (
+            "{% from 't/_0.txt.j2' import m %}{{ m() }}",
+            chain(
+                "{% from '%s' import m as n %}{% macro m() %}{{ n() }}{{ n() }}{% endmacro %}",
+                "{% macro m() %}x{% endmacro %}",
+            ),
+            "entered again and again",
+        ),
+        ("{% include 't/_0.txt.j2' %}", chain("{% include '%s' %}", "x", length=60), "more than 50 templates"),
+        ("{% include 't/_a.txt.j2' %}", {"t/_a.txt.j2": "{% include 't/item.txt.j2' %}"}, "extends or includes itself"),
+        ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", {}, "a macro calls itself"),
+    ],
+    ids=["includes", "super", "imports", "a long chain", "a circle", "recursion"],
+)
+def test_templates_that_draw_on_each_other_end(source: str, more: dict[str, str], words: str) -> None:
+    with pytest.raises(TemplateError, match=words):
+        render(source, more=more)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        *("{{ 9**(9**9) }}", '{% if false %}{{ "x" * 10**10 }}{% endif %}', "{{ 'a' % 9 }}", "{{ 1 // 0 }}"),
+        *(
+            "{{ " + "-" * 20_000 + "1 }}",
+            "{{ " + "1 + " * 20_000 + "1 }}",
+            "{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}",
+        ),
+        *("{{ " + "a ~ " * 9000 + "a }}", "{{ a" + " | upper" * 300 + " }}", "{{ a" + ".a" * 300 + " }}"),
+        *("{% for a in [1] %}" * 30 + "{% endfor %}" * 30, "{% if a %}" * 300 + "{% endif %}" * 300),
+        *("{% if a %}" + "{% elif a %}" * 5000 + "{% endif %}", "{{ " + "9" * 100_000 + " }}", "{{ a }}\n" * 10_000),
+        *(
+            "{{ [" + "1, " * 50_000 + "] }}",
+            "{{ item.name(*items) }}",
+            "{{ items | join(*items) }}",
+            "{{ item(**item) }}",
+        ),
+        "".join(f"{{% for a{n} in [1, 2] %}}" for n in range(18)) + "{% endfor %}" * 18,
+    ],
+    ids=lambda source: source[:30],
+)
+def test_what_would_hang_the_compiler_is_refused_before(source: str) -> None:
+    with pytest.raises(TemplateError) as caught:
+        Templates([{"t/item.txt.j2": source}]).compile("t/item.txt.j2")
+    assert str(caught.value).startswith("t/item.txt.j2")
+
+
+def test_honest_templates_have_fuel_to_spare() -> None:
+    items = [
+        {"content": f"{n} " * 200, "name": f"n{n}", "origin": "explicit", "metadata": {"tags": ["a"] * 20}}
+        for n in range(300)
+    ]
+    page = (
+        "{% for part in [explicit, similarity] %}{% for section in part %}{% for item in section.items %}\n"
+        "{{ loop.index }}/{{ loop.length }} {{ item.text }}\n"
+        "{% for other in items %}{% if other.name == item.name %}*{% endif %}{% endfor %}\n"
+        "{% endfor %}{% endfor %}{% endfor %}"
+    )
+    item = "{% for tag in item.metadata.tags %}{{ tag | upper }}{% endfor %} {{ item.content ~ item.name }}"
+    text = render(item, page=page, items=items, max_tokens=200_000)
+    assert text.count("*") == 300
+    everything = pf.render(items, layout="knowledge", packing="longest_first", max_tokens=20_000)
+    assert everything.explain().tokens <= 20_000
+    assert len(everything.items) == 300
+
+
+def test_a_folder_is_read_with_care(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    (folder / "t" / "deep" / "deeper" / "deepest").mkdir(parents=True)
+    (folder / "t" / "item.txt.j2").write_text("x")
+    (folder / "t" / "deep" / "x.txt.j2").write_text("x")
+    (folder / "t" / "deep" / "deeper" / "x.txt.j2").write_text("deeper than names go")
+    (folder / "t" / "-rf.txt.j2").write_text("no name of a template")
+    (folder / "t" / "{evil}\n.txt.j2").write_text("nor this")
+    (folder / "t" / "round").symlink_to("..")
+    (folder / "t" / "zero.txt.j2").symlink_to("/dev/zero")
+    (folder / "t" / "gone.txt.j2").symlink_to("nowhere")
+    (folder / "t" / "loop.txt.j2").symlink_to("loop.txt.j2")
+    (tmp_path / "secret.txt.j2").write_text("secret")
+    (folder / "t" / "out.txt.j2").symlink_to(tmp_path / "secret.txt.j2")
+    (folder / "t" / "big.txt.j2").write_bytes(b"x" * (SIZE_CAP + 1))
+    templates = Templates([folder])
+    assert sorted(templates.own[0]) == ["t/big.txt.j2", "t/deep/x.txt.j2", "t/item.txt.j2"]
+    assert max(name.count("/") for name in templates.own[0]) < DEPTH_CAP
+    with pytest.raises(TemplateError, match="is larger than 256 kB"):
+        templates.compile("t/big.txt.j2")
+
+
+def test_a_pipe_in_a_folder_does_not_hang(tmp_path: Path) -> None:
+    os = pytest.importorskip("os")
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("no named pipes on this system")
+    os.mkfifo(tmp_path / "item.txt.j2")
+    assert Templates([tmp_path]).own == ({},)
+
+
+def test_a_folder_of_too_many_templates_is_refused(tmp_path: Path) -> None:
+    for number in range(COUNT_CAP + 1):
+        (tmp_path / f"{number}.txt.j2").touch()
+    with pytest.raises(TemplateError, match="more than 2000 template files"):
+        Templates([tmp_path])
+
+
+def test_hostile_templates_by_the_grammar_break_no_promise() -> None:
+    report = campaign.run(250 * MULTIPLIER, seed=MULTIPLIER, behind=2, seconds=campaign.STUCK)
+    assert not report.broken
+    assert report.figures["stopped for too much work"]
+    assert report.figures["rendered"]
