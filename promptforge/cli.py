@@ -17,6 +17,7 @@ COMMANDS = {
     "diff": "Compare two builds: profiles, formats, budgets, or saved results.",
     "explain": "Say which item is in the text, which is not and why, and what it costs.",
     "list": "List layouts, formats, profiles and tokenizers.",
+    "preview": "Show a local page that follows templates, profiles and the budget.",
     "render": "Turn items and named sources into one context text.",
     "schema": "Print the JSON Schema of a profile, for editors.",
     "show": "Print a template, a profile or a layout's settings.",

@@ -1,0 +1,184 @@
+"""What a page shows, worked out from plain data: items, options, and templates that nobody has vouched for yet.
+
+This runs in a process of its own, so it takes and gives what JSON can say. It keeps its last renderers and items.
+"""
+
+from __future__ import annotations
+
+import bisect
+import difflib
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..comparing import build_of, compare
+from ..diagnostics import Diagnostics
+from ..errors import TemplateError
+from ..items import Item
+from ..rendering import Renderer
+from ..results import Result
+from ..templates import Templates
+from ..tokens import get_tokenizer
+from .token_ends import token_ends
+
+KEPT = 6
+"""Renderers that are kept."""
+LINES = 20_000
+"""Lines of two texts together over which they are not compared line by line."""
+
+_items: dict[str, list[Item]] = {}
+_renderers: OrderedDict[str, Renderer] = OrderedDict()
+
+
+def draw(request: Mapping[str, Any], begin: Callable[[], None]) -> dict[str, Any]:
+    """Return what `request["what"]` names: `page`, `account` or `comparison`.
+
+    `{"needs": "items"}` is the answer where `items_key` names items that are not here: they go into `items` then.
+    """
+    key = request["items_key"]
+    if request.get("items") is not None:
+        _items.clear()
+        _items[key] = msgspec.convert(request["items"], list[Item])
+    if key not in _items:
+        return {"needs": "items"}
+    renderer = _renderer(request["look"])
+    begin()
+    result = _render(renderer, request["look"], _items[key])
+    if request["what"] == "page":
+        return _page(renderer, result, request["look"]["options"], request["tokens"])
+    if request["what"] == "account":
+        return _account(result)
+    other = _renderer(request["other"])
+    sides = (renderer, result), (other, _render(other, request["other"], _items[key]))
+    return _comparison(*sides, [request["look"]["options"], request["other"]["options"]], request["tokens"])
+
+
+def _renderer(look: Mapping[str, Any]) -> Renderer:
+    """Return the renderer of a look: its profile, folders and drafts; the same one while none of these changes."""
+    key = msgspec.json.encode([look["stamp"], look["profile"], look["templates"], look["profiles"]]).decode()
+    if key not in _renderers:
+        folders: Any = [each if isinstance(each, dict) else Path(each) for each in look["templates"]]
+        _renderers[key] = Renderer(profile=look["profile"], templates=folders, profiles=look["profiles"])
+        while len(_renderers) > KEPT:
+            _renderers.popitem(last=False)
+    _renderers.move_to_end(key)
+    return _renderers[key]
+
+
+def _render(renderer: Renderer, look: Mapping[str, Any], items: list[Item]) -> Result:
+    """Return the result; a template that failed is an error here, whatever stood in for it."""
+    result = renderer.render(items, **look["options"])
+    for said in result.warnings:
+        if said.code == "PF401":
+            message = said.message.removesuffix("; the shipped templates were used instead")
+            place = f"{said.where}: " if said.where else ""
+            raise TemplateError(message.removeprefix(place), where=said.where)
+    return result
+
+
+def _page(renderer: Renderer, result: Result, given: Mapping[str, Any], tokens: bool) -> dict[str, Any]:
+    text, sources = result.text, result.sources
+    options = renderer._settle(given, Diagnostics())[1]
+    names = {name: None for span in result.map for name in (span.template,)}
+    numbers = {name: number for number, name in enumerate(names)}
+    ends = token_ends(get_tokenizer(result.tokenizer), text) if tokens else None
+    at = _units(text)
+    return {
+        **{name: getattr(result, name) for name in _SAID},
+        "options": {name: getattr(options, name) for name in _OPTIONS},
+        "shown": [
+            {
+                "id": source.id,
+                "section": item.section,
+                "title": item.title,
+                "tokens": item.tokens,
+                "whole": item.whole,
+            }
+            for source, item in zip(sources, result._get("taken").values(), strict=True)
+        ]
+        if text
+        else [],
+        "spans": [[at(s.start), at(s.end), s.item, numbers[s.template], s.line] for s in result.map],
+        "templates": list(names),
+        "ends": None if ends is None else [at(end) for end in ends],
+        "warnings": [msgspec.to_builtins(said) for said in result.warnings],
+        "files": _files(renderer, result),
+    }
+
+
+def _units(text: str) -> Callable[[int], int]:
+    """Return what turns a place in `text` into one in UTF-16 units, in which a page counts."""
+    wide = [index for index, char in enumerate(text) if char > "\uffff"] if not text.isascii() else []
+    return (lambda place: place + bisect.bisect_left(wide, place)) if wide else (lambda place: place)
+
+
+_SAID = (
+    "text", "tokens", "max_tokens", "exact", "tokenizer", "layout", "format", "profile", "items_included",
+    "items_trimmed", "items_dropped", "chars", "build_seconds",
+)  # fmt: skip
+_OPTIONS = ("context_window", "reserve", "max_chars", "packing", "query")
+
+
+def _files(renderer: Renderer, result: Result) -> list[list[str]]:
+    """Return what the look is made of, the page's template first: `["templates" or "profiles", name]` each."""
+    templates: Templates = renderer._templates
+    look = templates.look(result.layout, result.format)
+    named = [look.page_name, *(name for name in look.files() if name != look.page_name)]
+    drawn: dict[str, None] = {}
+    for name in named:
+        _gather(templates, name, drawn)
+    settings = [f"{folder}/layout.yaml" for folder in look._chain if templates.find(f"{folder}/layout.yaml")]
+    profiles = [["profiles", file.name.removeprefix("shipped/")] for file in reversed(renderer.profile.chain)]
+    return [["templates", name] for name in (*named, *settings, *(n for n in drawn if n not in named))] + profiles
+
+
+def _gather(templates: Templates, name: str, found: dict[str, None]) -> None:
+    if name in found or name.startswith("shipped/"):
+        return
+    found[name] = None
+    templates.compile(name)
+    for parent in templates._environment.readings[name].parents:
+        _gather(templates, parent, found)
+
+
+def _account(result: Result) -> dict[str, Any]:
+    items = [msgspec.to_builtins(item) for item in result.items]
+    for item in items:
+        del item["text"]
+    return {"items": items, "explanation": msgspec.to_builtins(result.explain())}
+
+
+def _comparison(
+    a: tuple[Renderer, Result], b: tuple[Renderer, Result], given: list[Mapping[str, Any]], tokens: bool
+) -> dict[str, Any]:
+    found = compare(*(build_of(result) for _, result in (a, b)))
+    texts = [result.text.split("\n") for _, result in (a, b)]
+    rows = None
+    if sum(map(len, texts)) <= LINES:
+        matcher = difflib.SequenceMatcher(None, *texts)
+        rows = [list(code) for code in matcher.get_opcodes()]
+    return {
+        "a": _page(*a, given[0], tokens),
+        "b": _page(*b, given[1], tokens),
+        "figures": [msgspec.to_builtins(pair) for pair in found.figures],
+        "changes": [
+            {"id": (change.a or change.b).id, "how": change.how, "delta": change.delta}  # type: ignore[union-attr]
+            for change in found.items
+            if change.how not in ("same", "neither")
+        ],
+        "moved": found.moved,
+        "sections": _sections(a[1], b[1]),
+        "rows": rows,
+    }
+
+
+def _sections(a: Result, b: Result) -> list[dict[str, Any]]:
+    costs: dict[str, dict[str, Any]] = {}
+    for side, result in (("a", a), ("b", b)):
+        for section in result.sections:
+            known = costs.setdefault(section.key, {"key": section.key, "title": section.title, "a": 0, "b": 0})
+            known[side] = section.tokens
+    return list(costs.values())

@@ -1,0 +1,78 @@
+"""Renderings for the page, newest first: each lane draws one thing at a time and forgets requests that were overtaken."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .. import _shipped
+from ..errors import PromptForgeError
+from . import drawing
+from .desk import Desk
+
+Answer = dict[str, Any]
+
+
+class Overtaken(Exception):
+    """A newer request came while this one waited."""
+
+
+class Lane:
+    """One rendering at a time; of those that wait, only the last is done."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._lock = asyncio.Lock()
+        self._last = 0
+
+    async def draw(self, request: Mapping[str, Any]) -> Answer:
+        """Return what `drawing.draw` answers, or `{"error": …}`; raises `Overtaken`."""
+        self._last += 1
+        mine = self._last
+        async with self._lock:
+            if mine != self._last:
+                raise Overtaken
+            given = {"items_key": self._desk.items_key, "items": None, "tokens": False, **request}
+            try:
+                answer = await asyncio.to_thread(_run, given)
+                if answer.get("needs") == "items":
+                    answer = await asyncio.to_thread(_run, {**given, "items": self._desk.records})
+            except PromptForgeError as error:
+                return {"error": facts(error, self._desk)}
+            return answer
+
+
+def _run(request: Mapping[str, Any]) -> Answer:
+    return drawing.draw(request, lambda: None)
+
+
+_PLACE = re.compile(r"^(?P<name>.*?):(?P<line>\d+)$", re.DOTALL)
+
+
+def facts(error: PromptForgeError, desk: Desk, drafted: Path | None = None) -> dict[str, Any]:
+    """Return what a page is told of an error: what is wrong, and in which file and line; no path of this machine."""
+    where = str(getattr(error, "where", None) or "")
+    message = str(error).removeprefix(f"{where}: ") if where else str(error)
+    found = _PLACE.match(where)
+    name, line = (found["name"], int(found["line"])) if found else (where, None)
+    roots = [*desk.templates, *desk.profiles, _shipped.folder("templates"), _shipped.folder("profiles")]
+    name, message = _bare(name, roots), _bare(message, roots)
+    names = {file.name: file.id for file in desk.files.values()} | {f.shown: f.id for f in desk.files.values()}
+    said: dict[str, Any] = {"kind": type(error).__name__.removesuffix("Error").lower(), "message": message}
+    if name:
+        said |= {"name": name, "line": line, "file": names.get(name)}
+    for fact in ("needed", "largest", "option"):
+        if getattr(error, fact, None) is not None:
+            said[fact] = getattr(error, fact)
+    return said
+
+
+def _bare(text: str, roots: list[Path]) -> str:
+    """Return a text with the paths of folders taken out of it."""
+    for root in sorted({form for root in roots for form in (str(root), str(root.resolve()))}, key=len, reverse=True):
+        if len(root) > 1:
+            text = text.replace(f"{root}/", "")
+    return text
