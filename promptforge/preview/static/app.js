@@ -124,7 +124,7 @@ function succeed(found) {
   notes();
   choices();
   document.title = `${count(page.tokens)} tokens – promptforge preview`;
-  editor.list(page.files, now.file);
+  editor.list(page.files, now.file, page.templates[page.spans.find((span) => span[2] !== null)?.[3]]);
   if (now.tokens && !page.ends) said(`${page.tokenizer} has no tokens of its own to outline.`);
 }
 
@@ -137,7 +137,11 @@ function explain(found) {
   bar.ticks(account, page.max_tokens);
 }
 
-const total = () => account?.items.reduce((most, item) => Math.max(most, item.fits_at ?? 0), 0);
+// The budget that brings the sixth next item back: as far as the slider has to reach.
+function total() {
+  const next = account?.items.map((item) => item.fits_at).filter((at) => at !== null) ?? [];
+  return [...new Set(next)].sort((a, b) => a - b)[5] ?? Math.max(0, ...next.slice(0, 6));
+}
 
 function fail(error) {
   const place = error.name ? make("button", { type: "button", class: "line", onclick: () => open(error.name, error.line, error.file) }, error.line ? `${error.name}:${error.line}` : error.name) : null;
@@ -258,7 +262,8 @@ const stored = () => {
 function paint(name) {
   const theme = THEMES.includes(name) ? name : "system";
   document.documentElement.dataset.theme = theme;
-  $("theme").textContent = `Theme: ${theme}`;
+  $("theme").textContent = { system: "◐", light: "○", dark: "●" }[theme];
+  $("theme").setAttribute("aria-label", `Theme: ${theme}`);
   try {
     localStorage.setItem("theme", theme);
   } catch {

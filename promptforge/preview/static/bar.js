@@ -21,12 +21,13 @@ export function whenChanged(budget, pick) {
 // Sets slider and number; the reader's own typing is left alone.
 export function place(budget, page, all) {
   const most = Math.max(100, budget ?? 0, page?.tokens ?? 0);
-  const wanted = Math.max(2 * (page?.max_tokens ?? most), Math.min(all ?? 0, 10 * most));
-  if (most > top || top === 0) top = nice(Math.max(most, wanted));
+  const wanted = Math.max(2 * most, Math.min(all ?? 0, 25 * most));
+  if (most > top || (wanted > top && document.activeElement !== $("slider"))) top = nice(wanted);
   const slider = $("slider");
   slider.max = top;
   slider.step = top > 20_000 ? 10 : 1;
   slider.disabled = budget === null;
+  if (budget === null) $("ticks").replaceChildren();
   if (document.activeElement !== slider) slider.value = budget ?? top;
   if (document.activeElement !== $("budget")) $("budget").value = budget ?? "";
   $("budget").placeholder = "no limit";

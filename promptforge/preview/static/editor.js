@@ -70,12 +70,12 @@ function state(id, text) {
 }
 
 // The files of the current look, the ones with drafts included; opens the first where none is open.
-export async function list(found, wanted) {
+export async function list(found, wanted, used) {
   const drafted = [...files.values()].filter((file) => isDraft(file) && !found.some((each) => each.id === file.about.id));
   listed = [...found, ...drafted.map((file) => file.about)];
   options();
   const next = [wanted, current].find((id) => id && (files.has(id) || listed.some((each) => each.id === id)));
-  const first = listed.find((each) => /\/item\./.test(each.name)) ?? listed[0];
+  const first = listed.find((each) => each.name === used) ?? listed[0];
   if (next !== current || current === null) await show(next ?? first?.id);
   mark();
 }

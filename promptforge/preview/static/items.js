@@ -63,7 +63,7 @@ function row(item, status, here, tints, pending) {
   const tokens = here ? count(here.tokens) : count(item.tokens_full);
   const full = here && !here.whole ? ` of ${count(item.tokens_full)}` : "";
   const name = make("button", { type: "button", class: "name", "data-id": item.id, "aria-expanded": String(chosen), onclick: () => handlers.pick(chosen ? null : item.id) },
-    make("i", { class: here ? tints.get(item.id) : "none" }), make("span", { class: "label" }, label(item)), make("span", { class: "cost" }, `${tokens}${full}`));
+    make("i", { class: here ? tints.get(item.id) : "none" }), make("span", { class: "label", title: label(item) }, make("bdi", {}, label(item))), make("span", { class: "cost" }, `${tokens}${full}`));
   const why = status === "included" && item.reason !== "required" ? [] : [WHY[item.reason] ?? item.reason];
   const facts = [item.kind, score(item.score), ...(pending ? [] : why)].join(" · ");
   const back = !pending && item.fits_at !== null
