@@ -25,12 +25,14 @@ from .results import Result
 from .selection import Candidates
 from .sources.records import load_records, to_item
 from .tagging import Tagger
-from .templates import Templates
+from .templates import Source, Templates
 from .tokens import get_tokenizer
 from .views import Memory
 
 Folders = str | Path | Sequence[str | Path] | None
 """One folder of the user's, or several, the first wins."""
+Sources = str | Path | Mapping[str, str] | Sequence[str | Path | Mapping[str, str]] | None
+"""The same for templates, which may also be texts by their names, such as `chunks/item.md.j2`."""
 
 
 SHOWN = ("headers", "line_numbers", "scores", "code", "sources", "header", "footer")
@@ -46,13 +48,20 @@ def _paths(folders: Folders) -> tuple[Path, ...]:
     return tuple(Path(folder) for folder in folders)
 
 
+def _sources(given: Sources) -> tuple[Source, ...]:
+    if given is None:
+        return ()
+    listed = (given,) if isinstance(given, str | Path | Mapping) else tuple(given)
+    return tuple(each if isinstance(each, Mapping) else Path(each) for each in listed)
+
+
 class Renderer:
     """Configuration: a profile, templates and options. Renders any number of times, from any thread.
 
     `profile` is a name or a `.yaml` file; `templates` and `profiles` are folders of the user's that come before the
-    shipped ones; `options` are those of the profile vocabulary. `embed` maps a list of texts to a vector each: with a
-    query it adds to the words, with `rerank: mmr` it tells what is alike. Files are read once, when the renderer is
-    made.
+    shipped ones (templates may also be texts by name); `options` are those of the profile vocabulary. `embed` maps a
+    list of texts to a vector each: with a query it adds to the words, with `rerank: mmr` it tells what is alike. Files
+    are read once, when the renderer is made.
 
     Raises `ProfileError`, `TemplateError`, `OptionError`.
     """
@@ -61,7 +70,7 @@ class Renderer:
         self,
         *,
         profile: str | Path | None = None,
-        templates: Folders = None,
+        templates: Sources = None,
         profiles: Folders = None,
         embed: Embed | None = None,
         **options: Any,
@@ -74,7 +83,7 @@ class Renderer:
         }
         self._folders = _paths(profiles)
         self.profile: Profile = load_profile(profile or "default", self._folders)
-        self._templates = Templates(_paths(templates))
+        self._templates = Templates(_sources(templates))
         self._given = options
         self._embed = embed
         self._views: Memory = {}
@@ -105,7 +114,7 @@ class Renderer:
         items: object,
         *,
         profile: str | Path | None = None,
-        templates: Folders = None,
+        templates: Sources = None,
         profiles: Folders = None,
         embed: Embed | None = None,
         before: tuple[Diagnostic, ...] = (),
@@ -144,7 +153,7 @@ class Renderer:
     ) -> Result:
         """Render with the shipped templates after a template of the user's failed."""
         shipped = Templates()
-        if len(self._templates.folders) < 2 or options.layout not in shipped.layouts():
+        if not self._templates.own or options.layout not in shipped.layouts():
             raise error
         if options.format not in shipped.formats(options.layout):
             raise error
@@ -283,7 +292,7 @@ def render(
     items: object,
     *,
     profile: str | Path | None = None,
-    templates: Folders = None,
+    templates: Sources = None,
     profiles: Folders = None,
     embed: Embed | None = None,
     **options: Any,

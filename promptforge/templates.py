@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import jinja2
 
-from . import _shipped, escaping, placing
+from . import _shipped, escaping, placing, template_files
 from .environment import Environment, Fields, explain, join, weld
 from .errors import OptionError, TemplateError, nearest, quote
 from .escaping import Safe
@@ -18,10 +18,6 @@ from .layouts import LayoutSettings, load_layout_settings
 EXTENSIONS = {"markdown": "md", "xml": "xml", "json": "json", "plain": "txt"}
 """The shipped formats and the extension of their templates; any other format is named by its own files."""
 
-SIZE_CAP = 256 * 1024
-"""Bytes of one template file."""
-
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _LAYOUT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _KIND = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
@@ -34,59 +30,63 @@ class Found(NamedTuple):
     shipped: bool
 
 
-class Templates:
-    """The template folders: the user's first, the shipped one last. Read once, then unchanging."""
+Source = Path | Mapping[str, str]
+"""Where templates of the user's are: a folder, or texts by their names (`chunks/item.md.j2`)."""
 
-    def __init__(self, folders: Sequence[Path] = ()) -> None:
-        """`folders` are searched in order; a file there replaces the shipped one of the same name.
+
+class Templates:
+    """The template files: the user's first, the shipped ones last. Read once, then unchanging."""
+
+    def __init__(self, sources: Sequence[Source] = ()) -> None:
+        """Take the files of `sources` in their order, each before the shipped one of the same name.
 
         Raises `TemplateError` for a folder that is not there.
         """
-        self.shipped = _shipped.folder("templates")
-        for folder in folders:
+        self.folders = tuple(source for source in sources if isinstance(source, Path))
+        """The folders of the user's."""
+        for folder in self.folders:
             if not folder.is_dir():
                 raise TemplateError(f'there is no template folder "{folder}"')
-        self.folders = (*folders, self.shipped)
+        self.own = tuple(
+            template_files.read_folder(source) if isinstance(source, Path) else template_files.given(source)
+            for source in sources
+        )
+        """The user's files by name, source by source."""
+        self._shipped = template_files.read_folder(_shipped.folder("templates"))
+        self._names: list[str] = sorted(
+            {name for files in (*self.own, self._shipped) for name in files if name.count("/") < 2}
+        )
         self._environment = Environment(jinja2.FunctionLoader(self._load))
         self._looks: dict[tuple[str, str], Look] = {}
 
     # --- files ------------------------------------------------------------------------------------------------------
 
+    def _file(self, name: str) -> tuple[template_files.File, bool] | None:
+        rest = name.removeprefix("shipped/")
+        if rest == name:
+            for files in self.own:
+                if name in files:
+                    return files[name], False
+        return (self._shipped[rest], True) if rest in self._shipped else None
+
     def find(self, name: str) -> Found | None:
         """Return the file that the template `name` stands for; `shipped/NAME` is always the original."""
-        folders, rest = self.folders, name
-        if name.startswith("shipped/"):
-            folders, rest = (self.shipped,), name.removeprefix("shipped/")
-        if not _NAME.fullmatch(rest) or ".." in rest:
-            return None
-        for folder in folders:
-            path = folder / rest
-            if path.is_file() and path.resolve().is_relative_to(folder.resolve()):
-                return Found(name, path, folder is self.shipped)
-        return None
+        found = self._file(name)
+        return None if found is None else Found(name, found[0].path, found[1])
 
     def source(self, name: str) -> tuple[str, Found]:
         """Return the text of the template `name` and where it lies; raises `TemplateError`."""
-        found = self.find(name)
+        found = self._file(name)
         if found is None:
             raise TemplateError(f"there is no template {quote(name)}{nearest(name, self.names())}")
-        try:
-            data = found.path.read_bytes()
-            if len(data) > SIZE_CAP:
-                raise TemplateError(f"is larger than {SIZE_CAP // 1024} kB", where=str(found.path))
-            return data.decode("utf-8-sig").replace("\r\n", "\n"), found
-        except (OSError, UnicodeDecodeError) as error:
-            raise TemplateError(
-                f"cannot be read as UTF-8 text: {type(error).__name__}", where=str(found.path)
-            ) from None
+        file, shipped = found
+        if file.problem:
+            raise TemplateError(file.problem, where=str(file.path))
+        return file.text, Found(name, file.path, shipped)
 
     def names(self) -> list[str]:
         """Return the names of all template and layout files, sorted."""
-        found: set[str] = set()
-        for folder in self.folders:
-            for pattern in ("*.j2", "*/*.j2", "*/layout.yaml"):
-                found.update(path.relative_to(folder).as_posix() for path in folder.glob(pattern))
-        return sorted(found)
+        return self._names
 
     def _load(self, name: str) -> tuple[str, str, Callable[[], bool]] | None:
         try:

@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parent.parent / "promptforge"
 ROWS = [
     "_shipped boundaries diagnostics escaping items places recent",
     "errors results vocabulary wording",
-    "cleaning counting cutting fitting merging placing trimming yamltext",
+    "cleaning counting cutting fitting merging placing template_files trimming wall yamltext",
     "_vocab answers bounds byte_pairs comparing estimates fencing grouping rules sources twins",
     "environment options tokenizer_files",
     "layouts profiles selection tokens",
@@ -26,6 +26,7 @@ ROWS = [
     "ledger",
     "accounts",
     "rendering",
+    "guests",
     "__init__",
     "commands",
     "cli",

@@ -15,7 +15,8 @@ from promptforge import placing
 from promptforge.environment import FILTERS, Fields
 from promptforge.errors import OptionError, ProfileError, TemplateError
 from promptforge.escaping import syntax_of
-from promptforge.templates import EXTENSIONS, SIZE_CAP, Templates
+from promptforge.template_files import SIZE_CAP
+from promptforge.templates import EXTENSIONS, Templates
 
 SHIPPED = Templates()
 NAMES = [name for name in SHIPPED.names() if name.endswith(".j2")]
@@ -160,10 +161,11 @@ def test_a_link_that_leaves_the_folder_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "outside.txt.j2").write_text("secret")
     (tmp_path / "far").mkdir()
     (tmp_path / "far" / "item.txt.j2").write_text("secret")
-    templates = write(tmp_path / "mine", {"t/real.txt.j2": "real"})
+    write(tmp_path / "mine", {"t/real.txt.j2": "real"})
     (tmp_path / "mine" / "t" / "item.txt.j2").symlink_to(tmp_path / "outside.txt.j2")
     (tmp_path / "mine" / "u").symlink_to(tmp_path / "far")
     (tmp_path / "mine" / "t" / "near.txt.j2").symlink_to("real.txt.j2")
+    templates = Templates([tmp_path / "mine"])
     assert templates.find("t/item.txt.j2") is None
     assert templates.find("u/item.txt.j2") is None
     assert templates.source("t/near.txt.j2")[0] == "real"
@@ -176,8 +178,9 @@ def test_a_folder_that_is_a_link_is_a_folder(tmp_path: Path) -> None:
 
 
 def test_a_file_too_large_or_not_utf8_is_refused_with_its_path(tmp_path: Path) -> None:
-    templates = write(tmp_path, {"t/big.txt.j2": "x" * (SIZE_CAP + 1), "t/full.txt.j2": "x" * SIZE_CAP})
+    write(tmp_path, {"t/big.txt.j2": "x" * (SIZE_CAP + 1), "t/full.txt.j2": "x" * SIZE_CAP})
     (tmp_path / "t" / "bad.txt.j2").write_bytes(b"caf\xe9")
+    templates = Templates([tmp_path])
     assert templates.compile("t/full.txt.j2")
     for name, words in (("t/big.txt.j2", "larger than 256 kB"), ("t/bad.txt.j2", "cannot be read as UTF-8")):
         with pytest.raises(TemplateError, match=words) as caught:
@@ -209,7 +212,7 @@ def test_layouts_based_on_each_other_are_named_in_their_circle(tmp_path: Path) -
     templates = write(tmp_path, {"a/layout.yaml": "base: b", "b/layout.yaml": "base: a"})
     with pytest.raises(TemplateError, match="the layouts a → b → a are based on each other"):
         templates.settings("a")
-    write(tmp_path, {"a/layout.yaml": "base: chunsk"})
+    templates = write(tmp_path, {"a/layout.yaml": "base: chunsk"})
     with pytest.raises(TemplateError, match='there is no layout "chunsk"; did you mean "chunks"'):
         templates.settings("a")
 

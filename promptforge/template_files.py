@@ -1,0 +1,173 @@
+"""Folders of template files → their texts: read whole, at one moment, and never again.
+
+A folder may have come with somebody else's project. So only regular files are opened, none behind a link that leaves
+the folder, none over the size that a template has; a FIFO or a device can neither block nor flood the reader.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from .errors import TemplateError
+
+SIZE_CAP = 256 * 1024
+"""Bytes of one template file."""
+COUNT_CAP = 2000
+"""Template files of one folder."""
+ENTRIES_CAP = 50_000
+"""Names in one folder, of whatever kind, that are looked at to find its template files."""
+DEPTH_CAP = 3
+"""Parts of a template's name."""
+
+SETTLED = 0.05
+"""Seconds without a change after which a folder is taken to be whole: an editor writes one file after the other."""
+PATIENCE = 0.5
+"""Seconds to wait for that."""
+
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
+_FLAGS = os.O_RDONLY
+for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
+    _FLAGS |= getattr(os, _flag, 0)
+
+Stamps = Mapping[str, tuple[int, ...]]
+"""By name: what changes when a file does (size, times of change, inode)."""
+
+
+class File(NamedTuple):
+    """One template file as it was when its folder was read."""
+
+    path: Path
+    text: str
+    problem: str | None = None
+    """Why it has no text: it is too large, no UTF-8, or cannot be read."""
+
+
+def is_name(name: str) -> bool:
+    """Tell whether `name` can be the name of a template file; no such name leads out of its folder."""
+    return NAME.fullmatch(name) is not None and ".." not in name
+
+
+def read_folder(folder: Path) -> dict[str, File]:
+    """Return the template files of a folder by their names (`chunks/item.md.j2`, `chunks/layout.yaml`).
+
+    All are of one moment: where something changes meanwhile they are read again, for at most `PATIENCE` seconds.
+    Raises `TemplateError` for a folder that is not there, has too many files, or does not come to rest.
+    """
+    until = time.monotonic() + PATIENCE
+    before = stamps(folder)
+    while True:
+        files = {name: _read(folder / name) for name in before}
+        after = stamps(folder)
+        if after == before:
+            return files
+        if time.monotonic() > until:
+            raise TemplateError("the template files keep changing while they are read", where=str(folder))
+        time.sleep(SETTLED)
+        before = stamps(folder)
+
+
+def given(texts: Mapping[str, str]) -> dict[str, File]:
+    """Return template files that lie in no folder, such as those of an editor that has not saved them.
+
+    Raises `TemplateError` for a name that is none, and for a text over `SIZE_CAP`.
+    """
+    if len(texts) > COUNT_CAP:
+        raise TemplateError(f"more than {COUNT_CAP} template files")
+    for name, text in texts.items():
+        if not is_name(name):
+            raise TemplateError(f"{name[:80]!a} is no name of a template; one is LAYOUT/PART.EXT.j2")
+        try:
+            size = len(text.encode())
+        except UnicodeEncodeError:
+            raise TemplateError("half of a surrogate pair is no character", where=name) from None
+        if size > SIZE_CAP:
+            raise TemplateError(f"is larger than {SIZE_CAP // 1024} kB", where=name)
+    return {name: File(Path(name), text.replace("\r\n", "\n")) for name, text in texts.items()}
+
+
+def stamps(folder: Path) -> Stamps:
+    """Return what tells a changed file from an unchanged one, for all template files of a folder, by name."""
+    root = os.path.realpath(folder)
+    found: dict[str, tuple[int, ...]] = {}
+    looked_at = 0
+    for name, entry in _entries(root):
+        looked_at += 1
+        if looked_at > ENTRIES_CAP:
+            raise TemplateError(f"has more than {ENTRIES_CAP} names; templates want a folder", where=str(folder))
+        if not (name.endswith(".j2") or name.endswith("/layout.yaml")) or not is_name(name):
+            continue
+        try:
+            if entry.is_symlink() and not _inside(os.path.realpath(entry.path), root):
+                continue
+            state = entry.stat()
+        except OSError:  # a link that leads nowhere, a file that went away
+            continue
+        if stat.S_ISREG(state.st_mode):
+            found[name] = (state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino)
+    if len(found) > COUNT_CAP:
+        raise TemplateError(f"has more than {COUNT_CAP} template files", where=str(folder))
+    return found
+
+
+def _entries(root: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Yield the names below a folder, `DEPTH_CAP` deep, with what they stand for; a link in a circle once."""
+    waiting: list[tuple[str, str, int, tuple[str, ...]]] = [(root, "", 1, (root,))]
+    while waiting:
+        folder, lead, depth, above = waiting.pop()
+        try:
+            with os.scandir(folder) as listed:
+                entries = list(listed)
+        except OSError:  # not ours to read
+            if folder == root:
+                raise TemplateError(f'there is no template folder "{root}"') from None
+            continue
+        for entry in entries:
+            yield lead + entry.name, entry
+            if depth < DEPTH_CAP and not entry.name.startswith(".") and _is_folder(entry):
+                real = os.path.realpath(entry.path) if entry.is_symlink() else entry.path
+                if _inside(real, root) and real not in above:
+                    waiting.append((entry.path, f"{lead}{entry.name}/", depth + 1, (*above, real)))
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _inside(real: str, root: str) -> bool:
+    return real.startswith(root.rstrip(os.sep) + os.sep)
+
+
+def _read(path: Path) -> File:
+    try:
+        handle = os.open(path, _FLAGS)
+    except OSError as error:
+        real = Path(os.path.realpath(path))
+        if real == path or not os.path.islink(path):
+            return File(path, "", f"cannot be read: {error.strerror}")
+        return _read(real)._replace(path=path)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return File(path, "", "is no regular file")
+        data = b""
+        while len(data) <= SIZE_CAP and (more := os.read(handle, SIZE_CAP + 1)):
+            data += more
+    except OSError as error:
+        return File(path, "", f"cannot be read: {error.strerror}")
+    finally:
+        os.close(handle)
+    if len(data) > SIZE_CAP:
+        return File(path, "", f"is larger than {SIZE_CAP // 1024} kB")
+    try:
+        return File(path, data.decode("utf-8-sig").replace("\r\n", "\n"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return File(path, "", f"cannot be read as UTF-8 text: line {line} is none")

@@ -1,0 +1,287 @@
+"""The wall: templates that nobody trusts compile and render in a process of their own, which is killed when it is late.
+
+What the language of templates allows is bounded inside the engine too; the wall holds where that fails, and
+holds for memory, which no check inside a process can. Plain data goes in and comes back as JSON. On systems that
+cannot limit the memory of a process (Windows, macOS) the deadline alone holds; `Wall.limits_memory` tells.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from . import errors
+from .diagnostics import Diagnostic
+from .errors import PromptForgeError, TemplateError
+
+START_SECONDS = 60.0
+"""How long a worker may take to start, and to load what is not the templates' (a profile, a tokenizer)."""
+HEAD = struct.Struct("!I")
+"""Before each frame of JSON, its length in bytes."""
+
+_PROGRAM = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from promptforge.guests import serve
+serve(float(sys.argv[2]), int(sys.argv[3]))
+"""
+_KEPT = ("LANG", "LC_ALL", "LC_CTYPE", "PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR")
+_ALONE = {"MALLOC_ARENA_MAX": "1", "TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1"}
+_FACTS = ("where", "option", "field", "needed", "largest")
+
+Given = str | Path | Mapping[str, str]
+"""A folder, or the texts of files by their names (`chunks/item.md.j2`)."""
+
+
+class Wall:
+    """A worker for templates that nobody trusts. Started at the first call, used from any thread, one call at a time.
+
+    Templates that take more than `seconds`, or `memory` bytes, or make an answer of more than `answer` bytes are
+    stopped with a `TemplateError`; the next call finds a new worker. Close it, or use it in `with`.
+    """
+
+    def __init__(self, *, seconds: float = 1.5, memory: int = 512 << 20, answer: int = 64 << 20) -> None:
+        self.seconds = seconds
+        self.memory = memory
+        self.answer = answer
+        self.limits_memory: bool | None = None
+        """Whether `memory` is enforced on this system; None before the first call."""
+        self._lock = threading.Lock()
+        self._worker: _Worker | None = None
+        self._closed = False
+
+    # --- what it is for ---------------------------------------------------------------------------------------------
+
+    def render(
+        self,
+        items: Sequence[Mapping[str, Any]],
+        *,
+        templates: Given | Sequence[Given] | None = None,
+        profile: str | Path | None = None,
+        profiles: Sequence[str | Path] | str | Path | None = None,
+        also: Iterable[str] = (),
+        **options: Any,
+    ) -> dict[str, Any]:
+        """Return what `Renderer(...).render(items, **options).to_dict()` returns.
+
+        `items` are records of plain data; `templates` folders or texts by name; `also` may name `map` and
+        `explanation`, which come under these keys. Raises what `Renderer.render` raises, and `TemplateError` where the
+        templates had to be stopped.
+        """
+        listed = [templates] if isinstance(templates, str | Path | Mapping) else list(templates or ())
+        folders = [profiles] if isinstance(profiles, str | Path) else list(profiles or ())
+        request = {
+            "items": items,
+            "options": options,
+            "templates": [_plain(each) for each in listed],
+            "profile": str(profile) if profile is not None else None,
+            "profiles": [os.path.abspath(folder) for folder in folders],
+            "with": list(also),
+        }
+        answer: dict[str, Any] = self.call("promptforge.guests:render", request)
+        return answer
+
+    def check(self, templates: Given | Sequence[Given]) -> list[dict[str, Any]]:
+        """Return what is wrong with templates, without rendering them: `{"name", "where", "message"}` for each.
+
+        All `.j2` files are compiled with what they draw on, all `layout.yaml` are read.
+        """
+        listed = [templates] if isinstance(templates, str | Path | Mapping) else list(templates)
+        request = {"templates": [_plain(each) for each in listed]}
+        answer: list[dict[str, Any]] = self.call("promptforge.guests:check", request)
+        return answer
+
+    def call(self, task: str, argument: object) -> Any:
+        """Return what the function `task` (`module:function`) returns there for `argument`; plain data both.
+
+        The function takes the argument and `begin`, a function to call when what is trusted has been loaded and the
+        time of the templates begins.
+        """
+        with self._lock:
+            if self._closed:
+                raise PromptForgeError("this wall has been closed")
+            worker = self._worker
+            if worker is None or worker.owner != os.getpid():  # a fork has no workers of its own
+                worker = self._worker = _Worker(self)
+            try:
+                answer = worker.ask({"task": task, "argument": argument})
+            except BaseException:  # an interrupt too: its answer is still under way, and nobody is to read it
+                self._replace(worker)
+                raise
+            self.limits_memory = worker.limits_memory
+            if "value" in answer:
+                return answer["value"]
+            if answer.get("retire", True):
+                self._replace(worker)
+            raise _error(answer, self)
+
+    def _replace(self, worker: _Worker) -> None:
+        worker.end()
+        self._worker = None if self._closed else _Worker(self)
+
+    def close(self) -> None:
+        """End the worker; a call that is under way fails."""
+        self._closed = True
+        worker = self._worker
+        if worker is not None:
+            worker.kill()
+        with self._lock:
+            if self._worker is not None:
+                self._worker.end()
+            self._worker = None
+
+    def __enter__(self) -> Wall:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Worker:
+    """One process behind the wall."""
+
+    def __init__(self, wall: Wall) -> None:
+        self.owner = os.getpid()
+        self.limits_memory: bool | None = None
+        self._seconds, self._memory, self._most = wall.seconds, wall.memory, wall.answer
+        path = [os.path.abspath(entry) for entry in sys.path]
+        root = str(Path(__file__).resolve().parent.parent)
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-c", _PROGRAM, json.dumps([*path, root]), str(wall.seconds), str(wall.memory)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            env={**{name: os.environ[name] for name in _KEPT if name in os.environ}, **_ALONE},
+            start_new_session=True,  # an interrupt from the keyboard is for the caller
+        )
+        self.end = weakref.finalize(self, _end, self._process)
+
+    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer to a request; raises `TemplateError` where there is none in time."""
+        data = json.dumps(request).encode()
+        if self.limits_memory is None:
+            self.limits_memory = bool(self._hear(START_SECONDS)["memory"])
+        with _Deadline(self._process, START_SECONDS) as deadline:
+            try:
+                self._write(HEAD.pack(len(data)) + data)
+            except OSError:
+                raise self._failure(deadline) from None
+            answer = self._read(deadline)
+        return self._hear(self._seconds) if "begin" in answer else answer
+
+    def _hear(self, seconds: float) -> dict[str, Any]:
+        with _Deadline(self._process, seconds) as deadline:
+            return self._read(deadline)
+
+    def _write(self, data: bytes) -> None:
+        stream: Any = self._process.stdin
+        rest = memoryview(data)
+        while rest:
+            rest = rest[stream.write(rest) :]
+
+    def _read(self, deadline: _Deadline) -> dict[str, Any]:
+        stream: Any = self._process.stdout
+        head = _exactly(stream, HEAD.size)
+        size = HEAD.unpack(head)[0] if head else 0
+        if size > self._most:
+            raise TemplateError(f"the templates made more than {self._most >> 20} MiB and were stopped")
+        frame = _exactly(stream, size) if head else b""
+        if not frame:
+            raise self._failure(deadline)
+        try:
+            answer: dict[str, Any] = json.loads(frame)
+        except (ValueError, RecursionError):
+            raise TemplateError("the templates made an answer that cannot be read") from None
+        return answer
+
+    def _failure(self, deadline: _Deadline) -> PromptForgeError:
+        """Return the error for a worker that has gone."""
+        self._process.kill()
+        code = self._process.wait()
+        if self.limits_memory is None:
+            return PromptForgeError(f"the worker for templates did not start (exit code {code})")
+        if deadline.passed or code == -getattr(signal, "SIGXCPU", 0):  # its time on the processor was up first
+            return TemplateError(f"the templates ran for more than {deadline.seconds:g} s and were stopped")
+        return TemplateError(f"the templates ended the process that they ran in (exit code {code})")
+
+    def kill(self) -> None:
+        """End the process from another thread; whoever waits for its answer is told."""
+        self._process.kill()
+
+
+class _Deadline:
+    """Kills a process at the end of a time, unless it is left before."""
+
+    def __init__(self, process: subprocess.Popen[bytes], seconds: float) -> None:
+        self.passed = False
+        self.seconds = seconds
+        self._process = process
+        self._timer = threading.Timer(seconds, self._kill)
+        self._timer.daemon = True
+
+    def _kill(self) -> None:
+        self.passed = True
+        self._process.kill()
+
+    def __enter__(self) -> _Deadline:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            stream.close()
+
+
+def _exactly(stream: BinaryIO, size: int) -> bytes | None:
+    """Return the next `size` bytes of a stream; None where it ends before."""
+    parts = []
+    while size:
+        part = stream.read(min(size, 1 << 20))
+        if not part:
+            return None
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def _plain(given: Given) -> Any:
+    return dict(given) if isinstance(given, Mapping) else os.path.abspath(given)
+
+
+def _error(answer: Mapping[str, Any], wall: Wall) -> PromptForgeError:
+    """Return the error that an answer tells of, as it was raised behind the wall."""
+    kind, message = str(answer.get("error")), str(answer.get("message", ""))
+    if kind == "MemoryError":
+        return TemplateError(f"the templates took more than {wall.memory >> 20} MiB and were stopped")
+    known = getattr(errors, kind, None)
+    if not (isinstance(known, type) and issubclass(known, PromptForgeError)):
+        return TemplateError(f"the templates failed: {kind}: {message}")
+    error = known.__new__(known)
+    Exception.__init__(error, message)
+    facts = answer.get("facts", {})
+    for name in _FACTS:
+        if name in facts:
+            setattr(error, name, facts[name])
+    if isinstance(error, errors.StrictError):
+        error.diagnostics = msgspec.convert(facts.get("diagnostics", ()), tuple[Diagnostic, ...])
+        error.result = None
+    return error

@@ -1,0 +1,89 @@
+"""Guests that misbehave, for the tests of the wall: functions that its worker is told to call."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Begin = Callable[[], None]
+
+
+def echo(argument: Any, begin: Begin) -> Any:
+    begin()
+    return argument
+
+
+def forever(_: Any, begin: Begin) -> None:
+    begin()
+    while True:
+        pass
+
+
+def late(_: Any, begin: Begin) -> None:
+    """Run on without ever saying that the time of the templates begins."""
+    while True:
+        pass
+
+
+def hoard(size: int, begin: Begin) -> int:
+    begin()
+    return len(bytearray(size))
+
+
+def shout(size: int, begin: Begin) -> str:
+    begin()
+    return "x" * size
+
+
+def babble(_: Any, begin: Begin) -> str:
+    print("into the answer?")
+    os.write(1, b"or so?")
+    return "said"
+
+
+def end(code: int, begin: Begin) -> None:
+    os._exit(code)
+
+
+def fail(_: Any, begin: Begin) -> None:
+    raise BaseException("not even an Exception")
+
+
+def nest(depth: int, begin: Begin) -> Any:
+    value: Any = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def pid(_: Any, begin: Begin) -> int:
+    return os.getpid()
+
+
+def environment(_: Any, begin: Begin) -> dict[str, str]:
+    return dict(os.environ)
+
+
+def write(path: str, begin: Begin) -> None:
+    Path(path).write_text("written")
+
+
+def remove(path: str, begin: Begin) -> None:
+    Path(path).unlink()
+
+
+def run(path: str, begin: Begin) -> None:
+    subprocess.run([sys.executable, "-c", f"open({path!r}, 'w')"], check=True)
+
+
+def system(path: str, begin: Begin) -> None:
+    os.system(f"touch {path}")
+
+
+def connect(port: int, begin: Begin) -> None:
+    socket.create_connection(("127.0.0.1", port))

@@ -1,0 +1,288 @@
+"""The wall: what is behind it gives the same answers, and can neither stay, nor grow, nor reach anything."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from commandline import python
+from effort import MULTIPLIER
+
+import promptforge as pf
+from promptforge.errors import OptionError, PromptForgeError, StrictError, TemplateError
+from promptforge.wall import Wall
+
+ITEMS = [
+    {"content": "x = 1", "path": "a.py", "kind": "code", "start_line": 1, "end_line": 1, "score": 0.9},
+    {"content": "Words, and a lone surrogate: \ud800. " * 40, "name": "guide", "kind": "document", "score": 0.5},
+]
+PAGE = "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n"
+
+
+@pytest.fixture(scope="module")
+def wall() -> Iterator[Wall]:
+    with Wall() as one:
+        yield one
+
+
+def plain(result: pf.Result) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(json.dumps({**result.to_dict(), "build_seconds": 0}))
+    return found
+
+
+# --- what it is for ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"layout": "knowledge", "format": "xml", "max_tokens": 60}, {"format": "json"}]
+)
+def test_a_rendering_is_the_same_on_either_side(wall: Wall, options: dict[str, Any]) -> None:
+    ours = pf.render(ITEMS, **options)
+    theirs = wall.render(ITEMS, also=["map", "explanation"], **options)
+    assert theirs.pop("map") == list(msgspec.to_builtins(ours.map))
+    assert theirs.pop("explanation") == json.loads(json.dumps(msgspec.to_builtins(ours.explain())))
+    assert {**theirs, "build_seconds": 0} == plain(ours)
+
+
+def test_templates_come_as_texts_or_as_folders(wall: Wall, tmp_path: Path) -> None:
+    texts = {"own/layout.txt.j2": PAGE, "own/item.txt.j2": "one: {{ item.title }}"}
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    wanted = "one: a.py\none: guide\n"
+    places: list[Any] = [
+        texts,
+        tmp_path,
+        str(tmp_path),
+        [tmp_path],
+        [{"own/item.txt.j2": texts["own/item.txt.j2"]}, tmp_path],
+    ]
+    for templates in places:
+        assert wall.render(ITEMS, templates=templates, layout="own", format="plain")["text"] == wanted
+        assert pf.render(ITEMS, templates=templates, layout="own", format="plain").text == wanted
+    (tmp_path / "own/item.txt.j2").write_text("two: {{ item.title }}")
+    assert "two: a.py" in wall.render(ITEMS, templates=tmp_path, layout="own", format="plain")["text"]
+
+
+def test_a_profile_of_a_folder_is_used(wall: Wall, tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("max_tokens: 20\n")
+    for count in (20, 10):
+        (tmp_path / "mine.yaml").write_text(f"max_tokens: {count}\n")
+        assert wall.render(ITEMS, profile="mine", profiles=tmp_path)["max_tokens"] == count
+
+
+def test_errors_come_back_as_they_were_raised(wall: Wall) -> None:
+    with pytest.raises(OptionError, match='there is no layout "chunk"; did you mean "chunks"') as wrong:
+        wall.render(ITEMS, layout="chunk")
+    assert wrong.value.option == "layout"
+    with pytest.raises(pf.BudgetError) as over:
+        wall.render([{"content": "many words " * 50, "required": True}], max_tokens=5)
+    assert over.value.needed > over.value.largest == 5
+    with pytest.raises(StrictError) as strict:
+        wall.render([7], on_error="raise")  # type: ignore[list-item]
+    assert [type(d) for d in strict.value.diagnostics] == [pf.Diagnostic] * len(strict.value.diagnostics)
+    with pytest.raises(TemplateError) as failed:
+        wall.render(
+            ITEMS,
+            templates={"own/layout.txt.j2": "x\n{{ itms }}", "own/item.txt.j2": "x"},
+            layout="own",
+            format="plain",
+        )
+    assert failed.value.where == "own/layout.txt.j2:2"
+
+
+def test_check_names_file_and_line_of_what_is_wrong(wall: Wall) -> None:
+    texts = {
+        "own/layout.yaml": "separater: x\n",
+        "own/layout.txt.j2": PAGE,
+        "own/item.txt.j2": "{{ item.name }}\n{{ item.name | uper }}",
+        "other/layout.txt.j2": "{% if %}",
+    }
+    found = wall.check(texts)
+    assert [each["name"] for each in found] == ["other/layout.txt.j2", "own/item.txt.j2", "own/layout.yaml"]
+    assert found[1]["where"] == "own/item.txt.j2:2"
+    assert 'did you mean "upper"' in found[1]["message"]
+    assert wall.check({"own/layout.txt.j2": PAGE}) == []
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        ({"../x.j2": "x"}, "is no name of a template"),
+        ({"a/\n.j2": "x"}, "is no name of a template"),
+        ({"a/item.txt.j2": "x" * 300_000}, "is larger than 256 kB"),
+        ({"a/item.txt.j2": "\ud800"}, "half of a surrogate pair"),
+        ({f"a/{n}.txt.j2": "x" for n in range(2001)}, "more than 2000"),
+    ],
+)
+def test_texts_that_no_folder_could_hold_are_refused(wall: Wall, texts: dict[str, str], words: str) -> None:
+    with pytest.raises(TemplateError, match=words):
+        wall.check(texts)
+    with pytest.raises(TemplateError, match=words):
+        pf.render(ITEMS, templates=texts)
+
+
+# --- what it holds ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("task", "argument", "words"),
+    [
+        ("forever", None, "ran for more than 0.3 s and were stopped"),
+        ("hoard", 2 << 30, "took more than 512 MiB and were stopped"),
+        ("shout", 5 << 20, "made more than 4 MiB and were stopped"),
+        ("end", 3, r"ended the process that they ran in \(exit code 3\)"),
+        ("fail", None, "the templates failed: BaseException: not even an Exception"),
+        ("nest", 50_000, "the templates"),
+        ("nowhere", None, "AttributeError"),
+    ],
+)
+def test_whatever_happens_behind_it_the_next_call_is_right(task: str, argument: object, words: str) -> None:
+    with Wall(seconds=0.3, answer=4 << 20) as wall:
+        assert wall.call("behind:echo", [1, "two", None, 3.5]) == [1, "two", None, 3.5]
+        if task == "hoard" and not wall.limits_memory:
+            pytest.skip("this system does not limit the memory of a process")
+        for _ in range(2):
+            with pytest.raises(TemplateError, match=words):
+                wall.call(f"behind:{task}", argument)
+            assert wall.call("behind:echo", "still there") == "still there"
+
+
+def test_loading_has_a_deadline_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Wall(seconds=0.1) as wall:
+        wall.call("behind:echo", None)
+        monkeypatch.setattr("promptforge.wall.START_SECONDS", 0.3)
+        with pytest.raises(TemplateError, match=r"more than 0\.3 s"):
+            wall.call("behind:late", None)
+
+
+def test_what_is_printed_is_no_answer(wall: Wall) -> None:
+    assert wall.call("behind:babble", None) == "said"
+
+
+@pytest.mark.parametrize("task", ["write", "run", "system"])
+def test_nothing_is_written_and_no_program_is_started(wall: Wall, task: str, tmp_path: Path) -> None:
+    with pytest.raises(TemplateError, match="PermissionError"):
+        wall.call(f"behind:{task}", str(tmp_path / "canary"))
+    assert not (tmp_path / "canary").exists()
+
+
+def test_nothing_is_removed(wall: Wall, tmp_path: Path) -> None:
+    (tmp_path / "canary").write_text("alive")
+    with pytest.raises(TemplateError, match="PermissionError"):
+        wall.call("behind:remove", str(tmp_path / "canary"))
+    assert (tmp_path / "canary").read_text() == "alive"
+
+
+def test_there_is_no_network(wall: Wall) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(TemplateError, match="PermissionError"):
+        wall.call("behind:connect", server.getsockname()[1])
+
+
+def test_the_environment_is_not_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "a secret")
+    with Wall() as wall:
+        assert "a secret" not in wall.call("behind:environment", None).values()
+
+
+# --- how it lives -----------------------------------------------------------------------------------------------------
+
+
+def test_many_threads_each_get_their_own_answer() -> None:
+    def one(number: int) -> None:
+        if number % 9 == 4:
+            with pytest.raises(TemplateError, match="ended the process"):
+                shared.call("behind:end", 1)
+        else:
+            assert shared.call("behind:echo", [number] * number) == [number] * number
+
+    with Wall() as shared, ThreadPoolExecutor(8) as pool:
+        list(pool.map(one, range(40 * MULTIPLIER)))
+
+
+def test_a_call_that_is_under_way_fails_when_the_wall_is_closed() -> None:
+    wall = Wall(seconds=60)
+    wall.call("behind:echo", None)
+    closing = threading.Timer(0.2, wall.close)
+    closing.start()
+    with pytest.raises(TemplateError, match="ended the process"):
+        wall.call("behind:forever", None)
+    closing.join()
+    with pytest.raises(PromptForgeError, match="has been closed"):
+        wall.call("behind:echo", None)
+    wall.close()
+
+
+def test_no_process_is_left_behind_and_memory_stays_where_it_was() -> None:
+    program = """
+import os, resource, sys
+sys.path.insert(0, "tests")
+from promptforge.errors import TemplateError
+from promptforge.wall import Wall
+walls = [Wall(seconds=0.3), Wall(seconds=0.3), Wall(seconds=0.3)]
+for wall in walls:
+    wall.call("behind:echo", None)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for task, argument in (("hoard", 2 << 30), ("shout", 100 << 20), ("forever", None), ("end", 1), ("nest", 100_000)):
+    try:
+        walls[0].call(f"behind:{task}", argument)
+    except TemplateError:
+        pass
+    else:
+        sys.exit(task)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+walls[0].close()
+walls[1].__exit__()
+del wall, walls
+try:
+    print(os.waitpid(-1, os.WNOHANG))
+except ChildProcessError:
+    print("none")
+"""
+    pytest.importorskip("resource")
+    ran = python("-W", "error", "-c", program, cwd=Path(__file__).parent.parent)
+    assert (ran.code, ran.err) == (0, "")
+    grown, left = ran.out.split()
+    assert int(grown) < 32 * 1024  # KiB
+    assert left == "none"
+
+
+def test_it_works_from_a_script_without_a_main_guard_and_from_standard_input() -> None:
+    program = (
+        "from promptforge.wall import Wall\nwall = Wall()\nprint(wall.render([{'content': 'x'}])['items_included'])\n"
+    )
+    ran = python("-W", "error", "-", stdin=program.encode())
+    assert (ran.code, ran.out, ran.err) == (0, "1\n", "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_worker_without_a_caller_ends_by_itself() -> None:
+    pytest.importorskip("resource")
+    program = """
+import os, signal, sys, threading, time
+sys.path.insert(0, "tests")
+from promptforge.wall import Wall
+wall = Wall(seconds=0.2)
+print(wall.call("behind:pid", None), flush=True)
+wall.seconds = 60
+threading.Thread(target=wall.call, args=("behind:forever", None), daemon=True).start()
+time.sleep(0.1)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    ran = python("-c", program, cwd=Path(__file__).parent.parent)
+    worker = int(ran.out)
+    for _ in range(300):
+        try:
+            os.kill(worker, 0)
+        except ProcessLookupError:
+            return
+        threading.Event().wait(0.05)
+    raise AssertionError(f"process {worker} is still running")
