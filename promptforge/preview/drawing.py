@@ -45,6 +45,7 @@ def draw(request: Mapping[str, Any], begin: Callable[[], None]) -> dict[str, Any
     if key not in _items:
         return {"needs": "items"}
     renderer = _renderer(request["look"])
+    _load(renderer, request["look"])
     begin()
     result = _render(renderer, request["look"], _items[key])
     if request["what"] == "page":
@@ -66,6 +67,12 @@ def _renderer(look: Mapping[str, Any]) -> Renderer:
             _renderers.popitem(last=False)
     _renderers.move_to_end(key)
     return _renderers[key]
+
+
+def _load(renderer: Renderer, look: Mapping[str, Any]) -> None:
+    """Load the tokenizer: that time is not the templates'."""
+    name = look["options"].get("tokenizer") or renderer.profile.options.get("tokenizer") or "o200k_base"
+    get_tokenizer(name).count("a text")
 
 
 def _render(renderer: Renderer, look: Mapping[str, Any], items: list[Item]) -> Result:

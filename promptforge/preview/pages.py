@@ -19,7 +19,7 @@ from ..errors import PromptForgeError
 from . import saving, views, watching
 from .desk import Desk
 from .guard import EVENTS
-from .renders import Lane, Overtaken, facts
+from .renders import SECONDS, Lane, Overtaken, facts
 
 STATIC = Path(__file__).parent / "static"
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -33,7 +33,7 @@ class Pages:
         """`watched` are files of items; `reload` reads them anew when one of them changes."""
         self.desk = desk
         self._news = watching.News()
-        self._lanes = {"page": Lane(desk), "account": Lane(desk), "comparison": Lane(desk)}
+        self._lanes = {what: Lane(desk, seconds) for what, seconds in SECONDS.items()}
         self._watched, self._reload = watched, reload
         self._static = {
             f"/{path.relative_to(STATIC).as_posix()}": path for path in STATIC.rglob("*") if path.suffix in _KINDS
@@ -58,25 +58,34 @@ class Pages:
         with tempfile.TemporaryDirectory(prefix="promptforge-preview-") as drafted:
             self._drafted = Path(drafted)
             folders = [*self.desk.templates, *self.desk.profiles]
-            watches = [
+            tasks = [
+                asyncio.create_task(self._warm()),
                 asyncio.create_task(watching.watch_folders(folders, self._changed)),
                 asyncio.create_task(watching.watch_files(self._watched, self._items_changed)),
             ]
             try:
                 yield
             finally:
-                for watch in watches:
-                    watch.cancel()
-                await asyncio.gather(*watches, return_exceptions=True)
+                for task in tasks:
+                    task.cancel()
+                for lane in self._lanes.values():
+                    lane.close()
+                await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _changed(self) -> None:
-        with contextlib.suppress(PromptForgeError):  # a file that is half written; the next change comes soon
-            self.desk.survey()
+    async def _warm(self) -> None:
+        """Start what renders before the page asks for it."""
+        wanted = {"what": "page", "look": self.desk.look(views.View(), {}, self._drafted)}
+        with contextlib.suppress(Overtaken):
+            await self._lanes["page"].draw(wanted)
+
+    async def _changed(self) -> None:
+        with contextlib.suppress(PromptForgeError):  # files that are being written; the next change comes soon
+            await asyncio.to_thread(self.desk.survey)
         self._news.tell()
 
-    def _items_changed(self) -> None:
+    async def _items_changed(self) -> None:
         if self._reload is not None:
-            self._reload()
+            await asyncio.to_thread(self._reload)
             self._news.tell()
 
     # --- answers ----------------------------------------------------------------------------------------------------
@@ -154,7 +163,7 @@ class Pages:
             return _json({"error": {"message": str(error)}}, 404)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return _json({"error": {"message": str(error)}}, 400)
-        self._changed()
+        await self._changed()
         return _json({"tag": new, "copied": file.shipped})
 
     async def _events(self, _request: Request) -> Response:

@@ -10,10 +10,15 @@ from typing import Any
 
 from .. import _shipped
 from ..errors import PromptForgeError
-from . import drawing
+from ..wall import Wall
 from .desk import Desk
 
 Answer = dict[str, Any]
+TASK = "promptforge.preview.drawing:draw"
+SECONDS = {"page": 3.0, "account": 30.0, "comparison": 30.0}
+"""How long the templates may take for each thing that is drawn."""
+MEMORY = 1 << 30
+"""Bytes that a rendering may take."""
 
 
 class Overtaken(Exception):
@@ -21,10 +26,11 @@ class Overtaken(Exception):
 
 
 class Lane:
-    """One rendering at a time; of those that wait, only the last is done."""
+    """One rendering at a time, behind a wall; of those that wait, only the last is done."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, seconds: float) -> None:
         self._desk = desk
+        self._wall = Wall(seconds=seconds, memory=MEMORY)
         self._lock = asyncio.Lock()
         self._last = 0
 
@@ -37,22 +43,25 @@ class Lane:
                 raise Overtaken
             given = {"items_key": self._desk.items_key, "items": None, "tokens": False, **request}
             try:
-                answer = await asyncio.to_thread(_run, given)
+                answer = await self._call(given)
                 if answer.get("needs") == "items":
-                    answer = await asyncio.to_thread(_run, {**given, "items": self._desk.records})
+                    answer = await self._call({**given, "items": self._desk.records})
             except PromptForgeError as error:
                 return {"error": facts(error, self._desk)}
             return answer
 
+    async def _call(self, request: Answer) -> Answer:
+        return await asyncio.to_thread(self._wall.call, TASK, request)
 
-def _run(request: Mapping[str, Any]) -> Answer:
-    return drawing.draw(request, lambda: None)
+    def close(self) -> None:
+        """End the process behind the wall."""
+        self._wall.close()
 
 
 _PLACE = re.compile(r"^(?P<name>.*?):(?P<line>\d+)$", re.DOTALL)
 
 
-def facts(error: PromptForgeError, desk: Desk, drafted: Path | None = None) -> dict[str, Any]:
+def facts(error: PromptForgeError, desk: Desk) -> dict[str, Any]:
     """Return what a page is told of an error: what is wrong, and in which file and line; no path of this machine."""
     where = str(getattr(error, "where", None) or "")
     message = str(error).removeprefix(f"{where}: ") if where else str(error)

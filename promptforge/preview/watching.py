@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
 import watchfiles
 
 from .. import _shipped
+
+Changed = Callable[[], Awaitable[None]]
 
 LISTENERS = 8
 """Pages that may listen at a time."""
@@ -55,15 +57,15 @@ def _is_ours(_change: watchfiles.Change, path: str) -> bool:
     return name.endswith((".j2", ".yaml", ".yml")) and not name.startswith(".")
 
 
-async def watch_folders(folders: Sequence[Path], changed: Callable[[], None]) -> None:
+async def watch_folders(folders: Sequence[Path], changed: Changed) -> None:
     """Call `changed` when a template or profile in one of the folders, or a shipped one, has changed."""
     every = [*folders, _shipped.folder("templates"), _shipped.folder("profiles")]
     there = list(dict.fromkeys(folder.resolve() for folder in every if folder.is_dir()))
     async for _ in watchfiles.awatch(*there, watch_filter=_is_ours, debounce=50, step=20, rust_timeout=1000):
-        changed()
+        await changed()
 
 
-async def watch_files(paths: Sequence[Path], changed: Callable[[], None], *, every: float = 0.5) -> None:
+async def watch_files(paths: Sequence[Path], changed: Changed, *, every: float = 0.5) -> None:
     """Call `changed` when one of the files has another size or time."""
     before = [_state(path) for path in paths]
     while paths:
@@ -71,7 +73,7 @@ async def watch_files(paths: Sequence[Path], changed: Callable[[], None], *, eve
         now = [_state(path) for path in paths]
         if now != before:
             before = now
-            changed()
+            await changed()
 
 
 def _state(path: Path) -> tuple[int, int] | None:

@@ -25,6 +25,11 @@ const theme = cm.EditorView.theme({
   ".cm-tooltip, .cm-panels": { backgroundColor: "var(--raised)", color: "var(--ink)", borderColor: "var(--line)" },
   ".cm-tooltip-autocomplete ul li[aria-selected]": { backgroundColor: "var(--accent)", color: "var(--on-accent)" },
   ".cm-matchingBracket": { backgroundColor: "var(--select) !important", color: "inherit" },
+  // Lint's own marks are pictures in data: addresses, which the page's policy does not load.
+  ".cm-lintRange-error": { backgroundImage: "none", textDecoration: "underline wavy var(--bad) 1px", textUnderlineOffset: "3px" },
+  ".cm-lintRange-active": { backgroundColor: "transparent" },
+  ".cm-lint-marker-error": { content: "normal", backgroundColor: "var(--bad)", borderRadius: "50%", width: "9px", height: "9px", margin: "5px 2px" },
+  ".cm-diagnostic-error": { borderLeftColor: "var(--bad)" },
   ".cm-panel input, .cm-panel button": { font: "inherit" },
 });
 const colours = cm.HighlightStyle.define([
