@@ -9,12 +9,10 @@ import socket
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from .guard import PATIENCE, App
+from .guard import HEAD, PATIENCE, App
 
 MOST = 48
 """Connections at a time; more are closed as they come."""
-HEAD = 16 * 1024
-"""Bytes of the head of a request."""
 
 
 class Connection(H11Protocol):

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import OptionError, TemplateError
+from ..errors import OptionError, TemplateError, nearest, quote
 from ..items import Item
 from ..options import VOCABULARY
 from ..profiles import find_profiles
@@ -89,6 +89,9 @@ class Desk:
 
         Raises `OptionError` for a value that an option does not take, or a draft of a file that is not there.
         """
+        names = [name for name, _, _ in find_profiles(self.profiles)]
+        if view.profile is not None and view.profile not in names:  # a path would be taken too
+            raise OptionError(f"there is no profile {quote(view.profile)}{nearest(view.profile, names)}")
         options = dict(self.options)
         for name, value in view.options().items():
             options[name] = VOCABULARY.check(name, value)

@@ -89,8 +89,9 @@ def _render(renderer: Renderer, look: Mapping[str, Any], items: list[Item]) -> R
 def _page(renderer: Renderer, result: Result, given: Mapping[str, Any], tokens: bool) -> dict[str, Any]:
     text, sources = result.text, result.sources
     options = renderer._settle(given, Diagnostics())[1]
-    names = {name: None for span in result.map for name in (span.template,)}
+    names = dict.fromkeys(span.template for span in result.map)
     numbers = {name: number for number, name in enumerate(names)}
+    places: dict[str | None, int] = {source.id: place for place, source in enumerate(sources)}
     ends = token_ends(get_tokenizer(result.tokenizer), text) if tokens else None
     at = _units(text)
     return {
@@ -108,7 +109,7 @@ def _page(renderer: Renderer, result: Result, given: Mapping[str, Any], tokens: 
         ]
         if text
         else [],
-        "spans": [[at(s.start), at(s.end), s.item, numbers[s.template], s.line] for s in result.map],
+        "spans": [[at(s.start), at(s.end), places.get(s.item), numbers[s.template], s.line] for s in result.map],
         "templates": list(names),
         "ends": None if ends is None else [at(end) for end in ends],
         "warnings": [msgspec.to_builtins(said) for said in result.warnings],
@@ -125,6 +126,10 @@ def _units(text: str) -> Callable[[int], int]:
 _SAID = (
     "text", "tokens", "max_tokens", "exact", "tokenizer", "layout", "format", "profile", "items_included",
     "items_trimmed", "items_dropped", "chars", "build_seconds",
+)  # fmt: skip
+_TOLD = (
+    "id", "kind", "name", "path", "start_line", "end_line", "score", "status", "form", "tokens", "tokens_full",
+    "reason", "fits_at", "rank", "section",
 )  # fmt: skip
 _OPTIONS = ("context_window", "reserve", "max_chars", "packing", "query")
 
@@ -153,9 +158,10 @@ def _gather(templates: Templates, name: str, found: dict[str, None]) -> None:
 
 def _account(result: Result) -> dict[str, Any]:
     items = [msgspec.to_builtins(item) for item in result.items]
-    for item in items:
-        del item["text"]
-    return {"items": items, "explanation": msgspec.to_builtins(result.explain())}
+    return {
+        "items": [{name: item[name] for name in _TOLD} for item in items],
+        "explanation": msgspec.to_builtins(result.explain()),
+    }
 
 
 def _comparison(

@@ -21,6 +21,8 @@ App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 BODY = 1 << 20
 """Bytes of the body of a request."""
+HEAD = 16 * 1024
+"""Bytes of the head of a request."""
 PATIENCE = 10.0
 """Seconds for a request to arrive whole."""
 ANSWER = 60.0
@@ -143,6 +145,9 @@ class Guard:
         host = headers.get(b"host", [])
         if len(host) != 1 or host[0].lower() not in self._hosts:
             raise Refusal(421, "this server has another name")
+        size = len(scope["raw_path"]) + len(scope["query_string"])
+        if size + sum(len(name) + len(value) for name, value in scope["headers"]) > HEAD:
+            raise Refusal(431, "more than a request needs")
         if b"transfer-encoding" in headers:
             raise Refusal(411, "say the length")
         _length(scope["method"], headers.get(b"content-length", []))

@@ -10,6 +10,7 @@ import * as state from "./state.js";
 import * as text from "./text.js";
 
 const TYPED = 40; // milliseconds of rest after which a key press is rendered
+const REST = 150; // and after which what takes longer is asked for: reasons, and the budgets that bring items back
 const now = state.read();
 const draw = { page: newest("/api/page"), account: newest("/api/account"), comparison: newest("/api/comparison") };
 let start = null;
@@ -18,6 +19,7 @@ let account = null;
 let tints = new Map();
 let byId = new Map();
 let timer = 0;
+let rest = 0;
 let busy = 0;
 
 // --- choices --------------------------------------------------------------------------------------------------------
@@ -92,12 +94,15 @@ async function render() {
     succeed(found);
     $("made").title = `Asked and shown in ${Math.round(performance.now() - asked)} ms`;
   }
-  if (!found.error) {
-    const more = await working(draw.account(ask));
-    if (more && !more.error) explain(more);
-    else if (more) items.draw(account, page, tints, false);
-  }
-  if (now.compare) await side(drafts);
+  clearTimeout(rest);
+  rest = setTimeout(async () => {
+    if (!found.error) {
+      const more = await working(draw.account(ask));
+      if (more && !more.error) explain(more);
+      else if (more) items.draw(account, page, tints, false);
+    }
+    if (now.compare) await side(drafts);
+  }, account ? REST : 0);
 }
 
 async function side(drafts) {
@@ -111,6 +116,7 @@ async function side(drafts) {
 
 function succeed(found) {
   page = found;
+  for (const span of page.spans) if (span[2] !== null) span[2] = page.shown[span[2]].id;
   for (const item of page.shown) if (!tints.has(item.id)) tints.set(item.id, tint(tints.size));
   $("error").hidden = true;
   $("text").classList.remove("stale");
@@ -228,6 +234,7 @@ for (const form of document.querySelectorAll("form")) form.addEventListener("sub
 function flip(name) {
   now[name] = !now[name];
   if (name === "tokens") said("");
+  if (name === "tokens" && !now.tokens && page) text.show({ ...page, ends: null }, tints);
   changed();
 }
 $("tokens").addEventListener("click", () => flip("tokens"));

@@ -34,7 +34,7 @@ export function draw(account, page, tints, pending) {
   last = [account, page, tints, pending];
   const list = $("list");
   list.classList.toggle("pending", pending);
-  if (!account) return;
+  if (!account) return list.replaceChildren(make("p", { class: "wait" }, "Working out what each item costs…"));
   const here = new Map(page?.shown.map((item) => [item.id, item]) ?? []);
   const status = (item) => (!pending ? item.status : !here.has(item.id) ? "dropped" : here.get(item.id).whole ? "included" : "trimmed");
   const focus = list.contains(document.activeElement) ? document.activeElement.dataset.id : undefined;
