@@ -26,7 +26,8 @@ ROWS = [
     "ledger",
     "accounts",
     "rendering",
-    "guests",
+    "guests pictures",
+    "preview",
     "__init__",
     "commands",
     "cli",
@@ -41,8 +42,11 @@ DOORS = {
     "markupsafe": set(),
     "pathspec": {"selection"},
     "tiktoken": {"tokens"},
+    "starlette": {"preview"},
     "tokenizers": {"tokens"},
     "tree_sitter": {"trimming"},
+    "uvicorn": {"preview"},
+    "watchfiles": {"preview"},
     "yaml": {"yamltext"},
 }
 PURE = [

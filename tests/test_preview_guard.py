@@ -27,7 +27,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Preview]:
 
 
 def test_it_listens_to_this_machine_alone(page: Preview) -> None:  # [W005]
-    others = {found[4][0] for found in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
+    others = {str(found[4][0]) for found in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
     for address in others - {"127.0.0.1"}:
         with pytest.raises(OSError):
             socket.create_connection((address, page.port), timeout=5).close()

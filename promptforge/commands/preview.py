@@ -1,4 +1,4 @@
-"""`promptforge preview`: a local page on which a template, a profile or the budget is changed and the prompt follows."""
+"""`promptforge preview`: a local page on which a template, a profile or the budget changes and the prompt follows."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Connection(H11Protocol):
             self.loop.call_later(PATIENCE, self._give_up)
 
     def _give_up(self) -> None:
-        if self.cycle is None:
+        if getattr(self, "cycle", None) is None:  # no request has come whole
             self.transport.abort()
 
 

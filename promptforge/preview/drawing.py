@@ -171,7 +171,7 @@ def _comparison(
     texts = [result.text.split("\n") for _, result in (a, b)]
     rows = None
     if sum(map(len, texts)) <= LINES:
-        matcher = difflib.SequenceMatcher(None, *texts)
+        matcher = difflib.SequenceMatcher(None, texts[0], texts[1])
         rows = [list(code) for code in matcher.get_opcodes()]
     return {
         "a": _page(*a, given[0], tokens),

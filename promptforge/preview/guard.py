@@ -86,7 +86,7 @@ class Keys:
         return found
 
 
-class Refusal(Exception):
+class RefusedError(Exception):
     """A request that is not answered: status and a sentence."""
 
     def __init__(self, status: int, message: str, *headers: tuple[bytes, bytes]) -> None:
@@ -123,48 +123,48 @@ class Guard:
             last = None if scope["path"] == EVENTS else ANSWER
             async with asyncio.timeout(last):
                 await self._app(scope, _replay(body, receive), answer)
-        except Refusal as refusal:
+        except RefusedError as refusal:
             await _refuse(answer, refusal)
         except TimeoutError:
             if begun:
                 raise
-            await _refuse(answer, Refusal(503, "this took too long"))
+            await _refuse(answer, RefusedError(503, "this took too long"))
         except Exception as error:  # nothing of it goes out: a traceback has paths
             print(f"promptforge: preview: {type(error).__name__}", file=sys.stderr)
             if begun:
                 raise
-            await _refuse(answer, Refusal(500, "something went wrong; the terminal says more"))
+            await _refuse(answer, RefusedError(500, "something went wrong; the terminal says more"))
 
     def _check(self, scope: MutableMapping[str, Any]) -> None:
-        """Raise `Refusal` for what is not from the page that this process served."""
+        """Raise `RefusedError` for what is not from the page that this process served."""
         if scope["type"] != "http":
-            raise Refusal(400, "no such protocol here")
+            raise RefusedError(400, "no such protocol here")
         headers: dict[bytes, list[bytes]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name, []).append(value)
         host = headers.get(b"host", [])
         if len(host) != 1 or host[0].lower() not in self._hosts:
-            raise Refusal(421, "this server has another name")
+            raise RefusedError(421, "this server has another name")
         size = len(scope["raw_path"]) + len(scope["query_string"])
         if size + sum(len(name) + len(value) for name, value in scope["headers"]) > HEAD:
-            raise Refusal(431, "more than a request needs")
+            raise RefusedError(431, "more than a request needs")
         if b"transfer-encoding" in headers:
-            raise Refusal(411, "say the length")
+            raise RefusedError(411, "say the length")
         _length(scope["method"], headers.get(b"content-length", []))
         origin = headers.get(b"origin")
         if origin is not None and origin != [b"http://" + host[0].lower()]:
-            raise Refusal(403, "not from this page")
+            raise RefusedError(403, "not from this page")
         if headers.get(b"sec-fetch-site", [b"none"]) not in ([b"none"], [b"same-origin"]):
-            raise Refusal(403, "not from this page")
+            raise RefusedError(403, "not from this page")
         self._enter(scope, headers)
         if not _PATH.fullmatch(scope["raw_path"]):
-            raise Refusal(404, "there is nothing here")
+            raise RefusedError(404, "there is nothing here")
         if scope["method"] not in ("GET", "HEAD"):
             kind = headers.get(b"content-type", [b""])
             if len(kind) != 1 or kind[0].split(b";")[0].strip().lower() != b"application/json":
-                raise Refusal(415, "send application/json")
+                raise RefusedError(415, "send application/json")
             if headers.get(b"x-promptforge") != [b"1"]:
-                raise Refusal(403, "not from this page")
+                raise RefusedError(403, "not from this page")
 
     def _enter(self, scope: MutableMapping[str, Any], headers: dict[bytes, list[bytes]]) -> None:
         """Exchange a token for the cookie, or see that the cookie is there."""
@@ -172,25 +172,25 @@ class Guard:
         if scope["method"] == "GET" and scope["raw_path"] == b"/" and (found := _START.search(query)):
             cookie = self._keys.exchange(found[1])
             if cookie is None and not self._keys.holds(headers.get(b"cookie", [])):
-                raise Refusal(403, "This link has been used, or is another's. The terminal shows the one to open.")
+                raise RefusedError(403, "This link has been used, or is another's. The terminal shows the one to open.")
             rest = b"&".join(part for part in query.split(b"&") if not part.startswith(b"token="))
             sets = [] if cookie is None else [(b"set-cookie", cookie)]
-            raise Refusal(303, "", (b"location", b"/" + (b"?" + rest if rest else b"")), *sets)
+            raise RefusedError(303, "", (b"location", b"/" + (b"?" + rest if rest else b"")), *sets)
         elif not self._keys.holds(headers.get(b"cookie", [])):
-            raise Refusal(403, "Open the link that the terminal shows.")
+            raise RefusedError(403, "Open the link that the terminal shows.")
 
 
 def _length(method: str, given: list[bytes]) -> None:
     if not given:
         if method not in ("GET", "HEAD"):
-            raise Refusal(411, "say the length")
+            raise RefusedError(411, "say the length")
         return
     if len(given) != 1 or not given[0].isdigit():
-        raise Refusal(400, "no such length")
+        raise RefusedError(400, "no such length")
     if len(given[0]) > 10 or int(given[0]) > BODY:
-        raise Refusal(413, f"more than {BODY >> 10} kB")
+        raise RefusedError(413, f"more than {BODY >> 10} kB")
     if method in ("GET", "HEAD") and int(given[0]):
-        raise Refusal(400, "a body where there is none")
+        raise RefusedError(400, "a body where there is none")
 
 
 async def _body(scope: MutableMapping[str, Any], receive: Receive) -> bytes:
@@ -203,13 +203,13 @@ async def _body(scope: MutableMapping[str, Any], receive: Receive) -> bytes:
             while more:
                 message = await receive()
                 if message["type"] == "http.disconnect":
-                    raise Refusal(400, "gone")
+                    raise RefusedError(400, "gone")
                 body += message.get("body", b"")
                 more = message.get("more_body", False)
                 if len(body) > BODY:
-                    raise Refusal(413, f"more than {BODY >> 10} kB")
+                    raise RefusedError(413, f"more than {BODY >> 10} kB")
     except TimeoutError:
-        raise Refusal(408, "too slow") from None
+        raise RefusedError(408, "too slow") from None
     return body
 
 
@@ -226,7 +226,7 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-async def _refuse(send: Send, refusal: Refusal) -> None:
+async def _refuse(send: Send, refusal: RefusedError) -> None:
     text = str(refusal).encode()
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(text)).encode())]
     await send({"type": "http.response.start", "status": refusal.status, "headers": [*headers, *refusal.headers]})

@@ -19,7 +19,7 @@ from ..errors import PromptForgeError
 from . import saving, views, watching
 from .desk import Desk
 from .guard import EVENTS
-from .renders import SECONDS, Lane, Overtaken, facts
+from .renders import SECONDS, Lane, OvertakenError, facts
 
 STATIC = Path(__file__).parent / "static"
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -75,7 +75,7 @@ class Pages:
     async def _warm(self) -> None:
         """Start what renders before the page asks for it."""
         wanted = {"what": "page", "look": self.desk.look(views.View(), {}, self._drafted)}
-        with contextlib.suppress(Overtaken):
+        with contextlib.suppress(OvertakenError):
             await self._lanes["page"].draw(wanted)
 
     async def _changed(self) -> None:
@@ -119,7 +119,7 @@ class Pages:
                 if what == "comparison":
                     wanted["other"] = desk.look(ask.other or ask.view, ask.drafts, self._drafted)
                 drawn = await self._lanes[what].draw(wanted)
-            except Overtaken:
+            except OvertakenError:
                 return _json({"overtaken": True})
             except PromptForgeError as error:
                 return _json({"error": facts(error, desk)})

@@ -1,4 +1,4 @@
-"""Renderings for the page, newest first: each lane draws one thing at a time and forgets requests that were overtaken."""
+"""Renderings for the page: each lane draws one thing at a time and forgets requests that were overtaken."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MEMORY = 1 << 30
 """Bytes that a rendering may take."""
 
 
-class Overtaken(Exception):
+class OvertakenError(Exception):
     """A newer request came while this one waited."""
 
 
@@ -35,12 +35,12 @@ class Lane:
         self._last = 0
 
     async def draw(self, request: Mapping[str, Any]) -> Answer:
-        """Return what `drawing.draw` answers, or `{"error": …}`; raises `Overtaken`."""
+        """Return what `drawing.draw` answers, or `{"error": …}`; raises `OvertakenError`."""
         self._last += 1
         mine = self._last
         async with self._lock:
             if mine != self._last:
-                raise Overtaken
+                raise OvertakenError
             given = {"items_key": self._desk.items_key, "items": None, "tokens": False, **request}
             try:
                 answer = await self._call(given)
@@ -81,7 +81,8 @@ def facts(error: PromptForgeError, desk: Desk) -> dict[str, Any]:
 
 def _bare(text: str, roots: list[Path]) -> str:
     """Return a text with the paths of folders taken out of it."""
-    for root in sorted({form for root in roots for form in (str(root), str(root.resolve()))}, key=len, reverse=True):
-        if len(root) > 1:
-            text = text.replace(f"{root}/", "")
+    forms = {form for root in roots for form in (str(root), str(root.resolve()))}
+    for form in sorted(forms, key=len, reverse=True):
+        if len(form) > 1:
+            text = text.replace(f"{form}/", "")
     return text

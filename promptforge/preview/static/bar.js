@@ -79,8 +79,7 @@ export function draw(page, account, tints, byId) {
   }
   const most = page.max_tokens;
   const reserve = page.options.reserve ?? 0;
-  const used = segments.reduce((sum, part) => sum + part.tokens, 0);
-  const free = most === null ? 0 : Math.max(0, most - used);
+  const free = most === null ? 0 : Math.max(0, most - page.tokens);
   if (free) segments.push({ what: "free", name: "free", tokens: free });
   if (reserve) segments.push({ what: "reserve", name: "kept for the answer", tokens: reserve });
   bar.replaceChildren(...segments.map((part) => segment(part)));
