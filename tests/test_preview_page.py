@@ -84,9 +84,7 @@ def look(browser: Browser, begin: Callable[..., Preview]) -> Iterator[Opener]:
         requests: list[str] = []
         errors: list[str] = []
         page.on("request", lambda request: requests.append(request.url))
-        context.on(
-            "console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else 0
-        )
+        page.on("console", lambda message: errors.extend([message.text] * (message.type in ("error", "warning"))))
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("dialog", lambda dialog: errors.append(dialog.message))
         opened.append((context, requests, errors, running))
@@ -174,7 +172,8 @@ def test_the_budget_moves_the_text(edited: Preview, look: Opener) -> None:
 def test_a_tick_brings_its_item_back(edited: Preview, look: Opener) -> None:
     page = look(edited)
     page.fill("#budget", "60")
-    page.wait_for_selector(".group.trimmed .back, .group.dropped .back")
+    until(page, "document.getElementById('spent').textContent.includes('of 60 tokens')")
+    settled(page)
     tick = page.locator("#ticks button").first
     said = str(tick.get_attribute("aria-label"))
     at, name = re.match(r"(\d+) tokens bring back ([^,]+)", said).groups()  # type: ignore[union-attr]
@@ -193,8 +192,8 @@ def test_profiles_layouts_and_formats_are_switched_and_kept(edited: Preview, loo
     page.select_option("#format", "json")
     shows(page, '"format"' if '"format"' in text(page) else "{")
     page.fill("#query", "how do greetings end")
-    until(page, "location.search.includes('query=how')")
-    settled(page)
+    page.fill("#budget", "111")
+    until(page, "document.getElementById('spent').textContent.includes('of 111 tokens')")
     before, address = text(page), page.url
     assert {"layout=context", "format=json"} <= set(address.partition("?")[2].split("&"))
     page.goto(address)

@@ -50,6 +50,8 @@ class Desk:
     stamp: int = 0
     files: dict[str, File] = field(default_factory=dict)
     items_key: str = ""
+    size: int = 0
+    """About how many bytes the items have."""
 
     def __post_init__(self) -> None:
         self.take(self.items)
@@ -59,7 +61,8 @@ class Desk:
         """Work on these items from now on."""
         self.items = list(items)
         self.records = [msgspec.to_builtins(item) for item in items]
-        self.items_key = hashlib.sha256(repr(self.records).encode("utf-8", "backslashreplace")).hexdigest()
+        data = repr(self.records).encode("utf-8", "backslashreplace")
+        self.size, self.items_key = len(data), hashlib.sha256(data).hexdigest()
 
     def survey(self) -> None:
         """Look again at which files there are, and count that as a change."""

@@ -98,7 +98,8 @@ class Pages:
 
     async def _start(self, _request: Request) -> Response:
         desk = self.desk
-        given = {name: desk.options.get(name) for name in ("layout", "format", "max_tokens", "query")}
+        names = ("layout", "format", "max_tokens", "query")
+        given = {name: None if (value := desk.options.get(name)) == "none" else value for name in names}
         return _json(
             {
                 **desk.choices(),

@@ -15,8 +15,8 @@ from .desk import Desk
 
 Answer = dict[str, Any]
 TASK = "promptforge.preview.drawing:draw"
-SECONDS = {"page": 3.0, "account": 20.0, "comparison": 20.0}
-"""How long the templates may take for each thing that is drawn, and for each thousand items one second more."""
+SECONDS = {"page": 4.0, "account": 20.0, "comparison": 20.0}
+"""How long the templates may take for each thing that is drawn; longer where there is more to be drawn."""
 MEMORY = 1 << 30
 """Bytes that a rendering may take."""
 
@@ -30,7 +30,7 @@ class Lane:
 
     def __init__(self, desk: Desk, seconds: float) -> None:
         self._desk = desk
-        self._wall = Wall(seconds=seconds + len(desk.items) / 1000, memory=MEMORY)
+        self._wall = Wall(seconds=seconds + desk.size / 250_000, memory=MEMORY)
         self._lock = asyncio.Lock()
         self._last = 0
 

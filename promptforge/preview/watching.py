@@ -54,7 +54,8 @@ class News:
 
 def _is_ours(_change: watchfiles.Change, path: str) -> bool:
     name = Path(path).name
-    return name.endswith((".j2", ".yaml", ".yml")) and not name.startswith(".")
+    # A folder: what is written into a new one may come before anybody watches it.
+    return (name.endswith((".j2", ".yaml", ".yml")) or "." not in name) and not name.startswith(".")
 
 
 async def watch_folders(folders: Sequence[Path], changed: Changed) -> None:
