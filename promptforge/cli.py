@@ -21,6 +21,7 @@ COMMANDS = {
     "render": "Turn items and named sources into one context text.",
     "schema": "Print the JSON Schema of a profile, for editors.",
     "show": "Print a template, a profile or a layout's settings.",
+    "trust": "Let templates and profiles that came with a project be used.",
 }
 """Name → what it does; the module of the same name holds it."""
 

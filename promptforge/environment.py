@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any
 
 import jinja2
 from jinja2 import nodes
 from jinja2.compiler import CodeGenerator, Frame
+from jinja2.lexer import Token, TokenStream
 from jinja2.runtime import LoopContext
 
-from . import escaping, fencing, placing, wording
+from . import escaping, fencing, fuel, metering, placing, wording
 from .errors import TemplateError, nearest
 from .escaping import Block, Closes, Opens, Safe
 
 _LOOP_FIELDS = frozenset(
     {"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"}
 )
+
+
+TOKENS_CAP = 10_000
+"""Words and marks in the tags of one template."""
+KEY_CAP = 200
+"""Characters of a field's name."""
 
 
 class Fields(dict[str, Any]):
@@ -51,6 +58,7 @@ def weld(parts: Iterable[str]) -> list[str]:
     on a line that holds nothing else.
     """
     pieces = list(filter(None, parts))
+    fuel.burn_text(sum(map(len, pieces)))
     fences = [place for place, kind in enumerate(map(type, pieces)) if kind in _FENCED]
     if not fences:
         return pieces
@@ -104,10 +112,10 @@ class Environment(jinja2.Environment):
     def __init__(self, loader: jinja2.BaseLoader) -> None:
         super().__init__(loader=loader, trim_blocks=True, lstrip_blocks=True, auto_reload=False, cache_size=-1)
         self.globals.clear()
-        self.filters = {**FILTERS}
+        self.filters = {name: metering.paid(change) for name, change in FILTERS.items()} | metering.FUNCTIONS
         for syntax, places in escaping.PLACES.items():
             for place, escape in places.items():
-                self.filters[f"{syntax}.{place}"] = escape
+                self.filters[f"{syntax}.{place}"] = metering.paid_escape(escape)
         self.tests = {name: self.tests[name] for name in _TESTS}
         self.undefined = Missing
         self.readings: dict[str, placing.Reading] = {}
@@ -119,6 +127,7 @@ class Environment(jinja2.Environment):
             try:
                 return obj[attribute]
             except KeyError:
+                fuel.burn(1000, f"the field {attribute!a}, which is not there, asked for again and again")
                 return self.undefined(f'there is no field "{attribute}"{nearest(attribute, obj)}')
         if kind is LoopContext and attribute in _LOOP_FIELDS:
             return getattr(obj, attribute)
@@ -132,11 +141,18 @@ class Environment(jinja2.Environment):
     def getitem(self, obj: Any, argument: Any) -> Any:
         """Return a field by its name, or a member of a list by its number."""
         if isinstance(argument, str):
+            if len(argument) > KEY_CAP:
+                return self.undefined(f"no field has a name of {len(argument):,} characters")
             return self.getattr(obj, argument)
         try:
             return obj[argument]
         except (LookupError, TypeError):
             return self.undefined(f"there is no [{argument!r}] here")
+
+    def _tokenize(
+        self, source: str, name: str | None, filename: str | None = None, state: str | None = None
+    ) -> TokenStream:
+        return TokenStream(_counted(super()._tokenize(source, name, filename, state)), name, filename)
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         root = super()._parse(source, name, filename)
@@ -158,7 +174,15 @@ class Environment(jinja2.Environment):
                         where=f"{known}:{node.lineno}",
                     )
         self.readings[known] = placing.read(root, known, syntax)
+        metering.meter(root, self)
         return root
+
+
+def _counted(tokens: Iterable[Token]) -> Iterator[Token]:
+    for number, token in enumerate(tokens):
+        if number > TOKENS_CAP:
+            raise jinja2.TemplateSyntaxError(f"more than {TOKENS_CAP:,} words and marks in tags", token.lineno)
+        yield token
 
 
 class Missing(jinja2.StrictUndefined):
@@ -174,9 +198,11 @@ class Missing(jinja2.StrictUndefined):
 def _join(values: Any, separator: str = ", ") -> str:
     if values is None:
         return ""
-    return (
-        separator.join(map(escaping.to_text, values)) if isinstance(values, list | tuple) else escaping.to_text(values)
-    )
+    if not isinstance(values, list | tuple):
+        return escaping.to_text(values)
+    texts = list(map(escaping.to_text, values))
+    fuel.burn_text(sum(map(len, texts)) + len(separator) * len(texts))
+    return separator.join(texts)
 
 
 def _default(value: Any, other: Any = "") -> Any:
@@ -241,8 +267,13 @@ def explain(error: Exception, template: jinja2.Template, variables: Mapping[str,
         return TemplateError(message, where=where)
     if isinstance(error, jinja2.TemplateSyntaxError):
         return TemplateError(str(error).rstrip("."), where=where)
+    if isinstance(error, fuel.SpentError):
+        return fuel.end(error, where)
     if isinstance(error, RecursionError):
-        return TemplateError("a template extends or includes itself; shipped/NAME is the original", where=where)
+        message = "a macro calls itself, or a template extends or includes itself; shipped/NAME is the original"
+        return TemplateError(message, where=where)
+    if isinstance(error, MemoryError):
+        return TemplateError("too much memory for one text", where=where)
     return TemplateError(f"{type(error).__name__}: {error}", where=where)
 
 

@@ -80,10 +80,7 @@ def check(request: Mapping[str, Any], begin: Callable[[], None]) -> list[dict[st
     found = []
     for name in sorted({name for files in templates.own for name in files}):
         try:
-            if name.endswith(".j2"):
-                templates.reading(name)
-            else:
-                templates.settings(name.rpartition("/")[0])
+            templates.check_file(name)
         except PromptForgeError as error:
             found.append({"name": name, "where": getattr(error, "where", None), "message": str(error)})
     return found

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from . import fuel
 from .environment import Fields, Missing, source_line, weld
 from .fitting.scale import Form
 from .grouping import flatten
@@ -59,7 +60,7 @@ class _Listener:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._look, name)
 
-    def render_page(self, variables: Mapping[str, Any]) -> list[str]:
+    def render_page(self, variables: Mapping[str, Any], tank: fuel.Tank) -> list[str]:
         self.heard = dict(variables)
         return []
 
@@ -79,12 +80,14 @@ def map_text(
     template = templates.compile(page.look.page_name)
     switches = {name: getattr(page.options, name) for name in _SWITCHES}
     spans: list[Span] = []
+    fuel.use(page.tank, len(chosen), len(text))
     at = 0
     for piece in _whole(_trace(template, variables, asked)):
         inner: Iterable[_Piece] = (piece,)
         index = piece.item.index if piece.item is not None else None
         if index is not None and piece.text is piece.item["text"]:  # type: ignore[index]
             view = page.views.view(index, chosen[index])
+            fuel.use(page.tank, 1, len(piece.text))
             inner = _whole(_trace(page.look.item_template(view["kind"]), {"item": view, **switches}, []))
         for part in inner:
             for line, printed in _lines(part):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from . import fuel
 from .answers.asking import Language
 from .bounds import Bare, Bounds
 from .counting import Counter
@@ -61,6 +62,8 @@ class Page:
         self.entries = candidates
         self.joint = 4 if counter.exact else 16
         self._items = candidates.pool
+        self.tank = fuel.Tank()
+        """What its templates may do, all in all."""
         self._prices: dict[tuple[int, Form], Cost] = {}
         self._last: tuple[dict[int, Form], list[str], Cost] | None = None
         self._in_tokens = options.max_tokens is not None
@@ -75,7 +78,7 @@ class Page:
             "footer": made(options.footer) if options.footer else None,
             "query": options.query,
         }
-        self.views = Views(look, options, self.separator, self._items, tag, memory)
+        self.views = Views(look, options, self.separator, self._items, tag, memory, self.tank)
         self._twins = Twins(self._items)
         self._bounds = Bounds(
             self._items,
@@ -242,7 +245,7 @@ class Page:
             if origin in uses:
                 these = self.sections([i for i in indices if self._items[i].origin == origin])
                 variables[origin] = self._shown_sections(these, chosen)
-        parts = self.look.render_page(variables)
+        parts = self.look.render_page(variables, self.tank)
         if self.settings.trim_end:
             while parts:
                 parts[-1] = parts[-1].rstrip(_WHITE)

@@ -33,6 +33,10 @@ LINE_CAP = 400
 """Texts and values in a line of a template."""
 
 
+STEPS_CAP = 20_000
+"""Nodes of a template that are followed; the body of a loop counts twice, that of a loop in it four times."""
+
+
 class State(NamedTuple):
     """Where the page stands between two nodes of a template."""
 
@@ -61,6 +65,7 @@ class _Reader:
         self.places: dict[int, list[str]] = {}
         self.frame: set[tuple[object, ...]] = set()
         self.parents: list[str] = []
+        self.steps = 0
 
     def fail(self, node: nodes.Node, message: str) -> TemplateError:
         line = node.lineno or next((n.lineno for n in node.find_all(nodes.Node) if n.lineno), 1)  # autoescape has none
@@ -74,6 +79,8 @@ class _Reader:
             raise self.fail(node, f'"{word}" is not part of the template language; it has {_TAGS} and filters')
         if isinstance(node, nodes.Call) and not isinstance(node.node, nodes.Name):
             raise self.fail(node, "only macros and super() can be called; use a filter instead")
+        if isinstance(node, nodes.Call | nodes.Filter | nodes.Test) and (node.dyn_args or node.dyn_kwargs):
+            raise self.fail(node, "* and ** are not part of the template language; write the values out")
         if isinstance(node, nodes.Getattr) and node.attr.startswith("_"):
             raise self.fail(node, f'no value has a field "{node.attr}"')
         if isinstance(node, nodes.For) and node.recursive:
@@ -142,6 +149,9 @@ class _Reader:
         return state
 
     def step(self, node: nodes.Node, state: State) -> State:
+        self.steps += 1
+        if self.steps > STEPS_CAP:
+            raise self.fail(node, "too many loops in each other to be followed")
         if isinstance(node, nodes.Output):
             places = []
             for child in node.nodes:

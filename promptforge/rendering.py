@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -16,6 +16,7 @@ from .diagnostics import Diagnostic, Diagnostics
 from .errors import StrictError, TemplateError
 from .fitting.fit import Fit, fit
 from .fitting.scale import UNLIMITED, Cost, excess
+from .following import Followed
 from .items import Item
 from .layouts import LayoutSettings
 from .options import Options, apply, apply_lenient
@@ -55,13 +56,22 @@ def _sources(given: Sources) -> tuple[Source, ...]:
     return tuple(each if isinstance(each, Mapping) else Path(each) for each in listed)
 
 
+class _Set(NamedTuple):
+    """Templates, and what follows from them and the profile."""
+
+    templates: Templates
+    bases: dict[str, tuple[LayoutSettings, Options]]
+    """Settings and options by the name of the layout."""
+
+
 class Renderer:
     """Configuration: a profile, templates and options. Renders any number of times, from any thread.
 
     `profile` is a name or a `.yaml` file; `templates` and `profiles` are folders of the user's that come before the
     shipped ones (templates may also be texts by name); `options` are those of the profile vocabulary. `embed` maps a
     list of texts to a vector each: with a query it adds to the words, with `rerank: mmr` it tells what is alike. Files
-    are read once, when the renderer is made.
+    are read once, when the renderer is made; with `follow_edits` template files are read again when they change, all of
+    them at once, and a set that does not compile is not taken (PF402 says so).
 
     Raises `ProfileError`, `TemplateError`, `OptionError`.
     """
@@ -73,6 +83,7 @@ class Renderer:
         templates: Sources = None,
         profiles: Folders = None,
         embed: Embed | None = None,
+        follow_edits: bool = False,
         **options: Any,
     ) -> None:
         self._made_of: dict[str, Any] = {
@@ -83,27 +94,41 @@ class Renderer:
         }
         self._folders = _paths(profiles)
         self.profile: Profile = load_profile(profile or "default", self._folders)
-        self._templates = Templates(_sources(templates))
+        self._followed = Followed(_sources(templates)) if follow_edits else None
+        read = self._followed.newest()[0] if self._followed else Templates(_sources(templates))
+        self._set = _Set(read, {})
         self._given = options
         self._embed = embed
         self._views: Memory = {}
-        self._bases: dict[str, tuple[LayoutSettings, Options]] = {}
         self._tagger = Tagger(self.profile.language_tags)
-        self._settle(options, Diagnostics())
+        self._settle(self._set, options, Diagnostics())
+
+    def _current(self, diagnostics: Diagnostics) -> _Set:
+        """Return the templates of a rendering, from its beginning to its end."""
+        current = self._set
+        if self._followed is not None:
+            templates, problem = self._followed.newest()
+            if problem is not None:
+                diagnostics.add("PF402", f"{problem}; the templates as they were before this edit were used")
+            if templates is not current.templates:
+                current = self._set = _Set(templates, {})
+        return current
 
     # --- options ----------------------------------------------------------------------------------------------------
 
-    def _settle(self, changes: Mapping[str, Any], diagnostics: Diagnostics) -> tuple[LayoutSettings, Options]:
+    def _settle(
+        self, current: _Set, changes: Mapping[str, Any], diagnostics: Diagnostics
+    ) -> tuple[LayoutSettings, Options]:
         """Return the layout's settings and the options in force: default < layout < profile < `changes`."""
         own = self.profile.options
         strictness = changes.get("on_error", own.get("on_error"))
         strict = type(strictness) is str and strictness == "raise"
         change = apply if strict else _lenient(diagnostics)
         layout = str(changes.get("layout") or own.get("layout", Options().layout))
-        base = self._bases.get(layout)
+        base = current.bases.get(layout)
         if base is None:
-            settings = self._templates.settings(layout)
-            base = self._bases[layout] = (settings, apply(apply(Options(), settings.options), own))
+            settings = current.templates.settings(layout)
+            base = current.bases[layout] = (settings, apply(apply(Options(), settings.options), own))
         settings, ground = base
         return settings, change(ground, changes)
 
@@ -137,23 +162,30 @@ class Renderer:
         started = time.perf_counter()
         diagnostics = Diagnostics()
         diagnostics.extend(before)
-        settings, chosen = self._settle({**self._given, **options}, diagnostics)
+        current = self._current(diagnostics)
+        settings, chosen = self._settle(current, {**self._given, **options}, diagnostics)
         loaded = load_records(items, where="items", diagnostics=diagnostics)
         said = tuple(diagnostics)
         try:
-            result = self._make(self._templates, settings, chosen, loaded, diagnostics, started)
+            result = self._make(current.templates, settings, chosen, loaded, diagnostics, started)
         except TemplateError as error:  # what the failed attempt said, the next will say again
             diagnostics = Diagnostics()
             diagnostics.extend(said)
-            result = self._fall_back(error, chosen, loaded, diagnostics, started)
+            result = self._fall_back(error, current.templates, chosen, loaded, diagnostics, started)
         return _judge(result, chosen)
 
     def _fall_back(
-        self, error: TemplateError, options: Options, items: list[Item], diagnostics: Diagnostics, started: float
+        self,
+        error: TemplateError,
+        failed: Templates,
+        options: Options,
+        items: list[Item],
+        diagnostics: Diagnostics,
+        started: float,
     ) -> Result:
         """Render with the shipped templates after a template of the user's failed."""
         shipped = Templates()
-        if not self._templates.own or options.layout not in shipped.layouts():
+        if not failed.own or options.layout not in shipped.layouts():
             raise error
         if options.format not in shipped.formats(options.layout):
             raise error
@@ -215,9 +247,10 @@ class Renderer:
     def render_item(self, item: object, **options: Any) -> str:
         """Return one item's text alone, without a page around it; `options` win over the renderer's own."""
         diagnostics = Diagnostics()
-        settings, chosen = self._settle({**self._given, **options}, diagnostics)
+        current = self._current(diagnostics)
+        settings, chosen = self._settle(current, {**self._given, **options}, diagnostics)
         one = to_item(item)
-        look = self._templates.look(chosen.layout, chosen.format)
+        look = current.templates.look(chosen.layout, chosen.format)
         counter = get_tokenizer(chosen.tokenizer)
         page = Page(
             look,

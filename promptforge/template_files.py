@@ -62,7 +62,7 @@ def read_folder(folder: Path) -> dict[str, File]:
     until = time.monotonic() + PATIENCE
     before = stamps(folder)
     while True:
-        files = {name: _read(folder / name) for name in before}
+        files = {name: read_file(folder / name) for name in before}
         after = stamps(folder)
         if after == before:
             return files
@@ -146,26 +146,27 @@ def _inside(real: str, root: str) -> bool:
     return real.startswith(root.rstrip(os.sep) + os.sep)
 
 
-def _read(path: Path) -> File:
+def read_file(path: Path, most: int = SIZE_CAP) -> File:
+    """Return one regular file of at most `most` bytes; what is wrong with it is its `problem`."""
     try:
         handle = os.open(path, _FLAGS)
     except OSError as error:
         real = Path(os.path.realpath(path))
         if real == path or not os.path.islink(path):
             return File(path, "", f"cannot be read: {error.strerror}")
-        return _read(real)._replace(path=path)
+        return read_file(real, most)._replace(path=path)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             return File(path, "", "is no regular file")
         data = b""
-        while len(data) <= SIZE_CAP and (more := os.read(handle, SIZE_CAP + 1)):
+        while len(data) <= most and (more := os.read(handle, most + 1)):
             data += more
     except OSError as error:
         return File(path, "", f"cannot be read: {error.strerror}")
     finally:
         os.close(handle)
-    if len(data) > SIZE_CAP:
-        return File(path, "", f"is larger than {SIZE_CAP // 1024} kB")
+    if len(data) > most:
+        return File(path, "", f"is larger than {most // 1024} kB")
     try:
         return File(path, data.decode("utf-8-sig").replace("\r\n", "\n"))
     except UnicodeDecodeError as error:

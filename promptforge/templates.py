@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import jinja2
 
-from . import _shipped, escaping, placing, template_files
+from . import _shipped, escaping, fuel, placing, template_files
 from .environment import Environment, Fields, explain, join, weld
 from .errors import OptionError, TemplateError, nearest, quote
 from .escaping import Safe
@@ -17,6 +17,9 @@ from .layouts import LayoutSettings, load_layout_settings
 
 EXTENSIONS = {"markdown": "md", "xml": "xml", "json": "json", "plain": "txt"}
 """The shipped formats and the extension of their templates; any other format is named by its own files."""
+
+DEPTH_CAP = 50
+"""Templates that draw on each other in a row."""
 
 _LAYOUT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _KIND = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -57,6 +60,7 @@ class Templates:
             {name for files in (*self.own, self._shipped) for name in files if name.count("/") < 2}
         )
         self._environment = Environment(jinja2.FunctionLoader(self._load))
+        self._readings: dict[str, placing.Reading] = {}
         self._looks: dict[tuple[str, str], Look] = {}
 
     # --- files ------------------------------------------------------------------------------------------------------
@@ -87,6 +91,18 @@ class Templates:
     def names(self) -> list[str]:
         """Return the names of all template and layout files, sorted."""
         return self._names
+
+    def check(self) -> None:
+        """Read and compile all of the user's own templates and layouts; raises `TemplateError`, `ProfileError`."""
+        for name in sorted({name for files in self.own for name in files}):
+            self.check_file(name)
+
+    def check_file(self, name: str) -> None:
+        """Read and compile one template with all it draws on, or read a `layout.yaml`."""
+        if name.endswith(".j2"):
+            self.reading(name)
+        else:
+            self.settings(name.rpartition("/")[0])
 
     def _load(self, name: str) -> tuple[str, str, Callable[[], bool]] | None:
         try:
@@ -183,6 +199,8 @@ class Templates:
         except TemplateError:
             raise
         except Exception as error:  # whatever Jinja and Python's compiler raise, such as TypeError for {[1]: 2}
+            if isinstance(error, RecursionError | MemoryError | SyntaxError):
+                raise TemplateError("is nested too deep, or one expression in it is too long", where=name) from None
             raise TemplateError(f"does not compile: {type(error).__name__}", where=name) from None
 
     def reading(self, name: str, seen: tuple[str, ...] = ()) -> placing.Reading:
@@ -192,12 +210,17 @@ class Templates:
                 f'extends or includes itself ({" → ".join([*seen, name])}); "shipped/{name}" is the original',
                 where=name,
             )
-        self.compile(name)
-        own = self._environment.readings[name]
-        parents = [self.reading(parent, (*seen, name)) for parent in own.parents]
-        return placing.Reading(
-            own.names.union(*(p.names for p in parents)), own.frame.union(*(p.frame for p in parents)), own.parents
-        )
+        known = self._readings.get(name)
+        if known is None:
+            if len(seen) > DEPTH_CAP:
+                raise TemplateError(f"more than {DEPTH_CAP} templates that draw on each other in a row", where=name)
+            self.compile(name)
+            own = self._environment.readings[name]
+            parents = [self.reading(parent, (*seen, name)) for parent in dict.fromkeys(own.parents)]
+            known = self._readings[name] = placing.Reading(
+                own.names.union(*(p.names for p in parents)), own.frame.union(*(p.frame for p in parents)), own.parents
+            )
+        return known
 
 
 def _format_of(ending: str) -> str:
@@ -284,8 +307,12 @@ class Look:
                 self._items[kind] = template
         return template
 
-    def printer(self, kind: str, flags: Mapping[str, Any]) -> Callable[[Fields], Safe]:
-        """Return what prints items of `kind`; `flags` are the options that templates see. For one thread only."""
+    def printer(self, kind: str, flags: Mapping[str, Any], tank: fuel.Tank | None = None) -> Callable[[Fields], Safe]:
+        """Return what prints items of `kind`; `flags` are the options that templates see, `tank` holds their fuel.
+
+        For one thread only.
+        """
+        tank = tank or fuel.Tank()
         template = self.item_template(kind)
         variables: dict[str, Any] = {"item": None, **flags}
         context = template.new_context(variables, shared=True)
@@ -294,6 +321,7 @@ class Look:
             variables["item"] = item
             context.vars.clear()  # what a template has set for the item before
             context.exported_vars.clear()
+            fuel.use(tank, 1, len(item.get("content") or "") + len(item.get("summary") or ""))
             try:
                 return join(template.root_render_func(context))
             except Exception as error:
@@ -301,9 +329,11 @@ class Look:
 
         return show
 
-    def render_page(self, variables: dict[str, Any]) -> list[str]:
-        """Return the text of the page in parts, in which each item's text stands whole."""
+    def render_page(self, variables: dict[str, Any], tank: fuel.Tank) -> list[str]:
+        """Return the text of the page in parts, in which each item's text stands whole; `tank` holds its fuel."""
         template = self._page
+        items = variables["items"]
+        fuel.use(tank, len(items), sum([len(item["text"]) for item in items]))
         try:
             return weld(template.root_render_func(template.new_context(variables, shared=True)))
         except Exception as error:

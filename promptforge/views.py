@@ -10,6 +10,7 @@ from .cleaning import clean
 from .environment import Fields, Open
 from .escaping import Content
 from .fitting.scale import Form
+from .fuel import Tank
 from .items import Item
 from .options import Options
 from .templates import Look
@@ -38,6 +39,7 @@ class Views:
         items: Sequence[Item],
         language: Callable[[Item], str | None],
         memory: Memory,
+        tank: Tank,
     ) -> None:
         self.notes: dict[tuple[int, Form], Notes] = {}
         """What cleaning the content of a form had to change."""
@@ -46,6 +48,7 @@ class Views:
         self._options = options
         self._language = language
         self._memory = memory
+        self._tank = tank
         self._forms: dict[int, list[Form]] = {}
         self._printers: dict[str, Callable[[Fields], str]] = {}
         self._views: dict[tuple[int, Form], Fields] = {}
@@ -124,7 +127,7 @@ class Views:
         )
         show = self._printers.get(item.kind)
         if show is None:
-            show = self._printers[item.kind] = self._look.printer(item.kind, self._flags)
+            show = self._printers[item.kind] = self._look.printer(item.kind, self._flags, self._tank)
         view["text"] = show(view)
         return view, notes
 

@@ -38,10 +38,12 @@ def test_each_session_prints_what_it_shows(body: str, tmp_path: Path, monkeypatc
             assert (ran.code, ran.out.rstrip("\n")) == (0, shown.rstrip("\n"))
 
 
-def test_the_library_session_runs() -> None:
-    (session,) = blocks("pycon")
-    test = doctest.DocTestParser().get_doctest(session, {}, "README", "README.md", 0)
-    assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
+def test_the_library_sessions_run() -> None:
+    sessions = blocks("pycon")
+    assert sessions
+    for session in sessions:
+        test = doctest.DocTestParser().get_doctest(session, {}, "README", "README.md", 0)
+        assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
 
 
 def test_the_job_file_is_one(tmp_path: Path) -> None:

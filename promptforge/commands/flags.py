@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from ..diagnostics import Diagnostics
 from ..errors import quote
 from ..options import VOCABULARY, Options
 from ..rules import Rule
@@ -93,15 +94,22 @@ def profile_flags(function: Command) -> Command:
     return click.option("--profile", "-p", metavar="NAME", help="A profile's name, or its .yaml file.")(function)
 
 
-def folders_of(given: dict[str, Any]) -> dict[str, Any]:
-    """Take the folders out of the flags, with those of the environment after them."""
+def folders_of(
+    given: dict[str, Any], workspace: str = os.curdir, diagnostics: Diagnostics | None = None
+) -> dict[str, Any]:
+    """Take the folders out of the flags, then those of the environment, then those of the workspace if trusted."""
     found = {}
+    project: dict[str, list[Path]] = {}
+    if os.path.isdir(os.path.join(workspace, ".promptforge")):
+        from .trust import trusted_folders  # only where there is something to trust
+
+        project = trusted_folders(workspace, diagnostics)
     for name, variable in _FOLDERS:
         listed = [Path(part) for part in os.environ.get(variable, "").split(os.pathsep) if part]
         for folder in listed:
             if not folder.is_dir():
                 raise click.UsageError(f"{variable}: there is no folder {quote(str(folder))}")
-        found[name] = [*given.pop(name, ()), *listed]
+        found[name] = [*given.pop(name, ()), *listed, *project.get(name, ())]
     return found
 
 

@@ -88,7 +88,8 @@ def read(items: tuple[str, ...], given: Mapping[str, Any]) -> Request:
     if given["strict"]:
         options["on_error"] = "raise"
     profile = options.pop("profile", None)
-    return Request(wanted, options, given["profile"] or profile, folders_of(given), given["quiet"], diagnostics)
+    folders = folders_of(given, wanted.workspace, diagnostics)
+    return Request(wanted, options, given["profile"] or profile, folders, given["quiet"], diagnostics)
 
 
 def exit_code(*results: Result) -> int:

@@ -1,0 +1,191 @@
+"""Rewriting a template, once it has been read, so that it pays for what it does: see `fuel`.
+
+Nothing of it is seen by an author. The operators that can make much of little are taken over by functions here, which
+also keeps Jinja from working them out while it compiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import jinja2
+from jinja2 import nodes
+from jinja2.runtime import Context
+
+from . import fuel
+from .escaping import Escape, Safe
+
+ENTRY = 60
+"""Units for entering a template, a macro or a block, beside those for what it holds."""
+
+
+def meter(root: nodes.Template, environment: jinja2.Environment) -> None:
+    """Rewrite a parsed template."""
+    for loop in root.find_all(nodes.For):
+        weight = nodes.Const(sum(1 for _ in loop.find_all(nodes.Node)), lineno=loop.lineno)
+        loop.iter = _call("fuel.rounds", cast(nodes.Expr, loop.iter), weight)
+    _rewrite(root)
+    places: list[nodes.Template | nodes.Macro | nodes.Block] = [root]
+    places += [*root.find_all(nodes.Macro), *root.find_all(nodes.Block)]
+    for place in places:
+        first = place.body[0].lineno if place.body else place.lineno
+        size = nodes.Const(ENTRY + sum(1 for _ in _own(place)), lineno=first)
+        place.body.insert(0, nodes.ExprStmt(_call("fuel.enter", size), lineno=first))
+    root.set_environment(environment)
+
+
+def _own(place: nodes.Node) -> Iterator[nodes.Node]:
+    """Yield the nodes that run when a template, macro or block does."""
+    for child in place.iter_child_nodes():
+        if not isinstance(child, nodes.Macro | nodes.Block):
+            yield child
+            yield from _own(child)
+
+
+def _rewrite(node: nodes.Node) -> None:
+    for name, value in node.iter_fields():
+        if isinstance(value, nodes.Node):
+            _rewrite(value)
+            setattr(node, name, _metered(value))
+        elif isinstance(value, list):
+            for place, child in enumerate(value):
+                if isinstance(child, nodes.Node):
+                    _rewrite(child)
+                    value[place] = _metered(child)
+
+
+def _metered(node: nodes.Node) -> nodes.Node:
+    if isinstance(node, nodes.Concat):
+        return _call("fuel.concat", nodes.List(node.nodes, lineno=node.lineno))
+    if isinstance(node, nodes.Add):
+        return _call("fuel.add", node.left, node.right)
+    if isinstance(node, nodes.Dict) or (
+        isinstance(node, nodes.List | nodes.Tuple) and getattr(node, "ctx", "load") == "load"
+    ):
+        members = node.items if isinstance(node, nodes.Dict | nodes.List | nodes.Tuple) else ()
+        return node if all(isinstance(m, nodes.Const) for m in members) else _call("fuel.made", node)
+    if isinstance(node, nodes.Compare) and not _is_short(node):
+        node.expr = _call("fuel.read", node.expr)
+        for operand in node.ops:
+            operand.expr = _call("fuel.read", operand.expr)
+    elif isinstance(node, nodes.Test) and node.args:
+        node.node = _call("fuel.read", node.node)
+        node.args = [_call("fuel.read", argument) for argument in node.args]
+    return node
+
+
+def _is_short(node: nodes.Compare) -> bool:
+    """Tell whether a comparison costs no more than a constant in it is long."""
+    return any(isinstance(side, nodes.Const) for side in (node.expr, *(o.expr for o in node.ops))) and all(
+        operand.op not in ("in", "notin") for operand in node.ops
+    )
+
+
+def _call(name: str, value: nodes.Expr, *arguments: nodes.Expr) -> nodes.Filter:
+    return nodes.Filter(value, name, list(arguments), [], None, None, lineno=value.lineno)
+
+
+# --- filters and escapes -------------------------------------------------------------------------------------------
+
+
+def paid(change: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a filter that pays for the text it reads and the text it makes."""
+
+    def filtered(value: Any, *arguments: Any, **named: Any) -> Any:
+        if isinstance(value, str):
+            if len(value) > fuel.SHORT:
+                fuel.burn_text(len(value))
+        elif isinstance(value, list | tuple | dict):
+            fuel.weigh(value, deep=True)
+        found = change(value, *arguments, **named)
+        if isinstance(found, str) and len(found) > fuel.SHORT:
+            fuel.burn_text(len(found))
+        return found
+
+    return filtered
+
+
+def paid_escape(escape: Escape) -> Escape:
+    """Return an escape that pays likewise; text that is safe already is only passed on."""
+
+    def escaped(value: object) -> Safe:
+        if isinstance(value, str):
+            if isinstance(value, Safe):
+                return value
+            if len(value) > fuel.SHORT:
+                fuel.burn_text(len(value))
+        elif isinstance(value, list | tuple | dict):
+            fuel.weigh(value, deep=True)
+        text = escape(value)
+        if len(text) > fuel.SHORT:
+            fuel.burn_text(len(text))
+        return text
+
+    return escaped
+
+
+# --- what the rewritten template calls; whatever takes the context is not worked out by the compiler -----------------
+
+
+@jinja2.pass_context
+def _enter(_: Context, units: int) -> None:
+    fuel.burn(units, "a template, macro or block that is entered again and again")
+
+
+@jinja2.pass_context
+def _rounds(_: Context, values: Any, weight: int) -> Any:
+    if isinstance(values, jinja2.Undefined):
+        return values
+    if not isinstance(values, list | tuple | dict | str):
+        what = "nothing (null)" if values is None else f"a {type(values).__name__}"
+        raise TypeError(f"a loop goes through a list, and this is {what}")
+    fuel.burn(len(values) * weight, f"a loop of {len(values):,} rounds")
+    return values
+
+
+@jinja2.pass_context
+def _concat(_: Context, values: list[Any]) -> str:
+    texts = []
+    for value in values:
+        if not isinstance(value, str):
+            fuel.weigh(value, deep=True)
+        text = str(value)
+        if len(text) > fuel.SHORT:
+            fuel.burn_text(len(text))
+        texts.append(text)
+    return "".join(texts)
+
+
+@jinja2.pass_context
+def _add(_: Context, left: Any, right: Any) -> Any:
+    if isinstance(left, str | list | tuple):
+        fuel.weigh((left, right))
+    return left + right
+
+
+@jinja2.pass_context
+def _made(_: Context, value: Any) -> Any:
+    fuel.weigh(value)
+    return value
+
+
+@jinja2.pass_context
+def _read(_: Context, value: Any) -> Any:
+    if isinstance(value, str):
+        if len(value) > fuel.SHORT:
+            fuel.burn_text(len(value))
+    elif isinstance(value, list | tuple | dict):
+        fuel.weigh(value)
+    return value
+
+
+FUNCTIONS = {
+    "fuel.add": _add,
+    "fuel.concat": _concat,
+    "fuel.enter": _enter,
+    "fuel.made": _made,
+    "fuel.read": _read,
+    "fuel.rounds": _rounds,
+}
+"""By the names under which a rewritten template knows them; no author can write such a name."""

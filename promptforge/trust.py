@@ -1,0 +1,171 @@
+"""Which folders of templates and profiles, that came with a project, the user has trusted.
+
+A cloned repository may bring a folder `.promptforge` with `templates` and `profiles`. It is used only while its files
+are those that the user has seen and trusted: the list is the user's own file, of folders and hashes of what they held.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from . import template_files, yamltext
+from .errors import OptionError
+
+FOLDER = ".promptforge"
+"""The folder of a project that is looked for."""
+KINDS = ("templates", "profiles")
+"""What it may hold, each in a folder of its own."""
+PROFILES_CAP = 200
+"""Profiles of one project."""
+_SUFFIXES = (".yaml", ".yml")
+
+
+class Entry(NamedTuple):
+    """One file of a project's folder."""
+
+    name: str
+    """Within the folder, such as `templates/chunks/item.md.j2`."""
+    size: int
+    """Characters."""
+    sha256: str
+    invisible: int
+    """Characters in it that its reader cannot see."""
+
+
+class Project(NamedTuple):
+    """The folder of a project as it is now."""
+
+    folder: Path
+    """Its real place."""
+    files: tuple[Entry, ...]
+    """What would be used of it, by name."""
+
+    @property
+    def sha256(self) -> str:
+        """The hash of all its files with their names."""
+        told = json.dumps([(entry.name, entry.sha256) for entry in self.files])
+        return hashlib.sha256(told.encode()).hexdigest()
+
+    def folders(self, kind: str) -> list[Path]:
+        """Return its folder of `templates` or `profiles`, if it has one."""
+        return [self.folder / kind] if any(entry.name.startswith(f"{kind}/") for entry in self.files) else []
+
+
+def find(workspace: str | os.PathLike[str]) -> Project | None:
+    """Return the folder of a project, from its workspace or the folder itself; None where there is nothing to use.
+
+    Raises `TemplateError` for one that cannot be read whole (too many files, or files that keep changing).
+    """
+    folder = Path(os.path.realpath(workspace))
+    if folder.name != FOLDER:
+        folder = Path(os.path.realpath(folder / FOLDER))
+    if not folder.is_dir():
+        return None
+    entries = [
+        *(_entry("templates", name, file) for name, file in _templates(folder / "templates").items()),
+        *(_entry("profiles", name, file) for name, file in _profiles(folder / "profiles").items()),
+    ]
+    return Project(folder, tuple(sorted(entries))) if entries else None
+
+
+def _templates(folder: Path) -> dict[str, template_files.File]:
+    return template_files.read_folder(folder) if folder.is_dir() else {}
+
+
+def _profiles(folder: Path) -> dict[str, template_files.File]:
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(_SUFFIXES))
+    except OSError:
+        return {}
+    if len(names) > PROFILES_CAP:
+        raise OptionError(f"{folder}: more than {PROFILES_CAP} profiles")
+    paths = {name: folder / name for name in names if (folder / name).is_file()}
+    if linked := next((name for name, path in paths.items() if path.is_symlink()), None):
+        raise OptionError(f"{folder / linked}: a link; a project's profiles must be files of its own")
+    return {name: template_files.read_file(path, yamltext.MAX_BYTES) for name, path in paths.items()}
+
+
+def _entry(kind: str, name: str, file: template_files.File) -> Entry:
+    text = f"{file.problem or ''}\0{file.text}"
+    return Entry(
+        f"{kind}/{name}", len(file.text), hashlib.sha256(text.encode()).hexdigest(), len(yamltext.invisible(file.text))
+    )
+
+
+# --- the user's list --------------------------------------------------------------------------------------------------
+
+
+class _List(msgspec.Struct):
+    """The file of what is trusted."""
+
+    folders: dict[str, str] = {}
+    """Hash by real path."""
+    version: int = 1
+
+
+def state(project: Project) -> str:
+    """Return `trusted`, `changed` (since it was trusted) or `unknown`."""
+    known = _load().folders.get(str(project.folder))
+    return "unknown" if known is None else "trusted" if known == project.sha256 else "changed"
+
+
+def add(project: Project) -> None:
+    """Trust a project's folder as it is now."""
+    listed = _load()
+    listed.folders[str(project.folder)] = project.sha256
+    _save(listed)
+
+
+def remove(folder: Path) -> bool:
+    """Trust a folder no longer; return whether it was on the list."""
+    listed = _load()
+    found = listed.folders.pop(str(folder), None)
+    if found is not None:
+        _save(listed)
+    return found is not None
+
+
+def list_path() -> Path:
+    """Return the file of the list, in the user's folder of settings on this system."""
+    home = Path(os.path.expanduser("~"))
+    if sys.platform == "win32":
+        base = Path(os.environ.get("APPDATA") or home / "AppData" / "Roaming")
+    elif sys.platform == "darwin":
+        base = home / "Library" / "Application Support"
+    else:
+        named = os.environ.get("XDG_CONFIG_HOME", "")
+        base = Path(named) if os.path.isabs(named) else home / ".config"
+    return base / "promptforge" / "trusted.json"
+
+
+def _load() -> _List:
+    path = list_path()
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=_List)
+    except FileNotFoundError:
+        return _List()
+    except (OSError, msgspec.DecodeError) as error:
+        raise OptionError(f"{path}: the list of trusted folders cannot be read ({type(error).__name__})") from None
+
+
+def _save(listed: _List) -> None:
+    path = list_path()
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".trusted.")  # for its owner alone
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(listed), indent=2) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

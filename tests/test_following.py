@@ -1,0 +1,192 @@
+"""Edits are followed: each rendering sees one whole version of all templates, never a torn or a mixed one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from effort import MULTIPLIER
+
+import promptforge as pf
+from promptforge.template_files import SETTLED
+
+ITEMS = [{"content": "x", "name": "n"}]
+
+
+def texts(version: str) -> dict[str, str]:
+    """Three files that draw on each other, each with its version at its beginning and its end."""
+    fill = f"{{# {'-' * 4000} #}}"
+    return {
+        "t/_base.txt.j2": f"<{version}{fill}\n{{% block body %}}{{% endblock %}}{fill}{version}>",
+        "t/layout.txt.j2": f'{{% extends "t/_base.txt.j2" %}}{{% block body %}}{version}{fill}'
+        "{% for item in items %}{{ item.text }}{% endfor %}{% endblock %}",
+        "t/item.txt.j2": f'{{% include "t/_part.txt.j2" %}}{fill}{version}',
+        "t/_part.txt.j2": f"{version}{fill}{version}",
+    }
+
+
+def save(folder: Path, files: dict[str, str], *, in_place: bool = True) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if in_place:
+            path.write_text(text)
+        else:
+            (folder / "new").write_text(text)
+            os.replace(folder / "new", path)
+
+
+def versions(result: pf.Result) -> set[str]:
+    return set(re.findall(r"v\d+", result.text))
+
+
+def follower(folder: Path) -> pf.Renderer:
+    return pf.Renderer(templates=folder, layout="t", format="plain", follow_edits=True)
+
+
+def test_without_following_nothing_changes(tmp_path: Path) -> None:
+    save(tmp_path, texts("v1"))
+    renderer = pf.Renderer(templates=tmp_path, layout="t", format="plain")
+    save(tmp_path, texts("v2"))
+    assert versions(renderer.render(ITEMS)) == {"v1"}
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_the_next_rendering_sees_an_edit(tmp_path: Path, in_place: bool) -> None:
+    save(tmp_path, texts("v1"))
+    renderer = follower(tmp_path)
+    for number in range(1, 4):
+        save(tmp_path, texts(f"v{number}"), in_place=in_place)
+        assert versions(renderer.render(ITEMS)) == {f"v{number}"}
+        assert f"v{number}" in renderer.render_item(ITEMS[0])
+
+
+def test_an_edit_that_keeps_size_and_time_is_seen(tmp_path: Path) -> None:
+    save(tmp_path, texts("v1"))
+    renderer = follower(tmp_path)
+    for name in texts("v2"):
+        state = (tmp_path / name).stat()
+        save(tmp_path, {name: texts("v2")[name]})
+        os.utime(tmp_path / name, ns=(state.st_atime_ns, state.st_mtime_ns))
+    assert versions(renderer.render(ITEMS)) == {"v2"}
+
+
+def test_a_new_file_and_one_that_is_gone_are_seen(tmp_path: Path) -> None:
+    save(tmp_path, texts("v1"))
+    renderer = follower(tmp_path)
+    save(tmp_path, {"t/text.txt.j2": "v7"})
+    assert versions(renderer.render([{"content": "x", "kind": "text"}])) == {"v1", "v7"}
+    (tmp_path / "t/text.txt.j2").unlink()
+    assert versions(renderer.render([{"content": "x", "kind": "text"}])) == {"v1"}
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        ({"t/item.txt.j2": "{% if item %}"}, r"t/item\.txt\.j2:1: Unexpected end of template"),
+        ({"t/item.txt.j2": "{{ item.name | uper }}"}, 'unknown filter "uper"; did you mean "upper"'),
+        ({"t/_part.txt.j2": "{% include 't/item.txt.j2' %}"}, "extends or includes itself"),
+        ({"t/layout.yaml": "separater: x"}, 'unknown key "separater"; did you mean "separator"'),
+        ({"t/item.txt.j2": "x" * 300_000}, "is larger than 256 kB"),
+    ],
+)
+def test_a_bad_edit_keeps_the_last_good_set_and_says_so(tmp_path: Path, bad: dict[str, str], words: str) -> None:
+    save(tmp_path, texts("v1"))
+    renderer = follower(tmp_path)
+    save(tmp_path, {**texts("v2"), **bad})
+    for _ in range(2):
+        result = renderer.render(ITEMS)
+        assert versions(result) == {"v1"}
+        (said,) = (d for d in result.warnings if d.code == "PF402")
+        assert re.search(words, said.message)
+        assert said.message.endswith("the templates as they were before this edit were used")
+    with pytest.raises(pf.StrictError, match="PF402"):
+        renderer.render(ITEMS, on_error="raise")
+    if "t/layout.yaml" in bad:
+        (tmp_path / "t/layout.yaml").unlink()
+    save(tmp_path, texts("v3"))
+    result = renderer.render(ITEMS)
+    assert (versions(result), result.warnings) == ({"v3"}, ())
+
+
+def test_a_folder_that_goes_away_is_a_bad_edit(tmp_path: Path) -> None:
+    save(tmp_path / "mine", texts("v1"))
+    renderer = follower(tmp_path / "mine")
+    (tmp_path / "mine").rename(tmp_path / "gone")
+    result = renderer.render(ITEMS)
+    assert versions(result) == {"v1"}
+    assert [d.code for d in result.warnings] == ["PF402"]
+
+
+@contextmanager
+def busy_editor(folder: Path, *, in_place: bool) -> Iterator[None]:
+    """Write version after version: file by file, slowly enough that each write can be caught half done."""
+    stop = threading.Event()
+
+    def edit() -> None:
+        number = 2
+        while not stop.is_set():
+            for name, text in texts(f"v{number}").items():
+                if in_place:
+                    with (folder / name).open("w", buffering=1) as file:
+                        file.write(text[:2000])
+                        file.flush()
+                        time.sleep(SETTLED / 20)
+                        file.write(text[2000:])
+                else:
+                    save(folder, {name: text}, in_place=False)
+                    time.sleep(SETTLED / 20)
+            number += 1
+            stop.wait(SETTLED * (number % 5))
+
+    editor = threading.Thread(target=edit)
+    editor.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        editor.join()
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_threads_never_see_a_mixed_or_torn_version(tmp_path: Path, in_place: bool) -> None:
+    save(tmp_path, texts("v1"))
+    renderer = follower(tmp_path)
+    seen: set[str] = set()
+
+    def render(_: int) -> None:
+        result = renderer.render(ITEMS)
+        (version,) = versions(result)
+        assert result.text.count(version) == 6
+        assert all(d.code == "PF402" and "keep changing" in d.message for d in result.warnings)
+        seen.add(version)
+
+    with busy_editor(tmp_path, in_place=in_place), ThreadPoolExecutor(8) as pool:
+        until = time.monotonic() + 2 * MULTIPLIER
+        while time.monotonic() < until:
+            list(pool.map(render, range(40)))
+    assert len(seen) > 1
+
+
+def test_tasks_never_see_a_mixed_or_torn_version(tmp_path: Path) -> None:
+    save(tmp_path, texts("v1"))
+    renderer = follower(tmp_path)
+
+    async def render() -> pf.Result:
+        return await asyncio.to_thread(renderer.render, ITEMS)
+
+    async def many() -> list[pf.Result]:
+        return await asyncio.gather(*(render() for _ in range(100 * MULTIPLIER)))
+
+    with busy_editor(tmp_path, in_place=True):
+        results = asyncio.run(many())
+    assert {len(versions(result)) for result in results} == {1}
+    assert {len(re.findall(r"v\d+", result.text)) for result in results} == {6}
