@@ -24,7 +24,7 @@ from .views import line_range, source_of
 
 LATE = (
     "items", "sections", "sources", "explicit_text", "similarity_text", "explicit_sources", "manifest",
-    "map", "explanation", "taken",
+    "map", "explanation", "taken", "made_of",
 )  # fmt: skip
 """The parts of a result that are here."""
 
@@ -83,6 +83,10 @@ class Ledger:
     def taken(self) -> dict[int, Taken]:
         """Return the items of the text by index, with what each costs and is worth."""
         return self._taken
+
+    def made_of(self) -> tuple[Page, Templates, Profile]:
+        """Return what the text was made with."""
+        return self.page, self.templates, self.profile
 
     def items(self) -> list[ResultItem]:
         """Return what became of each item."""

@@ -15,7 +15,6 @@ from typing import Any
 import msgspec
 
 from ..comparing import build_of, compare
-from ..diagnostics import Diagnostics
 from ..errors import TemplateError
 from ..items import Item
 from ..rendering import Renderer
@@ -49,12 +48,11 @@ def draw(request: Mapping[str, Any], begin: Callable[[], None]) -> dict[str, Any
     begin()
     result = _render(renderer, request["look"], _items[key])
     if request["what"] == "page":
-        return _page(renderer, result, request["look"]["options"], request["tokens"])
+        return _page(result, request["tokens"])
     if request["what"] == "account":
         return _account(result)
     other = _renderer(request["other"])
-    sides = (renderer, result), (other, _render(other, request["other"], _items[key]))
-    return _comparison(*sides, [request["look"]["options"], request["other"]["options"]], request["tokens"])
+    return _comparison(result, _render(other, request["other"], _items[key]), request["tokens"])
 
 
 def _renderer(look: Mapping[str, Any]) -> Renderer:
@@ -86,9 +84,9 @@ def _render(renderer: Renderer, look: Mapping[str, Any], items: list[Item]) -> R
     return result
 
 
-def _page(renderer: Renderer, result: Result, given: Mapping[str, Any], tokens: bool) -> dict[str, Any]:
+def _page(result: Result, tokens: bool) -> dict[str, Any]:
     text, sources = result.text, result.sources
-    options = renderer._settle(given, Diagnostics())[1]
+    options = result._get("made_of")[0].options
     names = dict.fromkeys(span.template for span in result.map)
     numbers = {name: number for number, name in enumerate(names)}
     places: dict[str | None, int] = {source.id: place for place, source in enumerate(sources)}
@@ -113,7 +111,7 @@ def _page(renderer: Renderer, result: Result, given: Mapping[str, Any], tokens: 
         "templates": list(names),
         "ends": None if ends is None else [at(end) for end in ends],
         "warnings": [msgspec.to_builtins(said) for said in result.warnings],
-        "files": _files(renderer, result),
+        "files": _files(result),
     }
 
 
@@ -134,26 +132,27 @@ _TOLD = (
 _OPTIONS = ("context_window", "reserve", "max_chars", "packing", "query")
 
 
-def _files(renderer: Renderer, result: Result) -> list[list[str]]:
+def _files(result: Result) -> list[list[str]]:
     """Return what the look is made of, the page's template first: `["templates" or "profiles", name]` each."""
-    templates: Templates = renderer._templates
-    look = templates.look(result.layout, result.format)
-    named = [look.page_name, *(name for name in look.files() if name != look.page_name)]
+    page, templates, profile = result._get("made_of")
+    named = [page.look.page_name, *(name for name in page.look.files() if name != page.look.page_name)]
     drawn: dict[str, None] = {}
     for name in named:
         _gather(templates, name, drawn)
-    settings = [f"{folder}/layout.yaml" for folder in look._chain if templates.find(f"{folder}/layout.yaml")]
-    profiles = [["profiles", file.name.removeprefix("shipped/")] for file in reversed(renderer.profile.chain)]
-    return [["templates", name] for name in (*named, *settings, *(n for n in drawn if n not in named))] + profiles
+    layouts = dict.fromkeys([result.layout, *(name.partition("/")[0] for name in named)])
+    settings = [name for layout in layouts if templates.find(name := f"{layout}/layout.yaml")]
+    every = dict.fromkeys((*named, *settings, *drawn))
+    return [["templates", name] for name in every] + [
+        ["profiles", file.name.removeprefix("shipped/")] for file in reversed(profile.chain)
+    ]
 
 
 def _gather(templates: Templates, name: str, found: dict[str, None]) -> None:
-    if name in found or name.startswith("shipped/"):
-        return
-    found[name] = None
-    templates.compile(name)
-    for parent in templates._environment.readings[name].parents:
-        _gather(templates, parent, found)
+    """Add a template and all that it draws on; the shipped ones that the user's own build on are left out."""
+    if name not in found and not name.startswith("shipped/"):
+        found[name] = None
+        for parent in templates.reading(name).parents:
+            _gather(templates, parent, found)
 
 
 def _account(result: Result) -> dict[str, Any]:
@@ -164,18 +163,16 @@ def _account(result: Result) -> dict[str, Any]:
     }
 
 
-def _comparison(
-    a: tuple[Renderer, Result], b: tuple[Renderer, Result], given: list[Mapping[str, Any]], tokens: bool
-) -> dict[str, Any]:
-    found = compare(*(build_of(result) for _, result in (a, b)))
-    texts = [result.text.split("\n") for _, result in (a, b)]
+def _comparison(a: Result, b: Result, tokens: bool) -> dict[str, Any]:
+    found = compare(build_of(a), build_of(b))
+    texts = [result.text.split("\n") for result in (a, b)]
     rows = None
     if sum(map(len, texts)) <= LINES:
         matcher = difflib.SequenceMatcher(None, texts[0], texts[1])
         rows = [list(code) for code in matcher.get_opcodes()]
     return {
-        "a": _page(*a, given[0], tokens),
-        "b": _page(*b, given[1], tokens),
+        "a": _page(a, tokens),
+        "b": _page(b, tokens),
         "figures": [msgspec.to_builtins(pair) for pair in found.figures],
         "changes": [
             {"id": (change.a or change.b).id, "how": change.how, "delta": change.delta}  # type: ignore[union-attr]
@@ -183,7 +180,7 @@ def _comparison(
             if change.how not in ("same", "neither")
         ],
         "moved": found.moved,
-        "sections": _sections(a[1], b[1]),
+        "sections": _sections(a, b),
         "rows": rows,
     }
 

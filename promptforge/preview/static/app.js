@@ -9,7 +9,7 @@ import { get, listen, newest } from "./net.js";
 import * as state from "./state.js";
 import * as text from "./text.js";
 
-const TYPED = 40; // milliseconds of rest after which a key press is rendered
+const TYPED = 15; // milliseconds of rest after which a key press is rendered
 const REST = 150; // and after which what takes longer is asked for: reasons, and the budgets that bring items back
 const now = state.read();
 const draw = { page: newest("/api/page"), account: newest("/api/account"), comparison: newest("/api/comparison") };
@@ -28,7 +28,8 @@ function fill(id, names, chosen, otherwise) {
   const select = $(id);
   const rows = [make("option", { value: "" }, otherwise), ...names.map((name) => make("option", { value: name }, name))];
   if (chosen && !names.includes(chosen)) rows.push(make("option", { value: chosen }, `${chosen} (not there)`));
-  select.replaceChildren(...rows);
+  const same = rows.length === select.options.length && rows.every((row, index) => row.text === select.options[index].text);
+  if (!same) select.replaceChildren(...rows);
   select.value = chosen ?? "";
 }
 
@@ -285,7 +286,10 @@ $("theme").addEventListener("click", () => paint(THEMES[(THEMES.indexOf(document
 try {
   start = await get("/api/start");
   editor.setUp(start, {
-    draft: () => changed(TYPED),
+    draft: () => {
+      clearTimeout(timer);
+      timer = setTimeout(render, TYPED);
+    },
     open: (id) => {
       now.file = id;
       state.write(now);

@@ -77,8 +77,11 @@ function state(id, text) {
 // The files of the current look, the ones with drafts included; opens the first where none is open.
 export async function list(found, wanted, used) {
   const drafted = [...files.values()].filter((file) => isDraft(file) && !found.some((each) => each.id === file.about.id));
+  const ids = () => listed.map((file) => `${file.id} ${file.shipped}`).join();
+  const same = ids();
   listed = [...found, ...drafted.map((file) => file.about)];
-  options();
+  if (same !== ids()) options();
+  if (current && wanted === current && same === ids()) return mark();
   const next = [wanted, current].find((id) => id && (files.has(id) || listed.some((each) => each.id === id)));
   const first = listed.find((each) => each.name === used) ?? listed[0];
   if (next !== current || current === null) await show(next ?? first?.id);
