@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -122,7 +123,7 @@ def preview(folder: Path, *arguments: str | Path, items: object = None) -> Itera
         running = Preview(process)
         yield running
     finally:
-        process.terminate()
+        process.send_signal(signal.SIGINT)
         process.wait(20)
         if process.stderr is not None:
             with contextlib.suppress(NameError):
