@@ -20,6 +20,7 @@ COMMANDS = {
     "explain": "Say which item is in the text, which is not and why, and what it costs.",
     "list": "List layouts, formats, profiles and tokenizers.",
     "mcp": "Serve contexts and layouts to a client of the Model Context Protocol.",
+    "preview": "Show a local page that follows templates, profiles and the budget.",
     "prompt": "Make the whole prompt: system text, context, history and question in one window.",
     "render": "Turn items and named sources into one context text.",
     "schema": "Print the JSON Schema of a profile, for editors.",

@@ -25,7 +25,7 @@ from .views import line_range, source_of
 
 LATE = (
     "items", "sections", "sources", "explicit_text", "similarity_text", "explicit_sources", "manifest",
-    "map", "explanation", "shown", "taken",
+    "map", "explanation", "shown", "taken", "made_of",
 )  # fmt: skip
 """The parts of a result that are here."""
 
@@ -84,6 +84,10 @@ class Ledger:
     def taken(self) -> dict[int, Taken]:
         """Return the items of the text by index, with what each costs and is worth."""
         return self._taken
+
+    def made_of(self) -> tuple[Page, Templates, Profile]:
+        """Return what the text was made with."""
+        return self.page, self.templates, self.profile
 
     def items(self) -> list[ResultItem]:
         """Return what became of each item."""

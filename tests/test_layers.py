@@ -28,8 +28,8 @@ ROWS = [
     "ledger",
     "accounts",
     "rendering",
-    "guests prompting",
-    "batch integrations",
+    "guests pictures prompting",
+    "batch integrations preview",
     "__init__",
     "commands",
     "cli",
@@ -48,8 +48,11 @@ DOORS = {
     "mcp": {"integrations"},
     "pathspec": {"selection"},
     "tiktoken": {"tokens"},
+    "starlette": {"preview"},
     "tokenizers": {"tokens"},
     "tree_sitter": {"trimming"},
+    "uvicorn": {"preview"},
+    "watchfiles": {"preview"},
     "yaml": {"yamltext"},
 }
 PURE = [

@@ -57,7 +57,8 @@ def test_nothing_else_is_in_it(wheel: Path) -> None:
     (about,) = (top for top in tops if top.endswith(".dist-info"))
     assert tops == {"promptforge", about}
     licences = {name.split("/licenses/")[1] for name in names(wheel) if "/licenses/" in name}
-    assert licences == {"LICENSE", "promptforge/_vocab/LICENSE-tiktoken.txt"}
+    vendored = {"promptforge/_vocab/LICENSE-tiktoken.txt", "promptforge/preview/static/vendor/LICENSES.txt"}
+    assert licences == {"LICENSE", *vendored}
     with zipfile.ZipFile(wheel) as archive:
         assert "promptforge = promptforge.cli:main" in archive.read(f"{about}/entry_points.txt").decode()
 

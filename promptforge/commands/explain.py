@@ -13,6 +13,7 @@ import msgspec
 from ..results import Explanation, Result, ResultItem
 from .inputs import exit_code, input_flags, read
 from .output import write, write_json
+from .picture import draw
 from .tables import Column, screen, shorten, shown, table
 
 ROWS = 60
@@ -41,10 +42,19 @@ _STATUS = {"included": "in", "trimmed": "cut", "dropped": "out"}
 @input_flags
 @click.option("--all", "every", is_flag=True, help=f"A row for each item, even if there are more than {ROWS}.")
 @click.option("--map", "with_map", is_flag=True, help="Also: which template line printed which characters.")
+@click.option("--html", metavar="FILE", help="Also write a page with a picture of the budget; it needs no script.")
+@click.option("--svg", metavar="FILE", help="Also write that picture alone.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result and its explanation as JSON.")
 @click.option("-o", "--output", metavar="FILE", help="Write there instead of to standard output.")
 def command(
-    items: tuple[str, ...], every: bool, with_map: bool, as_json: bool, output: str | None, **given: Any
+    items: tuple[str, ...],
+    every: bool,
+    with_map: bool,
+    html: str | None,
+    svg: str | None,
+    as_json: bool,
+    output: str | None,
+    **given: Any,
 ) -> int:
     """Explain what `render` makes of the same arguments: which item is in or out and why, and what it costs.
 
@@ -53,8 +63,11 @@ def command(
     """
     request = read(items, given)
     renderer = request.renderer()
-    result = request.render(renderer, request.gather())
+    loaded = request.gather()
+    result = request.render(renderer, loaded)
     explanation = result.explain()
+    if html or svg:
+        draw(result, lambda most: renderer.render(loaded, **{**request.options, "max_tokens": most}), html, svg)
     if as_json:
         facts = {**result.to_dict(), "explanation": msgspec.to_builtins(explanation)}
         write_json(facts | ({"map": msgspec.to_builtins(result.map)} if with_map else {}), output)

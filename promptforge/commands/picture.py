@@ -1,0 +1,20 @@
+"""Pictures of a budget, written to files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..pictures import budget, pages, shares
+from ..results import Result
+from .output import write
+
+
+def draw(result: Result, at: Callable[[int], Result], html: str | None, svg: str | None) -> None:
+    """Write the picture of a result as a page and alone, where a file is named; `at` renders with another budget."""
+    explanation = result.explain()
+    reserve = result.manifest["options"]["reserve"]
+    parts, points = shares.parts(result, explanation, reserve), shares.curve(result, at)
+    if html:
+        write(pages.html(result, explanation, parts, points), html)
+    if svg:
+        write(budget.svg(result, explanation, parts, points), svg)

@@ -1,0 +1,194 @@
+"""What a page shows, worked out from plain data: items, options, and templates that nobody has vouched for yet.
+
+This runs in a process of its own, so it takes and gives what JSON can say. It keeps its last renderers and items.
+"""
+
+from __future__ import annotations
+
+import bisect
+import difflib
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..comparing import build_of, compare
+from ..errors import TemplateError
+from ..items import Item
+from ..rendering import ContextRenderer
+from ..results import Result
+from ..templates import Templates
+from ..tokens import get_tokenizer
+from .token_ends import token_ends
+
+KEPT = 6
+"""Renderers that are kept."""
+LINES = 20_000
+"""Lines of two texts together over which they are not compared line by line."""
+
+_items: dict[str, list[Item]] = {}
+_renderers: OrderedDict[str, ContextRenderer] = OrderedDict()
+
+
+def draw(request: Mapping[str, Any], begin: Callable[[], None]) -> dict[str, Any]:
+    """Return what `request["what"]` names: `page`, `account` or `comparison`.
+
+    `{"needs": "items"}` is the answer where `items_key` names items that are not here: they go into `items` then.
+    """
+    key = request["items_key"]
+    if request.get("items") is not None:
+        _items.clear()
+        _items[key] = msgspec.convert(request["items"], list[Item])
+    if key not in _items:
+        return {"needs": "items"}
+    renderer = _renderer(request["look"])
+    _load(renderer, request["look"])
+    begin()
+    result = _render(renderer, request["look"], _items[key])
+    if request["what"] == "page":
+        return _page(result, request["tokens"])
+    if request["what"] == "account":
+        return _account(result)
+    other = _renderer(request["other"])
+    return _comparison(result, _render(other, request["other"], _items[key]), request["tokens"])
+
+
+def _renderer(look: Mapping[str, Any]) -> ContextRenderer:
+    """Return the renderer of a look: its profile, folders and drafts; the same one while none of these changes."""
+    key = msgspec.json.encode([look["stamp"], look["profile"], look["templates"], look["profiles"]]).decode()
+    if key not in _renderers:
+        folders: Any = [each if isinstance(each, dict) else Path(each) for each in look["templates"]]
+        _renderers[key] = ContextRenderer(profile=look["profile"], templates=folders, profiles=look["profiles"])
+        while len(_renderers) > KEPT:
+            _renderers.popitem(last=False)
+    _renderers.move_to_end(key)
+    return _renderers[key]
+
+
+def _load(renderer: ContextRenderer, look: Mapping[str, Any]) -> None:
+    """Load the tokenizer: that time is not the templates'."""
+    name = look["options"].get("tokenizer") or renderer.profile.options.get("tokenizer") or "o200k_base"
+    get_tokenizer(name).count("a text")
+
+
+def _render(renderer: ContextRenderer, look: Mapping[str, Any], items: list[Item]) -> Result:
+    """Return the result; a template that failed is an error here, whatever stood in for it."""
+    result = renderer.render(items, **look["options"])
+    for said in result.warnings:
+        if said.code == "PF401":
+            message = said.message.removesuffix("; the shipped templates were used instead")
+            place = f"{said.where}: " if said.where else ""
+            raise TemplateError(message.removeprefix(place), where=said.where)
+    return result
+
+
+def _page(result: Result, tokens: bool) -> dict[str, Any]:
+    text, sources = result.text, result.sources
+    options = result._get("made_of")[0].options
+    names = dict.fromkeys(span.template for span in result.map)
+    numbers = {name: number for number, name in enumerate(names)}
+    places: dict[str | None, int] = {source.id: place for place, source in enumerate(sources)}
+    ends = token_ends(get_tokenizer(result.tokenizer), text) if tokens else None
+    at = _units(text)
+    return {
+        **{name: getattr(result, name) for name in _SAID},
+        "options": {name: getattr(options, name) for name in _OPTIONS},
+        "shown": [
+            {
+                "id": source.id,
+                "section": item.section,
+                "title": item.title,
+                "tokens": item.tokens,
+                "whole": item.whole,
+            }
+            for source, item in zip(sources, result._get("taken").values(), strict=True)
+        ]
+        if text
+        else [],
+        "spans": [[at(s.start), at(s.end), places.get(s.item), numbers[s.template], s.line] for s in result.map],
+        "templates": list(names),
+        "ends": None if ends is None else [at(end) for end in ends],
+        "warnings": [msgspec.to_builtins(said) for said in result.warnings],
+        "files": _files(result),
+    }
+
+
+def _units(text: str) -> Callable[[int], int]:
+    """Return what turns a place in `text` into one in UTF-16 units, in which a page counts."""
+    wide = [index for index, char in enumerate(text) if char > "\uffff"] if not text.isascii() else []
+    return (lambda place: place + bisect.bisect_left(wide, place)) if wide else (lambda place: place)
+
+
+_SAID = (
+    "text", "tokens", "max_tokens", "exact", "tokenizer", "layout", "format", "profile", "items_included",
+    "items_trimmed", "items_dropped", "chars", "build_seconds",
+)  # fmt: skip
+_TOLD = (
+    "id", "kind", "name", "path", "start_line", "end_line", "score", "status", "form", "tokens", "tokens_full",
+    "reason", "fits_at", "rank", "section",
+)  # fmt: skip
+_OPTIONS = ("context_window", "reserve", "max_chars", "packing", "query")
+
+
+def _files(result: Result) -> list[list[str]]:
+    """Return what the look is made of, the page's template first: `["templates" or "profiles", name]` each."""
+    page, templates, profile = result._get("made_of")
+    named = [page.look.page_name, *(name for name in page.look.files() if name != page.look.page_name)]
+    drawn: dict[str, None] = {}
+    for name in named:
+        _gather(templates, name, drawn)
+    layouts = dict.fromkeys([result.layout, *(name.partition("/")[0] for name in named)])
+    settings = [name for layout in layouts if templates.find(name := f"{layout}/layout.yaml")]
+    every = dict.fromkeys((*named, *settings, *drawn))
+    return [["templates", name] for name in every] + [
+        ["profiles", file.name.removeprefix("shipped/")] for file in reversed(profile.chain)
+    ]
+
+
+def _gather(templates: Templates, name: str, found: dict[str, None]) -> None:
+    """Add a template and all that it draws on; the shipped ones that the user's own build on are left out."""
+    if name not in found and not name.startswith("shipped/"):
+        found[name] = None
+        for parent in templates.reading(name).parents:
+            _gather(templates, parent, found)
+
+
+def _account(result: Result) -> dict[str, Any]:
+    items = [msgspec.to_builtins(item) for item in result.items]
+    return {
+        "items": [{name: item[name] for name in _TOLD} for item in items],
+        "explanation": msgspec.to_builtins(result.explain()),
+    }
+
+
+def _comparison(a: Result, b: Result, tokens: bool) -> dict[str, Any]:
+    found = compare(build_of(a), build_of(b))
+    texts = [result.text.split("\n") for result in (a, b)]
+    rows = None
+    if sum(map(len, texts)) <= LINES:
+        matcher = difflib.SequenceMatcher(None, texts[0], texts[1])
+        rows = [list(code) for code in matcher.get_opcodes()]
+    return {
+        "a": _page(a, tokens),
+        "b": _page(b, tokens),
+        "figures": [msgspec.to_builtins(pair) for pair in found.figures],
+        "changes": [
+            {"id": (change.a or change.b).id, "how": change.how, "delta": change.delta}  # type: ignore[union-attr]
+            for change in found.items
+            if change.how not in ("same", "neither")
+        ],
+        "moved": found.moved,
+        "sections": _sections(a, b),
+        "rows": rows,
+    }
+
+
+def _sections(a: Result, b: Result) -> list[dict[str, Any]]:
+    costs: dict[str, dict[str, Any]] = {}
+    for side, result in (("a", a), ("b", b)):
+        for section in result.sections:
+            known = costs.setdefault(section.key, {"key": section.key, "title": section.title, "a": 0, "b": 0})
+            known[side] = section.tokens
+    return list(costs.values())

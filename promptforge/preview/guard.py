@@ -1,0 +1,233 @@
+"""Who may speak to the preview: only the browser that was given the link, from the page itself, in small requests.
+
+Any page that is open in any browser of this machine can send requests to a port of it. So each request is checked for
+the name that it was sent to, for where it comes from and for a secret, static files included; see `Guard`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import re
+import secrets
+import sys
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+BODY = 1 << 20
+"""Bytes of the body of a request."""
+HEAD = 16 * 1024
+"""Bytes of the head of a request."""
+PATIENCE = 10.0
+"""Seconds for a request to arrive whole."""
+ANSWER = 60.0
+"""Seconds for the answer to be read; the stream of events has no such end."""
+EVENTS = "/api/events"
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = (
+    (b"content-security-policy", _POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+    (b"connection", b"close"),
+)
+"""What every answer carries. One request a connection: nothing can be smuggled behind a first one."""
+
+_PATH = re.compile(rb"/[A-Za-z0-9/._-]*")
+_START = re.compile(rb"(?:^|&)token=([A-Za-z0-9_-]*)(?:&|$)")
+
+
+class Keys:
+    """The two secrets of one run: the token of the link, good for one use, and the cookie that it is exchanged for."""
+
+    def __init__(self, port: int, renewed: Callable[[str], None]) -> None:
+        """`renewed` is told the new link where one that was used comes again: it stands on the user's terminal only."""
+        self.port = port
+        self.cookie_name = f"promptforge-{port}"
+        self._cookie = secrets.token_urlsafe(32)
+        self._token = secrets.token_urlsafe(32)
+        self._spent: str | None = None
+        self._renewed = renewed
+
+    @property
+    def link(self) -> str:
+        """The address to be opened."""
+        return f"http://127.0.0.1:{self.port}/?token={self._token}"
+
+    def exchange(self, token: bytes) -> bytes | None:
+        """Return the header that sets the cookie if this is the token, which then is none any more."""
+        if hmac.compare_digest(token, self._token.encode()):
+            self._spent, self._token = self._token, secrets.token_urlsafe(32)
+            return f"{self.cookie_name}={self._cookie}; HttpOnly; SameSite=Strict; Path=/".encode()
+        if self._spent is not None and hmac.compare_digest(token, self._spent.encode()):
+            self._spent = ""  # told once
+            self._renewed(self.link)
+        return None
+
+    def holds(self, cookies: list[bytes]) -> bool:
+        """Tell whether the cookie is among the headers."""
+        name, found = self.cookie_name.encode(), False
+        for pair in b";".join(cookies).split(b";"):
+            key, _, value = pair.strip().partition(b"=")
+            if key == name:
+                found |= hmac.compare_digest(value, self._cookie.encode())
+        return found
+
+
+class RefusedError(Exception):
+    """A request that is not answered: status and a sentence."""
+
+    def __init__(self, status: int, message: str, *headers: tuple[bytes, bytes]) -> None:
+        super().__init__(message)
+        self.status = status
+        self.headers = headers
+
+
+class Guard:
+    """The gate before the application: every request, whatever its method and path, passes through `_check`."""
+
+    def __init__(self, app: App, keys: Keys) -> None:
+        self._app = app
+        self._keys = keys
+        self._hosts = {f"{name}:{keys.port}".encode() for name in ("127.0.0.1", "localhost", "[::1]")}
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        begun = False
+
+        async def answer(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                begun = True
+                message["headers"] = [*message.get("headers", ()), *HEADERS]
+            await send(message)
+
+        try:
+            self._check(scope)
+            body = await _body(scope, receive)
+            last = None if scope["path"] == EVENTS else ANSWER
+            async with asyncio.timeout(last):
+                await self._app(scope, _replay(body, receive), answer)
+        except RefusedError as refusal:
+            await _refuse(answer, refusal)
+        except TimeoutError:
+            if begun:
+                raise
+            await _refuse(answer, RefusedError(503, "this took too long"))
+        except Exception as error:  # nothing of it goes out: a traceback has paths
+            print(f"promptforge: preview: {type(error).__name__}", file=sys.stderr)
+            if begun:
+                raise
+            await _refuse(answer, RefusedError(500, "something went wrong; the terminal says more"))
+
+    def _check(self, scope: MutableMapping[str, Any]) -> None:
+        """Raise `RefusedError` for what is not from the page that this process served."""
+        if scope["type"] != "http":
+            raise RefusedError(400, "no such protocol here")
+        headers: dict[bytes, list[bytes]] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name, []).append(value)
+        host = headers.get(b"host", [])
+        if len(host) != 1 or host[0].lower() not in self._hosts:
+            raise RefusedError(421, "this server has another name")
+        size = len(scope["raw_path"]) + len(scope["query_string"])
+        if size + sum(len(name) + len(value) for name, value in scope["headers"]) > HEAD:
+            raise RefusedError(431, "more than a request needs")
+        if b"transfer-encoding" in headers:
+            raise RefusedError(411, "say the length")
+        _length(scope["method"], headers.get(b"content-length", []))
+        origin = headers.get(b"origin")
+        if origin is not None and origin != [b"http://" + host[0].lower()]:
+            raise RefusedError(403, "not from this page")
+        if headers.get(b"sec-fetch-site", [b"none"]) not in ([b"none"], [b"same-origin"]):
+            raise RefusedError(403, "not from this page")
+        self._enter(scope, headers)
+        if not _PATH.fullmatch(scope["raw_path"]):
+            raise RefusedError(404, "there is nothing here")
+        if scope["method"] not in ("GET", "HEAD"):
+            kind = headers.get(b"content-type", [b""])
+            if len(kind) != 1 or kind[0].split(b";")[0].strip().lower() != b"application/json":
+                raise RefusedError(415, "send application/json")
+            if headers.get(b"x-promptforge") != [b"1"]:
+                raise RefusedError(403, "not from this page")
+
+    def _enter(self, scope: MutableMapping[str, Any], headers: dict[bytes, list[bytes]]) -> None:
+        """Exchange a token for the cookie, or see that the cookie is there."""
+        query = scope["query_string"]
+        if scope["method"] == "GET" and scope["raw_path"] == b"/" and (found := _START.search(query)):
+            cookie = self._keys.exchange(found[1])
+            if cookie is None and not self._keys.holds(headers.get(b"cookie", [])):
+                raise RefusedError(403, "This link has been used, or is another's. The terminal shows the one to open.")
+            rest = b"&".join(part for part in query.split(b"&") if not part.startswith(b"token="))
+            sets = [] if cookie is None else [(b"set-cookie", cookie)]
+            raise RefusedError(303, "", (b"location", b"/" + (b"?" + rest if rest else b"")), *sets)
+        elif not self._keys.holds(headers.get(b"cookie", [])):
+            raise RefusedError(403, "Open the link that the terminal shows.")
+
+
+def _length(method: str, given: list[bytes]) -> None:
+    if not given:
+        if method not in ("GET", "HEAD"):
+            raise RefusedError(411, "say the length")
+        return
+    if len(given) != 1 or not given[0].isdigit():
+        raise RefusedError(400, "no such length")
+    if len(given[0]) > 10 or int(given[0]) > BODY:
+        raise RefusedError(413, f"more than {BODY >> 10} kB")
+    if method in ("GET", "HEAD") and int(given[0]):
+        raise RefusedError(400, "a body where there is none")
+
+
+async def _body(scope: MutableMapping[str, Any], receive: Receive) -> bytes:
+    """Return the whole body; a slow one is not waited for."""
+    if scope["method"] in ("GET", "HEAD"):
+        return b""
+    body, more = b"", True
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise RefusedError(400, "gone")
+                body += message.get("body", b"")
+                more = message.get("more_body", False)
+                if len(body) > BODY:
+                    raise RefusedError(413, f"more than {BODY >> 10} kB")
+    except TimeoutError:
+        raise RefusedError(408, "too slow") from None
+    return body
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    given = False
+
+    async def again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
+
+
+async def _refuse(send: Send, refusal: RefusedError) -> None:
+    text = str(refusal).encode()
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(text)).encode())]
+    await send({"type": "http.response.start", "status": refusal.status, "headers": [*headers, *refusal.headers]})
+    await send({"type": "http.response.body", "body": text})

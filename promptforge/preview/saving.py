@@ -1,0 +1,113 @@
+"""Reading and writing the files of the page: by id, checked against what the page last saw, at one stroke."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from ..errors import PromptForgeError
+from .desk import Desk, File
+
+LARGEST = 256 * 1024
+"""Bytes of a file that can be edited here."""
+
+
+class Text(NamedTuple):
+    """A file as it is now."""
+
+    text: str
+    tag: str
+    """A hash of its bytes."""
+
+
+class SaveError(PromptForgeError):
+    """A file that is not saved, with the HTTP status that says why."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def load(file: File) -> Text:
+    """Return the text of a file; raises `SaveError` for one that is no regular UTF-8 text of a fair size."""
+    try:
+        with file.path.open("rb") as stream:
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                raise SaveError(f"{file.shown} is no regular file", 409)
+            data = stream.read(LARGEST + 1)
+        text = data.decode("utf-8-sig")
+    except OSError as error:
+        raise SaveError(f"{file.shown} cannot be read: {error.strerror}", 404) from None
+    except UnicodeDecodeError:
+        raise SaveError(f"{file.shown} is not UTF-8 text", 409) from None
+    if len(data) > LARGEST:
+        raise SaveError(f"{file.shown} is larger than {LARGEST // 1024} kB", 409)
+    return Text(text.replace("\r\n", "\n"), tag(data))
+
+
+def tag(data: bytes) -> str:
+    """Return the hash by which a version of a file is known."""
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
+def target(desk: Desk, file: File) -> Path:
+    """Return where a file is saved: in its place, or, of a shipped one, in the user's first folder."""
+    if not file.shipped:
+        return file.path
+    folder = desk.own_folder(file.what)
+    if folder is None:
+        raise SaveError(f"there is no folder of your own to save it in; start again with --{file.what} DIR", 409)
+    return folder / (file.name if file.what == "templates" else f"{file.name}.yaml")
+
+
+def save(desk: Desk, file: File, text: str, seen: str) -> str:
+    """Write a file if it is still what the page has seen; return its new tag.
+
+    Raises `SaveError`: read-only (403), changed meanwhile (412), too large (413), cannot be written (409).
+    """
+    if not desk.edit:
+        raise SaveError("this preview only shows; start it with --edit to save", 403)
+    try:
+        data = text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise SaveError("the text holds half of a surrogate pair, which no file can hold", 409) from None
+    if len(data) > LARGEST:
+        raise SaveError(f"{file.shown} would be larger than {LARGEST // 1024} kB", 413)
+    if load(file).tag != seen:
+        raise SaveError(f"{file.shown} was changed by somebody else since it was opened here", 412)
+    path = target(desk, file)
+    if file.shipped and path.exists():
+        raise SaveError(f"{file.shown} is in your folder meanwhile", 412)
+    folder = desk.own_folder(file.what) if file.shipped else file.folder
+    if folder is None or not path.parent.resolve().is_relative_to(folder.resolve()):
+        raise SaveError(f"{file.shown} lies behind a link that leads out of your folder", 409)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path.resolve(), data)
+    except OSError as error:
+        raise SaveError(f"{file.shown} cannot be written: {error.strerror}", 409) from None
+    return tag(data)
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all, with the mode that it has."""
+    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if mode is None:
+            mask = os.umask(0)
+            os.umask(mask)
+            mode = 0o666 & ~mask
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

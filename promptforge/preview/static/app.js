@@ -1,0 +1,310 @@
+// The page: what is chosen goes to the server, what comes back is shown; the last good text stays until a better one is there.
+
+import * as bar from "./bar.js";
+import * as compare from "./compare.js";
+import { $, count, label, make, tint } from "./dom.js";
+import * as editor from "./editor.js";
+import * as items from "./items.js";
+import { get, listen, newest } from "./net.js";
+import * as state from "./state.js";
+import * as text from "./text.js";
+
+const TYPED = 15; // milliseconds of rest after which a key press is rendered
+const REST = 150; // and after which what takes longer is asked for: reasons, and the budgets that bring items back
+const now = state.read();
+const draw = { page: newest("/api/page"), account: newest("/api/account"), comparison: newest("/api/comparison") };
+let start = null;
+let page = null;
+let account = null;
+let tints = new Map();
+let byId = new Map();
+let timer = 0;
+let rest = 0;
+let busy = 0;
+
+// --- choices --------------------------------------------------------------------------------------------------------
+
+function fill(id, names, chosen, otherwise) {
+  const select = $(id);
+  const rows = [make("option", { value: "" }, otherwise), ...names.map((name) => make("option", { value: name }, name))];
+  if (chosen && !names.includes(chosen)) rows.push(make("option", { value: chosen }, `${chosen} (not there)`));
+  const same = rows.length === select.options.length && rows.every((row, index) => row.text === select.options[index].text);
+  if (!same) select.replaceChildren(...rows);
+  select.value = chosen ?? "";
+}
+
+function choices() {
+  const given = start.given;
+  const names = start.profiles.map((each) => each.name);
+  const layouts = Object.keys(start.layouts);
+  const formats = (layout) => start.layouts[layout] ?? [...new Set(Object.values(start.layouts).flat())];
+  fill("profile", names, now.view.profile, given.profile);
+  fill("layout", layouts, now.view.layout, given.layout ?? (page && !now.view.layout ? page.layout : "of the profile"));
+  fill("format", formats(now.view.layout ?? page?.layout), now.view.format, given.format ?? (page && !now.view.format ? page.format : "of the profile"));
+  fill("b-profile", names, now.other.profile, "as A");
+  fill("b-layout", layouts, now.other.layout, "as A");
+  fill("b-format", formats(now.other.layout ?? now.view.layout ?? page?.layout), now.other.format, "as A");
+  if (document.activeElement !== $("query")) $("query").value = now.view.query ?? given.query ?? "";
+  if (document.activeElement !== $("b-budget")) $("b-budget").value = now.other.max_tokens ?? "";
+  $("b-budget").placeholder = "as A";
+  $("tokens").setAttribute("aria-pressed", String(now.tokens));
+  $("compare").setAttribute("aria-pressed", String(now.compare));
+  $("other").hidden = !now.compare;
+  $("both").hidden = !now.compare;
+  document.body.classList.toggle("comparing", now.compare);
+  pane(now.pane);
+}
+
+function pane(name) {
+  now.pane = ["prompt", "items", "edit"].includes(name) ? name : "prompt";
+  $("main").dataset.pane = now.pane;
+  for (const tab of document.querySelectorAll(".tabs button")) tab.setAttribute("aria-pressed", String(tab.dataset.pane === now.pane));
+}
+
+const wide = () => matchMedia("(min-width: 900px)").matches;
+
+function changed(wait = 0) {
+  state.write(now);
+  choices();
+  clearTimeout(timer);
+  timer = setTimeout(render, wait);
+}
+
+// --- rendering ------------------------------------------------------------------------------------------------------
+
+async function working(promise) {
+  busy++;
+  const late = setTimeout(() => ($("busy").hidden = false), 250);
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(late);
+    if (--busy === 0) $("busy").hidden = true;
+  }
+}
+
+async function render() {
+  const drafts = editor.drafts();
+  const ask = { view: state.asked(now.view), drafts };
+  const asked = performance.now();
+  const found = await working(draw.page({ ...ask, tokens: now.tokens }));
+  if (!found) return;
+  if (found.error) {
+    fail(found.error);
+  } else {
+    succeed(found);
+    $("made").title = `Asked and shown in ${Math.round(performance.now() - asked)} ms`;
+  }
+  clearTimeout(rest);
+  rest = setTimeout(async () => {
+    if (!found.error) {
+      const more = await working(draw.account(ask));
+      if (more && !more.error) explain(more);
+      else if (more) items.draw(account, page, tints, false);
+    }
+    if (now.compare) await side(drafts);
+  }, account ? REST : 0);
+}
+
+async function side(drafts) {
+  const other = { ...state.asked(now.view), ...state.asked(now.other) };
+  const found = await working(draw.comparison({ view: state.asked(now.view), other, drafts }));
+  if (!found) return;
+  $("both-error").hidden = !found.error;
+  if (found.error) $("both-error").textContent = found.error.message;
+  else compare.draw(found, byId);
+}
+
+function succeed(found) {
+  page = found;
+  for (const span of page.spans) if (span[2] !== null) span[2] = page.shown[span[2]].id;
+  for (const item of page.shown) if (!tints.has(item.id)) tints.set(item.id, tint(tints.size));
+  $("error").hidden = true;
+  $("text").classList.remove("stale");
+  editor.fault(null);
+  text.show(page, tints);
+  bar.place(page.max_tokens, page, total());
+  bar.draw(page, account, tints, byId);
+  bar.ticks(account, page.max_tokens);
+  items.draw(account, page, tints, true);
+  $("made").textContent = `${page.layout} · ${page.format} · ${count(page.chars)} characters`;
+  notes();
+  choices();
+  document.title = `${count(page.tokens)} tokens – promptforge preview`;
+  editor.list(page.files, now.file, page.templates[page.spans.find((span) => span[2] !== null)?.[3]]);
+  if (now.tokens && !page.ends) said(`${page.tokenizer} has no tokens of its own to outline.`);
+}
+
+function explain(found) {
+  account = found;
+  byId = new Map(account.items.map((item) => [item.id, item]));
+  items.draw(account, page, tints, false);
+  bar.place(page.max_tokens, page, total());
+  bar.draw(page, account, tints, byId);
+  bar.ticks(account, page.max_tokens);
+}
+
+// The budget that brings the sixth next item back: as far as the slider has to reach.
+function total() {
+  const next = account?.items.map((item) => item.fits_at).filter((at) => at !== null) ?? [];
+  return [...new Set(next)].sort((a, b) => a - b)[5] ?? Math.max(0, ...next.slice(0, 6));
+}
+
+function fail(error) {
+  const place = error.name ? make("button", { type: "button", class: "line", onclick: () => open(error.name, error.line, error.file) }, error.line ? `${error.name}:${error.line}` : error.name) : null;
+  const last = page ? "The last good text stays below." : "";
+  $("error").replaceChildren(...[place, make("span", {}, `${place ? " " : ""}${error.message}${/[.?!]$/.test(error.message) ? "" : "."}`), make("span", { class: "quiet" }, ` ${last}`)].filter(Boolean));
+  if (error.needed) $("error").append(" ", make("button", { type: "button", onclick: () => setBudget(error.needed) }, `Set the budget to ${count(error.needed)}`));
+  $("error").hidden = false;
+  if (page) $("text").classList.add("stale");
+  else $("text").replaceChildren(make("p", { class: "wait" }, "There is no text yet."));
+  bar.place(now.view.max_tokens ?? start.given.max_tokens ?? page?.max_tokens ?? null, page, total());
+  editor.fault(error);
+  if (!page && error.file) editor.show(error.file);
+}
+
+function notes() {
+  const box = $("notes");
+  box.hidden = page.warnings.length === 0;
+  const grave = page.warnings.filter((each) => each.severity !== "info").length;
+  box.querySelector("summary").textContent = `${count(page.warnings.length)} note${page.warnings.length === 1 ? "" : "s"}${grave ? `, ${count(grave)} to look at` : ""}`;
+  box.querySelector("ul").replaceChildren(...page.warnings.map((each) => make("li", { class: each.severity }, `${each.message} `, make("span", { class: "quiet" }, each.code))));
+}
+
+function said(message) {
+  $("place").textContent = message;
+}
+
+// --- what the reader does -------------------------------------------------------------------------------------------
+
+function setBudget(value) {
+  now.view.max_tokens = value;
+  $("slider").value = value ?? $("slider").max;
+  if (document.activeElement !== $("budget")) $("budget").value = value ?? "";
+  changed(0);
+}
+
+function open(name, line, id) {
+  if (!wide()) pane("edit");
+  if (id) editor.show(id, line);
+  else editor.showName(name, line);
+}
+
+function pickItem(id) {
+  items.pick(id);
+  if (id === null) return text.pick(null);
+  if (page?.shown.some((item) => item.id === id)) {
+    if (!wide() && now.pane === "items") return text.pick(id);
+    text.scrollTo(id);
+  }
+}
+
+text.whenPicked((part) => {
+  const item = part.item === null ? null : byId.get(part.item);
+  const where = make("button", { type: "button", class: "line", onclick: () => open(part.template, part.line) }, `${part.template}:${part.line}`);
+  $("place").replaceChildren(item ? `${label(item)} · printed by ` : "printed by ", where);
+  if (part.item !== null) {
+    text.pick(part.item);
+    items.pick(part.item);
+  }
+});
+items.whenPicked({ pick: pickItem, budget: setBudget, line: open, lines: text.linesOf });
+bar.whenChanged(setBudget, pickItem);
+
+for (const name of ["profile", "layout", "format"]) {
+  $(name).addEventListener("change", () => {
+    now.view[name] = $(name).value || null;
+    if (name !== "format") now.file = null;
+    changed();
+  });
+  $(`b-${name}`).addEventListener("change", () => {
+    now.other[name] = $(`b-${name}`).value || null;
+    changed();
+  });
+}
+$("b-budget").addEventListener("input", () => {
+  now.other.max_tokens = /^\d+$/.test($("b-budget").value) ? Number($("b-budget").value) : null;
+  changed(TYPED);
+});
+$("query").addEventListener("input", () => {
+  now.view.query = $("query").value || (start.given.query ? "" : null);
+  changed(TYPED);
+});
+for (const form of document.querySelectorAll("form")) form.addEventListener("submit", (event) => event.preventDefault());
+
+function flip(name) {
+  now[name] = !now[name];
+  if (name === "tokens") said("");
+  if (name === "tokens" && !now.tokens && page) text.show({ ...page, ends: null }, tints);
+  changed();
+}
+$("tokens").addEventListener("click", () => flip("tokens"));
+$("compare").addEventListener("click", () => flip("compare"));
+for (const tab of document.querySelectorAll(".tabs button")) {
+  tab.addEventListener("click", () => {
+    pane(tab.dataset.pane);
+    state.write(now);
+  });
+}
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest?.("input, select, textarea, .editor");
+  if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "t") flip("tokens");
+  if (event.key === "c") flip("compare");
+});
+$("copy").addEventListener("click", async () => {
+  if (!page) return;
+  await navigator.clipboard.writeText(page.text).then(() => said("Copied."), () => said("The browser did not let it be copied."));
+});
+
+// --- light and dark -------------------------------------------------------------------------------------------------
+
+const THEMES = ["system", "light", "dark"];
+const stored = () => {
+  try {
+    return localStorage.getItem("theme") ?? "system";
+  } catch {
+    return "system";
+  }
+};
+function paint(name) {
+  const theme = THEMES.includes(name) ? name : "system";
+  document.documentElement.dataset.theme = theme;
+  $("theme").textContent = { system: "◐", light: "○", dark: "●" }[theme];
+  $("theme").setAttribute("aria-label", `Theme: ${theme}`);
+  try {
+    localStorage.setItem("theme", theme);
+  } catch {
+    // a browser that keeps nothing
+  }
+}
+paint(stored());
+$("theme").addEventListener("click", () => paint(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % 3]));
+
+// --- begin ----------------------------------------------------------------------------------------------------------
+
+try {
+  start = await get("/api/start");
+  editor.setUp(start, {
+    draft: () => {
+      clearTimeout(timer);
+      timer = setTimeout(render, TYPED);
+    },
+    open: (id) => {
+      now.file = id;
+      state.write(now);
+    },
+  });
+  changed();
+  listen(
+    async () => {
+      start = { ...start, ...(await get("/api/start")) };
+      await editor.refresh();
+      render();
+    },
+    (lost) => said(lost ? "The preview does not answer; it may have been stopped." : ""),
+  );
+} catch (error) {
+  $("error").textContent = error.message;
+  $("error").hidden = false;
+}

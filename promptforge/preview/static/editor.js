@@ -1,0 +1,266 @@
+// The editor: one file at a time, drafts of several, saved only when the user says so.
+
+import * as cm from "./vendor/codemirror.js";
+import { $, make } from "./dom.js";
+import { get, save } from "./net.js";
+
+const files = new Map(); // id → { about, saved, tag, state, theirs }
+const outside = cm.Annotation.define(); // marks a change that comes from the disk
+let current = null;
+let listed = [];
+let start = { edit: false, own: {} };
+let onDraft = () => {};
+let onOpen = () => {};
+let failed = null; // the last error's { file, line, message }
+
+const theme = cm.EditorView.theme({
+  "&": { height: "100%", color: "var(--ink)", backgroundColor: "var(--paper)", fontSize: "13px" },
+  ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.55" },
+  ".cm-content": { caretColor: "var(--ink)" },
+  "&.cm-focused": { outline: "none" },
+  "&.cm-focused .cm-cursor": { borderLeftColor: "var(--ink)" },
+  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": { background: "var(--select)" },
+  ".cm-gutters": { backgroundColor: "var(--paper)", color: "var(--quiet)", borderRight: "1px solid var(--line)" },
+  ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "var(--hover)" },
+  ".cm-tooltip, .cm-panels": { backgroundColor: "var(--raised)", color: "var(--ink)", borderColor: "var(--line)" },
+  ".cm-tooltip-autocomplete ul li[aria-selected]": { backgroundColor: "var(--accent)", color: "var(--on-accent)" },
+  ".cm-matchingBracket": { backgroundColor: "var(--select) !important", color: "inherit" },
+  // Lint's own marks are pictures in data: addresses, which the page's policy does not load.
+  ".cm-lintRange-error": { backgroundImage: "none", textDecoration: "underline wavy var(--bad) 1px", textUnderlineOffset: "3px" },
+  ".cm-lintRange-active": { backgroundColor: "transparent" },
+  ".cm-lint-marker-error": { content: "normal", backgroundColor: "var(--bad)", borderRadius: "50%", width: "9px", height: "9px", margin: "5px 2px" },
+  ".cm-diagnostic-error": { borderLeftColor: "var(--bad)" },
+  ".cm-panel input, .cm-panel button": { font: "inherit" },
+});
+const colours = cm.HighlightStyle.define([
+  { tag: [cm.tags.comment, cm.tags.blockComment, cm.tags.lineComment], color: "var(--quiet)", fontStyle: "italic" },
+  { tag: [cm.tags.keyword, cm.tags.controlKeyword, cm.tags.operatorKeyword, cm.tags.modifier], color: "var(--code-a)" },
+  { tag: [cm.tags.string, cm.tags.special(cm.tags.string)], color: "var(--code-b)" },
+  { tag: [cm.tags.propertyName, cm.tags.attributeName, cm.tags.definition(cm.tags.propertyName)], color: "var(--code-c)" },
+  { tag: [cm.tags.number, cm.tags.bool, cm.tags.null], color: "var(--code-d)" },
+  { tag: [cm.tags.tagName, cm.tags.angleBracket, cm.tags.heading], color: "var(--code-c)" },
+  { tag: [cm.tags.brace, cm.tags.punctuation, cm.tags.meta, cm.tags.processingInstruction], color: "var(--soft)" },
+]);
+
+// CodeMirror's style sheets are adopted by a shadow root: the page's policy lets nothing else make any.
+const root = $("editor").attachShadow({ mode: "open" });
+const view = new cm.EditorView({ root, parent: root, state: cm.EditorState.create({ doc: "" }) });
+
+export function setUp(given, { draft, open }) {
+  start = given;
+  onDraft = draft;
+  onOpen = open;
+  $("file").addEventListener("change", () => show($("file").value));
+  $("save").addEventListener("click", store);
+  $("revert").addEventListener("click", () => replace(files.get(current).saved));
+}
+
+function state(id, text) {
+  const name = files.get(id).about.name;
+  return cm.EditorState.create({
+    doc: text,
+    extensions: [
+      cm.keymap.of([{ key: "Mod-s", run: () => (store(), true), preventDefault: true }]),
+      cm.basicSetup, cm.lintGutter(), theme, cm.syntaxHighlighting(colours), cm.EditorView.lineWrapping,
+      cm.EditorState.lineSeparator.of("\n"),
+      cm.EditorView.contentAttributes.of({ "aria-label": `Text of ${name}` }),
+      name.endsWith(".yaml") ? cm.yaml() : cm.jinja(),
+      cm.EditorView.updateListener.of((update) => {
+        if (!update.docChanged) return;
+        buttons();
+        if (!update.transactions.some((each) => each.annotation(outside))) onDraft();
+      }),
+    ],
+  });
+}
+
+// The files of the current look, the ones with drafts included; opens the first where none is open.
+export async function list(found, wanted, used) {
+  const drafted = [...files.values()].filter((file) => isDraft(file) && !found.some((each) => each.id === file.about.id));
+  const ids = () => listed.map((file) => `${file.id} ${file.shipped}`).join();
+  const same = ids();
+  listed = [...found, ...drafted.map((file) => file.about)];
+  if (same !== ids()) options();
+  if (current && wanted === current && same === ids()) return mark();
+  const next = [wanted, current].find((id) => id && (files.has(id) || listed.some((each) => each.id === id)));
+  const first = listed.find((each) => each.name === used) ?? listed[0];
+  if (next !== current || current === null) await show(next ?? first?.id);
+  mark();
+}
+
+function options() {
+  const group = (label, what) => {
+    const rows = listed.filter(what).map((file) => {
+      const known = files.get(file.id);
+      const star = known && isDraft(known) ? " •" : "";
+      return make("option", { value: file.id }, `${file.name}${file.shipped ? "" : " (yours)"}${star}`);
+    });
+    return rows.length ? [make("optgroup", { label }, ...rows)] : [];
+  };
+  $("file").replaceChildren(
+    ...group("Templates", (file) => file.what === "templates" && file.name.endsWith(".j2")),
+    ...group("Settings of layouts", (file) => file.name.endsWith("layout.yaml")),
+    ...group("Profile", (file) => file.what === "profiles"),
+  );
+  if (current) $("file").value = current;
+}
+
+export async function show(id, line) {
+  if (!id) return;
+  if (!files.has(id)) {
+    const found = await get(`/api/files/${id}`);
+    if (found.error) return tell(found.error.message);
+    files.set(id, { about: found, saved: found.text, tag: found.tag, state: null, theirs: null });
+  }
+  if (current !== id) {
+    if (current && files.has(current)) files.get(current).state = view.state;
+    current = id;
+    const file = files.get(id);
+    view.setState(file.state ?? state(id, file.saved));
+    if (!listed.some((each) => each.id === id)) listed.push(file.about);
+    options();
+    onOpen(id);
+  }
+  if (line) {
+    const at = view.state.doc.line(Math.min(line, view.state.doc.lines)).from;
+    view.dispatch({ selection: { anchor: at }, effects: cm.EditorView.scrollIntoView(at, { y: "center" }) });
+    view.focus();
+  }
+  buttons();
+  mark();
+}
+
+export function showName(name, line) {
+  const found = listed.find((each) => each.name === name.replace(/^shipped\//, ""));
+  if (found) show(found.id, line);
+}
+
+const isDraft = (file) => textOf(file) !== file.saved;
+
+function textOf(file) {
+  return file.about.id === current ? view.state.doc.toString() : file.state?.doc.toString() ?? file.saved;
+}
+
+export function drafts() {
+  return Object.fromEntries([...files.values()].filter(isDraft).map((file) => [file.about.id, textOf(file)]));
+}
+
+function buttons() {
+  const file = files.get(current);
+  if (!file) return;
+  const changed = isDraft(file);
+  $("save").disabled = !changed || !start.edit;
+  $("revert").disabled = !changed;
+  $("about").textContent = about(file, changed);
+  $("conflict").hidden = file.theirs === null;
+  if (file.theirs !== null) {
+    $("conflict").replaceChildren(
+      make("span", {}, file.theirs === undefined ? "This file was removed. " : "Somebody else has changed this file. "),
+      file.theirs ? make("button", { type: "button", onclick: () => take(file) }, "Load theirs") : "",
+      file.theirs ? make("button", { type: "button", onclick: () => keep(file) }, "Keep mine") : "",
+    );
+  }
+  const option = [...$("file").querySelectorAll("option")].find((each) => each.value === current);
+  if (option) option.textContent = `${file.about.name}${file.about.shipped ? "" : " (yours)"}${changed ? " •" : ""}`;
+}
+
+function about(file, changed) {
+  const own = start.own[file.about.what];
+  if (!start.edit) return changed ? "Tried, not saved: this preview was started without --edit." : "Changes are tried at once; --edit lets you save them.";
+  if (!file.about.shipped) return changed ? "Not saved yet (Ctrl-S)." : "Yours. Changes show at once, and are saved with Ctrl-S.";
+  return own ? `Shipped. Saving puts a copy of your own into ${own}/.` : `Shipped, and there is no folder of your own for it: --${file.about.what} DIR.`;
+}
+
+function replace(text) {
+  view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text } });
+}
+
+async function store() {
+  const file = files.get(current);
+  if (!file || !isDraft(file)) return;
+  if (!start.edit) return tell("Started without --edit, so nothing is saved.");
+  const text = view.state.doc.toString();
+  const done = await save(current, text, file.tag).catch((error) => ({ status: 0, error }));
+  if (done.status === 412) return refresh().then(() => tell(done.error.message));
+  if (done.error) return tell(done.error.message);
+  file.saved = text;
+  file.tag = done.tag;
+  file.theirs = null;
+  if (done.copied) file.about = { ...file.about, shipped: false };
+  listed = listed.map((each) => (each.id === file.about.id ? file.about : each));
+  buttons();
+  tell(done.copied ? `Saved as a copy of your own in ${start.own[file.about.what]}/.` : "Saved.");
+}
+
+function tell(message) {
+  $("about").textContent = message;
+  $("said").textContent = message;
+}
+
+// Looks again at all open files after a change on the disk.
+export async function refresh() {
+  for (const [id, file] of files) {
+    const found = await get(`/api/files/${id}`).catch(() => null);
+    if (!found) continue;
+    if (found.error) {
+      file.theirs = undefined;
+      continue;
+    }
+    file.about = { ...file.about, shipped: found.shipped };
+    if (found.tag === file.tag) continue;
+    if (isDraft(file) && textOf(file) !== found.text) {
+      file.theirs = found;
+      continue;
+    }
+    adopt(file, found);
+  }
+  buttons();
+}
+
+function adopt(file, found) {
+  file.saved = found.text;
+  file.tag = found.tag;
+  file.theirs = null;
+  if (file.about.id !== current) {
+    file.state = null;
+    return;
+  }
+  const old = view.state.doc.toString();
+  let from = 0;
+  while (from < Math.min(old.length, found.text.length) && old[from] === found.text[from]) from++;
+  let back = 0;
+  while (back < Math.min(old.length, found.text.length) - from && old.at(-1 - back) === found.text.at(-1 - back)) back++;
+  const insert = found.text.slice(from, found.text.length - back);
+  view.dispatch({ changes: { from, to: old.length - back, insert }, annotations: outside.of(true) });
+}
+
+function take(file) {
+  adopt(file, file.theirs);
+  buttons();
+  onDraft();
+}
+
+function keep(file) {
+  file.saved = file.theirs.text;
+  file.tag = file.theirs.tag;
+  file.theirs = null;
+  buttons();
+  view.focus();
+}
+
+// --- errors in their place ------------------------------------------------------------------------------------------
+
+export function fault(error) {
+  failed = error;
+  mark();
+}
+
+function mark() {
+  const here = failed && files.get(current)?.about;
+  const found = [];
+  if (here && failed.line && (failed.file === here.id || failed.name === here.name)) {
+    const line = view.state.doc.line(Math.min(failed.line, view.state.doc.lines));
+    found.push({ from: line.from, to: line.to, severity: "error", message: failed.message });
+  }
+  view.dispatch(cm.setDiagnostics(view.state, found));
+}

@@ -1,0 +1,211 @@
+// The finished text: a block of lines at a time, each item's part tinted, tokens outlined where the reader looks.
+
+import { $, count, make, tint } from "./dom.js";
+
+const BLOCK = 6000; // characters of a block; those far from the window are not laid out
+const MOST = 400_000; // characters that are shown unasked
+const LONGEST_LINE = 20_000;
+
+let shown = { page: null, blocks: [], all: false };
+const runs = new WeakMap(); // element → the part of the text that it shows
+let onPick = () => {};
+
+const seen = new IntersectionObserver(
+  (entries) => {
+    for (const entry of entries) {
+      entry.target.near = entry.isIntersecting;
+      if (entry.isIntersecting) outline(entry.target);
+    }
+  },
+  { root: null, rootMargin: "600px" },
+);
+
+export function whenPicked(handler) {
+  onPick = handler;
+}
+
+export function show(page, tints, { all = false } = {}) {
+  const pane = $("text");
+  const text = page.text;
+  const end = all ? text.length : Math.min(text.length, MOST);
+  const before = shown.blocks;
+  const blocks = [];
+  for (let start = 0, number = 0; start < end; number++) {
+    const stop = cut(text, start, end);
+    const parts = runsOf(page, start, stop, tints);
+    const key = parts.map((part) => `${part.tint}|${part.item}|${part.template}:${part.line}|${text.slice(part.start, part.end)}`).join("\u0001");
+    const same = before[number]?.key === key;
+    const block = same ? before[number] : { key, element: drawn(text, parts) };
+    block.start = start;
+    block.element.start = start;
+    block.element.stop = stop;
+    for (const [index, element] of [...block.element.children].entries()) {
+      if (parts[index]) runs.set(element, parts[index]);
+    }
+    blocks.push(block);
+    start = stop;
+  }
+  shown = { page, blocks, all };
+  const rest = end < text.length ? [more(page, tints, end)] : [];
+  const wanted = text ? [...blocks.map((block) => block.element), ...rest] : [empty(page)];
+  patch(pane, wanted);
+  for (const block of blocks) {
+    seen.observe(block.element);
+    outline(block.element, true);
+  }
+}
+
+function cut(text, start, end) {
+  if (end - start <= BLOCK) return end;
+  const line = text.lastIndexOf("\n", start + BLOCK);
+  if (line > start) return Math.min(end, line + 1);
+  const next = text.indexOf("\n", start + BLOCK);
+  return Math.min(end, next < 0 ? end : next + 1);
+}
+
+function runsOf(page, start, stop, tints) {
+  const found = [];
+  for (let i = first(page.spans, start); i < page.spans.length && page.spans[i][0] < stop; i++) {
+    const [from, to, item, template, line] = page.spans[i];
+    if (to <= start) continue;
+    found.push({
+      start: Math.max(from, start), end: Math.min(to, stop), item, line,
+      template: page.templates[template], tint: item === null ? "frame" : tints.get(item) ?? "frame",
+    });
+  }
+  return found;
+}
+
+// The first span that ends after `at`.
+function first(spans, at) {
+  let low = 0;
+  let high = spans.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (spans[middle][1] <= at) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function drawn(text, parts) {
+  const block = make("div", { class: "block" });
+  for (const part of parts) {
+    const element = make("span", { class: `run ${part.tint}` });
+    element.textContent = text.slice(part.start, part.end);
+    if (part.item !== null) element.dataset.item = part.item;
+    block.append(element);
+  }
+  if (block.textContent.length > LONGEST_LINE) block.classList.add("long");
+  return block;
+}
+
+function patch(pane, wanted) {
+  while (pane.childNodes.length > wanted.length) {
+    seen.unobserve(pane.lastChild instanceof Element ? pane.lastChild : pane);
+    pane.lastChild.remove();
+  }
+  wanted.forEach((element, index) => {
+    const old = pane.childNodes[index];
+    if (!old) pane.append(element);
+    else if (old !== element) old.replaceWith(element);
+  });
+}
+
+function more(page, tints, end) {
+  const said = `${count(end)} of ${count(page.text.length)} characters are shown. `;
+  const button = make("button", { type: "button", onclick: () => show(page, tints, { all: true }) }, "Show all");
+  return make("p", { class: "wait" }, said, button);
+}
+
+function empty(page) {
+  const why = page.warnings.find((each) => ["PF110", "PF114", "PF115"].includes(each.code));
+  return make("p", { class: "wait" }, why ? `The text is empty: ${why.message}.` : "The text is empty.");
+}
+
+// --- tokens ---------------------------------------------------------------------------------------------------------
+
+// Splits the runs of a block where tokens end. Done for what is near the window alone.
+function outline(block, again = false) {
+  const ends = shown.page?.ends;
+  const on = Boolean(ends);
+  if (!on) {
+    if (block.outlined) join(block);
+    return;
+  }
+  if (block.outlined === ends && !again) return;
+  if (!block.near && !again) return;
+  if (again && !block.near && block.isConnected && block.outlined) join(block);
+  if (again && !block.near) return;
+  for (const run of block.children) {
+    const part = runs.get(run);
+    if (!part) continue;
+    const pieces = [];
+    let at = part.start;
+    let index = after(ends, at);
+    const text = shown.page.text;
+    while (at < part.end) {
+      const stop = Math.min(ends[index] ?? part.end, part.end);
+      const open = stop === part.end && ends[index] > part.end ? " open" : "";
+      const inside = at === part.start && index > 0 && ends[index - 1] < at ? " tail" : "";
+      const piece = make("span", { class: `tok${index % 2 ? " odd" : ""}${open}${inside}` });
+      piece.textContent = text.slice(at, stop);
+      pieces.push(piece);
+      at = stop;
+      index++;
+    }
+    run.replaceChildren(...pieces);
+  }
+  block.outlined = ends;
+}
+
+function join(block) {
+  for (const run of block.children) run.textContent = run.textContent;
+  block.outlined = null;
+}
+
+function after(ends, at) {
+  let low = 0;
+  let high = ends.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (ends[middle] <= at) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+// --- picking --------------------------------------------------------------------------------------------------------
+
+$("text").addEventListener("click", (event) => {
+  const run = event.target.closest?.(".run");
+  const part = run && runs.get(run);
+  if (part) onPick(part);
+});
+
+export function scrollTo(item) {
+  const pane = $("text");
+  const start = shown.page?.spans.find((span) => span[2] === item)?.[0];
+  if (start === undefined) return;
+  if (start >= MOST && !shown.all) show(shown.page, new Map(), { all: true });
+  const block = shown.blocks.find((each) => each.element.stop > start)?.element;
+  block?.scrollIntoView({ block: "nearest" });
+  const run = [...(block?.children ?? [])].find((element) => element.dataset.item === item);
+  if (run) pane.scrollTop += run.getBoundingClientRect().top - pane.getBoundingClientRect().top - 24;
+  pick(item);
+}
+
+export function pick(item) {
+  for (const run of $("text").querySelectorAll(".run.picked")) run.classList.remove("picked");
+  if (item === null) return;
+  for (const run of $("text").querySelectorAll(`.run[data-item="${CSS.escape(item)}"]`)) run.classList.add("picked");
+}
+
+// The template lines that printed an item: [template, line] each.
+export function linesOf(item) {
+  const found = new Map();
+  for (const [, , owner, template, line] of shown.page?.spans ?? []) {
+    if (owner === item) found.set(`${template}:${line}`, [shown.page.templates[template], line]);
+  }
+  return [...found.values()];
+}

@@ -1,0 +1,283 @@
+"""What the page is told: token ends, places in UTF-16, files of a look, errors that name no folder; and saving."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+from typing import Any
+
+import hypothesis.strategies as st
+import msgspec
+import pytest
+from effort import cases
+from hypothesis import given
+from previewing import ITEMS, preview
+
+import promptforge as pf
+from promptforge.errors import OptionError, PromptForgeError, TemplateError
+from promptforge.preview import desk, drawing, saving, views
+from promptforge.preview.token_ends import token_ends
+from promptforge.tokens import get_tokenizer
+
+COUNTER = get_tokenizer("o200k_base")
+
+
+def looked(**look: Any) -> dict[str, Any]:
+    return {"stamp": 1, "profile": None, "templates": [], "profiles": [], "options": {}, **look}
+
+
+def draw(what: str = "page", items: Any = ITEMS, *, tokens: bool = False, other: Any = None, **look: Any) -> Any:
+    records = [msgspec.to_builtins(pf.Item(**item)) for item in items]
+    request = {"what": what, "items_key": repr(records), "items": records, "look": looked(**look), "tokens": tokens}
+    return drawing.draw({**request, "other": other}, lambda: None)
+
+
+# --- tokens ---------------------------------------------------------------------------------------------------------
+
+
+@cases(200)
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_token_ends_are_those_of_the_tokens(text: str) -> None:
+    ends = token_ends(COUNTER, text)
+    assert ends is not None
+    assert ends == sorted(set(ends)) and (ends[-1:] or [0]) == [len(text)]
+    assert len(ends) <= COUNTER.count(text)
+    if text.isascii():
+        assert len(ends) == COUNTER.count(text)
+
+
+def test_a_character_of_several_tokens_is_one_piece() -> None:
+    text = "a 🧑🏽‍🚀 ꙮ"
+    ends = token_ends(COUNTER, text)
+    assert ends is not None and len(ends) < COUNTER.count(text)
+    pieces = [text[a:b] for a, b in itertools.pairwise([0, *ends])]
+    assert "".join(pieces) == text
+
+
+def test_a_text_longer_than_a_stretch_has_all_its_ends() -> None:
+    text = "one two, three.\n" * 9000
+    ends = token_ends(COUNTER, text)
+    assert ends is not None and len(ends) == COUNTER.count(text) and ends[-1] == len(text)
+
+
+@pytest.mark.parametrize("name", ["approximate-claude", "approximate-words", "characters"])
+def test_an_estimate_has_no_tokens(name: str) -> None:
+    assert token_ends(get_tokenizer(name), "one two") is None
+
+
+def test_a_text_that_no_token_spells_has_none() -> None:
+    assert token_ends(COUNTER, "half \ud800 a pair") is None
+    assert token_ends(COUNTER, " " * 200_000) is None
+
+
+# --- the page -------------------------------------------------------------------------------------------------------
+
+
+def units(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
+
+
+@cases(40)
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1, max_size=5))
+def test_spans_cover_the_text_in_utf_16(contents: list[str]) -> None:
+    page = draw(items=[{"content": text, "name": "😀" * (n % 3)} for n, text in enumerate(contents)], tokens=True)
+    spans = page["spans"]
+    edges = [0, *(span[1] for span in spans)]
+    assert [span[0] for span in spans] == edges[:-1] and edges[-1] == units(page["text"])
+    assert page["ends"][-1:] == [units(page["text"])]
+    assert {span[2] for span in spans} - {None} == set(range(len(page["shown"])))
+
+
+def test_the_page_says_what_render_says() -> None:
+    result = pf.render(ITEMS, max_tokens=120)
+    page, account = draw(options={"max_tokens": 120}), draw("account", options={"max_tokens": 120})
+    assert (page["text"], page["tokens"]) == (result.text, result.tokens)
+    assert [item["id"] for item in page["shown"]] == [source.id for source in result.sources]
+    shown = {item.id: item.tokens for item in result.items if item.form}
+    assert {item["id"]: item["tokens"] for item in page["shown"]} == shown
+    for told, item in zip(account["items"], result.items, strict=True):
+        assert told == {name: getattr(item, name) for name in told}
+    assert account["explanation"] == msgspec.to_builtins(result.explain())
+    names = [name for what, name in page["files"] if what == "templates"]
+    assert names[0] == "chunks/layout.md.j2" and {"chunks/item.md.j2", "chunks/layout.yaml", "_page.md.j2"} <= {*names}
+    assert [name for what, name in page["files"] if what == "profiles"] == ["default"]
+
+
+def test_items_are_asked_for_where_they_are_not() -> None:
+    request = {"what": "page", "items_key": "nobody's", "items": None, "look": looked(), "tokens": False}
+    assert drawing.draw(request, lambda: None) == {"needs": "items"}
+
+
+def test_a_draft_that_fails_is_an_error_and_not_the_shipped_text() -> None:
+    draft = {"chunks/item.md.j2": "one\n{{ item.pth }}"}
+    with pytest.raises(TemplateError) as caught:
+        draw(templates=[draft])
+    assert caught.value.where == "chunks/item.md.j2:2"
+    assert str(caught.value).count("chunks/item.md.j2:2") == 1
+    assert "shipped templates" not in str(caught.value)
+
+
+def test_two_views_are_compared() -> None:
+    found = draw("comparison", options={"max_tokens": 60}, other=looked(options={"format": "xml"}))
+    lines = [found[side]["text"].split("\n") for side in "ab"]
+    rebuilt: list[list[str]] = [[], []]
+    for how, a1, a2, b1, b2 in found["rows"]:
+        rebuilt[0] += lines[0][a1:a2]
+        rebuilt[1] += lines[1][b1:b2]
+        assert (how == "equal") <= (lines[0][a1:a2] == lines[1][b1:b2])
+    assert rebuilt == lines
+    assert {pair["name"]: (pair["a"], pair["b"]) for pair in found["figures"]}["tokens"] == (
+        found["a"]["tokens"], found["b"]["tokens"],
+    )  # fmt: skip
+    assert {change["how"] for change in found["changes"]} <= {"changed", "only A", "only B"}
+    long = [{"content": "a\n" * 15_000}]
+    assert (
+        draw("comparison", long, options={"max_tokens": None}, other=looked(options={"max_tokens": None}))["rows"]
+        is None
+    )
+
+
+# --- files ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> desk.Desk:
+    for name in ("t", "p", "drafts"):
+        (tmp_path / name).mkdir()
+    return desk.Desk([pf.Item(content="x")], None, {}, [tmp_path / "t"], [tmp_path / "p"], edit=True)
+
+
+def file_of(found: desk.Desk, name: str) -> desk.File:
+    found.survey()
+    return next(file for file in found.files.values() if file.shown == name)
+
+
+def test_a_shipped_file_is_copied_and_then_kept(own: desk.Desk, tmp_path: Path) -> None:
+    for name, place in (("chunks/item.md.j2", "t/chunks/item.md.j2"), ("claude.yaml", "p/claude.yaml")):
+        file = file_of(own, name)
+        before = saving.load(file)
+        tag = saving.save(own, file, "# mine\n", before.tag)
+        assert (tmp_path / place).read_text(encoding="utf-8") == "# mine\n"
+        assert saving.load(file) == before  # the shipped one
+        with pytest.raises(saving.SaveError, match="in your folder meanwhile"):
+            saving.save(own, file, "again", before.tag)
+        mine = file_of(own, name)
+        assert mine.id == file.id and not mine.shipped and saving.load(mine).tag == tag
+        with pytest.raises(saving.SaveError, match="changed by somebody else") as caught:
+            saving.save(own, mine, "again", before.tag)
+        assert caught.value.status == 412
+        assert saving.load(mine).text == "# mine\n"
+        (tmp_path / place).chmod(0o640)
+        saving.save(own, mine, "once more", tag)
+        assert saving.load(mine).text == "once more" and (tmp_path / place).stat().st_mode & 0o777 == 0o640
+        assert [path.name for path in (tmp_path / place).parent.iterdir()] == [Path(place).name]
+
+
+def test_what_cannot_be_saved_is_refused(own: desk.Desk, tmp_path: Path) -> None:
+    file = file_of(own, "chunks/item.md.j2")
+    tag = saving.load(file).tag
+    for text, status in (("x" * 300_000, 413), ("\ud800", 409)):
+        with pytest.raises(saving.SaveError) as caught:
+            saving.save(own, file, text, tag)
+        assert caught.value.status == status
+    own.edit = False
+    with pytest.raises(saving.SaveError, match="--edit"):
+        saving.save(own, file, "x", tag)
+    own.edit, own.templates = True, []
+    with pytest.raises(saving.SaveError, match="--templates DIR"):
+        saving.save(own, file, "x", tag)
+    assert list((tmp_path / "t").iterdir()) == []
+
+
+def test_nothing_is_written_through_a_link(own: desk.Desk, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (tmp_path / "t" / "chunks").symlink_to(outside)
+    file = file_of(own, "chunks/item.md.j2")
+    with pytest.raises(saving.SaveError, match="behind a link"):
+        saving.save(own, file, "x", saving.load(file).tag)
+    assert list(outside.iterdir()) == []
+
+
+def test_what_is_no_text_is_not_shown(own: desk.Desk, tmp_path: Path) -> None:
+    place = tmp_path / "p" / "odd.yaml"
+    for data, said in ((b"\xff", "not UTF-8"), (b"# " * 200_000, "larger than")):
+        place.write_bytes(data)
+        with pytest.raises(saving.SaveError, match=said):
+            saving.load(file_of(own, "odd.yaml"))
+    file = file_of(own, "odd.yaml")
+    place.unlink()
+    with pytest.raises(saving.SaveError, match="cannot be read"):
+        saving.load(file)
+
+
+def test_a_look_is_made_of_drafts_and_options(own: desk.Desk, tmp_path: Path) -> None:
+    template, profile = file_of(own, "chunks/item.md.j2"), file_of(own, "claude.yaml")
+    drafts = {template.id: "T", profile.id: "max_tokens: 77\n"}
+    look = own.look(views.View(profile="claude", max_tokens=5, query="q"), drafts, tmp_path / "drafts")
+    assert look["templates"][0] == {"chunks/item.md.j2": "T"} and look["templates"][1:] == [str(tmp_path / "t")]
+    assert Path(look["profiles"][0], "claude.yaml").read_text(encoding="utf-8") == "max_tokens: 77\n"
+    assert look["options"] == {"max_tokens": 5, "query": "q"}
+    for wrong in (views.View(profile="/x.yaml"), views.View(layout="../x"), views.View(max_tokens=-1)):
+        with pytest.raises(OptionError):
+            own.look(wrong, {}, tmp_path)
+    with pytest.raises(OptionError, match="no such file"):
+        own.look(views.View(), {"x": "y"}, tmp_path)
+
+
+@pytest.mark.parametrize("body", [b'{"view": {}, "drafts": {"a": "%s"}}' % (b"x" * 300_000), b"{}", b"\xff"])
+def test_a_request_is_read_strictly(body: bytes) -> None:
+    with pytest.raises(OptionError):
+        views.read(body)
+    with pytest.raises(PromptForgeError, match="more than 20"):
+        views.read(msgspec.json.encode({"view": {}, "drafts": {str(n): "" for n in range(21)}}))
+
+
+# --- the command ----------------------------------------------------------------------------------------------------
+
+
+def test_saves_over_the_wire_need_the_hash(tmp_path: Path) -> None:  # [W027]
+    (tmp_path / "t").mkdir()
+    with preview(tmp_path, "--templates", tmp_path / "t", "--edit") as running:
+        file = running.enter().files()["chunks/item.md.j2"]
+        path = f"/api/files/{file}"
+        tag = running.request(path).json()["tag"]
+        assert running.request(path, "PUT", body={"text": "x"}).status == 428
+        assert running.request(path, "PUT", {"If-Match": '"other"'}, {"text": "x"}).status == 412
+        assert running.request(path, "PUT", {"If-Match": f'"{tag}"'}, {"text": 1}).status == 400
+        assert list((tmp_path / "t").iterdir()) == []
+        saved = running.request(path, "PUT", {"If-Match": f'"{tag}"'}, {"text": "SAVED"})
+        assert (saved.status, saved.json()["copied"]) == (200, True)
+        assert running.request(path, "PUT", {"If-Match": f'"{tag}"'}, {"text": "x"}).status == 412
+        assert "SAVED" in running.draw()["text"]
+        assert running.draw(drafts={file: "{% for"})["error"]["file"] == file
+        assert str(tmp_path) not in running.request("/api/start").body.decode()
+
+
+def test_it_ends_quietly_and_a_taken_port_is_said(tmp_path: Path) -> None:
+    from commandline import run
+
+    with preview(tmp_path) as running:
+        ran = run("preview", tmp_path / "items.json", "--port", running.port)  # type: ignore[arg-type]
+        assert (ran.code, ran.out) == (2, "") and f"port {running.port} cannot be used" in ran.err
+    assert running.process.returncode == 0
+    assert running.said[-1] == "promptforge: the preview has ended\n" and len(running.said) == 3
+
+
+def test_what_is_wrong_is_said_before_anything_is_served(tmp_path: Path) -> None:
+    from commandline import run
+
+    source = tmp_path / "items.json"
+    source.write_text('[{"content": "x"}]', encoding="utf-8")
+    for arguments, said in (
+        (["--edit"], "--edit needs a folder of your own"),
+        (["--profile", "clade"], 'did you mean "claude"'),
+        (["--layout", "chunkz"], "chunks"),
+        (["--port", "80"], "--port"),
+        (["--host", "0.0.0.0"], "--host"),
+    ):
+        ran = run("preview", source, *arguments)
+        assert ran.code == 2 and said in ran.err and "http://" not in ran.err
+    assert run("preview", tmp_path / "none.json").code == 4
+    assert os.listdir(tmp_path) == ["items.json"]
