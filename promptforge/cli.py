@@ -13,6 +13,7 @@ import click
 from .errors import PromptForgeError
 
 COMMANDS = {
+    "check": "Check templates, layouts and profiles, and measure what they cost.",
     "count": "Count the tokens of files, or of standard input.",
     "diff": "Compare two builds: profiles, formats, budgets, or saved results.",
     "explain": "Say which item is in the text, which is not and why, and what it costs.",

@@ -16,9 +16,7 @@ from . import escaping, fencing, placing, wording
 from .errors import TemplateError, nearest
 from .escaping import Block, Closes, Opens, Safe
 
-_LOOP_FIELDS = frozenset(
-    {"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"}
-)
+LOOP_FIELDS = frozenset({"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"})
 
 
 class Fields(dict[str, Any]):
@@ -120,7 +118,7 @@ class Environment(jinja2.Environment):
                 return obj[attribute]
             except KeyError:
                 return self.undefined(f'there is no field "{attribute}"{nearest(attribute, obj)}')
-        if kind is LoopContext and attribute in _LOOP_FIELDS:
+        if kind is LoopContext and attribute in LOOP_FIELDS:
             return getattr(obj, attribute)
         if isinstance(obj, dict):  # metadata, an open set all the way down
             return obj.get(attribute)

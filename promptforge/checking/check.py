@@ -1,0 +1,332 @@
+"""Everything that is wrong with templates, layouts and profiles, in one report."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .. import layouts, profiles
+from ..errors import ProfileError, PromptForgeError, nearest, quote
+from ..options import VOCABULARY, Options
+from ..profiles import find_profiles, load_profile
+from ..templates import EXTENSIONS, Templates
+from ..tokens import names as tokenizers
+from . import trial
+from .findings import Edit, Finding, Text, ordered
+from .library import Library
+from .looks import Layouts, Pair, near_kind, part_of, sees
+from .settings import Keys, modeline, split, sums
+from .targets import Targets, files_in, unreadable_folders
+
+TRIED = 300
+"""Pairs of layout and format of which samples are rendered."""
+
+
+class Report(NamedTuple):
+    """What a check has found."""
+
+    findings: list[Finding]
+    prices: list[trial.Price]
+    tokenizer: str | None
+    """What counted the prices."""
+    files: int
+    """How many files were looked at."""
+
+
+def check(
+    targets: Targets, folders: Sequence[Path] = (), profile_folders: Sequence[Path] = (), profile: str | None = None,
+    *, prices: bool = False,
+) -> Report:  # fmt: skip
+    """Check what `targets` names. `folders` and `profile_folders` are searched for what it builds on.
+
+    `profile` is the one by whose tokenizer and options `prices` are measured. Raises `PromptForgeError` for a folder or
+    profile that cannot be used at all.
+    """
+    templates = Templates([*targets.templates, *(f for f in folders if f not in targets.templates)])
+    library = Library(templates)
+    known = Layouts(templates, library.names)
+    found: list[Finding] = []
+    meant = {name: path for name in library.names if (path := _path(templates, name)) and targets.meant(path)}
+    found += _templates(library, known, meant)
+    for name, path in meant.items():
+        if name.endswith("/layout.yaml"):
+            found += _layout(templates, known, name, path)
+    for folder in targets.all:
+        found += _strays(folder, library)
+    files = [*meant.values()]
+    everywhere = [*dict.fromkeys([*(path.parent for path in targets.profiles), *profile_folders])]
+    for path in targets.profiles:
+        found += _profile(path, everywhere, known, templates)
+        files.append(path)
+    touched = [pair for pair in known.pairs() if _touched(pair, known, meant)]
+    wrong = {f.path for f in found if f.severity == "error"}
+    good = [pair for pair in touched if not _closure(library, pair) & wrong][:TRIED]
+    for pair in good:
+        found += _tried(library, pair, meant)
+    measured: list[trial.Price] = []
+    tokenizer = None
+    if prices and good:
+        measured, tokenizer, more = _priced(templates, good, profile, everywhere, found)
+        found += more
+    reported = [f for f in ordered(found) if _asked(f, targets)]
+    return Report(reported, measured, tokenizer, len(set(files)))
+
+
+def _path(templates: Templates, name: str) -> Path | None:
+    found = templates.find(name)
+    return None if found is None else found.path
+
+
+def _asked(finding: Finding, targets: Targets) -> bool:
+    path = Path(finding.path)
+    return path in targets.profiles or targets.meant(path)
+
+
+# --- templates --------------------------------------------------------------------------------------------------------
+
+
+def _templates(library: Library, known: Layouts, meant: dict[str, Path]) -> Iterator[Finding]:
+    for name in meant:
+        if name.endswith(".j2"):
+            library.read(name)
+            yield from _bytes(meant[name])
+    pages = list(known.pairs())
+    used: set[str] = set()
+    for pair in pages:
+        for stem, name in (("layout", pair.page), *pair.items.items()):
+            if name not in used:
+                library.walk(name, sees(stem))
+                used |= _reached(library, name)
+        if "item" not in pair.items and pair.page in meant:
+            message = f'the layout "{pair.layout}" has no "item.{pair.ending}.j2" for items of any kind'
+            yield Text(meant[pair.page], "").whole("PF822", message)
+    yield from library.findings
+    yield from (Finding(path, 0, 0, "PF825", message) for path, message in library.unreadable)
+    for name in meant:
+        if not name.endswith(".j2"):
+            continue
+        text = Text(meant[name], "")
+        if name not in used and not name.startswith("prompt/"):
+            yield text.whole("PF820", _why_unused(name, known, pages))
+        elif (part := part_of(name)) and (near := near_kind(part.stem)):
+            yield text.whole("PF821", f'shows items of the kind "{part.stem}"; did you mean "{near}"?')
+        original = library.templates.find(f"shipped/{name}")
+        if original is not None and original.path != meant[name]:
+            yield text.whole("PF823", f'stands in for the shipped "{name}"; the original is "shipped/{name}"')
+
+
+def _reached(library: Library, name: str) -> set[str]:
+    """Return the names of a template and of all that it draws on."""
+    seen: set[str] = set()
+    waiting = [name]
+    while waiting:
+        one = waiting.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        volume = library.volume(one)
+        waiting += [target for _, _, target in volume.links] if volume else []
+    return seen
+
+
+def _why_unused(name: str, known: Layouts, pages: Sequence[Pair]) -> str:
+    part = part_of(name)
+    if part is None:
+        return "no template extends, includes or imports from this one"
+    if part.layout not in known.layouts:
+        hint = nearest(part.layout, known.layouts)
+        hint = hint if "did you mean" in hint else "; a layout.yaml with `base:` makes one of it"
+        return f'"{part.layout}" is no layout: it has neither a page nor a layout.yaml{hint}'
+    have = sorted({pair.ending for pair in pages if pair.layout == part.layout})
+    return (
+        f'the layout "{part.layout}" has no page "layout.{part.ending}.j2"{nearest(part.ending, have) if have else ""}'
+    )
+
+
+def _bytes(path: Path) -> Iterator[Finding]:
+    try:
+        data = path.read_bytes()
+    except OSError:  # said where it is read
+        return
+    said = []
+    if data.startswith(b"\xef\xbb\xbf"):
+        said.append("a byte order mark")
+    if b"\r\n" in data:
+        said.append("line ends of Windows")
+    if said:
+        yield Text(path, "").whole("PF826", f"has {' and '.join(said)}, which are left out", Edit(0, 0, ""))
+
+
+def _strays(folder: Path, library: Library) -> Iterator[Finding]:
+    """Yield files that look like templates or settings and are not read, because of their names."""
+    names = set(library.names)
+    for unreadable in unreadable_folders(folder):
+        yield Finding(unreadable, 0, 0, "PF825", "the folder cannot be read")
+    for path in files_in(folder):
+        name = path.relative_to(folder).as_posix()
+        if name in names and library.templates.find(name) is not None:
+            continue
+        end = path.suffix
+        if name.endswith("layout.yml"):
+            yield Text(path, "").whole("PF824", 'is not read; settings are called "layout.yaml"')
+        elif end in (".jinja", ".jinja2", ".j2.txt", ".tmpl") or name.endswith(".j2.txt"):
+            yield Text(path, "").whole("PF824", 'is not read; templates are called "LAYOUT/PART.EXT.j2"')
+        elif end == ".j2":
+            if path.is_symlink():
+                why = "is a link that leads out of the folder, or nowhere"
+            elif name.count("/") > 1:
+                why = "lies too deep; templates are called LAYOUT/PART.EXT.j2"
+            else:
+                why = "a name keeps to letters, digits, '_', '.' and '-', and does not begin with '.' or '-'"
+            yield Text(path, "").whole("PF824", f"is not read: {why}")
+
+
+# --- settings and profiles --------------------------------------------------------------------------------------------
+
+
+def _layout(templates: Templates, known: Layouts, name: str, path: Path) -> Iterator[Finding]:
+    try:
+        text = Text(path, templates.source(name)[0])
+    except PromptForgeError as error:
+        yield Finding(str(path), 0, 0, "PF825", str(error).removeprefix(f"{path}: "))
+        return
+    yield from _bytes(path)
+    keys = Keys(text, layouts.VOCABULARY)
+    yield from keys.findings
+    layout = name.split("/")[0]
+    base = keys.values.get("base")
+    if base is not None and base not in known.layouts:
+        yield keys.value("base", "PF833", f'there is no layout "{base}"{nearest(base, known.layouts - {layout})}')
+    elif base is not None and layout in known.chain(base):
+        yield keys.value("base", "PF833", f'"{base}" is based on "{layout}" in turn, in a circle')
+    if keys.values.get("group_by") == "auto":
+        yield keys.value("group_by", "PF832", "auto means what the layout says, and this is where it says it")
+    yield from modeline(text, "../layout.schema.json")
+
+
+def _profile(path: Path, folders: Sequence[Path], known: Layouts, templates: Templates) -> Iterator[Finding]:
+    try:
+        data = path.read_bytes()
+        text = Text(path, data.decode("utf-8-sig").replace("\r\n", "\n"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = "is not UTF-8 text; save it as UTF-8" if isinstance(error, ValueError) else f"cannot be read: {error}"
+        yield Finding(str(path), 0, 0, "PF825", reason)
+        return
+    yield from _bytes(path)
+    keys = Keys(text, profiles.VOCABULARY)
+    yield from keys.findings
+    yield from modeline(text, "schema.json")
+    merged: dict[str, Any] = {}
+    if any(f.severity == "error" for f in keys.findings):
+        with contextlib.suppress(ProfileError):  # the figures below it are right all the same
+            merged = load_profile(keys.values.get("extends") or "default", folders).options
+    else:
+        try:
+            merged = load_profile(path, folders).options
+        except ProfileError as error:
+            line, message = split(error, str(path))
+            if error.where and error.where.rpartition(":")[0] == str(path):
+                yield keys.value("extends", "PF833", message) if error.option else text.on(line, "PF832", message)
+            else:
+                yield keys.value("extends", "PF833", f"what this builds on is wrong: {message}")
+    merged = {**merged, **{key: keys.values[key] for key in keys.values if key in VOCABULARY}}
+    yield from sums(keys, merged)
+    yield from _named(keys, merged, known, templates)
+
+
+def _named(keys: Keys, merged: dict[str, Any], known: Layouts, templates: Templates) -> Iterator[Finding]:
+    """Yield layouts, formats and tokenizers that a profile names and that are not there."""
+    layout = merged.get("layout", Options().layout)
+    if "layout" in keys.values and layout not in known.layouts:
+        yield keys.value("layout", "PF836", f"there is no layout {quote(layout)}{nearest(layout, known.layouts)}")
+    elif "format" in keys.values or "layout" in keys.values:
+        wanted = merged.get("format", Options().format)
+        try:
+            have = templates.formats(layout)
+        except PromptForgeError:  # said where the layout is looked at
+            have = [wanted]
+        if wanted not in have:
+            key = "format" if "format" in keys.values else "layout"
+            message = f'the layout "{layout}" has no format {quote(wanted)}{nearest(wanted, have)}'
+            yield keys.value(key, "PF836", message)
+    tokenizer = keys.values.get("tokenizer")
+    if isinstance(tokenizer, str):
+        names = [name for name, _ in tokenizers()]
+        if tokenizer.startswith("file:"):
+            if not Path(tokenizer.removeprefix("file:")).is_file():
+                yield keys.value("tokenizer", "PF836", f"there is no file {quote(tokenizer.removeprefix('file:'))}")
+        elif tokenizer not in names:
+            yield keys.value("tokenizer", "PF836", f"unknown tokenizer {quote(tokenizer)}{nearest(tokenizer, names)}")
+
+
+# --- samples ----------------------------------------------------------------------------------------------------------
+
+
+def _touched(pair: Pair, known: Layouts, meant: dict[str, Path]) -> bool:
+    names = {pair.page, *pair.items.values(), *(f"{layout}/layout.yaml" for layout in known.chain(pair.layout))}
+    return not names.isdisjoint(meant)
+
+
+def _closure(library: Library, pair: Pair) -> set[str]:
+    """Return the files that a layout is made of in one format."""
+    names = set[str]().union(*(_reached(library, name) for name in (pair.page, *pair.items.values())))
+    volumes = [library.volume(name) for name in names]
+    found = {str(volume.text.path) for volume in volumes if volume is not None}
+    settings = library.templates.find(f"{pair.layout}/layout.yaml")
+    return found | ({str(settings.path)} if settings else set())
+
+
+def format_of(ending: str) -> str:
+    """Return the format whose files end so."""
+    return next((f for f, extension in EXTENSIONS.items() if extension == ending), ending.split(".")[0])
+
+
+def _tried(library: Library, pair: Pair, meant: dict[str, Path]) -> Iterator[Finding]:
+    kinds = sorted(set(pair.items) - {"item"})
+    for failure in trial.failures(library.templates, pair.layout, format_of(pair.ending), kinds):
+        name, _, line = (failure.where or pair.page).partition(":")
+        volume = library.volume(name) or library.volume(pair.page)
+        assert volume is not None
+        number = int(line) if line.isdigit() else 0
+        if str(volume.text.path) not in map(str, meant.values()):
+            volume, number = _own(library, pair, meant), 0
+        if volume is None:
+            continue
+        if number:
+            yield volume.text.on(number, failure.code, failure.message)
+        else:
+            yield volume.text.whole(failure.code, failure.message)
+
+
+def _own(library: Library, pair: Pair, meant: dict[str, Path]) -> Any:
+    names = (name for name in (pair.page, *pair.items.values()) if name in meant)
+    return next((library.volume(name) for name in names), None)
+
+
+def _priced(
+    templates: Templates, pairs: Sequence[Pair], profile: str | None, folders: Sequence[Path], found: list[Finding]
+) -> tuple[list[trial.Price], str, list[Finding]]:
+    loaded = load_profile(profile or "default", folders)
+    tokenizer = str(loaded.options.get("tokenizer", Options().tokenizer))
+    failed = {f.path for f in found if f.code == "PF814"}
+    most = loaded.options.get("max_tokens", Options().max_tokens)
+    prices, more = [], []
+    for pair in pairs:
+        page = templates.find(pair.page)
+        paths = {str(p.path) for p in map(templates.find, (pair.page, *pair.items.values())) if p}
+        if page is None or paths & failed:
+            continue
+        kinds = ["item", *sorted(set(pair.items) - {"item"})]
+        one = trial.price(templates, pair.layout, format_of(pair.ending), kinds, tokenizer, {})
+        prices.append(one)
+        if most is not None and one.frame > most:
+            message = f"the page alone costs {one.frame:,} tokens, and max_tokens is {most:,}"
+            more.append(Finding(str(page.path), 0, 0, "PF843", message))
+    return prices, tokenizer, more
+
+
+def profiles_in(folders: Sequence[Path]) -> list[str]:
+    """Return the names of the profiles there are."""
+    return [name for name, _, _ in find_profiles(folders)]
