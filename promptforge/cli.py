@@ -18,6 +18,7 @@ COMMANDS = {
     "diff": "Compare two builds: profiles, formats, budgets, or saved results.",
     "explain": "Say which item is in the text, which is not and why, and what it costs.",
     "list": "List layouts, formats, profiles and tokenizers.",
+    "new": "Copy a layout, a format, the look of a kind or a profile, to edit it.",
     "render": "Turn items and named sources into one context text.",
     "schema": "Print the JSON Schema of a profile, for editors.",
     "show": "Print a template, a profile or a layout's settings.",

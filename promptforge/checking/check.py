@@ -113,7 +113,7 @@ def _templates(library: Library, known: Layouts, meant: dict[str, Path]) -> Iter
         elif (part := part_of(name)) and (near := near_kind(part.stem)):
             yield text.whole("PF821", f'shows items of the kind "{part.stem}"; did you mean "{near}"?')
         original = library.templates.find(f"shipped/{name}")
-        if original is not None and original.path != meant[name]:
+        if original is not None and original.path.resolve() != meant[name].resolve():
             yield text.whole("PF823", f'stands in for the shipped "{name}"; the original is "shipped/{name}"')
 
 
@@ -319,10 +319,10 @@ def _priced(
         if page is None or paths & failed:
             continue
         kinds = ["item", *sorted(set(pair.items) - {"item"})]
-        one = trial.price(templates, pair.layout, format_of(pair.ending), kinds, tokenizer, {})
+        one = trial.price(templates, pair.layout, format_of(pair.ending), kinds, tokenizer)
         prices.append(one)
-        if most is not None and one.frame > most:
-            message = f"the page alone costs {one.frame:,} tokens, and max_tokens is {most:,}"
+        if most is not None and one.page > most:
+            message = f"the page costs {one.page:,} tokens without any item, and max_tokens is {most:,}"
             more.append(Finding(str(page.path), 0, 0, "PF843", message))
     return prices, tokenizer, more
 

@@ -105,7 +105,7 @@ class Library:
 
     def _circle(self, volume: Volume, at: int, length: int, target: str) -> Finding:
         original = self.templates.find(f"shipped/{target}")
-        if original is not None and str(original.path) != str(volume.text.path) and target == volume.name:
+        if original is not None and not volume.shipped and target == volume.name:
             edit = Edit(at + 1, at + 1, "shipped/")
             message = f'this is the file itself; the original is "shipped/{target}"'
             return volume.text.at(at, length, "PF807", message, edit)

@@ -12,14 +12,12 @@ import msgspec
 
 from ..counting import Counter
 from ..errors import PromptForgeError, TemplateError
-from ..explaining import frame
 from ..items import Item
-from ..layouts import LayoutSettings
 from ..options import Options, apply
 from ..page import Page
 from ..selection import Candidates
 from ..tagging import Tagger
-from ..templates import Templates
+from ..templates import Look, Templates
 from ..tokens import get_tokenizer
 
 SAMPLE = "A sentence that is found in the text."
@@ -35,8 +33,8 @@ class Price(NamedTuple):
 
     layout: str
     format: str
-    frame: int
-    """Tokens of the page without items."""
+    page: int
+    """Tokens of what stands around the items of one section."""
     items: dict[str, int]
     """By kind (`item`: all without a look of their own): the tokens that one item adds beside those of its text."""
 
@@ -66,10 +64,14 @@ def failures(templates: Templates, layout: str, form: str, kinds: Sequence[str])
     counter = get_tokenizer("characters")
     items = [item for kind in (*kinds, "text") for item in samples(kind)]
     on: dict[str, Any] = {**dict.fromkeys(_SWITCHES, True), "header": "Before", "footer": "After", "query": "what?"}
+    try:
+        look = templates.look(layout, form)
+    except PromptForgeError as error:
+        return [Failure("PF814", None, str(error))]
     for changes in (on, dict.fromkeys(_SWITCHES, False), {}):
         for some in (items, items[:1], items[1:2], []):
             try:
-                page = _page(templates, layout, form, counter, some, changes)
+                page = _page(look, counter, some, changes)
                 text = "".join(page.render({i: page.forms(i)[0] for i in range(len(some))}))
             except TemplateError as error:
                 message = str(error).removeprefix(f"{error.where}: ")
@@ -90,38 +92,29 @@ def price(
     form: str,
     kinds: Sequence[str],
     tokenizer: str,
-    options: dict[str, Any],
 ) -> Price:
     """Return what a layout costs in a format, by rendering samples of `kinds` (`item` for any other kind).
 
-    What an item adds is the difference between pages of four and of two such items, halved, less its own text.
+    What an item adds is half of what a page of four such items has more than one of two, less its own text; what is left
+    of the page of two is the page's own.
     """
-    counter = get_tokenizer(tokenizer)
-    costs = {}
+    counter, look = get_tokenizer(tokenizer), templates.look(layout, form)
+    costs, fixed = {}, 0
     for kind in kinds:
-        one = msgspec.structs.replace(samples("text" if kind == "item" else kind)[0], metadata=_METADATA)
+        one = samples("text" if kind == "item" else kind)[0]
         row = [msgspec.structs.replace(one, start_line=10 * n, end_line=10 * n + 6) for n in range(1, 5)]
-        page = _page(templates, layout, form, counter, row, options)
-        pages = [page.count(page.render({i: page.forms(i)[0] for i in range(number)})) for number in (2, 4)]
-        costs[kind] = max(0, round((pages[1] - pages[0]) / 2) - counter.count(SAMPLE))
-    empty = _page(templates, layout, form, counter, [], options)
-    return Price(layout, form, frame(empty), costs)
+        page = _page(look, counter, row, {})
+        two, four = (page.count(page.render({i: page.forms(i)[0] for i in range(number)})) for number in (2, 4))
+        costs[kind] = max(0, round((four - two) / 2) - counter.count(SAMPLE))
+        fixed = max(fixed, 2 * two - four)
+    return Price(layout, form, fixed, costs)
 
 
-def _page(
-    templates: Templates,
-    layout: str,
-    form: str,
-    counter: Counter,
-    items: list[Item],
-    changes: dict[str, Any],
-) -> Page:
-    settings: LayoutSettings = templates.settings(layout)
-    options = apply(apply(Options(), settings.options), {**changes, "layout": layout, "format": form})
-    tag = Tagger({}).tags(options, settings)
-    look = templates.look(layout, form)
+def _page(look: Look, counter: Counter, items: list[Item], changes: dict[str, Any]) -> Page:
+    options = apply(apply(Options(), look.settings.options), changes)
+    tag = Tagger({}).tags(options, look.settings)
     entries = Candidates(list(items), [item.score for item in items], list(range(len(items))), {})
-    return Page(look, options, settings, counter, entries, tag, tag, {})
+    return Page(look, options, look.settings, counter, entries, tag, tag, {})
 
 
 def _misshapen(text: str, syntax: str, page: str) -> str | None:
@@ -150,4 +143,4 @@ def spread(prices: Sequence[Price]) -> Iterator[tuple[str, str, int, str, int]]:
     """Yield a row for each kind: layout, form, tokens of the page, kind, tokens an item."""
     for one in prices:
         for kind, tokens in one.items.items():
-            yield one.layout, one.format, one.frame, kind, tokens
+            yield one.layout, one.format, one.page, kind, tokens

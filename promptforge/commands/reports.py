@@ -74,7 +74,7 @@ def as_data(report: Report) -> dict[str, Any]:
         }
         for f in report.findings
     ]  # fmt: skip
-    prices = [{"layout": p.layout, "format": p.format, "frame": p.frame, "items": p.items} for p in report.prices]
+    prices = [{"layout": p.layout, "format": p.format, "page": p.page, "items": p.items} for p in report.prices]
     return {"findings": findings, "prices": prices, "tokenizer": report.tokenizer, "files": report.files}
 
 
