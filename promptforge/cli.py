@@ -17,11 +17,14 @@ COMMANDS = {
     "count": "Count the tokens of files, or of standard input.",
     "diff": "Compare two builds: profiles, formats, budgets, or saved results.",
     "explain": "Say which item is in the text, which is not and why, and what it costs.",
+    "init": "Write a project to start from: a layout, a profile, items, golden cases.",
     "list": "List layouts, formats, profiles and tokenizers.",
     "new": "Copy a layout, a format, the look of a kind or a profile, to edit it.",
     "render": "Turn items and named sources into one context text.",
+    "rule": "Explain a code such as PF802, with an example and the way out.",
     "schema": "Print the JSON Schema of a profile, for editors.",
     "show": "Print a template, a profile or a layout's settings.",
+    "test": "Render your own golden cases and compare.",
 }
 """Name → what it does; the module of the same name holds it."""
 

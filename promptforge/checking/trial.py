@@ -95,8 +95,8 @@ def price(
 ) -> Price:
     """Return what a layout costs in a format, by rendering samples of `kinds` (`item` for any other kind).
 
-    What an item adds is half of what a page of four such items has more than one of two, less its own text; what is left
-    of the page of two is the page's own.
+    What an item adds is half of what a page of four such items has more than one of two, less its own text; what is
+    left of the page of two is the page's own.
     """
     counter, look = get_tokenizer(tokenizer), templates.look(layout, form)
     costs, fixed = {}, 0

@@ -1,4 +1,4 @@
-"""The codes that `promptforge check` says: PF80x and PF81x templates, PF82x files, PF83x and PF84x settings and profiles."""
+"""The codes that `promptforge check` says: PF80x, PF81x templates, PF82x files, PF83x, PF84x settings and profiles."""
 
 from __future__ import annotations
 
