@@ -6,14 +6,18 @@ import importlib
 import json
 import os
 import sys
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from .errors import PromptForgeError
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 COMMANDS = {
     "check": "Check templates, layouts and profiles, and measure what they cost.",
+    "completion": "Print the script by which a shell completes commands and names.",
     "count": "Count the tokens of files, or of standard input.",
     "diff": "Compare two builds: profiles, formats, budgets, or saved results.",
     "explain": "Say which item is in the text, which is not and why, and what it costs.",
@@ -42,12 +46,18 @@ class _Lazy(click.Group):
         command: click.Command = importlib.import_module(f".commands.{name}", __package__).command
         return command
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        named = [CompletionItem(n, help=COMMANDS[n]) for n in self.list_commands(ctx) if n.startswith(incomplete)]
+        return [*named, *click.Command.shell_complete(self, ctx, incomplete)]  # a Group's own imports every command
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args and args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
             from .errors import nearest, quote
 
             raise click.UsageError(f"there is no command {quote(args[0])}{nearest(args[0], COMMANDS)}", ctx)

@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..checking import fixing
-from ..checking.check import Report, check
-from ..checking.targets import Targets
-from ..checking.trial import spread
-from . import reports
 from .flags import folders_of, profile_flags
 from .output import write, write_json
 from .tables import Column, screen, table
+
+if TYPE_CHECKING:
+    from ..checking.check import Report
 
 FORMATS = ("text", "json", "github", "sarif")
 
@@ -41,6 +39,11 @@ def command(
 
     Exit codes: 0 nothing but notes; 1 errors or warnings; 2 usage.
     """
+    from ..checking import fixing
+    from ..checking.check import check
+    from ..checking.targets import Targets
+    from . import reports
+
     shape = "json" if as_json else shape
     folders = folders_of(given)
     wants = (shape in ("text", "json") and not quiet) if prices is None else prices
@@ -81,6 +84,8 @@ def _wanted(paths: tuple[Path, ...], folders: dict[str, list[Path]]) -> list[Pat
 
 
 def _print(report: Report, shape: str, quiet: bool) -> None:
+    from . import reports
+
     if shape == "json":
         write_json(reports.as_data(report))
     elif shape == "sarif":
@@ -108,6 +113,8 @@ def _hint(report: Report) -> str:
 def _prices(report: Report, *, after: bool) -> Iterator[str]:
     if not report.prices:
         return
+    from ..checking.trial import spread
+
     if after:
         yield ""
     columns = [Column("layout", cut=True), Column("format", cut=True), Column("page", right=True)]

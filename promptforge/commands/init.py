@@ -6,8 +6,6 @@ from pathlib import Path
 
 import click
 
-from .. import drafts
-from ..project import project
 from .output import write, write_json
 
 STEPS = (
@@ -26,6 +24,9 @@ def command(folder: Path, pretend: bool, as_json: bool) -> None:
 
     Nothing is overwritten: where one of the files is there already, none is written.
     """
+    from .. import drafts
+    from ..project import project
+
     made = project(folder)
     if not pretend:
         drafts.write(made)

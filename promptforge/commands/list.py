@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import PromptForgeError
 from ..profiles import find_profiles
-from ..templates import Templates
 from ..tokens import names
 from .flags import folders_of, profile_flags
 from .output import write_json
+
+if TYPE_CHECKING:
+    from ..templates import Templates
 
 WHAT = ("layouts", "profiles", "tokenizers", "templates")
 
@@ -23,6 +25,8 @@ WHAT = ("layouts", "profiles", "tokenizers", "templates")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(what: str | None, as_json: bool, **given: Any) -> None:
     """List layouts with their formats, profiles and tokenizers; `list templates` lists the template files."""
+    from ..templates import Templates
+
     folders = folders_of(given)
     templates = Templates(folders["templates"])
     chosen = [what] if what else list(WHAT[:3])

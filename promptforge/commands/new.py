@@ -5,15 +5,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .. import drafts
-from ..drafts import Draft
-from ..templates import Templates
+from . import names
 from .flags import folders_of, profile_flags
 from .output import write, write_json
+
+if TYPE_CHECKING:
+    from ..drafts import Draft
 
 WHAT = ("layout", "format", "kind", "profile")
 
@@ -21,9 +22,29 @@ WHAT = ("layout", "format", "kind", "profile")
 @click.command("new")
 @click.argument("what", type=click.Choice(WHAT))
 @click.argument("name")
-@click.option("--from", "like", metavar="NAME", help="What to copy, as `list` names it; shipped/NAME is the original.")
-@click.option("--layout", "layouts", metavar="NAME", multiple=True, help="For a kind or format: in which layout.")
-@click.option("--format", "formats", metavar="NAME", multiple=True, help="For a kind: in which formats [default: all].")
+@click.option(
+    "--from",
+    "like",
+    metavar="NAME",
+    shell_complete=names.copied,
+    help="What to copy, as `list` names it; shipped/NAME is the original.",
+)
+@click.option(
+    "--layout",
+    "layouts",
+    metavar="NAME",
+    multiple=True,
+    shell_complete=names.layouts,
+    help="For a kind or format: in which layout.",
+)
+@click.option(
+    "--format",
+    "formats",
+    metavar="NAME",
+    multiple=True,
+    shell_complete=names.formats,
+    help="For a kind: in which formats [default: all].",
+)
 @profile_flags
 @click.option("--pretend", is_flag=True, help="Say which files there would be, and write none.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -42,6 +63,9 @@ def command(
       promptforge new kind requirement --layout knowledge
       promptforge new profile mine --from claude
     """  # noqa: D301  click's mark for lines that stay as they are is a backspace
+    from .. import drafts
+    from ..templates import Templates
+
     if layouts and what not in ("format", "kind"):
         raise click.UsageError(f"--layout is for a kind or a format, not for a {what}")
     if formats and what != "kind":
@@ -85,14 +109,16 @@ def _folders(given: dict[str, Any], place: str) -> dict[str, list[Path]]:
 def _steps(what: str, name: str, target: Path, made: Sequence[Draft], layouts: Sequence[str]) -> list[str]:
     """Return what to do next: what to edit, the command that shows it and the command that checks it."""
     folder = shlex.quote(str(target))
+    there = [name for name in ("items.json", "items.jsonl", "items.yaml") if Path(name).is_file()]
+    shown = there[0] if there else "--doc README.md" if Path("README.md").is_file() else f"--file {made[0].path}"
     if what == "profile":
-        show = f"promptforge render items.json --profiles {folder} --profile {name}"
+        show = f"promptforge render {shown} --profiles {folder} --profile {name}"
     elif what == "layout":
-        show = f"promptforge render items.json --templates {folder} --layout {name}"
+        show = f"promptforge render {shown} --templates {folder} --layout {name}"
     elif what == "format":
         layout = layouts[0] if layouts else "chunks"
-        show = f"promptforge render items.json --templates {folder} --layout {layout} --format {name}"
+        show = f"promptforge render {shown} --templates {folder} --layout {layout} --format {name}"
     else:
-        show = f"promptforge render items.json --templates {folder} --layout {layouts[0]}"
-    edit = next((d.path for d in made if d.path.name.startswith(("item.", name))), made[0].path)
+        show = f"promptforge render {shown} --templates {folder} --layout {layouts[0]}"
+    edit = next((d.path for d in made if d.path.name.startswith(("item.md", f"{name}.md"))), made[0].path)
     return [f"edit  {edit}", f"show  {show}", f"check promptforge check {folder}"]

@@ -9,17 +9,19 @@ import click
 
 from ..errors import TemplateError, nearest, quote
 from ..profiles import find_profiles
-from ..templates import Templates
+from . import names
 from .flags import folders_of, profile_flags
 from .output import write, write_json
 
 
 @click.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=names.shown)
 @profile_flags
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(name: str, as_json: bool, **given: Any) -> None:
     """Print the source of NAME: a template such as chunks/item.md.j2, a profile such as claude, or a layout."""
+    from ..templates import Templates
+
     folders = folders_of(given)
     templates = Templates(folders["templates"])
     found = templates.find(name) or templates.find(f"{name}/layout.yaml")

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import ItemError, quote
-from ..golden.cases import is_cases, load, read
-from ..golden.judging import Outcome, judge
-from ..golden.updating import updated
 from .flags import folders_of, profile_flags
 from .output import write, write_json
 from .tables import shown
+
+if TYPE_CHECKING:
+    from ..golden.judging import Outcome
 
 
 @click.command("test")
@@ -34,6 +34,9 @@ def command(paths: tuple[Path, ...], update: bool, only: str | None, as_json: bo
 
     Exit codes: 0 all hold; 1 some do not; 2 usage; 4 a file of cases that cannot be read.
     """
+    from ..golden.cases import load
+    from ..golden.judging import judge
+
     if update and os.environ.get("CI"):
         raise click.UsageError("--update is refused where CI is set: expected texts are changed by hand and read")
     if given["profile"]:
@@ -72,6 +75,8 @@ def command(paths: tuple[Path, ...], update: bool, only: str | None, as_json: bo
 
 
 def _files(paths: tuple[Path, ...]) -> list[Path]:
+    from ..golden.cases import is_cases
+
     if not paths and not Path("tests").is_dir():
         raise click.UsageError("there is no folder ./tests; name a file of cases, or start with `promptforge init`")
     found: list[Path] = []
@@ -112,6 +117,9 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
 
 def _update(outcomes: list[Outcome]) -> list[Path]:
     """Write the printed texts where others are expected, and return the files that were written."""
+    from ..golden.cases import read
+    from ..golden.updating import updated
+
     written: dict[Path, str] = {}
     for outcome in outcomes:
         case = outcome.case
