@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from .errors import PromptForgeError
+from .errors import PromptForgeError, TemplateError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -122,6 +122,11 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 def fail(error: PromptForgeError, *, as_json: bool) -> int:
     """Say what went wrong on standard error, with `--json` on standard output too; return the exit code."""
     click.echo(f"promptforge: {error}", err=True)
+    if isinstance(error, TemplateError) and error.excerpt is not None:
+        from .commands.excerpts import excerpt
+
+        for line in excerpt(error.excerpt.source, error.excerpt.line, error.excerpt.column, error.excerpt.end):
+            click.echo(line, err=True)
     if as_json:
         facts = {
             key: value

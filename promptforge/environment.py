@@ -12,7 +12,7 @@ from jinja2 import nodes
 from jinja2.compiler import CodeGenerator, Frame
 from jinja2.runtime import LoopContext
 
-from . import escaping, fencing, placing, wording
+from . import escaping, excerpts, fencing, placing, wording
 from .errors import TemplateError, nearest
 from .escaping import Block, Closes, Opens, Safe
 
@@ -137,6 +137,14 @@ class Environment(jinja2.Environment):
             return self.undefined(f"there is no [{argument!r}] here")
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        try:
+            return self._read(source, name, filename)
+        except TemplateError as error:
+            line = (error.where or "").rpartition(":")[2]
+            error.excerpt = excerpts.excerpt(source, int(line), str(error)) if line.isdigit() else None
+            raise
+
+    def _read(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         root = super()._parse(source, name, filename)
         known = name or "<template>"
         for node in root.find_all((nodes.Filter, nodes.Test)):
@@ -217,17 +225,31 @@ _TESTS = ("defined", "undefined", "none", "number", "string", "sequence", "odd",
 
 
 def explain(error: Exception, template: jinja2.Template, variables: Mapping[str, Any]) -> TemplateError:
-    """Turn whatever a template raised into a `TemplateError` that names the template's own line."""
+    """Turn whatever a template raised into a `TemplateError` that names the template's own line, and its values."""
     if isinstance(error, TemplateError):
         return error
     where = template.name or "<template>"
     trace: TracebackType | None = error.__traceback__
+    seen = variables
     while trace is not None:
         path = trace.tb_frame.f_code.co_filename
         if path.endswith(".j2"):  # compiled templates keep their name and their table of lines as globals
             space = trace.tb_frame.f_globals
             where = f"{space.get('name', where)}:{source_line(space.get('debug_info', ''), trace.tb_lineno)}"
+            seen = excerpts.local(trace.tb_frame.f_locals, variables)
         trace = trace.tb_next
+    found = _explain(error, where, variables)
+    name, _, line = where.partition(":")
+    loader = template.environment.loader
+    if line and loader is not None:
+        found.excerpt = excerpts.excerpt(loader.get_source(template.environment, name)[0], int(line), str(found))
+        values = excerpts.values(found.excerpt.source, seen) if found.excerpt else ""
+        if values:
+            found.args = (f"{found} ({values})",)
+    return found
+
+
+def _explain(error: Exception, where: str, variables: Mapping[str, Any]) -> TemplateError:
     if isinstance(error, jinja2.UndefinedError):
         message = str(error.message)
         match = re.match(r'unknown variable "(.*)"$', message)
@@ -241,7 +263,7 @@ def explain(error: Exception, template: jinja2.Template, variables: Mapping[str,
         return TemplateError(str(error).rstrip("."), where=where)
     if isinstance(error, RecursionError):
         return TemplateError("a template extends or includes itself; shipped/NAME is the original", where=where)
-    return TemplateError(f"{type(error).__name__}: {error}", where=where)
+    return TemplateError(excerpts.plainly(error), where=where)
 
 
 def source_line(debug: str, line: int) -> int:

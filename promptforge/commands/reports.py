@@ -12,10 +12,8 @@ from ..checking.check import Report
 from ..checking.findings import Finding
 from ..codes import CODES
 from ..escaping import label
-from .tables import width
+from .excerpts import excerpt
 
-WIDEST = 100
-"""Characters of a source line that are shown."""
 _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
@@ -36,24 +34,6 @@ def lines(finding: Finding) -> Iterator[str]:
     yield f"{place(finding)}: {finding.code} {note}{label(finding.message)}"
     if finding.line and finding.column and finding.source.strip():
         yield from excerpt(finding.source, finding.line, finding.column, finding.end_column)
-
-
-def excerpt(source: str, line: int, column: int, end: int = 0) -> Iterator[str]:
-    """Yield a line of source with its number, and below it a mark under the columns from `column` to before `end`."""
-    start = max(0, min(column - WIDEST // 2, len(source) - WIDEST)) if len(source) > WIDEST else 0
-    part = source[start : start + WIDEST]
-    before = _shown(part[: column - 1 - start])
-    marked = _shown(part[column - 1 - start : max(end, column + 1) - 1 - start])
-    after = _shown(part[max(end, column + 1) - 1 - start :])
-    cut = "…" if start else ""
-    more = "…" if start + WIDEST < len(source) else ""
-    margin = " " * len(str(line))
-    yield f"  {line} | {cut}{before}{marked}{after}{more}".rstrip()
-    yield f"  {margin} | {' ' * width(cut + before)}{'^' * max(1, width(marked))}"
-
-
-def _shown(text: str) -> str:
-    return label(text.replace("\t", "    "))
 
 
 def summary(report: Report) -> str:
