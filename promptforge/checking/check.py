@@ -102,13 +102,18 @@ def _templates(library: Library, known: Layouts, meant: dict[str, Path]) -> Iter
         if "item" not in pair.items and pair.page in meant:
             message = f'the layout "{pair.layout}" has no "item.{pair.ending}.j2" for items of any kind'
             yield Text(meant[pair.page], "").whole("PF822", message)
+    for name in meant:  # what no page reaches has its faults all the same
+        part = part_of(name)
+        if name not in used and part is not None:
+            library.walk(name, sees(part.stem))
+            used |= _reached(library, name) - {name}
     yield from library.findings
     yield from (Finding(path, 0, 0, "PF825", message) for path, message in library.unreadable)
     for name in meant:
         if not name.endswith(".j2"):
             continue
         text = Text(meant[name], "")
-        if name not in used and not name.startswith("prompt/"):
+        if name not in used and name.split("/")[0] not in known.broken:
             yield text.whole("PF820", _why_unused(name, known, pages))
         elif (part := part_of(name)) and (near := near_kind(part.stem)):
             yield text.whole("PF821", f'shows items of the kind "{part.stem}"; did you mean "{near}"?')

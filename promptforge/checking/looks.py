@@ -49,6 +49,8 @@ class Layouts:
     def __init__(self, templates: Templates, names: list[str]) -> None:
         self.settings: dict[str, LayoutSettings] = {}
         """Of each layout that has a `layout.yaml` that can be read, its own alone."""
+        self.broken: set[str] = set()
+        """Those of which it cannot be read."""
         self.names: dict[str, list[str]] = {}
         """The names of the templates in each layout's folder."""
         for name in names:
@@ -59,7 +61,7 @@ class Layouts:
                     text, found = templates.source(name)
                     self.settings[name.split("/")[0]] = load_layout_settings(text, str(found.path))
                 except PromptForgeError:  # said where layout.yaml is looked at
-                    continue
+                    self.broken.add(name.split("/")[0])
         self.layouts = {layout for layout, files in self.names.items() if any("/layout." in name for name in files)}
 
     def chain(self, layout: str) -> list[str]:

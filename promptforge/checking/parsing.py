@@ -45,11 +45,15 @@ class _Located(Environment):
 
 def _located(tokens: Iterator[tuple[int, str, str]], source: str) -> Iterator[tuple[int, str, str]]:
     at = 0
-    for line, kind, value in tokens:
-        start = source.find(value, at)  # blanks that a tag takes away are in no token
-        start = at if start < 0 else start
-        yield At(line, start), kind, value
-        at = start + len(value)
+    try:
+        for line, kind, value in tokens:
+            start = source.find(value, at)  # blanks that a tag takes away are in no token
+            start = at if start < 0 else start
+            yield At(line, start), kind, value
+            at = start + len(value)
+    except jinja2.TemplateSyntaxError as error:
+        error.lineno = At(error.lineno, at + len(source[at:]) - len(source[at:].lstrip()))
+        raise
 
 
 _ENVIRONMENT = _Located(jinja2.DictLoader({}))
@@ -71,7 +75,8 @@ class Problem(NamedTuple):
 def sure(word: str, known: Iterable[str]) -> str | None:
     """Return the one word that `word` can only be a misspelling of."""
     close = difflib.get_close_matches(word, sorted(known), n=2, cutoff=0.75)
-    return close[0] if len(close) == 1 else None
+    ratios = [difflib.SequenceMatcher(None, other, word).ratio() for other in close]
+    return close[0] if len(close) == 1 or (len(close) == 2 and ratios[0] - ratios[1] >= 0.1) else None
 
 
 class Parsed(NamedTuple):
@@ -118,10 +123,10 @@ def word_at(text: str, start: int) -> int:
 
 def _syntax(error: jinja2.TemplateSyntaxError, text: str) -> Problem:
     message = str(error.message or "cannot be read").rstrip(".")
-    if isinstance(error.lineno, At):
-        start = error.lineno.offset
-    elif found := re.search(r"^(unexpected char .*) at (\d+)$", message, re.DOTALL):
+    if found := re.search(r"^(unexpected char .*) at (\d+)$", message, re.DOTALL):
         message, start = found[1], int(found[2])
+    elif isinstance(error.lineno, At):
+        start = error.lineno.offset
     else:
         lines = text.split("\n")[: max(error.lineno - 1, 0)]
         start = sum(len(line) + 1 for line in lines)

@@ -84,7 +84,7 @@ class Walk:
             self._block(node, scope)
         elif isinstance(node, nodes.Include):
             if isinstance(node.template, nodes.Const):
-                self._follow(str(node.template.value), scope)
+                self._follow(str(node.template.value), {k: v for k, v in scope.items() if k != "loop"})
         elif isinstance(node, nodes.FromImport):
             for name in node.names:
                 scope[name if isinstance(name, str) else name[1]] = ANY
