@@ -49,6 +49,7 @@ class Templates:
         self.folders = (*folders, self.shipped)
         self._environment = Environment(jinja2.FunctionLoader(self._load))
         self._looks: dict[tuple[str, str], Look] = {}
+        self._names: list[str] | None = None
 
     # --- files ------------------------------------------------------------------------------------------------------
 
@@ -82,11 +83,13 @@ class Templates:
 
     def names(self) -> list[str]:
         """Return the names of all template and layout files, sorted."""
-        found: set[str] = set()
-        for folder in self.folders:
-            for pattern in ("*.j2", "*/*.j2", "*/layout.yaml"):
-                found.update(path.relative_to(folder).as_posix() for path in folder.glob(pattern))
-        return sorted(found)
+        if self._names is None:
+            found: set[str] = set()
+            for folder in self.folders:
+                for pattern in ("*.j2", "*/*.j2", "*/layout.yaml"):
+                    found.update(path.relative_to(folder).as_posix() for path in folder.glob(pattern))
+            self._names = sorted(found)
+        return self._names
 
     def _load(self, name: str) -> tuple[str, str, Callable[[], bool]] | None:
         try:

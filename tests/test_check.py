@@ -50,7 +50,7 @@ def write(files: dict[str, str | bytes]) -> None:
 def found(*paths: str, notes: bool = False) -> list[str]:
     """Return the findings as `place: CODE`, without the notes."""
     ran = run("check", "--no-prices", *paths)
-    lines = re.findall(r"^([^:]+\S+: PF\d+)( note)?", ran.out, re.MULTILINE)
+    lines = re.findall(r"^(\S.*?: PF\d+)( note)?", ran.out, re.MULTILINE)
     assert ran.code == int(any(not note for _, note in lines)), ran
     return [line for line, note in lines if notes or not note]
 
@@ -75,7 +75,7 @@ TEMPLATES: dict[str, tuple[str, str, str]] = {
     "{% if item.name %}{% elif nme %}{% endif %}": ("PF802", "1:27", "nme"),
     "{{ loop.index }}": ("PF802", "1:4", "loop"),
     "{{ items | length }}": ("PF802", "1:4", "items"),
-    "größe 👩‍👩‍👧 {{ item.name | uper }}": ("PF803", "1:28", "uper"),
+    "größe → {{ item.name | uper }}": ("PF803", "1:24", "uper"),
     "{% if item.name is not defind %}{% endif %}": ("PF804", "1:24", "defind"),
     '{% include "_surces.md.j2" %}': ("PF805", "1:12", '"_surces.md.j2"'),
     "x\n\n  {{ item.pth }}": ("PF806", "3:11", "pth"),
@@ -102,7 +102,7 @@ def test_an_items_template(text: str) -> None:
     said = found()
     assert f"templates/mine/item.md.j2:{place}: {code}" in said
     out = run("check", "--no-prices").out
-    assert word.replace("👩‍👩‍👧", "") in marked(out)
+    assert word in marked(out)
 
 
 PAGES: dict[str, tuple[str, str]] = {
@@ -387,7 +387,7 @@ def test_what_can_be_put_right_is_and_a_difference_changes_nothing() -> None:
 
 
 def test_a_word_with_two_near_ones_is_left_alone() -> None:
-    write({"templates/mine/item.md.j2": "{{ item.name | uower }}", "templates/mine/layout.yaml": "base: chunks"})
+    write({"templates/mine/item.md.j2": "{{ item.name is ndefined }}", "templates/mine/layout.yaml": "base: chunks"})
     assert not json.loads(run("check", "--json").out)["findings"][0]["fixable"]
 
 

@@ -20,7 +20,7 @@ from .looks import Layouts, Pair, near_kind, part_of, sees
 from .settings import Keys, modeline, split, sums
 from .targets import Targets, files_in, unreadable_folders
 
-TRIED = 300
+TRIED = 200
 """Pairs of layout and format of which samples are rendered."""
 
 
@@ -64,7 +64,8 @@ def check(
     wrong = {f.path for f in found if f.severity == "error"}
     good = [pair for pair in touched if not _closure(library, pair) & wrong][:TRIED]
     for pair in good:
-        found += _tried(library, pair, meant)
+        if not {pair.page, *pair.items.values()}.isdisjoint(meant):
+            found += _tried(library, pair, meant)
     measured: list[trial.Price] = []
     tokenizer = None
     if prices and good:
