@@ -31,7 +31,7 @@ def complete(line: str) -> tuple[list[str], set[str]]:
         "COMP_CWORD": str(len(words) - (not line.endswith(" "))),
     }
     ran = python("-c", WATCH, env=env)
-    return [word.partition(",")[2] for word in ran.out.splitlines()], set(ran.err.split())
+    return [word.partition(",")[2] for word in ran.out.split()], set(ran.err.split())
 
 
 @pytest.mark.parametrize(

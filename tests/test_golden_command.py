@@ -47,9 +47,9 @@ def test_what_holds() -> None:
     assert ran.code == 0, ran.out
     assert [line.split(" (")[0] for line in ran.out.splitlines()] == [
         "ok   tests/a.yaml:5 case 1",
-        "ok   tests/a.yaml:13 bounds",
-        "ok   tests/a.yaml:14 statuses",
-        "ok   tests/a.yaml:15 fails",
+        "ok   tests/a.yaml:12 bounds",
+        "ok   tests/a.yaml:13 statuses",
+        "ok   tests/a.yaml:14 fails",
     ]
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from .. import _shipped
 from ..errors import PromptForgeError
 from ..profiles import find_profiles
 from ..tokens import names
@@ -33,12 +35,12 @@ def command(what: str | None, as_json: bool, **given: Any) -> None:
     makers: dict[str, Callable[[], list[dict[str, Any]]]] = {
         "layouts": lambda: [_layout(templates, name) for name in templates.layouts()],
         "profiles": lambda: [
-            {"name": name, "description": about, "file": str(path)}
+            {"name": name, "description": about, "file": str(path), "whose": _whose(path, "profiles", path.name)}
             for name, about, path in find_profiles(folders["profiles"])
         ],
         "tokenizers": lambda: [{"name": name, "description": about} for name, about in names()],
         "templates": lambda: [
-            {"name": name, "description": "" if found.shipped else f"yours: {found.path}"}
+            {"name": name, "description": "" if found.shipped else _yours(templates, name, found.path)}
             for name in templates.names()
             if (found := templates.find(name)) is not None
         ],
@@ -53,12 +55,30 @@ def command(what: str | None, as_json: bool, **given: Any) -> None:
         width = max((len(row["name"]) for row in found[name]), default=0)
         for row in found[name]:
             formats = f" ({', '.join(row['formats'])})" if "formats" in row else ""
-            click.echo(f"  {row['name']:<{width}}  {row['description']}{formats}".rstrip())
+            whose = f" [{row['whose']}]" if row.get("whose") else ""
+            click.echo(f"  {row['name']:<{width}}  {row['description']}{formats}{whose}".rstrip())
 
 
 def _layout(templates: Templates, name: str) -> dict[str, Any]:
     try:
         about = templates.settings(name).description
-        return {"name": name, "formats": templates.formats(name), "description": about}
+        files = [n for n in templates.names() if n.startswith(f"{name}/")]
+        own = [n for n in files if (found := templates.find(n)) is not None and not found.shipped]
+        hidden = any(templates.find(f"shipped/{n}") is not None for n in files)
+        whose = "" if not own else f"{len(own)} of {len(files)} files yours" if hidden else "yours"
+        return {"name": name, "formats": templates.formats(name), "description": about, "whose": whose}
     except PromptForgeError as error:
         return {"name": name, "formats": [], "description": f"not usable: {error}"}
+
+
+def _yours(templates: Templates, name: str, path: Path) -> str:
+    hides = ", hides the shipped one" if templates.find(f"shipped/{name}") is not None else ""
+    return f"yours: {path}{hides}"
+
+
+def _whose(path: Path, what: str, name: str) -> str:
+    """Return whose a file is: the user's own, one that hides a shipped one, or (empty) a shipped one."""
+    shipped = _shipped.folder(what) / name
+    if shipped.is_file():
+        return "" if shipped.resolve() == path.resolve() else f"yours: {path}, hides the shipped one"
+    return f"yours: {path}"

@@ -68,7 +68,9 @@ def command(paths: tuple[Path, ...], update: bool, only: str | None, as_json: bo
                 "; `promptforge test --update` takes the printed texts over" if any(o.stale for o in failed) else ""
             )
             said = (
-                f"{len(failed)} of {len(outcomes)} cases failed{way_out}" if failed else f"{len(outcomes)} cases hold"
+                f"{len(failed)} of {_cases(len(outcomes))} failed{way_out}"
+                if failed
+                else f"{_cases(len(outcomes))} held"
             )
             click.echo(f"promptforge: {said}", err=True)
     return int(bool(failed))
@@ -134,3 +136,7 @@ def _update(outcomes: list[Outcome]) -> list[Path]:
             raise ItemError("the folder is not there", where=str(path))
         write(text, str(path))
     return list(written)
+
+
+def _cases(number: int) -> str:
+    return f"{number} case{'s' if number != 1 else ''}"
