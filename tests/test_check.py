@@ -13,6 +13,7 @@ import pytest
 from commandline import ROOT, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jinja2 import nodes
 
 from promptforge.checking import shapes
 from promptforge.checking.check import check
@@ -298,7 +299,7 @@ def test_no_text_of_a_template_breaks_the_reading(text: str) -> None:
     for problem in parsed.problems:
         assert 0 <= problem.start <= len(text)
     if parsed.root is not None:
-        for node in parsed.root.find_all(object):  # type: ignore[type-var]
+        for node in parsed.root.find_all(nodes.Node):
             if isinstance(node.lineno, At):
                 assert text.count("\n", 0, node.lineno.offset) + 1 == node.lineno
 

@@ -34,7 +34,7 @@ class Targets:
         elif not path.exists():
             raise OptionError(f"there is no file or folder {quote(str(path))}")
         elif path.suffix == ".j2" or path.name == "layout.yaml":
-            nested = any(path.parent.glob("*/layout.*")) and not any(path.parent.glob("layout.*"))
+            nested = _is_root(path.parent) and not any(_is_page(each.name) for each in path.parent.iterdir())
             self._root(path.parent if nested and path.suffix == ".j2" else path.parent.parent)
             self.only.add(path)
         elif path.suffix in _YAML:
@@ -48,7 +48,7 @@ class Targets:
         except OSError as error:
             raise OptionError(f"the folder {quote(str(path))} cannot be read: {error.strerror}") from None
         names = {entry.name for entry in entries}
-        if any(name.startswith("layout.") for name in names) and not _is_root(path):
+        if any(map(_is_page, names)) and not _is_root(path):
             self._root(path.parent)
             self.only.update(path / name for name in names)
             return
@@ -85,8 +85,12 @@ class Targets:
         return path in self.only or any(path.is_relative_to(folder) for folder in self.all)
 
 
+def _is_page(name: str) -> bool:
+    return name == "layout.yaml" or (name.startswith("layout.") and name.endswith(".j2"))
+
+
 def _is_root(path: Path) -> bool:
-    return any(True for _ in path.glob("*/layout.*")) or any(True for _ in path.glob("*/*.j2"))
+    return any(any(path.glob(pattern)) for pattern in ("*/layout.yaml", "*/*.j2"))
 
 
 def files_in(folder: Path, deepest: int = 4) -> Iterator[Path]:
