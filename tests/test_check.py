@@ -415,6 +415,26 @@ def test_templates_that_include_each_other_without_end_are_read_in_no_time() -> 
         write({f"templates/mine/_{n}.md.j2": text if n < 39 else "{{ nosuch }}"})
     write({"templates/mine/layout.md.j2": '{% include "mine/_0.md.j2" %}', "templates/mine/item.md.j2": ITEM})
     assert found() == ["templates/mine/_39.md.j2:1:4: PF802"]
+    write({"templates/mine/_39.md.j2": "x"})
+    assert found() == ["templates/mine/layout.md.j2: PF817"]
+
+
+LOOP = "{% for a in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] %}"
+HEAVY = [
+    LOOP * 9 + "x" + "{% endfor %}" * 9,
+    "{% for a in item.content %}" * 9 + "x" + "{% endfor %}" * 9,
+    '{% set a = "x" %}' + "{% set a = a ~ a %}" * 60 + "{{ a }}",
+    "{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}",
+    "{% macro a0() %}x{% endmacro %}"
+    + "".join(f"{{% macro a{n + 1}() %}}{{{{ a{n}() }}}}{{{{ a{n}() }}}}{{% endmacro %}}" for n in range(40))
+    + "{{ a40() }}",
+]
+
+
+@pytest.mark.parametrize("text", HEAVY)
+def test_what_does_too_much_is_not_tried(text: str) -> None:
+    write({"templates/mine/layout.yaml": "base: chunks", "templates/mine/item.txt.j2": text})
+    assert "templates/mine/item.txt.j2: PF817" in found()
 
 
 @pytest.mark.parametrize("text", ["{{ " + "(" * 5000, "{% if 1 %}" * 3000, "{{ a" + ".b" * 5000 + " }}", "{" * 9999])

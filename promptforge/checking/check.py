@@ -15,6 +15,7 @@ from .findings import Finding, Text, ordered
 from .library import Library
 from .looks import Layouts, Pair, near_kind, part_of, sees
 from .targets import Targets, files_in, unreadable_folders
+from .weight import MOST
 
 TRIED = 200
 """Pairs of layout and format of which samples are rendered."""
@@ -58,7 +59,9 @@ def check(
         files.append(path)
     touched = [pair for pair in known.pairs() if _touched(pair, known, meant)]
     wrong = {f.path for f in found if f.severity == "error"}
-    good = [pair for pair in touched if not _closure(library, pair) & wrong][:TRIED]
+    light = [pair for pair in touched if not _closure(library, pair) & wrong]
+    found += _heavy(library, light, meant)
+    good = [pair for pair in light if not any(True for _ in _heavy(library, [pair], None))][:TRIED]
     for pair in good:
         if not {pair.page, *pair.items.values()}.isdisjoint(meant):
             found += _tried(library, pair, meant)
@@ -191,6 +194,14 @@ def _closure(library: Library, pair: Pair) -> set[str]:
 def format_of(ending: str) -> str:
     """Return the format whose files end so."""
     return next((f for f, extension in EXTENSIONS.items() if extension == ending), ending.split(".")[0])
+
+
+def _heavy(library: Library, pairs: Sequence[Pair], meant: dict[str, Path] | None) -> Iterator[Finding]:
+    """Yield templates that do so much that no sample of them is rendered; `meant` None: all of them."""
+    for name in dict.fromkeys(name for pair in pairs for name in (pair.page, *pair.items.values())):
+        volume = library.volume(name)
+        if volume is not None and library.weight(name) >= MOST and (meant is None or name in meant):
+            yield volume.text.whole("PF817", "does so much that no sample of it was rendered")
 
 
 def _tried(library: Library, pair: Pair, meant: dict[str, Path]) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from jinja2 import nodes
 from ..errors import PromptForgeError, nearest
 from ..escaping import syntax_of
 from ..templates import Templates
+from . import weight
 from .findings import Edit, Finding, Text
 from .parsing import Parsed, offset, parse, word_at
 from .scopes import Scope, Walk
@@ -42,6 +43,7 @@ class Library:
         self._volumes: dict[str, Volume | None] = {}
         self._walked: dict[tuple[str, tuple[str, ...]], dict[str, Scope]] = {}
         self._left = MOST_WALKS
+        self._weights: dict[str, int] = {}
 
     def volume(self, name: str) -> Volume | None:
         """Return the template of a name, parsed; `None` where it is not there or cannot be read."""
@@ -60,6 +62,18 @@ class Library:
             return None
         parsed = parse(text, name)
         return Volume(name, Text(found.path, text), found.shipped, parsed, tuple(_links(parsed.root)))
+
+    def weight(self, name: str) -> int:
+        """Return how much a template does at the most, with all that it draws on; see `weight.MOST`."""
+        if name not in self._weights:
+            self._weights[name] = weight.MOST  # one that draws on itself
+            volume = self.volume(name)
+            root = volume.parsed.root if volume is not None else None
+            try:
+                self._weights[name] = weight.weigh(root, self.weight) if root is not None else 0
+            except RecursionError:
+                return weight.MOST
+        return self._weights[name]
 
     # --- what is wrong with one file --------------------------------------------------------------------------------
 

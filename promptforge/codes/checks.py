@@ -118,6 +118,13 @@ CODES = {
         "- {{ item.content | fence }}",
         "Put the fence on a line of its own.",
     ),
+    "PF817": Code(
+        "warning",
+        "a template that does too much to be tried",
+        "Loops within loops, pieces that include each other, or texts that double: a rendering may take very long.",
+        "{% for a in items %}{% for b in items %}{% for c in items %} …",
+        "Let each item be printed once, and each piece be included once.",
+    ),
     "PF820": Code(
         "warning",
         "nobody reads this template",
