@@ -6,25 +6,34 @@ import importlib
 import json
 import os
 import sys
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from .errors import PromptForgeError
+from .errors import PromptForgeError, TemplateError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 COMMANDS = {
     "batch": "Render many requests at once, resumable, to results or files for batch services.",
     "calibrate": "Work out a factor for a tokenizer that is not at hand, from true counts.",
+    "check": "Check templates, layouts and profiles, and measure what they cost.",
+    "completion": "Print the script by which a shell completes commands and names.",
     "count": "Count the tokens of files, or of standard input.",
     "diff": "Compare two builds: profiles, formats, budgets, or saved results.",
     "explain": "Say which item is in the text, which is not and why, and what it costs.",
+    "init": "Write a project to start from: a layout, a profile, items, golden cases.",
     "list": "List layouts, formats, profiles and tokenizers.",
     "mcp": "Serve contexts and layouts to a client of the Model Context Protocol.",
+    "new": "Copy a layout, a format, the look of a kind or a profile, to edit it.",
     "preview": "Show a local page that follows templates, profiles and the budget.",
     "prompt": "Make the whole prompt: system text, context, history and question in one window.",
     "render": "Turn items and named sources into one context text.",
+    "rule": "Explain a code such as PF802, with an example and the way out.",
     "schema": "Print the JSON Schema of a profile, for editors.",
     "show": "Print a template, a profile or a layout's settings.",
+    "test": "Render your own golden cases and compare.",
     "trust": "Let templates and profiles that came with a project be used.",
 }
 """Name → what it does; the module of the same name holds it."""
@@ -43,12 +52,18 @@ class _Lazy(click.Group):
         command: click.Command = importlib.import_module(f".commands.{name}", __package__).command
         return command
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        named = [CompletionItem(n, help=COMMANDS[n]) for n in self.list_commands(ctx) if n.startswith(incomplete)]
+        return [*named, *click.Command.shell_complete(self, ctx, incomplete)]  # a Group's own imports every command
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args and args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
             from .errors import nearest, quote
 
             raise click.UsageError(f"there is no command {quote(args[0])}{nearest(args[0], COMMANDS)}", ctx)
@@ -113,6 +128,11 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 def fail(error: PromptForgeError, *, as_json: bool) -> int:
     """Say what went wrong on standard error, with `--json` on standard output too; return the exit code."""
     click.echo(f"promptforge: {error}", err=True)
+    if isinstance(error, TemplateError) and error.excerpt is not None:
+        from .commands.excerpts import excerpt
+
+        for line in excerpt(error.excerpt.source, error.excerpt.line, error.excerpt.column, error.excerpt.end):
+            click.echo(line, err=True)
     if as_json:
         facts = {
             key: value

@@ -13,15 +13,13 @@ from jinja2.compiler import CodeGenerator, Frame
 from jinja2.lexer import Token, TokenStream
 from jinja2.runtime import LoopContext
 
-from . import escaping, fencing, fuel, metering, placing, plugins, wording
+from . import escaping, excerpts, fencing, fuel, metering, placing, plugins, wording
 from .cleaning import clean
 from .errors import TemplateError, nearest
 from .escaping import Block, Closes, Opens, Safe
 from .sources import plaindata
 
-_LOOP_FIELDS = frozenset(
-    {"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"}
-)
+LOOP_FIELDS = frozenset({"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"})
 
 
 TOKENS_CAP = 10_000
@@ -139,7 +137,7 @@ class Environment(jinja2.Environment):
             except KeyError:
                 fuel.burn(1000, f"the field {attribute!a}, which is not there, asked for again and again")
                 return self.undefined(f'there is no field "{attribute}"{nearest(attribute, obj)}')
-        if kind is LoopContext and attribute in _LOOP_FIELDS:
+        if kind is LoopContext and attribute in LOOP_FIELDS:
             return getattr(obj, attribute)
         if isinstance(obj, dict):  # metadata, an open set all the way down
             return obj.get(attribute)
@@ -165,6 +163,14 @@ class Environment(jinja2.Environment):
         return TokenStream(_counted(super()._tokenize(source, name, filename, state)), name, filename)
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        try:
+            return self._read(source, name, filename)
+        except TemplateError as error:
+            line = (error.where or "").rpartition(":")[2]
+            error.excerpt = excerpts.excerpt(source, int(line), str(error)) if line.isdigit() else None
+            raise
+
+    def _read(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         root = super()._parse(source, name, filename)
         known = name or "<template>"
         syntax = escaping.syntax_of(known.removesuffix(".j2").rpartition(".")[2])
@@ -284,17 +290,31 @@ _TESTS = ("defined", "undefined", "none", "number", "string", "sequence", "odd",
 
 
 def explain(error: Exception, template: jinja2.Template, variables: Mapping[str, Any]) -> TemplateError:
-    """Turn whatever a template raised into a `TemplateError` that names the template's own line."""
+    """Turn whatever a template raised into a `TemplateError` that names the template's own line, and its values."""
     if isinstance(error, TemplateError) and error.where:
         return error
     where = template.name or "<template>"
     trace: TracebackType | None = error.__traceback__
+    seen = variables
     while trace is not None:
         path = trace.tb_frame.f_code.co_filename
         if path.endswith(".j2"):  # compiled templates keep their name and their table of lines as globals
             space = trace.tb_frame.f_globals
             where = f"{space.get('name', where)}:{source_line(space.get('debug_info', ''), trace.tb_lineno)}"
+            seen = excerpts.local(trace.tb_frame.f_locals, variables)
         trace = trace.tb_next
+    found = _explain(error, where, variables)
+    name, _, line = where.partition(":")
+    loader = template.environment.loader
+    if line and loader is not None:
+        found.excerpt = excerpts.excerpt(loader.get_source(template.environment, name)[0], int(line), str(found))
+        values = excerpts.values(found.excerpt.source, seen) if found.excerpt else ""
+        if values:
+            found.args = (f"{found} ({values})",)
+    return found
+
+
+def _explain(error: Exception, where: str, variables: Mapping[str, Any]) -> TemplateError:
     if isinstance(error, TemplateError):
         return TemplateError(str(error), where=where)
     if isinstance(error, jinja2.UndefinedError):
@@ -315,7 +335,7 @@ def explain(error: Exception, template: jinja2.Template, variables: Mapping[str,
         return TemplateError(message, where=where)
     if isinstance(error, MemoryError):
         return TemplateError("too much memory for one text", where=where)
-    return TemplateError(f"{type(error).__name__}: {error}", where=where)
+    return TemplateError(excerpts.plainly(error), where=where)
 
 
 def source_line(debug: str, line: int) -> int:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from .diagnostics import Diagnostic
@@ -95,14 +95,25 @@ class TokenizerError(PromptForgeError):
     exit_code = 2
 
 
+class Excerpt(NamedTuple):
+    """A line of a template, and the columns in it that are meant, counted from 1, the end not included."""
+
+    line: int
+    source: str
+    column: int
+    end: int
+
+
 class TemplateError(PromptForgeError):
     """A template that is missing, does not compile or fails. `where` is `name:line`."""
 
     exit_code = 5
 
-    def __init__(self, message: str, *, where: str | None = None) -> None:
+    def __init__(self, message: str, *, where: str | None = None, excerpt: Excerpt | None = None) -> None:
         super().__init__(f"{where}: {message}" if where else message)
         self.where = where
+        self.excerpt = excerpt
+        """The line, where it is known."""
 
 
 class StrictError(PromptForgeError):

@@ -89,3 +89,14 @@ def load_layout_settings(text: str, where: str) -> LayoutSettings:
     own = {key: value for key, value in values.items() if key not in DISPLAY}
     display = {key: value for key, value in values.items() if key in DISPLAY}
     return LayoutSettings(**own, options=display, stated=tuple(own))
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of a `layout.yaml`, for editors."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "promptforge layout",
+        "type": "object",
+        "properties": {key: rule.schema() for key, rule in VOCABULARY.rules.items()},
+        "additionalProperties": False,
+    }

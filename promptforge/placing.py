@@ -61,7 +61,9 @@ class Reading(NamedTuple):
     """The templates it extends, includes or imports from."""
 
 
-class _Reader:
+class Reader:
+    """One walk through a parsed template; `read` is the whole of it."""
+
     def __init__(self, name: str, syntax: str) -> None:
         self.name = name
         self.syntax = SYNTAXES[syntax]
@@ -72,12 +74,14 @@ class _Reader:
         self.steps = 0
 
     def fail(self, node: nodes.Node, message: str) -> TemplateError:
+        """Return the error for a node, with its line."""
         line = node.lineno or next((n.lineno for n in node.find_all(nodes.Node) if n.lineno), 1)  # autoescape has none
         return TemplateError(message, where=f"{self.name}:{line}")
 
     # --- what is allowed --------------------------------------------------------------------------------------------
 
     def check(self, node: nodes.Node, depth: int = 0, loops: int = 0) -> None:
+        """Refuse what is not part of the language, in a node and all below it."""
         loops += isinstance(node, nodes.For)
         if depth > DEPTH_CAP or loops > LOOPS_CAP:
             raise self.fail(node, f"nested too deep, over {f'{LOOPS_CAP} loops' if loops > LOOPS_CAP else DEPTH_CAP}")
@@ -109,15 +113,18 @@ class _Reader:
     # --- where values land ------------------------------------------------------------------------------------------
 
     def start(self, known: bool) -> State:
+        """Return the state at the beginning."""
         return State(self.syntax.start(known), ())
 
     def place(self, state: State, node: nodes.Node) -> str:
+        """Return the place of a value."""
         try:
             return self.syntax.place(state.mode, state.line)
         except RefusedError as refusal:
             raise self.fail(node, str(refusal)) from None
 
     def feed(self, state: State, text: str, node: nodes.Node) -> State:
+        """Return the state after the template's own text."""
         try:
             mode = self.syntax.feed(state.mode, state.line, text)
         except RefusedError as refusal:
@@ -130,6 +137,7 @@ class _Reader:
         return State(mode, line)
 
     def join(self, a: State, b: State, node: nodes.Node) -> State:
+        """Return the state where two branches meet."""
         if a == b:
             return a
         self.flush(a)  # what follows may begin with a line end, or with a value
@@ -146,6 +154,7 @@ class _Reader:
         return State(mode, (*common, VALUE))
 
     def end(self, state: State, node: nodes.Node) -> None:
+        """Refuse what must not be open where a template or block ends."""
         try:
             self.syntax.end(state.mode)
         except RefusedError as refusal:
@@ -153,11 +162,13 @@ class _Reader:
         self.flush(state)
 
     def walk(self, body: Iterable[nodes.Node], state: State) -> State:
+        """Return the state after some nodes."""
         for node in body:
             state = self.step(node, state)
         return state
 
     def step(self, node: nodes.Node, state: State) -> State:
+        """Return the state after one node."""
         self.steps += 1
         if self.steps > STEPS_CAP:
             raise self.fail(node, "too many loops in each other to be followed")
@@ -205,10 +216,12 @@ class _Reader:
         return State(state.mode, (*state.line, VALUE) if state.line else ())
 
     def flush(self, state: State) -> None:
+        """Note the current line as one that may end here."""
         if state.line:
             self.frame.update((state.line, (*state.line, VALUE)))
 
     def wrap(self, root: nodes.Template) -> None:
+        """Wrap each printed value in the escape of its place."""
         for output in root.find_all(nodes.Output):
             places = self.places.get(id(output))
             if places is None:
@@ -239,7 +252,7 @@ def read(root: nodes.Template, name: str, syntax: str) -> Reading:
 
     Raises `TemplateError` with name and line for anything outside the template language.
     """
-    reader = _Reader(name, syntax)
+    reader = Reader(name, syntax)
     reader.check(root)
     known = not any(isinstance(n, nodes.Extends) for n in root.body)
     reader.end(reader.walk(root.body, reader.start(known)), root)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import jinja2
 
-from . import _shipped, escaping, fuel, placing, template_files
+from . import _shipped, escaping, excerpts, fuel, placing, template_files
 from .environment import Environment, Fields, explain, join, weld
 from .errors import OptionError, TemplateError, nearest, quote
 from .escaping import Safe
@@ -207,7 +207,9 @@ class Templates:
                 f'there is no template "{error.name}"{nearest(str(error.name), self.names())}'
             ) from None
         except jinja2.TemplateSyntaxError as error:
-            raise TemplateError(str(error.message), where=f"{error.name or name}:{error.lineno}") from None
+            message = str(error.message)
+            line = excerpts.excerpt(error.source or "", error.lineno, message)
+            raise TemplateError(message, where=f"{error.name or name}:{error.lineno}", excerpt=line) from None
         except TemplateError:
             raise
         except Exception as error:  # whatever Jinja and Python's compiler raise, such as TypeError for {[1]: 2}

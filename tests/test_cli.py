@@ -39,10 +39,15 @@ def write(path: str, content: object) -> Path:
 
 
 def said(ran: Ran, code: int, *words: str) -> None:
-    """Assert one line on standard error with `words` in it, an empty standard output and the exit code."""
+    """Assert one line on standard error with `words` in it, an empty standard output and the exit code.
+
+    Below it the line of a template may stand.
+    """
     assert ran.code == code, ran
     assert ran.out == ""
-    assert ran.err.startswith("promptforge: ") and ran.err.count("\n") == 1 and ran.err.endswith("\n"), ran.err
+    lines = ran.err.splitlines()
+    assert ran.err.startswith("promptforge: ") and ran.err.endswith("\n"), ran.err
+    assert all(line.startswith("  ") and " | " in line for line in lines[1:]), ran.err
     assert all(word in ran.err for word in words), ran.err
 
 
@@ -249,7 +254,7 @@ def test_2_a_command_or_option_that_does_not_exist_and_the_nearest_that_does() -
     said(run("render", "items.json", "--max-token", "3"), 2, "--max-token", "--max-tokens")
     said(run("--versio"), 2, "--versio")
     said(run("list", "layout"), 2, "layouts")
-    said(run("schema", "layout"), 2, "profile")
+    said(run("schema", "layouts"), 2, "profile")
     said(run("show"), 2, "NAME")
 
 

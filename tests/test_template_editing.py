@@ -29,28 +29,44 @@ ITEMS = [
 ]  # fmt: skip
 
 
-class Example(NamedTuple):
-    files: dict[str, str]
-    command: str
-    output: str
+class Step(NamedTuple):
+    """A file that is written, or a command and what it prints: standard output, then standard error."""
+
+    name: str
+    text: str
+    is_command: bool = False
 
 
-def examples() -> dict[str, Example]:
-    """Return the examples of the README by their heading: a heading begins one, a console block ends it."""
-    found: dict[str, Example] = {}
-    title, files = "", dict[str, str]()
-    for heading, name, _, language, text in _PIECE.findall(README):
+def examples(readme: str) -> dict[str, list[Step]]:
+    """Return the examples of a README by their heading: files and commands in their order."""
+    found: dict[str, list[Step]] = {}
+    title = ""
+    for heading, name, _, language, text in _PIECE.findall(readme):
         if heading:
-            title, files = heading, {}
+            title = heading
         elif language == "console":
-            command, _, output = text.partition("\n")
-            found[title] = Example(files, command.removeprefix("$ "), output)
-        else:
-            files[name or "items.json"] = text + "\n"
+            for command, output in re.findall(r"(?ms)^\$ ([^\n]*)\n(.*?)(?=^\$ |\Z)", text + "\n"):
+                found.setdefault(title, []).append(Step(command, output.rstrip("\n"), True))
+        elif name:
+            found.setdefault(title, []).append(Step(name, text + "\n"))
     return found
 
 
-EXAMPLES = examples()
+def follow(steps: list[Step]) -> None:
+    """Do what an example says, and assert that it prints what it shows."""
+    for step in steps:
+        if not step.is_command:
+            write(Path(), {step.name: step.text})
+            continue
+        program, *arguments = shlex.split(step.name)
+        assert program == "promptforge"
+        ran = run(*arguments)
+        assert "\n".join(part.rstrip("\n") for part in (ran.out, ran.err) if part) == step.text
+        assert ran.code in (0, 1, 5)
+
+
+EXAMPLES = examples(README)
+PROFILES = examples((ROOT / "profiles" / "README.md").read_text(encoding="utf-8"))
 
 
 def items_of_the_readme() -> str:
@@ -84,21 +100,21 @@ def look(folder: Path, files: Mapping[str, str], layout: str, format: str = "mar
 
 
 def test_the_readme_has_an_example_of_each_kind_of_change() -> None:
-    assert len(EXAMPLES) == README.count("$ promptforge") == 8
-    assert all(example.files for example in EXAMPLES.values())
+    commands = [step for steps in EXAMPLES.values() for step in steps if step.is_command]
+    assert len(commands) == README.count("$ promptforge") >= 12
+    assert len(EXAMPLES) >= 9 and len(PROFILES) >= 1
 
 
 @pytest.mark.parametrize("title", EXAMPLES)
 def test_every_example_of_the_readme_prints_what_it_shows(title: str, folder: Path) -> None:
-    example = EXAMPLES[title]
-    write(folder, {"items.json": items_of_the_readme(), **example.files})
-    program, *arguments = shlex.split(example.command)
-    ran = run(*arguments)
-    assert program == "promptforge"
-    if example.output.startswith("promptforge: "):
-        assert (ran.code, ran.out, ran.err.rstrip("\n")) == (5, "", example.output)
-    else:
-        assert (ran.code, ran.out.rstrip("\n"), ran.err) == (0, example.output, "")
+    write(folder, {"items.json": items_of_the_readme()})
+    follow(EXAMPLES[title])
+
+
+@pytest.mark.parametrize("title", PROFILES)
+def test_every_example_of_the_profiles_prints_what_it_shows(title: str, folder: Path) -> None:
+    write(folder, {"items.json": items_of_the_readme()})
+    follow(PROFILES[title])
 
 
 def test_the_readme_names_every_filter_variable_and_switch() -> None:

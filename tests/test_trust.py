@@ -43,7 +43,7 @@ def test_it_is_found_and_not_used_until_it_is_trusted(project: Path) -> None:
     assert 'there is no layout "own"' in ran.err
     ran = run("render", "items.json", "--layout", "context")
     assert ran.code == 0
-    assert "PF704" in ran.err
+    assert "PF706" in ran.err
     assert "`promptforge trust .` lists and trusts them" in ran.err
     assert run("render", "items.json", "--strict").code == 1
     assert run("trust").code == 0
@@ -141,7 +141,7 @@ def test_a_profile_that_is_a_link_is_refused(project: Path, tmp_path: Path) -> N
     ran = run("trust")
     assert (ran.code, "a link; a project's profiles must be files of its own" in ran.err) == (2, True)
     ran = run("render", "items.json")
-    assert (ran.code, "PF704" in ran.err) == (0, True)
+    assert (ran.code, "PF706" in ran.err) == (0, True)
 
 
 def test_a_folder_with_nothing_in_it_is_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

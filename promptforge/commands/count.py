@@ -13,6 +13,7 @@ from ..options import VOCABULARY
 from ..profiles import load_profile
 from ..sources import workspace
 from ..tokens import get_tokenizer
+from . import names
 from .flags import folders_of, profile_flags
 from .output import say, write_json
 
@@ -20,7 +21,7 @@ from .output import say, write_json
 @click.command("count")
 @click.argument("files", nargs=-1)
 @profile_flags
-@click.option("--tokenizer", metavar="NAME", help="What counts; else the profile's.")
+@click.option("--tokenizer", metavar="NAME", shell_complete=names.tokenizers, help="What counts; else the profile's.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(files: tuple[str, ...], tokenizer: str | None, as_json: bool, **given: Any) -> None:
     """Count the tokens of FILES, or of standard input (`-`)."""

@@ -5,20 +5,22 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from ..comparing import Beginning, Build, Change, Difference, Entry, Manifest, Pair, build_of, compare
-from ..prompting.renderer import Renderer
-from ..results import Result
 from .explain import ROWS, name_of
 from .flags import options_of
 from .inputs import Request, exit_code, input_flags, read
 from .output import write, write_json
 from .sides import Spec, side
 from .tables import Column, screen, shown, table
+
+if TYPE_CHECKING:
+    from ..prompting.renderer import Renderer
+    from ..results import Result
 
 _SOURCES = ("files", "documents", "man_pages", "techniques", "attack", "job", "profile", "templates", "profiles")
 
@@ -88,6 +90,8 @@ def command(
 
 
 def _renderer(request: Request, spec: Spec) -> Renderer:
+    from ..prompting.renderer import Renderer
+
     every = request.folders.items()
     folders: dict[str, Any] = {name: [*spec.folders.get(name, ()), *listed] for name, listed in every}
     return Renderer(profile=spec.profile or request.profile, **folders)

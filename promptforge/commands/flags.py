@@ -6,7 +6,7 @@ import os
 import typing
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,10 @@ from ..diagnostics import Diagnostics
 from ..errors import quote
 from ..options import PROMPT, VOCABULARY, Options
 from ..rules import Rule
+from . import names
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 Command = Callable[..., Any]
 _FOLDERS = (("templates", "PROMPTFORGE_TEMPLATES"), ("profiles", "PROMPTFORGE_PROFILES"))
@@ -33,6 +37,13 @@ class _Value(click.ParamType):  # type: ignore[type-arg]  # generic in the newes
         return {int: "N", float: "X"}.get(
             kind, "NAME" if self.rule.name in ("layout", "format", "tokenizer") else "TEXT"
         )
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        complete = names.OPTIONS.get(self.rule.name)
+        known = complete(ctx, param, incomplete) if complete else self.rule.choices
+        return [CompletionItem(name) for name in known if name.startswith(incomplete)]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str):
@@ -94,7 +105,9 @@ def profile_flags(function: Command) -> Command:
             type=click.Path(exists=True, file_okay=False, path_type=Path),
             help=f"A folder of your own {name}, before the shipped ones; also {variable}.",
         )(function)
-    return click.option("--profile", "-p", metavar="NAME", help="A profile's name, or its .yaml file.")(function)
+    return click.option(
+        "--profile", "-p", metavar="NAME", shell_complete=names.profiles, help="A profile's name, or its .yaml file."
+    )(function)
 
 
 def folders_of(

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ..diagnostics import Diagnostic, Diagnostics
+from ..diagnostics import Diagnostics
 from ..errors import ItemError, StrictError
-from ..items import Item
 from ..options import VOCABULARY
-from ..prompting.prompts import Prompt
-from ..prompting.renderer import Renderer
-from ..results import Result
-from ..sources.jobs import Job, load_job
-from ..sources.knowledge import Wanted, gather
 from .flags import Command, folders_of, option_flags, options_of
 from .output import say
+
+if TYPE_CHECKING:  # a shell that completes a name, and --help, need no engine
+    from ..diagnostics import Diagnostic
+    from ..items import Item
+    from ..prompting.prompts import Prompt
+    from ..prompting.renderer import Renderer
+    from ..results import Result
+    from ..sources.jobs import Job
+    from ..sources.knowledge import Wanted
 
 _MANY: dict[str, Any] = {"multiple": True}
 _SOURCES = (
@@ -66,10 +69,14 @@ class Request(NamedTuple):
 
     def renderer(self) -> Renderer:
         """Return the renderer with the profile and the folders that are asked for."""
+        from ..prompting.renderer import Renderer
+
         return Renderer(profile=self.profile, **self.folders)
 
     def gather(self) -> list[Item]:
         """Return the items, read now."""
+        from ..sources.knowledge import gather
+
         return gather(self.wanted, self.diagnostics)
 
     def render(self, renderer: Renderer, items: list[Item], *, said: Collection[Diagnostic] = ()) -> Result:
@@ -107,12 +114,16 @@ def exit_code(*results: Result | Prompt) -> int:
 
 
 def _job(path: str | None, diagnostics: Diagnostics) -> Job:
+    from ..sources.jobs import Job, load_job
+
     if not path:
         return Job()
     return load_job(path, diagnostics=diagnostics)
 
 
 def _wanted(items: tuple[str, ...], given: dict[str, Any], job: Job, options: dict[str, Any]) -> Wanted:
+    from ..sources.knowledge import Wanted
+
     lists = {name: list(given.pop(name)) for name in ("files", "documents", "man_pages", "techniques", "plugged")}
     paths = list(items)
     lists["files"][:0] = job.files

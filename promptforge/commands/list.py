@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .. import plugins
+from .. import _shipped, plugins
 from ..errors import PromptForgeError
 from ..profiles import find_profiles
-from ..templates import PROMPTS, Templates
 from ..tokens import describe, names
 from .flags import folders_of, profile_flags
 from .output import write_json
+
+if TYPE_CHECKING:
+    from ..templates import Templates
 
 WHAT = ("layouts", "profiles", "tokenizers", "prompts", "templates")
 
@@ -27,13 +30,15 @@ def command(what: str | None, as_json: bool, **given: Any) -> None:
 
     `list templates` lists the template files.
     """
+    from ..templates import Templates
+
     folders = folders_of(given)
     templates = Templates(folders["templates"])
     chosen = [what] if what else list(WHAT[:4])
     makers: dict[str, Callable[[], list[dict[str, Any]]]] = {
         "layouts": lambda: [_layout(templates, name) for name in templates.layouts()],
         "profiles": lambda: [
-            {"name": name, "description": about, "file": str(path)}
+            {"name": name, "description": about, "file": str(path), "whose": _whose(path, "profiles", path.name)}
             for name, about, path in find_profiles(folders["profiles"])
         ],
         "tokenizers": lambda: [
@@ -44,7 +49,7 @@ def command(what: str | None, as_json: bool, **given: Any) -> None:
             {"name": name, "description": ", ".join(_parts(templates, name))} for name in templates.prompts()
         ],
         "templates": lambda: [
-            {"name": name, "description": "" if found.shipped else f"yours: {found.path}"}
+            {"name": name, "description": "" if found.shipped else _yours(templates, name, found.path)}
             for name in templates.names()
             if (found := templates.find(name)) is not None
         ],
@@ -60,18 +65,38 @@ def command(what: str | None, as_json: bool, **given: Any) -> None:
         for row in found[name]:
             formats = f" ({', '.join(row['formats'])})" if "formats" in row else ""
             needs = "" if row.get("installed", True) else f" (needs an extra: pip install '.[{row['extra']}]')"
-            click.echo(f"  {row['name']:<{width}}  {row['description']}{formats}{needs}".rstrip())
+            whose = f" [{row['whose']}]" if row.get("whose") else ""
+            click.echo(f"  {row['name']:<{width}}  {row['description']}{formats}{needs}{whose}".rstrip())
 
 
 def _layout(templates: Templates, name: str) -> dict[str, Any]:
     try:
         about = templates.settings(name).description
-        return {"name": name, "formats": templates.formats(name), "description": about}
+        files = [n for n in templates.names() if n.startswith(f"{name}/")]
+        own = [n for n in files if (found := templates.find(n)) is not None and not found.shipped]
+        hidden = any(templates.find(f"shipped/{n}") is not None for n in files)
+        whose = "" if not own else f"{len(own)} of {len(files)} files yours" if hidden else "yours"
+        return {"name": name, "formats": templates.formats(name), "description": about, "whose": whose}
     except PromptForgeError as error:
         return {"name": name, "formats": [], "description": f"not usable: {error}"}
 
 
 def _parts(templates: Templates, name: str) -> list[str]:
     """Return the parts that a set of templates prints in its own way."""
+    from ..templates import PROMPTS
+
     files = [n.removeprefix(f"{PROMPTS}/{name}/") for n in templates.names() if n.startswith(f"{PROMPTS}/{name}/")]
     return sorted({file.split(".")[0] for file in files if not file.startswith("_")})
+
+
+def _yours(templates: Templates, name: str, path: Path) -> str:
+    hides = ", hides the shipped one" if templates.find(f"shipped/{name}") is not None else ""
+    return f"yours: {path}{hides}"
+
+
+def _whose(path: Path, what: str, name: str) -> str:
+    """Return whose a file is: the user's own, one that hides a shipped one, or (empty) a shipped one."""
+    shipped = _shipped.folder(what) / name
+    if shipped.is_file():
+        return "" if shipped.resolve() == path.resolve() else f"yours: {path}, hides the shipped one"
+    return f"yours: {path}"

@@ -71,5 +71,5 @@ def trusted_folders(workspace: str, diagnostics: Diagnostics | None) -> dict[str
         message = f"{error}; nothing in it is used"
     if diagnostics is not None:
         way_out = f"`promptforge trust {shown(workspace)}` lists and trusts them"
-        diagnostics.add("PF704", f"{message}; {way_out}", where=trust.FOLDER)
+        diagnostics.add("PF706", f"{message}; {way_out}", where=trust.FOLDER)
     return {}

@@ -1,0 +1,248 @@
+"""Everything that is wrong with templates, layouts and profiles, in one report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import nearest
+from ..options import Options
+from ..profiles import load_profile
+from ..templates import EXTENSIONS, Templates
+from . import configured, trial
+from .findings import Finding, Text, ordered
+from .library import Library
+from .looks import Layouts, Pair, near_kind, part_of, sees
+from .targets import Targets, files_in, unreadable_folders
+from .weight import MOST
+
+TRIED = 200
+"""Pairs of layout and format of which samples are rendered."""
+
+
+class Report(NamedTuple):
+    """What a check has found."""
+
+    findings: list[Finding]
+    prices: list[trial.Price]
+    tokenizer: str | None
+    """What counted the prices."""
+    files: int
+    """How many files were looked at."""
+
+
+def check(
+    targets: Targets, folders: Sequence[Path] = (), profile_folders: Sequence[Path] = (), profile: str | None = None,
+    *, prices: bool = False,
+) -> Report:  # fmt: skip
+    """Check what `targets` names. `folders` and `profile_folders` are searched for what it builds on.
+
+    `profile` is the one by whose tokenizer and options `prices` are measured. Raises `PromptForgeError` for a folder or
+    profile that cannot be used at all.
+    """
+    templates = Templates([*targets.templates, *(f for f in folders if f not in targets.templates)])
+    library = Library(templates)
+    known = Layouts(templates, library.names)
+    found: list[Finding] = []
+    meant = {name: path for name in library.names if (path := _path(templates, name)) and targets.meant(path)}
+    found += _templates(library, known, meant)
+    for name, path in meant.items():
+        if name.endswith("/layout.yaml"):
+            found += configured.layout(templates, known, name, path)
+    for folder in targets.all:
+        found += _strays(folder, library)
+    files = [*meant.values()]
+    everywhere = [*dict.fromkeys([*(path.parent for path in targets.profiles), *profile_folders])]
+    for path in targets.profiles:
+        found += configured.profile(path, everywhere, known, templates)
+        files.append(path)
+    touched = [pair for pair in known.pairs() if _touched(pair, known, meant)]
+    wrong = {f.path for f in found if f.severity == "error"}
+    light = [pair for pair in touched if not _closure(library, pair) & wrong]
+    found += _heavy(library, light, meant)
+    good = [pair for pair in light if not any(True for _ in _heavy(library, [pair], None))][:TRIED]
+    for pair in good:
+        if not {pair.page, *pair.items.values()}.isdisjoint(meant):
+            found += _tried(library, pair, meant)
+    measured: list[trial.Price] = []
+    tokenizer = None
+    if prices and good:
+        measured, tokenizer, more = _priced(templates, good, profile, everywhere, found)
+        found += more
+    reported = [f for f in ordered(found) if _asked(f, targets)]
+    return Report(reported, measured, tokenizer, len(set(files)))
+
+
+def _path(templates: Templates, name: str) -> Path | None:
+    found = templates.find(name)
+    return None if found is None else found.path
+
+
+def _asked(finding: Finding, targets: Targets) -> bool:
+    path = Path(finding.path)
+    return path in targets.profiles or targets.meant(path)
+
+
+# --- templates --------------------------------------------------------------------------------------------------------
+
+
+def _templates(library: Library, known: Layouts, meant: dict[str, Path]) -> Iterator[Finding]:
+    for name in meant:
+        if name.endswith(".j2"):
+            library.read(name)
+            yield from configured.marks(meant[name])
+    pages = list(known.pairs())
+    used: set[str] = set()
+    for pair in pages:
+        for stem, name in (("layout", pair.page), *pair.items.items()):
+            if name not in used:
+                library.walk(name, sees(stem))
+                used |= _reached(library, name)
+        if "item" not in pair.items and pair.page in meant:
+            message = f'the layout "{pair.layout}" has no "item.{pair.ending}.j2" for items of any kind'
+            yield Text(meant[pair.page], "").whole("PF822", message)
+    for name in meant:  # what no page reaches has its faults all the same
+        part = part_of(name)
+        if name not in used and part is not None:
+            library.walk(name, sees(part.stem))
+            used |= _reached(library, name) - {name}
+    yield from library.findings
+    yield from (Finding(path, 0, 0, "PF825", message) for path, message in library.unreadable)
+    for name in meant:
+        if not name.endswith(".j2"):
+            continue
+        text = Text(meant[name], "")
+        if name not in used and name.split("/")[0] not in known.broken:
+            yield text.whole("PF820", _why_unused(name, known, pages))
+        elif (part := part_of(name)) and (near := near_kind(part.stem)):
+            yield text.whole("PF821", f'shows items of the kind "{part.stem}"; did you mean "{near}"?')
+        original = library.templates.find(f"shipped/{name}")
+        if original is not None and original.path.resolve() != meant[name].resolve():
+            yield text.whole("PF823", f'stands in for the shipped "{name}"; the original is "shipped/{name}"')
+
+
+def _reached(library: Library, name: str) -> set[str]:
+    """Return the names of a template and of all that it draws on."""
+    seen: set[str] = set()
+    waiting = [name]
+    while waiting:
+        one = waiting.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        volume = library.volume(one)
+        waiting += [target for _, _, target in volume.links] if volume else []
+    return seen
+
+
+def _why_unused(name: str, known: Layouts, pages: Sequence[Pair]) -> str:
+    part = part_of(name)
+    if part is None:
+        return "no template extends, includes or imports from this one"
+    if part.layout not in known.layouts:
+        hint = nearest(part.layout, known.layouts)
+        hint = hint if "did you mean" in hint else "; a layout.yaml with `base:` makes one of it"
+        return f'"{part.layout}" is no layout: it has neither a page nor a layout.yaml{hint}'
+    have = sorted({pair.ending for pair in pages if pair.layout == part.layout})
+    return (
+        f'the layout "{part.layout}" has no page "layout.{part.ending}.j2"{nearest(part.ending, have) if have else ""}'
+    )
+
+
+def _strays(folder: Path, library: Library) -> Iterator[Finding]:
+    """Yield files that look like templates or settings and are not read, because of their names."""
+    names = set(library.names)
+    for unreadable in unreadable_folders(folder):
+        yield Finding(unreadable, 0, 0, "PF825", "the folder cannot be read")
+    for path in files_in(folder):
+        name = path.relative_to(folder).as_posix()
+        if name in names and library.templates.find(name) is not None:
+            continue
+        end = path.suffix
+        if name.endswith("layout.yml"):
+            yield Text(path, "").whole("PF824", 'is not read; settings are called "layout.yaml"')
+        elif end in (".jinja", ".jinja2", ".j2.txt", ".tmpl") or name.endswith(".j2.txt"):
+            yield Text(path, "").whole("PF824", 'is not read; templates are called "LAYOUT/PART.EXT.j2"')
+        elif end == ".j2":
+            if path.is_symlink():
+                why = "is a link that leads out of the folder, or nowhere"
+            elif name.count("/") > 1:
+                why = "lies too deep; templates are called LAYOUT/PART.EXT.j2"
+            else:
+                why = "a name keeps to letters, digits, '_', '.' and '-', and does not begin with '.' or '-'"
+            yield Text(path, "").whole("PF824", f"is not read: {why}")
+
+
+# --- samples ----------------------------------------------------------------------------------------------------------
+
+
+def _touched(pair: Pair, known: Layouts, meant: dict[str, Path]) -> bool:
+    names = {pair.page, *pair.items.values(), *(f"{layout}/layout.yaml" for layout in known.chain(pair.layout))}
+    return not names.isdisjoint(meant)
+
+
+def _closure(library: Library, pair: Pair) -> set[str]:
+    """Return the files that a layout is made of in one format."""
+    names = set[str]().union(*(_reached(library, name) for name in (pair.page, *pair.items.values())))
+    volumes = [library.volume(name) for name in names]
+    found = {str(volume.text.path) for volume in volumes if volume is not None}
+    settings = library.templates.find(f"{pair.layout}/layout.yaml")
+    return found | ({str(settings.path)} if settings else set())
+
+
+def format_of(ending: str) -> str:
+    """Return the format whose files end so."""
+    return next((f for f, extension in EXTENSIONS.items() if extension == ending), ending.split(".")[0])
+
+
+def _heavy(library: Library, pairs: Sequence[Pair], meant: dict[str, Path] | None) -> Iterator[Finding]:
+    """Yield templates that do so much that no sample of them is rendered; `meant` None: all of them."""
+    for name in dict.fromkeys(name for pair in pairs for name in (pair.page, *pair.items.values())):
+        volume = library.volume(name)
+        if volume is not None and library.weight(name) >= MOST and (meant is None or name in meant):
+            yield volume.text.whole("PF817", "does so much that no sample of it was rendered")
+
+
+def _tried(library: Library, pair: Pair, meant: dict[str, Path]) -> Iterator[Finding]:
+    kinds = sorted(set(pair.items) - {"item"})
+    for failure in trial.failures(library.templates, pair.layout, format_of(pair.ending), kinds):
+        name, _, line = (failure.where or pair.page).partition(":")
+        volume = library.volume(name) or library.volume(pair.page)
+        assert volume is not None
+        number = int(line) if line.isdigit() else 0
+        if str(volume.text.path) not in map(str, meant.values()):
+            volume, number = _own(library, pair, meant), 0
+        if volume is None:
+            continue
+        if number:
+            yield volume.text.on(number, failure.code, failure.message)
+        else:
+            yield volume.text.whole(failure.code, failure.message)
+
+
+def _own(library: Library, pair: Pair, meant: dict[str, Path]) -> Any:
+    names = (name for name in (pair.page, *pair.items.values()) if name in meant)
+    return next((library.volume(name) for name in names), None)
+
+
+def _priced(
+    templates: Templates, pairs: Sequence[Pair], profile: str | None, folders: Sequence[Path], found: list[Finding]
+) -> tuple[list[trial.Price], str, list[Finding]]:
+    loaded = load_profile(profile or "default", folders)
+    tokenizer = str(loaded.options.get("tokenizer", Options().tokenizer))
+    failed = {f.path for f in found if f.code == "PF814"}
+    most = loaded.options.get("max_tokens", Options().max_tokens)
+    prices, more = [], []
+    for pair in pairs:
+        page = templates.find(pair.page)
+        paths = {str(p.path) for p in map(templates.find, (pair.page, *pair.items.values())) if p}
+        if page is None or paths & failed:
+            continue
+        kinds = ["item", *sorted(set(pair.items) - {"item"})]
+        one = trial.price(templates, pair.layout, format_of(pair.ending), kinds, tokenizer)
+        prices.append(one)
+        if most is not None and one.page > most:
+            message = f"the page costs {one.page:,} tokens without any item, and max_tokens is {most:,}"
+            more.append(Finding(str(page.path), 0, 0, "PF843", message))
+    return prices, tokenizer, more

@@ -1,0 +1,110 @@
+"""The findings about one `layout.yaml` or one profile as a whole: its keys, what it builds on, what it names."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import layouts, profiles
+from ..errors import ProfileError, PromptForgeError, nearest, quote
+from ..options import VOCABULARY, Options
+from ..profiles import load_profile
+from ..templates import Templates
+from ..tokens import names as tokenizers
+from .findings import Edit, Finding, Text
+from .looks import Layouts
+from .settings import Keys, modeline, split, sums
+
+
+def marks(path: Path) -> Iterator[Finding]:
+    """Yield what a file has that is left out when it is read: a byte order mark, line ends of Windows."""
+    try:
+        data = path.read_bytes()
+    except OSError:  # said where it is read
+        return
+    said = []
+    if data.startswith(b"\xef\xbb\xbf"):
+        said.append("a byte order mark")
+    if b"\r\n" in data:
+        said.append("line ends of Windows")
+    if said:
+        yield Text(path, "").whole("PF826", f"has {' and '.join(said)}, which are left out", Edit(0, 0, ""))
+
+
+def layout(templates: Templates, known: Layouts, name: str, path: Path) -> Iterator[Finding]:
+    """Yield what is wrong with the settings of a layout."""
+    try:
+        text = Text(path, templates.source(name)[0])
+    except PromptForgeError as error:
+        yield Finding(str(path), 0, 0, "PF825", str(error).removeprefix(f"{path}: "))
+        return
+    yield from marks(path)
+    keys = Keys(text, layouts.VOCABULARY)
+    yield from keys.findings
+    own = name.split("/")[0]
+    base = keys.values.get("base")
+    if base is not None and base not in known.layouts:
+        yield keys.value("base", "PF833", f'there is no layout "{base}"{nearest(base, known.layouts - {own})}')
+    elif base is not None and own in known.chain(base):
+        yield keys.value("base", "PF833", f'"{base}" is based on "{own}" in turn, in a circle')
+    if keys.values.get("group_by") == "auto":
+        yield keys.value("group_by", "PF832", "auto means what the layout says, and this is where it says it")
+    yield from modeline(text, "../layout.schema.json")
+
+
+def profile(path: Path, folders: Sequence[Path], known: Layouts, templates: Templates) -> Iterator[Finding]:
+    """Yield what is wrong with a profile."""
+    try:
+        data = path.read_bytes()
+        text = Text(path, data.decode("utf-8-sig").replace("\r\n", "\n"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = "is not UTF-8 text; save it as UTF-8" if isinstance(error, ValueError) else f"cannot be read: {error}"
+        yield Finding(str(path), 0, 0, "PF825", reason)
+        return
+    yield from marks(path)
+    keys = Keys(text, profiles.VOCABULARY)
+    yield from keys.findings
+    yield from modeline(text, "schema.json")
+    merged: dict[str, Any] = {}
+    if any(f.severity == "error" for f in keys.findings):
+        with contextlib.suppress(ProfileError):  # the figures below it are right all the same
+            merged = load_profile(keys.values.get("extends") or "default", folders).options
+    else:
+        try:
+            merged = load_profile(path, folders).options
+        except ProfileError as error:
+            line, message = split(error, str(path))
+            if error.where and error.where.rpartition(":")[0] == str(path):
+                yield keys.value("extends", "PF833", message) if error.option else text.on(line, "PF832", message)
+            else:
+                yield keys.value("extends", "PF833", f"what this builds on is wrong: {message}")
+    merged = {**merged, **{key: keys.values[key] for key in keys.values if key in VOCABULARY}}
+    yield from sums(keys, merged)
+    yield from _named(keys, merged, known, templates)
+
+
+def _named(keys: Keys, merged: dict[str, Any], known: Layouts, templates: Templates) -> Iterator[Finding]:
+    """Yield layouts, formats and tokenizers that a profile names and that are not there."""
+    layout = merged.get("layout", Options().layout)
+    if "layout" in keys.values and layout not in known.layouts:
+        yield keys.value("layout", "PF836", f"there is no layout {quote(layout)}{nearest(layout, known.layouts)}")
+    elif "format" in keys.values or "layout" in keys.values:
+        wanted = merged.get("format", Options().format)
+        try:
+            have = templates.formats(layout)
+        except PromptForgeError:  # said where the layout is looked at
+            have = [wanted]
+        if wanted not in have:
+            key = "format" if "format" in keys.values else "layout"
+            message = f'the layout "{layout}" has no format {quote(wanted)}{nearest(wanted, have)}'
+            yield keys.value(key, "PF836", message)
+    tokenizer = keys.values.get("tokenizer")
+    if isinstance(tokenizer, str):
+        names = [name for name, _ in tokenizers()]
+        if tokenizer.startswith("file:"):
+            if not Path(tokenizer.removeprefix("file:")).is_file():
+                yield keys.value("tokenizer", "PF836", f"there is no file {quote(tokenizer.removeprefix('file:'))}")
+        elif tokenizer not in names:
+            yield keys.value("tokenizer", "PF836", f"unknown tokenizer {quote(tokenizer)}{nearest(tokenizer, names)}")

@@ -1,0 +1,95 @@
+"""What a check has found: where, which code, what about it, and how it is put right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from ..codes import CODES
+from .parsing import Problem
+
+
+class Edit(NamedTuple):
+    """A replacement that puts one finding right, by the places of the text as it was read."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Finding(msgspec.Struct, frozen=True, order=True):
+    """One thing that the author of a file should know. Findings sort by file, place and code."""
+
+    path: str
+    """The file, as its folder was named."""
+    line: int
+    """From 1; 0 where the file as a whole is meant."""
+    column: int
+    """In characters, from 1; 0 where the line as a whole is meant."""
+    code: str
+    message: str
+    end_column: int = 0
+    """The column after the last character that is meant; 0 where that is not known."""
+    source: str = ""
+    """The line of the file."""
+    edit: Edit | None = None
+    """What `--fix` does."""
+
+    @property
+    def severity(self) -> str:
+        """`error`, `warning` or `note`: a note fails no check."""
+        return CODES[self.code].severity
+
+
+class Text:
+    """The text of a file, and where in it things are."""
+
+    def __init__(self, path: str | Path, text: str) -> None:
+        self.path = str(path)
+        self.text = text
+
+    def at(self, start: int, length: int, code: str, message: str, edit: Edit | None = None) -> Finding:
+        """Return a finding about `length` characters from the place `start` on."""
+        start = min(max(start, 0), len(self.text))
+        begin = self.text.rfind("\n", 0, start) + 1
+        end = self.text.find("\n", start)
+        line = self.text[begin : end if end >= 0 else len(self.text)]
+        return Finding(
+            self.path,
+            self.text.count("\n", 0, start) + 1,
+            start - begin + 1,
+            code,
+            message,
+            min(start - begin + 1 + max(length, 1), len(line) + 2),
+            line,
+            edit,
+        )
+
+    def problem(self, problem: Problem) -> Finding:
+        """Return what a reading of this text has found as a finding."""
+        start, length, code, message, new = problem
+        return self.at(start, length, code, message, None if new is None else Edit(start, start + length, new))
+
+    def on(self, number: int, code: str, message: str, word: str = "") -> Finding:
+        """Return a finding about a line, at `word` if it stands there, else at its first character."""
+        lines = self.text.split("\n")
+        number = min(max(number, 1), len(lines))
+        line = lines[number - 1]
+        column = line.find(word) if word else -1
+        length = len(word)
+        if column < 0:
+            column, length = len(line) - len(line.lstrip()), len(line.strip())
+        return self.at(sum(len(one) + 1 for one in lines[: number - 1]) + column, length, code, message)
+
+    def whole(self, code: str, message: str, edit: Edit | None = None) -> Finding:
+        """Return a finding about the file as a whole."""
+        return Finding(self.path, 0, 0, code, message, edit=edit)
+
+
+def ordered(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings in the order of files and places, each once."""
+    found = {(f.path, f.line, f.column, f.code, f.message): f for f in findings}
+    return [found[key] for key in sorted(found)]

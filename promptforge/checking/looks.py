@@ -1,0 +1,101 @@
+"""Which layouts there are, which files they are made of, and which files nobody reads."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from ..errors import PromptForgeError
+from ..grouping import CATEGORIES
+from ..layouts import LayoutSettings, load_layout_settings
+from ..templates import Templates
+from ..trimming.kinds import BY_KIND, PROGRAMS
+from .shapes import ONE, PAGE, Shape
+
+KINDS = frozenset({*CATEGORIES, *BY_KIND, *PROGRAMS, "custom", "entity", "file", "text"})
+"""Kinds that are known by name; there may be any others."""
+
+
+class Part(NamedTuple):
+    """What the name of a template says: `LAYOUT/STEM.ENDING.j2`."""
+
+    layout: str
+    stem: str
+    ending: str
+
+
+def part_of(name: str) -> Part | None:
+    """Return the parts of a template's name; `None` for a piece (`_…`), and for what is no layout's."""
+    layout, _, file = name.partition("/")
+    stem, _, ending = file.removesuffix(".j2").partition(".")
+    if not file.endswith(".j2") or "/" in file or stem.startswith("_") or layout.startswith("_") or not ending:
+        return None
+    return Part(layout, stem, ending)
+
+
+class Pair(NamedTuple):
+    """A layout in one ending: its page, and the looks of kinds by their names (`item` for all others)."""
+
+    layout: str
+    ending: str
+    page: str
+    items: Mapping[str, str]
+
+
+class Layouts:
+    """The layouts of some folders, read without stopping at what is wrong with one of them."""
+
+    def __init__(self, templates: Templates, names: list[str]) -> None:
+        self.settings: dict[str, LayoutSettings] = {}
+        """Of each layout that has a `layout.yaml` that can be read, its own alone."""
+        self.broken: set[str] = set()
+        """Those of which it cannot be read."""
+        self.names: dict[str, list[str]] = {}
+        """The names of the templates in each layout's folder."""
+        for name in names:
+            if name.endswith("/layout.yaml") or part_of(name):
+                self.names.setdefault(name.split("/")[0], []).append(name)
+            if name.endswith("/layout.yaml"):
+                try:
+                    text, found = templates.source(name)
+                    self.settings[name.split("/")[0]] = load_layout_settings(text, str(found.path))
+                except PromptForgeError:  # said where layout.yaml is looked at
+                    self.broken.add(name.split("/")[0])
+        self.layouts = {layout for layout, files in self.names.items() if any("/layout." in name for name in files)}
+
+    def chain(self, layout: str) -> list[str]:
+        """Return a layout and those it is based on, nearest first; it ends where a base is not there."""
+        chain: list[str] = []
+        name: str | None = layout
+        while name and name in self.layouts and name not in chain:
+            chain.append(name)
+            name = self.settings[name].base if name in self.settings else None
+        return chain
+
+    def pairs(self) -> Iterator[Pair]:
+        """Yield every layout in every ending it has."""
+        for layout in sorted(self.layouts):
+            found: dict[str, dict[str, str]] = {}
+            for folder in self.chain(layout):
+                for name in self.names[folder]:
+                    part = part_of(name)
+                    if part is not None:
+                        found.setdefault(part.ending, {}).setdefault(part.stem, name)
+            for ending, files in sorted(found.items()):
+                page = files.pop("layout", None)
+                if page is not None:
+                    yield Pair(layout, ending, page, files)
+
+
+def sees(stem: str) -> Mapping[str, Shape]:
+    """Return the variables of the page, or of the template of an item."""
+    return PAGE if stem == "layout" else ONE
+
+
+def near_kind(stem: str) -> str | None:
+    """Return the known kind that `stem` may be a misspelling of."""
+    if stem in KINDS or stem in ("layout", "item"):
+        return None
+    close = difflib.get_close_matches(stem, [*KINDS, "layout", "item"], n=1, cutoff=0.8)
+    return close[0] if close else None

@@ -1,0 +1,65 @@
+"""What templates see: the variables of a page and of an item, and which fields each of them has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ..environment import LOOP_FIELDS
+
+
+class Shape(NamedTuple):
+    """What is known of a value before anything is rendered."""
+
+    what: str
+    """In words, for messages."""
+    fields: Mapping[str, Shape] | None = None
+    """Its fields; `None` for a value that has none."""
+    member: Shape | None = None
+    """What a list is made of."""
+
+
+ANY = Shape("anything")
+"""Nothing is known: metadata, and what a template made of other values."""
+VALUE = Shape("a text or number")
+LONG = Shape("a long text")
+"""What prints on one line unless a filter says otherwise."""
+FINISHED = Shape("a finished text")
+"""What has been through a template or comes from the caller: it is printed as it is."""
+LOOP = Shape("a loop", dict.fromkeys(LOOP_FIELDS, VALUE))
+
+
+def list_of(member: Shape) -> Shape:
+    """Return the shape of a list."""
+    return Shape("a list", None, member)
+
+
+_PLAIN = (
+    *("id", "kind", "name", "path", "title", "start_line", "end_line"),
+    *("lines", "line_range", "language", "score", "origin", "form"),
+)
+ITEM = Shape("an item", {**dict.fromkeys(_PLAIN, VALUE), "metadata": ANY, "content": LONG, "summary": LONG})
+SHOWN = Shape("an item", {**(ITEM.fields or {}), "text": FINISHED})
+"""An item on a page."""
+SECTION = Shape("a section", {"key": VALUE, "title": VALUE, "items": list_of(SHOWN)})
+SOURCE = Shape("a source", dict.fromkeys(("id", "name", "kind", "path", "line", "score"), VALUE))
+
+PAGE: Mapping[str, Shape] = {
+    "items": list_of(SHOWN),
+    "sections": list_of(SECTION),
+    "explicit": list_of(SECTION),
+    "similarity": list_of(SECTION),
+    "sources": list_of(SOURCE),
+    "header": FINISHED,
+    "footer": FINISHED,
+    "separator": FINISHED,
+    "total": VALUE,
+    "query": VALUE,
+}
+"""The variables of a page."""
+
+ONE: Mapping[str, Shape] = {
+    "item": ITEM,
+    **dict.fromkeys(("headers", "line_numbers", "scores", "code", "query"), VALUE),
+}
+"""The variables of the template of an item."""

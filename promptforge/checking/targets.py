@@ -1,0 +1,128 @@
+"""What there is to check: paths → template folders, profiles, and the files among them that are meant."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ..errors import OptionError, quote
+
+MOST = 50_000
+"""Files of one folder that are looked at."""
+_YAML = (".yaml", ".yml")
+_SKIPPED = frozenset({"__pycache__", "node_modules"})
+
+
+class Targets:
+    """Folders and files to check."""
+
+    def __init__(self) -> None:
+        self.templates: list[Path] = []
+        """Template folders."""
+        self.profiles: list[Path] = []
+        """Profile files."""
+        self.only: set[Path] = set()
+        """The template files that are meant; empty: all in the folders."""
+        self.all: set[Path] = set()
+        """The template folders of which every file is meant."""
+
+    def add(self, path: Path) -> None:
+        """Add a file or folder. Raises `OptionError` for what is not there or nothing to check."""
+        if path.is_dir():
+            self._add_folder(path)
+        elif not path.exists():
+            raise OptionError(f"there is no file or folder {quote(str(path))}")
+        elif path.suffix == ".j2" or path.name == "layout.yaml":
+            nested = _is_root(path.parent) and not any(_is_page(each.name) for each in path.parent.iterdir())
+            self._root(path.parent if nested and path.suffix == ".j2" else path.parent.parent)
+            self.only.add(path)
+        elif path.suffix in _YAML:
+            self.profiles.append(path)
+        else:
+            raise OptionError(f"{quote(str(path))} is neither a template (.j2), a layout.yaml nor a profile (.yaml)")
+
+    def _add_folder(self, path: Path) -> None:
+        try:
+            entries = sorted(os.scandir(path), key=lambda entry: entry.name)
+        except OSError as error:
+            raise OptionError(f"the folder {quote(str(path))} cannot be read: {error.strerror}") from None
+        names = {entry.name for entry in entries}
+        if any(map(_is_page, names)) and not _is_root(path):
+            self._root(path.parent)
+            self.only.update(path / name for name in names)
+            return
+        known = False
+        if _is_root(path) or any(name.endswith(".j2") for name in names):
+            self._root(path)
+            self.all.add(path)
+            known = True
+        else:
+            for name in ("templates", "profiles"):
+                if name in names and (path / name).is_dir():
+                    self._part(path / name, name)
+                    known = True
+        if not known or path.name == "profiles":
+            found = [path / name for name in sorted(names) if name.endswith(_YAML)]
+            self.profiles += found
+            known = known or bool(found)
+        if not known and names:
+            raise OptionError(f"the folder {quote(str(path))} holds no templates, layouts or profiles")
+
+    def _part(self, path: Path, name: str) -> None:
+        if name == "templates":
+            self._root(path)
+            self.all.add(path)
+        else:
+            self.profiles += [path / each.name for each in sorted(path.iterdir()) if each.suffix in _YAML]
+
+    def _root(self, path: Path) -> None:
+        if path not in self.templates:
+            self.templates.append(path)
+
+    def meant(self, path: Path) -> bool:
+        """Whether findings about a template file are asked for."""
+        return path in self.only or any(path.is_relative_to(folder) for folder in self.all)
+
+
+def _is_page(name: str) -> bool:
+    return name == "layout.yaml" or (name.startswith("layout.") and name.endswith(".j2"))
+
+
+def _is_root(path: Path) -> bool:
+    return any(any(path.glob(pattern)) for pattern in ("*/layout.yaml", "*/*.j2"))
+
+
+def files_in(folder: Path, deepest: int = 4) -> Iterator[Path]:
+    """Yield the files of a folder and of those in it, sorted, none that is hidden, links to folders not followed."""
+    left = MOST
+    waiting: list[tuple[Path, int]] = [(folder, 1)]
+    while waiting:
+        path, depth = waiting.pop()
+        try:
+            entries = sorted(os.scandir(path), key=lambda entry: entry.name, reverse=True)
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.name.startswith(".") or entry.name in _SKIPPED:
+                continue
+            left -= 1
+            if left < 0:
+                return
+            if entry.is_dir(follow_symlinks=False):
+                if depth < deepest:
+                    waiting.append((Path(entry.path), depth + 1))
+            else:
+                yield Path(entry.path)
+
+
+def unreadable_folders(folder: Path) -> Sequence[str]:
+    """Return the folders directly in `folder` that cannot be listed."""
+    found = []
+    try:
+        for entry in os.scandir(folder):
+            if entry.is_dir() and not os.access(entry.path, os.R_OK | os.X_OK):
+                found.append(entry.path)
+    except OSError:
+        found.append(str(folder))
+    return sorted(found)

@@ -1,0 +1,16 @@
+"""Every code that promptforge prints: what it means, an example, and the way out."""
+
+from __future__ import annotations
+
+from . import checks, renderings
+from .code import Code
+
+CODES: dict[str, Code] = {**renderings.CODES, **checks.CODES}
+"""By code, in order."""
+
+
+def explain(code: str) -> str:
+    """Return a code with its explanation, an example and the way out, as a text of some lines."""
+    rule = CODES[code]
+    example = "\n".join(f"    {line}" for line in rule.example.split("\n"))
+    return f"{code} ({rule.severity}): {rule.title}\n\n{rule.why}\n\nExample:\n{example}\n\nWay out: {rule.way_out}\n"

@@ -1,0 +1,93 @@
+"""Names that a shell completes: found by looking into folders, with no library that only a rendering needs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import click
+
+from .. import _shipped
+
+Complete = Callable[[click.Context, click.Parameter, str], list[str]]
+_ENDINGS = {"md": "markdown", "xml": "xml", "json": "json", "txt": "plain"}
+
+
+def _folders(context: click.Context, what: str) -> Iterator[Path]:
+    """Yield the folders of templates or profiles: those of the line so far, of the environment, here, the shipped."""
+    yield from map(Path, context.params.get(what) or ())
+    named = os.environ.get(f"PROMPTFORGE_{what.upper()}", "").split(os.pathsep)
+    yield from map(Path, filter(None, named))
+    yield _shipped.folder(what)
+
+
+def _listed(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        return list(os.scandir(folder))
+    except OSError:
+        return []
+
+
+def _pages(context: click.Context) -> Iterator[tuple[str, str]]:
+    """Yield layout and file name of each page and each `layout.yaml`."""
+    for folder in _folders(context, "templates"):
+        for entry in _listed(folder):
+            if not entry.name.startswith(("_", ".")) and entry.is_dir():
+                yield from ((entry.name, f.name) for f in _listed(Path(entry.path)) if f.name.startswith("layout."))
+
+
+def layouts(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+    """Complete the name of a layout."""
+    return _some({layout for layout, _ in _pages(context)}, begun)
+
+
+def formats(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+    """Complete the name of a format."""
+    endings = {n.removeprefix("layout.").removesuffix(".j2") for _, n in _pages(context) if n.endswith(".j2")}
+    return _some({_ENDINGS.get(ending, ending.split(".")[0]) for ending in endings}, begun)
+
+
+def profiles(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+    """Complete the name of a profile."""
+    found = (entry.name for folder in _folders(context, "profiles") for entry in _listed(folder))
+    return _some({Path(name).stem for name in found if name.endswith((".yaml", ".yml"))}, begun)
+
+
+def tokenizers(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+    """Complete the name of a tokenizer."""
+    from ..tokens import names  # it names them without loading one
+
+    return _some({name for name, _ in names() if name != "file:PATH"}, begun)
+
+
+def shown(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """Complete what `show` takes: a layout, a profile or a template."""
+    files = set()
+    for folder in _folders(context, "templates"):
+        for entry in _listed(folder):
+            inside = _listed(Path(entry.path)) if "/" in begun and entry.is_dir() else ()
+            files |= {f"{entry.name}/{file.name}" for file in inside}
+    return [*layouts(context, parameter, begun), *profiles(context, parameter, begun), *_some(files, begun)]
+
+
+def copied(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """Complete what `new` copies, by what is to be made."""
+    by: dict[str, Complete] = {"layout": layouts, "format": formats, "profile": profiles}
+    what = context.params.get("what")  # not known yet where the line ends in --from
+    return [name for each in ([by[what]] if what in by else by.values()) for name in each(context, parameter, begun)]
+
+
+def codes(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+    """Complete a code."""
+    from ..codes import CODES
+
+    return _some(CODES, begun.upper())
+
+
+def _some(names: Iterable[str], begun: str) -> list[str]:
+    return sorted(name for name in names if name.startswith(begun))
+
+
+OPTIONS: dict[str, Complete] = {"layout": layouts, "format": formats, "tokenizer": tokenizers}
+"""By the option that takes such a name."""

@@ -1,0 +1,124 @@
+"""`promptforge new`: a copy to edit, in a folder of the user's own."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import names
+from .flags import folders_of, profile_flags
+from .output import write, write_json
+
+if TYPE_CHECKING:
+    from ..drafts import Draft
+
+WHAT = ("layout", "format", "kind", "profile")
+
+
+@click.command("new")
+@click.argument("what", type=click.Choice(WHAT))
+@click.argument("name")
+@click.option(
+    "--from",
+    "like",
+    metavar="NAME",
+    shell_complete=names.copied,
+    help="What to copy, as `list` names it; shipped/NAME is the original.",
+)
+@click.option(
+    "--layout",
+    "layouts",
+    metavar="NAME",
+    multiple=True,
+    shell_complete=names.layouts,
+    help="For a kind or format: in which layout.",
+)
+@click.option(
+    "--format",
+    "formats",
+    metavar="NAME",
+    multiple=True,
+    shell_complete=names.formats,
+    help="For a kind: in which formats [default: all].",
+)
+@profile_flags
+@click.option("--pretend", is_flag=True, help="Say which files there would be, and write none.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    what: str, name: str, like: str | None, layouts: tuple[str, ...], formats: tuple[str, ...], pretend: bool,
+    as_json: bool, **given: Any,
+) -> None:  # fmt: skip
+    """Copy a layout, a format, the look of a kind or a profile, to be edited under the name NAME.
+
+    The copy goes to the first folder of --templates or --profiles (or of PROMPTFORGE_TEMPLATES and
+    PROMPTFORGE_PROFILES), else to ./templates or ./profiles. Nothing is overwritten.
+
+    \b
+      promptforge new layout brief --from context
+      promptforge new format slides --from markdown --layout knowledge
+      promptforge new kind requirement --layout knowledge
+      promptforge new profile mine --from claude
+    """  # noqa: D301  click's mark for lines that stay as they are is a backspace
+    from .. import drafts
+    from ..templates import Templates
+
+    if layouts and what not in ("format", "kind"):
+        raise click.UsageError(f"--layout is for a kind or a format, not for a {what}")
+    if formats and what != "kind":
+        raise click.UsageError(f"--format is for a kind, not for a {what}")
+    if what == "kind" and len(layouts) != 1:
+        raise click.UsageError("a kind has its look in one layout: say which with --layout NAME")
+    place = "profiles" if what == "profile" else "templates"
+    folders = _folders(given, place)
+    target = folders[place][0] if folders[place] else Path(place)
+    if what == "profile":
+        made = drafts.profile(folders["profiles"], target, name, like)
+    else:
+        templates = Templates([folder for folder in folders["templates"] if folder.is_dir()])
+        if what == "layout":
+            made = drafts.layout(templates, target, name, like)
+        elif what == "format":
+            made = drafts.new_format(templates, target, name, like, layouts)
+        else:
+            made = drafts.kind(templates, target, name, layouts[0], like, formats)
+    if not pretend:
+        drafts.write(made)
+    steps = _steps(what, name, target, made, layouts)
+    if as_json:
+        write_json({"files": [str(draft.path) for draft in made], "written": not pretend, "next": steps})
+        return
+    write("".join(f"{draft.path}\n" for draft in made), None)
+    click.echo(f"promptforge: {'these would be' if pretend else 'these are now'} in {target}/; next:", err=True)
+    for step in steps:
+        click.echo(f"  {step}", err=True)
+
+
+def _folders(given: dict[str, Any], place: str) -> dict[str, list[Path]]:
+    """Return the folders of flags and environment; without any, the one in the working directory."""
+    folders: dict[str, list[Path]] = folders_of(given)
+    for name in ("templates", "profiles"):
+        if not folders[name] and (name == place or Path(name).is_dir()):
+            folders[name] = [Path(name)]
+    return folders
+
+
+def _steps(what: str, name: str, target: Path, made: Sequence[Draft], layouts: Sequence[str]) -> list[str]:
+    """Return what to do next: what to edit, the command that shows it and the command that checks it."""
+    folder = shlex.quote(str(target))
+    there = [name for name in ("items.json", "items.jsonl", "items.yaml") if Path(name).is_file()]
+    shown = there[0] if there else "--doc README.md" if Path("README.md").is_file() else f"--file {made[0].path}"
+    if what == "profile":
+        show = f"promptforge render {shown} --profiles {folder} --profile {name}"
+    elif what == "layout":
+        show = f"promptforge render {shown} --templates {folder} --layout {name}"
+    elif what == "format":
+        layout = layouts[0] if layouts else "chunks"
+        show = f"promptforge render {shown} --templates {folder} --layout {layout} --format {name}"
+    else:
+        show = f"promptforge render {shown} --templates {folder} --layout {layouts[0]}"
+    edit = next((d.path for d in made if d.path.name.startswith(("item.md", f"{name}.md"))), made[0].path)
+    return [f"edit  {edit}", f"show  {show}", f"check promptforge check {folder}"]

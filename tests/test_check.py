@@ -1,0 +1,510 @@
+"""`promptforge check`: each code on a file that deserves it, at the right character, and silence where all is well."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commandline import ROOT, run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jinja2 import nodes
+
+from promptforge.checking import shapes
+from promptforge.checking.check import check
+from promptforge.checking.parsing import At, parse
+from promptforge.checking.targets import Targets
+from promptforge.codes import CODES
+from promptforge.items import Item
+from promptforge.layouts import LayoutSettings
+from promptforge.options import Options
+from promptforge.page import Page
+from promptforge.selection import Candidates
+from promptforge.templates import Templates
+from promptforge.tokens import get_tokenizer
+
+PAGE = "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n"
+ITEM = "{# One. #}\n{{ item.title }}\n"
+LONG = ITEM + "{{ item.content | fence }}\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("PROMPTFORGE_TEMPLATES", "PROMPTFORGE_PROFILES"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def write(files: dict[str, str | bytes]) -> None:
+    for name, text in files.items():
+        path = Path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+
+
+def found(*paths: str, notes: bool = False) -> list[str]:
+    """Return the findings as `place: CODE`, without the notes."""
+    ran = run("check", "--no-prices", *paths)
+    lines = re.findall(r"^(\S.*?: PF\d+)( note)?", ran.out, re.MULTILINE)
+    assert ran.code == int(any(not note for _, note in lines)), ran
+    return [line for line, note in lines if notes or not note]
+
+
+def marked(out: str) -> list[str]:
+    """Return what stands above each row of carets."""
+    rows = out.splitlines()
+    return [
+        above[below.index("^") : below.rindex("^") + 1]
+        for above, below in itertools.pairwise(rows)
+        if re.fullmatch(r" +\| *\^+", below)
+    ]
+
+
+# --- each code --------------------------------------------------------------------------------------------------------
+
+TEMPLATES: dict[str, tuple[str, str, str]] = {
+    # what an item's template says → the code, the place, what is marked
+    "{% if item.name }": ("PF801", "1:17", "}"),
+    "{{ itm.name }}": ("PF802", "1:4", "itm"),
+    "{% for a in [1] %}{% endfor %}{{ a }}": ("PF802", "1:34", "a"),
+    "{% if item.name %}{% elif nme %}{% endif %}": ("PF802", "1:27", "nme"),
+    "{{ loop.index }}": ("PF802", "1:4", "loop"),
+    "{{ items | length }}": ("PF802", "1:4", "items"),
+    "größe → {{ item.name | uper }}": ("PF803", "1:24", "uper"),
+    "{% if item.name is not defind %}{% endif %}": ("PF804", "1:24", "defind"),
+    '{% include "_surces.md.j2" %}': ("PF805", "1:12", '"_surces.md.j2"'),
+    "x\n\n  {{ item.pth }}": ("PF806", "3:11", "pth"),
+    "{{ item['pth'] }}": ("PF806", "1:9", "'pth'"),
+    "{{ item.text }}": ("PF806", "1:9", "text"),
+    "{{ item.name.first }}": ("PF806", "1:14", "first"),
+    '{% include "mine/item.md.j2" %}': ("PF807", "1:12", '"mine/item.md.j2"'),
+    "{{ item.name.upper() }}": ("PF808", "1:19", "("),
+    "{{ 2 * 3 }}": ("PF808", "1:4", "2"),
+    "a `{{ item.name }}` b": ("PF809", "1:12", "name"),
+    "<pre>\n{{ item.name }}": ("PF809", "1:1", "<pre"),
+    "```\n{{ item.content }}\n```": ("PF809", "2:9", "content"),
+    "{{ item.content }}": ("PF810", "1:4", "item.content"),
+    "{{ item.kind }}{{ item.name }}": ("PF811", "1:19", "item.name"),
+    "- {{ item.content | fence }}": ("PF816", "1:21", "fence"),
+    "{% if item.start_line > 3 %}{% endif %}": ("PF814", "1:1", "{% if item.start_line > 3 %}{% endif %}"),
+}
+
+
+@pytest.mark.parametrize("text", TEMPLATES)
+def test_an_items_template(text: str) -> None:
+    code, place, word = TEMPLATES[text]
+    write({"templates/mine/layout.md.j2": PAGE, "templates/mine/item.md.j2": text})
+    said = found()
+    assert f"templates/mine/item.md.j2:{place}: {code}" in said
+    out = run("check", "--no-prices").out
+    assert word in marked(out)
+
+
+PAGES: dict[str, tuple[str, str]] = {
+    "{% for s in sections %}{% for i in s.itms %}{{ i.text }}{% endfor %}{% endfor %}": ("PF806", "1:38"),
+    "{% for item in items %}{{ item.txt }}{% endfor %}": ("PF806", "1:32"),
+    "{% for x in sources %}{{ x.nme }}{% endfor %}{{ headers }}": ("PF802", "1:49"),
+    '{% extends "_page.md.j2" %}\nHello\n{% block body %}{% endblock %}': ("PF812", "2:1"),
+    '{# x #}\n\n{% extends "_page.md.j2" %}\n{% block body %}{% endblock %}': ("PF812", "2:1"),
+    '{% extends "_page.md.j2" %}\n{% block bdy %}{% endblock %}': ("PF813", "2:10"),
+    '{% extends "_pge.md.j2" %}': ("PF805", "1:12"),
+    '{% from "_page.md.j2" import nosuch %}': ("PF805", "1:30"),
+}
+
+
+@pytest.mark.parametrize("text", PAGES)
+def test_a_page(text: str) -> None:
+    code, place = PAGES[text]
+    write({"templates/mine/layout.md.j2": text, "templates/mine/item.md.j2": ITEM})
+    assert f"templates/mine/layout.md.j2:{place}: {code}" in found()
+
+
+FILES: dict[str, tuple[str, str]] = {
+    "templates/knowledge/man_pag.md.j2": ("PF821", ITEM),
+    "templates/chunks/item.htm.j2": ("PF820", "x"),
+    "templates/chnks/item.md.j2": ("PF820", ITEM),
+    "templates/_piece.md.j2": ("PF820", "x"),
+    "templates/loose.md.j2": ("PF820", "x"),
+    "templates/mine/layout.txt.j2": ("PF822", "x"),
+    "templates/mine/layout.yml": ("PF824", "base: chunks"),
+    "templates/chunks/item.md.jinja2": ("PF824", "x"),
+    "templates/chunks/deep/item.md.j2": ("PF824", "x"),
+    "templates/chunks/two words.md.j2": ("PF824", "x"),
+    "templates/chunks/item.json.j2": ("PF815", '{"a": {{ item.name }}'),
+    "templates/chunks/item.xml.j2": ("PF815", "<a>{{ item.name }}</b>"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file(name: str) -> None:
+    code, text = FILES[name]
+    write({name: text, "templates/mine2/layout.yaml": "base: chunks"})
+    got = [line.split(": ") for line in found()]
+    assert code in [line[-1] for line in got]
+
+
+SETTINGS: dict[str, tuple[str, str]] = {
+    "base: [": ("PF830", "1"),
+    "bse: chunks": ("PF831", "1:1"),
+    "base: chunks\nmax_tokens: 5": ("PF831", "2:1"),
+    "base: chunks\nheaders: yes # no": ("PF832", "2:10"),
+    "group_by: auto": ("PF832", "1:11"),
+    "base: chnks": ("PF833", "1:7"),
+    "base: mine": ("PF833", "1:7"),
+    'base: chunks\ndescription: "a\u200bb"': ("PF834", "2"),
+}
+
+
+@pytest.mark.parametrize("text", SETTINGS)
+def test_the_settings_of_a_layout(text: str) -> None:
+    code, place = SETTINGS[text]
+    write({"templates/mine/layout.yaml": text})
+    assert any(line.startswith(f"templates/mine/layout.yaml:{place}") and line.endswith(code) for line in found())
+
+
+PROFILES: dict[str, tuple[str, str]] = {
+    "- a": ("PF830", "1"),
+    "max_tokns: 5": ("PF831", "1:1"),
+    "sections: [a]": ("PF831", "1:1"),
+    "max_tokens: -5": ("PF832", "1:13"),
+    "extends: claud": ("PF833", "1:10"),
+    "extends: mine": ("PF833", "1:10"),
+    "extends: two": ("PF833", "1:10"),
+    "layout: chunk": ("PF836", "1:9"),
+    "format: htm": ("PF836", "1:9"),
+    "tokenizer: o20k_base": ("PF836", "1:12"),
+    "tokenizer: file:nowhere.json": ("PF836", "1:12"),
+    "extends: claude\nreserve: 2000000": ("PF840", "2:10"),
+    "context_window: 8000\nreserve: 2000\nmax_tokens: 7000": ("PF841", "3:13"),
+    "section_budgets: {code: {share: 0.7}, man_page: {share: 0.5}}": ("PF842", "1:18"),
+    "max_tokens: 100\nsection_budgets: {code: {min_tokens: 700}}": ("PF842", "2:18"),
+    "section_budgets: {code: {min_tokens: 700, max_tokens: 5}}": ("PF842", "1:18"),
+}
+
+
+@pytest.mark.parametrize("text", PROFILES)
+def test_a_profile(text: str) -> None:
+    code, place = PROFILES[text]
+    write({"profiles/mine.yaml": text, "profiles/two.yaml": "extends: three", "profiles/three.yaml": "extends: mine"})
+    assert any(line.startswith(f"profiles/mine.yaml:{place}") and line.endswith(code) for line in found("profiles"))
+
+
+def test_a_page_that_costs_more_than_there_is() -> None:
+    write({"templates/mine/layout.md.j2": "word " * 50 + PAGE, "templates/mine/item.md.j2": ITEM})
+    write({"profiles/small.yaml": "max_tokens: 20"})
+    ran = run("check", "templates", "--profiles", "profiles", "--profile", "small")
+    assert "PF843" in ran.out
+    assert "PF843" not in run("check", "templates").out
+
+
+def test_notes_fail_nothing() -> None:
+    write({"templates/chunks/item.md.j2": b"\xef\xbb\xbf{# One. #}\r\n{{ item.title }}\r\n"})
+    assert found(notes=True) == [
+        "templates/chunks/item.md.j2: PF823",
+        "templates/chunks/item.md.j2: PF826",
+    ]
+
+
+# --- silence ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_shipped_has_nothing_against_it() -> None:
+    ran = run("check", "--no-prices", ROOT / "templates", ROOT / "profiles")
+    assert (ran.code, ran.out) == (0, "")
+
+
+def test_what_may_be_absent_may_be_asked_about() -> None:
+    text = (
+        "{% if item.metadata.author.name is defined %}x{% endif %}{{ item.metadata.a }}\n"
+        '{{ nobody | default("x") }} {{ item.metadata["a b"] }} {% if nobody is undefined %}y{% endif %}\n'
+        "{% set a %}{{ item.name }}{% endset %}{{ a }} {% set b = item.name %} {{ b }}\n"
+        "{% macro m(x) %}{{ x }}{% endmacro %}{{ m(item.name) }}\n"
+    )
+    write({"templates/mine/layout.md.j2": PAGE, "templates/mine/item.md.j2": text})
+    assert found() == []
+
+
+def test_a_block_sees_what_the_template_above_gives_it() -> None:
+    page = (
+        '{% extends "knowledge/layout.md.j2" %}\n'
+        "{% block section_heading %}\n# {{ section.title }} {{ super() }}\n{% endblock %}\n"
+    )
+    write({"templates/mine/layout.md.j2": page, "templates/mine/layout.yaml": "base: knowledge"})
+    assert found() == []
+    write({"templates/mine/layout.md.j2": page.replace("section.title", "section.titel")})
+    assert found() == ["templates/mine/layout.md.j2:3:14: PF806"]
+
+
+def test_a_piece_sees_what_those_that_include_it_see() -> None:
+    write(
+        {
+            "templates/mine/layout.md.j2": '{% for one in items %}\n{% include "mine/_one.md.j2" %}\n{% endfor %}\n',
+            "templates/mine/_one.md.j2": "{{ one.text }} {{ query }}",
+            "templates/mine/item.md.j2": ITEM,
+        }
+    )
+    assert found() == []
+    write({"templates/mine/_one.md.j2": "{{ one.txt }} {{ two }}"})
+    assert found() == ["templates/mine/_one.md.j2:1:8: PF806", "templates/mine/_one.md.j2:1:18: PF802"]
+
+
+# --- what the shapes say is what is so --------------------------------------------------------------------------------
+
+
+def test_the_shapes_are_what_templates_really_see() -> None:
+    seen: list[dict[str, Any]] = []
+
+    class Looking:
+        """A look that notes what a page is given."""
+
+        def __init__(self, look: Any) -> None:
+            self._look = look
+            self.page_uses = frozenset(shapes.PAGE)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._look, name)
+
+        def render_page(self, variables: dict[str, Any]) -> list[str]:
+            seen.append(variables)
+            return []
+
+    item = Item(kind="code", content="x", path="a.py", origin="similarity")
+    named = Item(kind="code", content="y")
+    look: Any = Looking(Templates().look("knowledge", "markdown"))
+    page = Page(
+        look, Options(sources=True), LayoutSettings(), get_tokenizer("characters"),
+        Candidates([item, named], [1.0, 1.0], [0, 1], {}), lambda _: None, lambda _: None, {},
+    )  # fmt: skip
+    page.render({0: page.forms(0)[0], 1: page.forms(1)[0]})
+    (variables,) = seen
+    assert set(variables) == set(shapes.PAGE)
+    assert set(variables["items"][0]) == set(shapes.SHOWN.fields or {})
+    assert set(variables["items"][0]) - {"text"} == set(shapes.ITEM.fields or {})
+    for name in ("sections", "explicit", "similarity"):
+        assert set(variables[name][0]) == set(shapes.SECTION.fields or {})
+    assert set(variables["sources"][0]) == set(shapes.SOURCE.fields or {})
+    assert {"item", *page.views._flags} == set(shapes.ONE)
+
+
+@given(st.text("{}%#- \nitemname.|'\"é👍", max_size=60))
+@settings(max_examples=150, deadline=None)
+def test_no_text_of_a_template_breaks_the_reading(text: str) -> None:
+    parsed = parse(text, "a/item.md.j2")
+    for problem in parsed.problems:
+        assert 0 <= problem.start <= len(text)
+    if parsed.root is not None:
+        for node in parsed.root.find_all(nodes.Node):
+            if isinstance(node.lineno, At):
+                assert text.count("\n", 0, node.lineno.offset) + 1 == node.lineno
+
+
+# --- ways to say it ---------------------------------------------------------------------------------------------------
+
+
+def test_json_github_and_sarif_say_the_same() -> None:
+    write({"templates/mine/item.md.j2": "größe, {{ item.pth }}:\n%0A", "templates/mine/layout.yaml": "base: chunks"})
+    (one,) = json.loads(run("check", "--json").out)["findings"]
+    assert one["source"].startswith("größe") and (one["line"], one["column"], one["end_column"]) == (1, 16, 19)
+    assert one["fixable"] and one["severity"] == "error" and one["code"] == "PF806"
+    github = run("check", "--output-format", "github").out
+    assert github == (
+        "::error file=templates/mine/item.md.j2,line=1,col=16,endColumn=19,title=PF806::"
+        'PF806 an item has no field "pth"; did you mean "path"?\n'
+    )
+    sarif = json.loads(run("check", "--output-format", "sarif").out)
+    assert sarif["version"] == "2.1.0" and sarif["$schema"].endswith("sarif-2.1.0.json")
+    (ran,) = sarif["runs"]
+    (result,) = ran["results"]
+    assert ran["tool"]["driver"]["name"] == "promptforge"
+    assert ran["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"] == "PF806"
+    assert result["level"] in ("none", "note", "warning", "error") and result["message"]["text"]
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "templates/mine/item.md.j2"
+    assert place["region"] == {"startLine": 1, "startColumn": 16, "endColumn": 19}
+    assert ran["columnKind"] == "unicodeCodePoints"
+
+
+def test_the_caret_stands_below_the_word_also_after_wide_characters() -> None:
+    write({"templates/mine/item.md.j2": "名前\t{{ item.pth }}", "templates/mine/layout.yaml": "base: chunks"})
+    rows = run("check", "--no-prices").out.splitlines()
+    assert rows[1:] == ["  1 | 名前    {{ item.pth }}", "    | " + " " * 16 + "^^^"]
+
+
+def test_a_very_long_line_is_cut_around_the_place() -> None:
+    write({"templates/mine/item.md.j2": "x" * 5000 + "{{ item.pth }}", "templates/mine/layout.yaml": "base: chunks"})
+    out = run("check", "--no-prices").out
+    assert max(map(len, out.splitlines())) < 130
+    assert marked(out) == ["pth"]
+
+
+def test_prices_are_measured_by_rendering() -> None:
+    write({"templates/mine/layout.md.j2": "# A heading of four words\n" + PAGE, "templates/mine/item.md.j2": LONG})
+    facts = json.loads(run("check", "--json").out)
+    (price,) = facts["prices"]
+    assert (price["layout"], price["format"], facts["tokenizer"]) == ("mine", "markdown", "o200k_base")
+    assert 5 <= price["page"] <= 8
+    write({"templates/mine/item.md.j2": LONG + "one two three four five\n"})
+    more = json.loads(run("check", "--json").out)["prices"][0]
+    assert more["page"] == price["page"] and more["items"]["item"] - price["items"]["item"] in (5, 6)
+
+
+# --- putting right ----------------------------------------------------------------------------------------------------
+
+
+def test_what_can_be_put_right_is_and_a_difference_changes_nothing() -> None:
+    files: dict[str, str | bytes] = {
+        "templates/context/layout.md.j2": b'\xef\xbb\xbf{# x #}\r\n\r\n{% extends "context/layout.md.j2" %}\r\n',
+        "templates/mine/item.md.j2": "{{ item.pth | uper }} {{ itm.name is defind }}\n{{ item.content }}",
+        "templates/mine/layout.yaml": "bse: chunks",
+        "profiles/mine.yaml": "max_tokns: 500\n",
+        "profiles/schema.json": "{}",
+    }
+    write(files)
+    before = {name: Path(name).read_bytes() for name in files}
+    ran = run("check", "--diff")
+    assert (
+        ran.code == 1 and "+max_tokens: 500" in ran.out and '+{% extends "shipped/context/layout.md.j2" %}' in ran.out
+    )
+    assert {name: Path(name).read_bytes() for name in files} == before
+    ran = run("check", "--fix", "--no-prices")
+    assert (
+        Path("templates/context/layout.md.j2").read_text() == '{# x #}\n{% extends "shipped/context/layout.md.j2" %}\n'
+    )
+    assert Path("templates/mine/item.md.j2").read_text() == (
+        "{{ item.path | upper }} {{ item.name is defined }}\n{{ item.content }}"
+    )
+    assert Path("profiles/mine.yaml").read_text() == "# yaml-language-server: $schema=schema.json\nmax_tokens: 500\n"
+    assert [line for line in ran.out.splitlines() if ": PF" in line and " note: " not in line] == [
+        "templates/mine/item.md.j2:2:4: PF810 a long text without a filter is printed on one line; add | fence, or"
+        " | prose"
+    ]
+    assert run("check", "--diff").out == ""
+
+
+def test_a_word_with_two_near_ones_is_left_alone() -> None:
+    write({"templates/mine/item.md.j2": "{{ item.name is ndefined }}", "templates/mine/layout.yaml": "base: chunks"})
+    assert not json.loads(run("check", "--json").out)["findings"][0]["fixable"]
+
+
+# --- hostile folders --------------------------------------------------------------------------------------------------
+
+
+def test_what_is_not_there_or_nothing_to_check_is_usage() -> None:
+    for arguments in ([], ["nowhere"], ["a.txt"], ["empty.d"]):
+        write({"a.txt": "x", "empty.d/x.txt": "y"})
+        ran = run("check", *arguments)
+        assert (ran.code, ran.out) == (2, "") and ran.err.count("\n") == 1, arguments
+
+
+def test_one_file_is_checked_with_all_that_it_builds_on() -> None:
+    write({"t/mine/layout.yaml": "base: chunks", "t/mine/item.md.j2": "{{ a }}", "t/mine/item.txt.j2": "{{ b }}"})
+    assert found("t/mine/item.md.j2") == ["t/mine/item.md.j2:1:4: PF802"]
+    assert found("t/mine") == ["t/mine/item.md.j2:1:4: PF802", "t/mine/item.txt.j2:1:4: PF802"]
+    assert found("t") == found("t/mine")
+
+
+def test_templates_that_include_each_other_without_end_are_read_in_no_time() -> None:
+    for n in range(40):  # 2 to the 40 ways
+        text = f'{{% include "mine/_{n + 1}.md.j2" %}}' * 2
+        write({f"templates/mine/_{n}.md.j2": text if n < 39 else "{{ nosuch }}"})
+    write({"templates/mine/layout.md.j2": '{% include "mine/_0.md.j2" %}', "templates/mine/item.md.j2": ITEM})
+    assert found() == ["templates/mine/_39.md.j2:1:4: PF802"]
+    write({"templates/mine/_39.md.j2": "x"})
+    assert found() == ["templates/mine/layout.md.j2: PF817"]
+
+
+LOOP = "{% for a in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] %}"
+HEAVY = [
+    LOOP * 9 + "x" + "{% endfor %}" * 9,
+    "{% for a in item.content %}" * 9 + "x" + "{% endfor %}" * 9,
+    '{% set a = "x" %}' + "{% set a = a ~ a %}" * 60 + "{{ a }}",
+    "{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}",
+    "{% macro a0() %}x{% endmacro %}"
+    + "".join(f"{{% macro a{n + 1}() %}}{{{{ a{n}() }}}}{{{{ a{n}() }}}}{{% endmacro %}}" for n in range(40))
+    + "{{ a40() }}",
+]
+
+
+@pytest.mark.parametrize("text", HEAVY)
+def test_what_does_too_much_is_not_tried(text: str) -> None:
+    write({"templates/mine/layout.yaml": "base: chunks", "templates/mine/item.txt.j2": text})
+    assert "templates/mine/item.txt.j2: PF817" in found()
+
+
+@pytest.mark.parametrize("text", ["{{ " + "(" * 5000, "{% if 1 %}" * 3000, "{{ a" + ".b" * 5000 + " }}", "{" * 9999])
+def test_what_nests_without_end_is_said_and_not_followed(text: str) -> None:
+    write({"templates/mine/layout.yaml": "base: chunks", "templates/mine/item.md.j2": text})
+    assert all("templates/mine/item.md.j2" in line for line in found())
+
+
+def test_bytes_that_are_no_text_and_files_too_large() -> None:
+    write(
+        {
+            "templates/mine/layout.yaml": "base: chunks",
+            "templates/mine/item.md.j2": b"\xff\xfe",
+            "profiles/a.yaml": b"\xff",
+        }
+    )
+    write({"templates/mine/item.txt.j2": "x" * 300_000})
+    assert found() == [
+        "profiles/a.yaml: PF825",
+        "templates/mine/item.md.j2: PF825",
+        "templates/mine/item.txt.j2: PF825",
+    ]
+
+
+def test_a_link_out_of_the_folder_is_not_followed() -> None:
+    write({"secret.txt": "secret", "templates/mine/layout.yaml": "base: chunks"})
+    Path("templates/mine/item.md.j2").symlink_to(Path("secret.txt").absolute())
+    assert found() == ["templates/mine/item.md.j2: PF824"]
+    assert "secret" not in run("check", "--json").out
+
+
+def test_thousands_of_files() -> None:
+    for n in range(200):
+        write({f"templates/l{n}/layout.yaml": "base: chunks", f"templates/l{n}/item.md.j2": "{{ item.pth }}"})
+    targets = Targets()
+    targets.add(Path("templates"))
+    report = check(targets)
+    assert report.files == 400 and len(report.findings) == 200
+
+
+# --- codes ------------------------------------------------------------------------------------------------------------
+
+
+def test_every_code_that_the_source_says_is_explained_and_no_other() -> None:
+    said = {
+        code
+        for path in (ROOT / "promptforge").rglob("*.py")
+        if "codes" not in path.parts
+        for code in re.findall(r'"(PF\d{3})"', path.read_text(encoding="utf-8"))
+    }
+    assert said == set(CODES)
+    assert list(CODES) == sorted(CODES)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_an_explanation_is_whole(code: str) -> None:
+    ran = run("rule", code.lower())
+    assert ran.code == 0 and ran.out.startswith(f"{code} (")
+    assert "Example:" in ran.out and "Way out: " in ran.out
+    assert all(CODES[code])
+    assert max(map(len, ran.out.splitlines())) <= 160
+
+
+def test_a_code_that_is_not_there() -> None:
+    ran = run("rule", "PF999")
+    assert ran.code == 2 and ran.err.count("\n") == 1
+    assert run("rule").out.count("\n") == len(CODES)
+
+
+def test_a_copy_of_all_that_is_shipped_stands_in_for_it() -> None:
+    shutil.copytree(ROOT / "templates", "templates")
+    assert found() == []
+    assert {line.split(": ")[1] for line in found(notes=True)} == {"PF823"}

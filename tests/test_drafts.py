@@ -1,0 +1,205 @@
+"""`promptforge new` and `init`: what is written can be used at once, nothing is overwritten, no name leads out."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import jsonschema
+import pytest
+from commandline import run
+
+import promptforge as pf
+from promptforge.layouts import schema
+from promptforge.profiles import load_profile
+from promptforge.templates import Templates
+from promptforge.yamltext import load
+
+ITEMS = [{"kind": "code", "path": "a.py", "content": "x = 1"}, {"kind": "man_page", "name": "ls(1)", "content": "list"}]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("PROMPTFORGE_TEMPLATES", "PROMPTFORGE_PROFILES", "CI"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def files() -> set[str]:
+    return {path.as_posix() for path in Path().rglob("*") if path.is_file()}
+
+
+# --- what is made is what it is a copy of -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", Templates().layouts())
+def test_a_copy_of_a_layout_prints_what_the_original_prints(layout: str) -> None:
+    ran = run("new", "layout", "mine", "--from", layout)
+    assert ran.code == 0 and set(ran.out.splitlines()) == files()
+    for form in Templates().formats(layout):
+        ours = pf.render(ITEMS, templates="templates", layout="mine", format=form).text
+        assert ours == pf.render(ITEMS, layout=layout, format=form).text
+    assert run("check", "--no-prices").out == ""
+
+
+@pytest.mark.parametrize("source", ["markdown", "xml", "json", "plain"])
+def test_a_copy_of_a_format_prints_what_the_original_prints(source: str) -> None:
+    assert run("new", "format", "mine", "--from", source).code == 0
+    for layout in Templates().layouts():
+        ours = pf.render(ITEMS, templates="templates", layout=layout, format="mine").text
+        assert ours == pf.render(ITEMS, layout=layout, format=source).text
+    assert run("check", "--no-prices").out == ""
+
+
+def test_a_format_that_is_called_as_a_kind_of_xml_ends_so() -> None:
+    assert run("new", "format", "html", "--from", "xml", "--layout", "chunks").code == 0
+    assert files() == {"templates/chunks/item.html.j2", "templates/chunks/layout.html.j2"}
+
+
+def test_a_format_for_one_layout_copies_what_its_base_has() -> None:
+    assert run("new", "format", "memo", "--from", "plain", "--layout", "knowledge-long").code == 0
+    assert "templates/knowledge-long/man_page.memo.txt.j2" in files()
+    ours = pf.render(ITEMS, templates="templates", layout="knowledge-long", format="memo").text
+    assert ours == pf.render(ITEMS, layout="knowledge-long", format="plain").text
+
+
+def test_the_look_of_a_kind() -> None:
+    ran = run("new", "kind", "requirement", "--layout", "knowledge", "--from", "document", "--format", "plain")
+    assert (ran.code, files()) == (0, {"templates/knowledge/requirement.txt.j2"})
+    original = Templates().source("knowledge/document.txt.j2")[0]
+    assert Path("templates/knowledge/requirement.txt.j2").read_text(encoding="utf-8") == original
+
+
+@pytest.mark.parametrize("name", ["claude", "lisp", "default"])
+def test_a_copy_of_a_profile_says_what_the_original_says(name: str) -> None:
+    assert run("new", "profile", "mine", "--from", name).code == 0
+    assert files() == {"profiles/mine.yaml", "profiles/schema.json"}
+    assert load_profile("mine", ["profiles"]).options == load_profile(name).options
+    jsonschema.validate(
+        load(Path("profiles/mine.yaml").read_text("utf-8"), ""), json.loads(Path("profiles/schema.json").read_text())
+    )
+    assert run("check").code == 0
+
+
+def test_a_copy_under_a_shipped_name_stands_in_for_it() -> None:
+    assert run("new", "layout", "context").code == 0
+    assert run("new", "profile", "claude").code == 0
+    assert "PF823" in run("check", "--no-prices").out
+    assert pf.render(ITEMS, templates="templates", layout="context").text == pf.render(ITEMS, layout="context").text
+    assert load_profile("claude", ["profiles"]).options == load_profile("claude").options
+
+
+def test_the_next_steps_run() -> None:
+    for arguments in (
+        ["layout", "brief"],
+        ["format", "slides"],
+        ["kind", "note", "--layout", "chunks"],
+        ["profile", "p"],
+    ):
+        ran = json.loads(run("new", *arguments, "--json").out)
+        edit, show, check = (step.split() for step in ran["next"])
+        assert Path(edit[1]).is_file()
+        assert run(*show[2:]).code == 0, show
+        assert run(*check[2:]).code == 0, check
+
+
+def test_the_folder_is_that_of_the_flag_or_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("one").mkdir()
+    Path("two").mkdir()
+    monkeypatch.setenv("PROMPTFORGE_TEMPLATES", "one")
+    run("new", "layout", "a")
+    run("new", "layout", "b", "--templates", "two")
+    assert {name.split("/")[0] + name.split("/")[1] for name in files()} == {"onea", "twob"}
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+REFUSED = [
+    ["layout", "../x"], ["layout", ".x"], ["layout", "_x"], ["layout", "a/b"], ["layout", "con"], ["layout", "shipped"],
+    ["layout", "a b"], ["layout", "é"], ["layout", ""], ["layout", "a\nb"], ["layout", "x" * 65], ["layout", "a.b"],
+    ["format", "md"], ["format", "markdown"], ["format", "a.b"], ["format", "yaml"], ["format", "NUL"],
+    ["kind", "Man", "--layout", "chunks"], ["kind", "item", "--layout", "chunks"], ["kind", "x"],
+    ["kind", "x", "--layout", "nope"], ["kind", "x", "--layout", "chunks", "--format", "nope"],
+    ["profile", "../x"], ["profile", "aux.old"], ["profile", "x", "--from", "nope"], ["layout", "x", "--from", "nope"],
+    ["layout", "x", "--from", "../chunks"], ["format", "x", "--from", "nope"], ["format", "x", "--layout", "nope"],
+    ["layout", "x", "--layout", "chunks"], ["profile", "x", "--format", "xml"], ["layout", "--headers"], ["thing", "x"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", REFUSED, ids=" ".join)
+def test_a_name_that_cannot_be(arguments: list[str]) -> None:
+    ran = run("new", *arguments)
+    assert (ran.code, ran.out) == (2, "") and ran.err.startswith("promptforge: ") and ran.err.count("\n") == 1
+    assert files() == set()
+
+
+@pytest.mark.parametrize(
+    "arguments", [["layout", "headers"], ["layout", "render"], ["layout", "0"], ["profile", "None"]]
+)
+def test_a_name_that_is_a_word_elsewhere(arguments: list[str]) -> None:
+    assert run("new", *arguments).code == 0
+    assert run("check", "--no-prices").code == 0
+
+
+def test_nothing_is_overwritten_and_all_is_written_or_none() -> None:
+    assert run("new", "layout", "mine").code == 0
+    Path("templates/mine/item.md.j2").write_text("ours")
+    before = files()
+    assert run("new", "layout", "mine").code == 2
+    assert run("new", "layout", "Mine").code == 2, "one name on some systems"
+    Path("templates/other").mkdir()
+    Path("templates/other/layout.yaml").write_text("ours")
+    assert run("new", "layout", "other").code == 2
+    assert files() == before | {"templates/other/layout.yaml"}
+    assert Path("templates/mine/item.md.j2").read_text() == "ours"
+
+
+def test_a_folder_that_is_a_file_and_one_that_leads_nowhere() -> None:
+    Path("templates").write_text("a file")
+    assert run("new", "layout", "mine").code == 2
+    Path("templates").unlink()
+    Path("templates").symlink_to("nowhere")
+    assert run("new", "layout", "mine").code == 2
+    assert files() == set()
+
+
+def test_pretending_writes_nothing() -> None:
+    for arguments in (["new", "layout", "mine", "--pretend"], ["init", "--pretend"]):
+        ran = run(*arguments)
+        assert ran.code == 0 and ran.out and files() == set()
+
+
+# --- a project --------------------------------------------------------------------------------------------------------
+
+
+def test_a_project_renders_checks_and_tests_at_once() -> None:
+    assert run("init", "p").code == 0
+    here = Path("p")
+    ran = run("render", "items.json", "--templates", "templates", "--profiles", "profiles", "-p", "mine", cwd=here)
+    assert ran.code == 0 and ran.out.startswith("## Context") and ran.err == ""
+    checked = run("check", cwd=here)
+    assert checked.code == 0 and ": PF" not in checked.out
+    tested = run("test", cwd=here)
+    assert tested.code == 0 and tested.out.count("ok ") == 2
+    for name in ("layout", "profile"):
+        path = here / ("templates/layout.schema.json" if name == "layout" else "profiles/schema.json")
+        assert json.loads(path.read_text(encoding="utf-8")) == json.loads(run("schema", name).out)
+    assert run("init", "p").code == 2
+
+
+def test_the_schema_of_a_layout_takes_what_the_engine_takes() -> None:
+    validator = jsonschema.Draft202012Validator(schema())
+    jsonschema.Draft202012Validator.check_schema(schema())
+    for name in Templates().names():
+        if name.endswith("layout.yaml"):
+            validator.validate(load(Templates().source(name)[0], name))
+    assert not validator.is_valid({"bse": "chunks"})
+    assert not validator.is_valid({"headers": "yes"})
+
+
+def test_a_project_can_be_thrown_away_and_begun_again() -> None:
+    run("init", "p")
+    shutil.rmtree("p")
+    assert run("init", "p").code == 0

@@ -1,0 +1,157 @@
+"""`promptforge test`: cases that hold, that fail and say how, and texts that are taken over."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from commandline import run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from promptforge.golden.cases import load
+from promptforge.golden.updating import updated
+
+HEAD = "items:\n  - {content: 'x = 1', path: a.py, name: one}\noptions: {layout: context}\ncases:\n"
+TEXT = "## Context\n\n### Text (from a.py)\n```python\nx = 1\n```"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("PROMPTFORGE_TEMPLATES", "PROMPTFORGE_PROFILES", "CI"):
+        monkeypatch.delenv(name, raising=False)
+    Path("tests").mkdir()
+    return tmp_path
+
+
+def cases(text: str, head: str = HEAD) -> Path:
+    path = Path("tests/a.yaml")
+    path.write_text(head + text, encoding="utf-8")
+    return path
+
+
+def block(text: str) -> str:
+    return "".join(f"      {line}\n" if line else "\n" for line in text.split("\n"))
+
+
+def test_what_holds() -> None:
+    cases(
+        f"  - text: |\n{block(TEXT)}"
+        "  - {name: bounds, tokens_at_most: 30, chars_at_most: 99, contains: [x = 1], lacks: [zzz], warnings: []}\n"
+        "  - {name: statuses, options: {max_tokens: 3}, statuses: {one: dropped}}\n"
+        "  - {name: fails, options: {format: nope}, fails: no format}\n"
+    )
+    ran = run("test")
+    assert ran.code == 0, ran.out
+    assert [line.split(" (")[0] for line in ran.out.splitlines()] == [
+        "ok   tests/a.yaml:5 case 1",
+        "ok   tests/a.yaml:12 bounds",
+        "ok   tests/a.yaml:13 statuses",
+        "ok   tests/a.yaml:14 fails",
+    ]
+
+
+FAILING = {
+    "{text: other}": "-other",
+    "{tokens_at_most: 3}": "tokens, at most 3 expected",
+    "{chars_at_most: 3}": "characters, at most 3 expected",
+    "{contains: [nothing of the kind]}": 'lacks "nothing of the kind"',
+    "{lacks: [Context]}": 'holds "Context"',
+    "{statuses: {one: dropped}}": '"one" is included, dropped expected',
+    "{statuses: {two: dropped}}": 'no item "two"; there are: "one"',
+    "{warnings: [PF101]}": "warnings: none; expected: PF101",
+    "{fails: no format}": "did not fail",
+    "{options: {format: nope}, lacks: [a]}": "failed: ",
+}
+
+
+@pytest.mark.parametrize("case", FAILING)
+def test_what_fails_says_how(case: str) -> None:
+    cases(f"  - {case}\n")
+    ran = run("test")
+    assert ran.code == 1 and ran.out.startswith("FAIL tests/a.yaml:5 case 1\n")
+    assert FAILING[case] in ran.out
+    facts = json.loads(run("test", "--json").out)
+    assert facts["failed"] == 1 and FAILING[case] in "\n".join(facts["cases"][0]["problems"])
+
+
+def test_a_difference_shows_what_cannot_be_seen() -> None:
+    cases('  - text: "## Context  \\n\\n### Text\\u202e"\n')
+    out = run("test").out
+    assert "-## Context··" in out and "-### Text\\u202e" in out and "\u202e" not in out
+
+
+BAD = {
+    "cases:\n  - {items: [], tokns: 3}": "2",
+    "cases: x": "1",
+    "cases:\n  - 3": "2",
+    "cases:\n  - {items: []}": "2",
+    "cases:\n  - {text: a}": "2",
+    "cases:\n  - {items: [], text: a, file: b}": "2",
+    "cases:\n  - items: []\n    text: a\n    tokens_at_most: many": "4",
+    "cases:\n  - {items: [], text: a, options: {max_tokns: 3}}": "2",
+    "cases:\n  - {items: [], text: a, statuses: {a: gone}}": "2",
+    "cases: [": "1",
+}
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_a_file_that_is_no_file_of_cases(text: str) -> None:
+    cases(text, head="")
+    ran = run("test")
+    assert (ran.code, ran.out) == (4, "")
+    assert ran.err.startswith(f"promptforge: tests/a.yaml:{BAD[text]}: ") and ran.err.count("\n") == 1
+
+
+def test_items_that_are_not_there_and_no_cases_at_all() -> None:
+    assert run("test").code == 2
+    assert run("test", "nowhere").code == 2
+    cases("  - {items: nowhere.json, text: a}")
+    assert run("test").code == 4
+    assert run("test", "--only", "zzz").code == 2
+
+
+def test_the_printed_texts_are_taken_over_and_nothing_else_changes() -> None:
+    before = (
+        HEAD + "  # the first\n  - name: one\n    text: |\n      old\n\n      old   \n\n    contains: [x]  # stays\n"
+        '  - text: "two"\n    name: two\n\n  - {name: three, contains: [x]}\n  - file: three.txt\n'
+    )
+    path = Path("tests/a.yaml")
+    path.write_text(before, encoding="utf-8")
+    ran = run("test", "--update")
+    assert ran.code == 0, ran
+    assert path.read_text(encoding="utf-8") == (
+        HEAD + f"  # the first\n  - name: one\n    text: |\n{block(TEXT)}\n    contains: [x]  # stays\n"
+        f"  - text: |\n{block(TEXT)}    name: two\n\n  - {{name: three, contains: [x]}}\n  - file: three.txt\n"
+    )
+    assert Path("tests/three.txt").read_text().rstrip("\n") == TEXT
+    assert run("test").code == 0
+
+
+def test_a_text_within_braces_is_not_touched() -> None:
+    path = cases("  - {text: old}\n")
+    before = path.read_bytes()
+    ran = run("test", "--update")
+    assert ran.code == 4 and "tests/a.yaml:5" in ran.err and path.read_bytes() == before
+
+
+def test_no_update_where_ci_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = cases("  - text: old\n")
+    monkeypatch.setenv("CI", "1")
+    assert run("test", "--update").code == 2
+    assert "old" in path.read_text()
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=80))
+@settings(deadline=None)
+def test_any_text_can_be_taken_over(text: str) -> None:
+    path = Path("tests/b.yaml")
+    path.write_text("# c\ncases:\n  - name: a\n    items: []\n    text: old\n    lacks: [q]\n", encoding="utf-8")
+    (case,) = load(path)
+    after = updated(path.read_text(encoding="utf-8"), case, text)
+    path.write_text(after, encoding="utf-8", newline="\n")
+    (again,) = load(path)
+    assert again.keys["text"].rstrip("\n") == text.rstrip("\n")
+    assert again.keys["lacks"] == ("q",) and after.startswith("# c\ncases:")
