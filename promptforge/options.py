@@ -43,8 +43,8 @@ _Tokenizer = Annotated[Any, Meta(extra={"takes": "a tokenizer's name, or an obje
 
 
 PROMPT = (
-    *("prompt", "prompt_order", "system_role", "history_share", "message_tokens", "prompt_tokens", "cite", "citation"),
-    "cache_after",
+    *("prompt", "prompt_order", "system_role", "history_share", "message_tokens", "call_tokens", "prompt_tokens"),
+    *("cite", "citation", "cache_after"),
 )
 """Options that only a whole prompt has a use for: a context text alone is the same whatever they say."""
 
@@ -172,6 +172,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         _Share, "Share of the window, less what is fixed, for the history; what is left over moves."
     ] = 0.3
     message_tokens: Annotated[_Count, "Tokens that the LLM's own frame adds to each message, at the most."] = 8
+    call_tokens: Annotated[
+        _Count, "Tokens that its frame adds to each call of a tool, each argument of one and each result, at the most."
+    ] = 16
     prompt_tokens: Annotated[_Count, "Tokens that the LLM's own frame adds once, its answer's opening included."] = 16
     cite: Annotated[
         bool, "Ask for citations: as blocks of the provider's own where it has them, else by the words of citation."

@@ -23,6 +23,8 @@ from .rules import Vocabulary, rules_of
 _SUFFIXES = (".yaml", ".yml")
 _SHIPPED = "shipped/"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_LLM = re.compile(r"[A-Za-z0-9][\w.:-]*(/[\w.:-]+)+", re.ASCII)
+"""An LLM behind the name of who serves it."""
 _LARGEST = 1 << 20
 """Bytes of a profile file: more is no profile."""
 _OWN = ("description", "match")
@@ -177,7 +179,8 @@ def _find(name: str, folders: Sequence[Path], place: str | None = None) -> Path:
     """Return the file of the profile called `name`; `place` is where a file asks for it."""
     stem = name.removeprefix(_SHIPPED)
     if not _NAME.fullmatch(stem):
-        raise ProfileError(f"a profile has no name such as {quote(name)}", where=place, option="profile")
+        hint = _hint(stem, folders) if _LLM.fullmatch(stem) else ""
+        raise ProfileError(f"a profile has no name such as {quote(name)}{hint}", where=place, option="profile")
     original = _original(stem)
     if stem == name:
         for folder in folders:
@@ -186,10 +189,24 @@ def _find(name: str, folders: Sequence[Path], place: str | None = None) -> Path:
                     return path
     if original:
         return original
-    known = find_profiles(folders)
-    for_it = [other for other, _, path in known if _fits(path, stem)]
-    hint = f'; "{for_it[0]}" is the profile for it' if for_it else nearest(stem, [other for other, _, _ in known])
-    raise ProfileError(f"there is no profile {quote(name)}{hint}", where=place, option="profile")
+    raise ProfileError(
+        f"there is no profile {quote(name)}{_hint(stem, folders) or nearest(stem, _names(folders))}",
+        where=place,
+        option="profile",
+    )
+
+
+def _names(folders: Sequence[Path]) -> list[str]:
+    return [name for name, _, _ in find_profiles(folders)]
+
+
+def _hint(llm: str, folders: Sequence[Path]) -> str:
+    """Return which profile is for the LLM `llm`, as it is called or behind the name of who serves it; empty: none."""
+    for called in dict.fromkeys((llm, llm.rpartition("/")[2])):
+        for name, _, path in find_profiles(folders):
+            if _fits(path, called):
+                return f'; "{name}" is the profile for it'
+    return ""
 
 
 def _original(stem: str) -> Path | None:

@@ -482,7 +482,24 @@ def test_list_names_all_there_is() -> None:
     assert all(row["description"] for rows in found.values() if isinstance(rows, list) for row in rows)
 
 
-@pytest.mark.parametrize("what", ["layouts", "profiles", "tokenizers", "templates"])
+def test_list_of_profiles_is_a_table_that_helps_to_choose(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(
+        "description: 'long \\x1b[31m words '\nextends: claude\nmax_tokens: x\n", "utf-8"
+    )
+    (tmp_path / "own.yaml").write_text(f"description: {'word ' * 40}\nextends: claude\n", "utf-8")
+    ran = run("list", "profiles", "--profiles", str(tmp_path))
+    lines = ran.out.splitlines()
+    assert lines[0].split() == ["name", "family", "layout", "format", "tokenizer", "window", "as", "of"]
+    assert "own claude documents xml approximate-claude 1,000,000" in " ".join(ran.out.split())
+    assert "    not usable: " in ran.out and "\x1b" not in ran.out
+    assert max(map(len, lines)) <= 100
+    rows = json.loads(run("list", "profiles", "--json", "--profiles", str(tmp_path)).out)["profiles"]
+    assert [line.split()[0] for line in lines[1:] if line[0] != " "] == [row["name"] for row in rows]
+    (row,) = [row for row in rows if row["name"] == "claude-4.5"]
+    assert (row["context_window"], row["reserve"], row["as_of"]) == (200000, 64000, "2026-11-22") and row["match"]
+
+
+@pytest.mark.parametrize("what", ["layouts", "tokenizers", "templates"])
 def test_list_of_one_thing(what: str) -> None:
     ran = run("list", what)
     found = json.loads(run("list", what, "--json").out)

@@ -40,8 +40,8 @@ def test_defaults_are_those_of_the_contract() -> None:
         "context_window": None, "reserve": None, "on_error": "warn", "stubs": False, "section_budgets": None,
         "control_text": "keep",
         "prompt": "default", "prompt_order": ("system", "instructions", "context", "history", "question"),
-        "system_role": "system", "history_share": 0.3, "message_tokens": 8, "prompt_tokens": 16, "cite": False,
-        "citation": None, "cache_after": None,
+        "system_role": "system", "history_share": 0.3, "message_tokens": 8, "call_tokens": 16, "prompt_tokens": 16,
+        "cite": False, "citation": None, "cache_after": None,
     }  # fmt: skip
     assert {name: getattr(DEFAULT, name) for name in VOCABULARY} == said
 

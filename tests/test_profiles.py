@@ -23,7 +23,10 @@ from promptforge.yamltext import load, load_with_lines
 SHIPPED = _shipped.folder("profiles")
 NAMES = sorted(path.stem for path in SHIPPED.glob("*.yaml"))
 FAMILIES = [name for name in NAMES if name not in ("default", "lisp", "knowledge-long")]
-VARIANTS = {"gpt-4.1": "gpt", "gemma-3": "gemma", "deepseek-r1": "deepseek"}
+VARIANTS = {
+    **{"claude-4.5": "claude", "gpt-4.1": "gpt", "gpt-4o": "gpt", "gpt-5": "gpt", "gpt-oss": "gpt"},
+    **{"gemma-3": "gemma", "deepseek-r1": "deepseek"},
+}
 """Profiles for some LLMs of a family, and which."""
 GROUND = {"document": "markdown"}
 """The language tags of the shipped default."""
@@ -94,7 +97,7 @@ def test_each_shipped_profile_loads(name: str) -> None:
 def test_a_family_says_where_its_figures_come_from(name: str) -> None:
     profile = load_profile(name)
     settled = options_of(profile)
-    assert profile.family == VARIANTS.get(name, name) and profile.as_of == "2026-11-21"
+    assert profile.family == VARIANTS.get(name, name) and profile.as_of == "2026-11-22"
     assert profile.match and profile.references and profile.unknown
     assert settled.context_window is not None and settled.reserve is not None
     assert 0 < settled.reserve < settled.context_window
@@ -116,7 +119,11 @@ def test_a_family_says_where_its_figures_come_from(name: str) -> None:
         ("mistral", "chunks", "markdown"),
         ("qwen", "chunks", "markdown"),
         ("command", "chunks", "markdown"),
+        ("claude-4.5", "documents", "xml"),
         ("gpt-4.1", "documents", "markdown"),
+        ("gpt-4o", "documents", "markdown"),
+        ("gpt-5", "documents", "markdown"),
+        ("gpt-oss", "documents", "markdown"),
         ("gemma-3", "chunks", "markdown"),
         ("deepseek-r1", "documents", "plain"),
         ("lisp", "context", "markdown"),
@@ -271,6 +278,7 @@ def test_a_bad_file_below_is_named_as_itself(tmp_path: Path) -> None:
         ("cluade", '; did you mean "claude"?'),
         ("claude-opus-5-5", '; "claude" is the profile for it'),
         ("GPT-6.1-sol", '; "gpt" is the profile for it'),
+        ("claude-haiku-4-5-20251001", '; "claude-4.5" is the profile for it'),
         ("shipped/gemmini", '; did you mean "gemini"?'),
         ("zzz", f"; there are: {', '.join(NAMES)}"),
     ],
@@ -290,6 +298,11 @@ def test_an_unknown_profile_below_is_named_with_its_line(tmp_path: Path) -> None
 def test_a_name_that_is_none_is_refused(name: str) -> None:
     said = refused(name)
     assert said.startswith("a profile has no name such as ") and said.isprintable()
+
+
+@pytest.mark.parametrize("name", ["anthropic/claude-opus-5-5", "models/vendor/claude-opus-5-5"])
+def test_an_llm_behind_the_name_of_who_serves_it_is_known(name: str) -> None:
+    assert refused(name) == f'a profile has no name such as "{name}"; "claude" is the profile for it'
 
 
 def test_a_file_that_is_not_there() -> None:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .. import _shipped, plugins
-from ..errors import PromptForgeError
-from ..profiles import find_profiles
+from .. import _shipped, options, plugins
+from ..errors import ProfileError, PromptForgeError
+from ..profiles import find_profiles, load_profile
 from ..tokens import describe, names
 from .flags import folders_of, profile_flags
 from .output import write_json
+from .tables import Column, shorten, shown, table
 
 if TYPE_CHECKING:
     from ..templates import Templates
 
 WHAT = ("layouts", "profiles", "tokenizers", "prompts", "templates")
+_WIDTH = 100
+"""Columns of the table of profiles: it fits no fewer."""
 
 
 @click.command("list")
@@ -38,7 +41,13 @@ def command(what: str | None, as_json: bool, **given: Any) -> None:
     makers: dict[str, Callable[[], list[dict[str, Any]]]] = {
         "layouts": lambda: [_layout(templates, name) for name in templates.layouts()],
         "profiles": lambda: [
-            {"name": name, "description": about, "file": str(path), "whose": _whose(path, "profiles", path.name)}
+            {
+                "name": name,
+                "description": about,
+                "file": str(path),
+                "whose": _whose(path, "profiles", path.name),
+                **_figures(name, folders["profiles"]),
+            }
             for name, about, path in find_profiles(folders["profiles"])
         ],
         "tokenizers": lambda: [
@@ -57,6 +66,10 @@ def command(what: str | None, as_json: bool, **given: Any) -> None:
     found = {name: makers[name]() for name in chosen}
     if as_json:
         write_json(found)
+        return
+    if what == "profiles":
+        for line in _profiles(found[what]):
+            click.echo(line)
         return
     for number, name in enumerate(chosen):
         if len(chosen) > 1:
@@ -79,6 +92,37 @@ def _layout(templates: Templates, name: str) -> dict[str, Any]:
         return {"name": name, "formats": templates.formats(name), "description": about, "whose": whose}
     except PromptForgeError as error:
         return {"name": name, "formats": [], "description": f"not usable: {error}"}
+
+
+def _figures(name: str, folders: Sequence[Path]) -> dict[str, Any]:
+    """Return what tells one profile from another, or nothing where it is not usable."""
+    try:
+        profile = load_profile(name, folders)
+    except ProfileError:
+        return {}
+    settled = options.apply(options.Options(), profile.options)
+    kept = ("layout", "format", "tokenizer", "context_window", "reserve")
+    about = {"family": profile.family, "match": list(profile.match), "as_of": profile.as_of}
+    return about | {key: getattr(settled, key) for key in kept}
+
+
+def _profiles(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield a table of profiles, what each is for below its line."""
+    columns = [Column("name", cut=True), Column("family", cut=True), Column("layout", cut=True), Column("format")]
+    columns += [Column("tokenizer", cut=True), Column("window", right=True), Column("as of")]
+    keys = [column.heading.replace(" ", "_") for column in columns]
+    cells = []
+    for row in rows:
+        window = row.get("context_window")
+        texts = {**row, "window": f"{window:,}" if window is not None else None}
+        cells.append([shown(texts.get(key) or "-") for key in keys])
+    heading, *lines = table(columns, cells, total=_WIDTH)
+    yield heading
+    for line, row in zip(lines, rows, strict=True):
+        yield line
+        if row["description"]:
+            whose = f" [{row['whose']}]" if row.get("whose") else ""
+            yield f"    {shorten(shown(row['description'] + whose), _WIDTH - 4)}"
 
 
 def _parts(templates: Templates, name: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -107,16 +108,22 @@ class Composer:
         return self._options.message_tokens + tokens + sum(map(self._extra, message.blocks))
 
     def _extra(self, block: Block) -> int:
-        """Return what a block costs that is no text: its own texts, and a frame as that of a message."""
+        """Return what a block costs that is no text: its own texts, and the frame around them.
+
+        Many LLMs are shown each argument of a call in tags of its own, so each is taken to cost a frame.
+        """
         if isinstance(block, Text):
             return 0
         if isinstance(block, Call):
             texts = [block.name, block.id, block.arguments]
+            around = self._options.call_tokens * (1 + len(json.loads(block.arguments)))
         elif isinstance(block, Output):
             texts = [block.name, block.id, block.text]
+            around = self._options.call_tokens
         else:
             texts = [block.title, block.source, block.text]
-        return self._options.message_tokens + sum(map(self.count, texts))
+            around = self._options.message_tokens
+        return around + sum(map(self.count, texts))
 
     # --- parts ------------------------------------------------------------------------------------------------------
 
