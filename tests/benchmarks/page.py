@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from previewing import preview
 
 ROUNDS = 30
-WORDS = "a preview shows what becomes of the text when its template or its budget is changed by hand".split()
+WORDS = ("a preview", "shows", "what becomes", "of the text", "when its template", "or its budget", "is changed")
 
 _WATCH = """(change) => new Promise((done) => {
   const target = document.getElementById(change.target);
@@ -48,24 +48,27 @@ def measure(count: int) -> dict[str, list[float]]:
     ]
     times: dict[str, list[float]] = {"key": [], "slider": []}
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    with tempfile.TemporaryDirectory() as folder, preview(Path(folder), items=items) as running:
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-            page = browser.new_page(viewport={"width": 1280, "height": 800})
-            page.goto(running.link)
-            page.wait_for_selector("#list:not(.pending) .name")
-            page.click("#editor .cm-content")
-            page.keyboard.press("Control+Home")
-            for number in range(ROUNDS + 5):
-                for what, change in (
-                    ("slider", {"target": "spent", "budget": str(2000 + 37 * number)}),
-                    ("key", {"target": "text", "key": "x"}),
-                ):
-                    found = page.evaluate(_WATCH, change)
-                    if number >= 5:
-                        times[what].append(found)
-                    page.wait_for_timeout(400)
-            browser.close()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        preview(Path(folder), items=items) as running,
+        sync_playwright() as playwright,
+    ):
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.goto(running.link)
+        page.wait_for_selector("#list:not(.pending) .name")
+        page.click("#editor .cm-content")
+        page.keyboard.press("Control+Home")
+        for number in range(ROUNDS + 5):
+            for what, change in (
+                ("slider", {"target": "spent", "budget": str(2000 + 37 * number)}),
+                ("key", {"target": "text", "key": "x"}),
+            ):
+                found = page.evaluate(_WATCH, change)
+                if number >= 5:
+                    times[what].append(found)
+                page.wait_for_timeout(400)
+        browser.close()
     return times
 
 
