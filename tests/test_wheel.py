@@ -35,7 +35,11 @@ def names(wheel: Path) -> set[str]:
 def files(folder: str) -> set[str]:
     """Return the paths of the files in a folder of the checkout, less what an interpreter or an editor left there."""
     found = (path.relative_to(ROOT) for path in (ROOT / folder).rglob("*") if path.is_file())
-    return {path.as_posix() for path in found if "__pycache__" not in path.parts and not path.name.startswith(".")}
+    return {
+        path.as_posix()
+        for path in found
+        if not {"__pycache__", "node_modules"} & {*path.parts} and not path.name.startswith(".")
+    }
 
 
 @pytest.mark.parametrize("folder", ["templates", "profiles"])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ..diagnostics import Diagnostics
-from ..errors import PromptForgeError
+from ..errors import ProfileError, PromptForgeError, TemplateError
+from ..rendering import Renderer
 from .inputs import Request, input_flags, read
 from .output import say
 
@@ -32,7 +34,9 @@ def command(items: tuple[str, ...], port: int | None, edit: bool, **given: Any) 
     request = read(items, given)
     if edit and not (request.folders["templates"] or request.folders["profiles"]):
         raise click.UsageError("--edit needs a folder of your own to save in: --templates DIR, --profiles DIR")
-    request.renderer()  # what is wrong with the options is said here
+    request.renderer()  # what is wrong with the profile and the options is said here, with the templates on the page
+    with contextlib.suppress(ProfileError, TemplateError):
+        Renderer(profile=request.profile, **request.folders, **request.options)
     loaded = request.gather()
     say(request.diagnostics, quiet=given["quiet"])
     running.run(

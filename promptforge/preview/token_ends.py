@@ -25,13 +25,10 @@ def token_ends(counter: Counter, text: str) -> list[int] | None:
         tokens = counter.encode(stretch)
         if tokens is None:
             return None
-        decoder = codecs.getincrementaldecoder("utf-8")("strict")
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
         start = at
         for token in tokens:
-            try:
-                at += len(decoder.decode(counter.decode([token])))
-            except UnicodeDecodeError:  # a surrogate, which stands for U+FFFD: never in a text that is printed whole
-                return None
+            at += len(decoder.decode(counter.decode([token])))
             if not decoder.getstate()[0]:
                 found.append(at)
         if at - start != len(stretch):

@@ -17,26 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from previewing import preview
 
 ROUNDS = 30
-WORDS = [
-    "a",
-    "preview",
-    "shows",
-    "what",
-    "becomes",
-    "of",
-    "the",
-    "text",
-    "when",
-    "its",
-    "template",
-    "or",
-    "its",
-    "budget",
-    "is",
-    "changed",
-    "by",
-    "hand",
-]
+WORDS = ("a preview", "shows", "what becomes", "of the text", "when its template", "or its budget", "is changed")
 
 _WATCH = """(change) => new Promise((done) => {
   const target = document.getElementById(change.target);

@@ -8,6 +8,7 @@ import * as items from "./items.js";
 import { get, listen, newest } from "./net.js";
 import * as state from "./state.js";
 import * as text from "./text.js";
+import "./theme.js";
 
 const TYPED = 15; // milliseconds of rest after which a key press is rendered
 const REST = 150; // and after which what takes longer is asked for: reasons, and the budgets that bring items back
@@ -256,30 +257,6 @@ $("copy").addEventListener("click", async () => {
   if (!page) return;
   await navigator.clipboard.writeText(page.text).then(() => said("Copied."), () => said("The browser did not let it be copied."));
 });
-
-// --- light and dark -------------------------------------------------------------------------------------------------
-
-const THEMES = ["system", "light", "dark"];
-const stored = () => {
-  try {
-    return localStorage.getItem("theme") ?? "system";
-  } catch {
-    return "system";
-  }
-};
-function paint(name) {
-  const theme = THEMES.includes(name) ? name : "system";
-  document.documentElement.dataset.theme = theme;
-  $("theme").textContent = { system: "◐", light: "○", dark: "●" }[theme];
-  $("theme").setAttribute("aria-label", `Theme: ${theme}`);
-  try {
-    localStorage.setItem("theme", theme);
-  } catch {
-    // a browser that keeps nothing
-  }
-}
-paint(stored());
-$("theme").addEventListener("click", () => paint(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % 3]));
 
 // --- begin ----------------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 // The finished text: a block of lines at a time, each item's part tinted, tokens outlined where the reader looks.
 
-import { $, count, make, tint } from "./dom.js";
+import { $, count, make } from "./dom.js";
 
 const BLOCK = 6000; // characters of a block; those far from the window are not laid out
 const MOST = 400_000; // characters that are shown unasked
