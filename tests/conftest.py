@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -23,6 +25,20 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(
             "--update-golden is refused where CI is set: expected texts are changed by hand and read"
         )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, Any, Any]:
+    """A failure may show a lone surrogate, which no report can carry to another process."""
+    return _sound((yield))
+
+
+def _sound(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_sound(key): _sound(each) for key, each in value.items()}
+    return [_sound(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 @pytest.fixture(scope="session")

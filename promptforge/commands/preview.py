@@ -10,7 +10,7 @@ import click
 
 from ..diagnostics import Diagnostics
 from ..errors import ProfileError, PromptForgeError, TemplateError
-from ..rendering import Renderer
+from ..prompting.renderer import Renderer
 from .inputs import Request, input_flags, read
 from .output import say
 
