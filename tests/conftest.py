@@ -38,7 +38,7 @@ def _sound(value: Any) -> Any:
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):
         return {_sound(key): _sound(each) for key, each in value.items()}
-    return [_sound(each) for each in value] if isinstance(value, list | tuple) else value
+    return type(value)(map(_sound, value)) if isinstance(value, list | tuple) else value
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The README's recipes for other engines, each run as it stands there, with the engine itself."""
+"""The guide's recipes for other engines, each run as it stands there, with the engine itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from commandline import ROOT
 
 import promptforge as pf
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+README = (ROOT / "promptforge" / "batch" / "README.md").read_text(encoding="utf-8")
 ROWS: list[dict[str, Any]] = [
     {"id": f"q{n}", "items": [{"content": f"fact {n}"}], "user": f"question {n}?"} for n in range(20)
 ]

@@ -17,14 +17,16 @@ from promptforge.sources.jobs import load_job
 from promptforge.templates import Templates
 
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", ROOT / "promptforge" / "batch" / "README.md"]
+README, *GUIDES = (page.read_text(encoding="utf-8") for page in PAGES)
 
 
-def blocks(kind: str) -> list[str]:
-    return [body for fence, body in re.findall(rf"^(`{{3,}}){kind}\n(.*?)^\1$", README, re.DOTALL | re.MULTILINE)]
+def blocks(kind: str, *more: str) -> list[str]:
+    pattern = re.compile(rf"^(`{{3,}}){kind}\n(.*?)^\1$", re.DOTALL | re.MULTILINE)
+    return [body for page in (README, *more) for fence, body in pattern.findall(page)]
 
 
-@pytest.mark.parametrize("body", blocks("console"))
+@pytest.mark.parametrize("body", blocks("console", *GUIDES))
 def test_each_session_prints_what_it_shows(body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     steps = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", body, re.MULTILINE)
@@ -69,5 +71,6 @@ def test_every_command_layout_and_profile_is_mentioned() -> None:
 
 
 def test_every_link_leads_somewhere() -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", README):
-        assert (ROOT / target).exists(), target
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), target
