@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [*map(json.dumps, ROWS), '{"id": "bad", "itms": []}']
     Path("requests.jsonl").write_text("\n".join(lines), encoding="utf-8")
     monkeypatch.setenv("HF_DATASETS_OFFLINE", "1")
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
 
 
