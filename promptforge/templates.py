@@ -193,11 +193,14 @@ class Templates:
         except Exception as error:  # whatever Jinja and Python's compiler raise, such as TypeError for {[1]: 2}
             raise TemplateError(f"does not compile: {type(error).__name__}", where=name) from None
 
-    def print(self, name: str, variables: dict[str, Any]) -> Safe:
-        """Return what the template `name` prints; raises `TemplateError` with file and line."""
+    def print(self, name: str, variables: dict[str, Any], mend: Callable[[list[str]], list[str]] | None = None) -> Safe:
+        """Return what the template `name` prints; raises `TemplateError` with file and line.
+
+        `mend` is given the pieces of the text and returns those to print.
+        """
         template = self.compile(name)
         try:
-            return join(template.root_render_func(template.new_context(variables, shared=True)))
+            return join(template.root_render_func(template.new_context(variables, shared=True)), mend)
         except Exception as error:
             raise explain(error, template, variables) from error
 

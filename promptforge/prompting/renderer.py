@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..answers.asking import Embed
+from ..controls import Controls
 from ..diagnostics import Diagnostic, Diagnostics
 from ..errors import BudgetError, OptionError, TemplateError, TokenizerError, nearest, quote
 from ..items import Item
@@ -111,7 +112,8 @@ class Renderer(ContextRenderer):
             asked = {**asked, "query": query}
         if "history" not in order:
             messages = []
-        made = _Making(self, chosen, asked, to, fixed, loaded if "context" in order else [], messages, verify)
+        loaded = loaded if "context" in order else []
+        made = _Making(self, chosen, asked, to, fixed, loaded, messages, verify, controls)
         ceiling = "max_tokens" in set_ or chosen.context_window is None
         said = tuple(diagnostics)
         try:
@@ -144,7 +146,9 @@ class _Making:
         items: Sequence[Item],
         history: Sequence[Message],
         verify: Verify | None,
+        controls: Controls | None,
     ) -> None:
+        self._controls = controls
         self._renderer = renderer
         self._options = options
         self._to = to
@@ -160,7 +164,7 @@ class _Making:
     def make(self, templates: Templates, cap: int | None, said: tuple[Diagnostic, ...]) -> Prompt:
         """Return the prompt printed by these templates, its context at most `cap` tokens."""
         options = self._options
-        frame = Frame(templates, options.prompt, options.format)
+        frame = Frame(templates, options.prompt, options.format, self._controls)
         counter = get_tokenizer(options.tokenizer)
         composer = Composer(
             frame,
