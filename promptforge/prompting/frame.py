@@ -21,7 +21,7 @@ from ..joints import Joints
 from ..places import VALUE
 from ..placing import frame_pattern
 from ..templates import EXTENSIONS, PROMPTS, Templates
-from .messages import ROLES, Call, Message, Output, Text
+from .messages import ROLES, Call, Cited, Message, Output, Text
 
 PARTS = ("system", "instructions", "context", "history", "question")
 OWN = ("system", "instructions")
@@ -44,7 +44,7 @@ class Piece(NamedTuple):
     role: str
     text: str
     messages: tuple[Message, ...] = ()
-    """Of the history."""
+    """Of the history; of the context one, where its items are blocks that answers can point at."""
 
     @property
     def texts(self) -> list[str]:
@@ -59,6 +59,8 @@ def _texts(message: Message) -> Iterable[str]:
             yield from (block.name, block.arguments, block.id)
         elif isinstance(block, Output):
             yield from (block.name, block.text, block.id)
+        elif isinstance(block, Cited):
+            yield from (block.title, block.source, block.text)
 
 
 class Frame:

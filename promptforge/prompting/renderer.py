@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..answers.asking import Embed
 from ..controls import Controls
+from ..counting import Counter
 from ..diagnostics import Diagnostic, Diagnostics
-from ..errors import BudgetError, OptionError, TemplateError, TokenizerError, nearest, quote
+from ..errors import OptionError, TemplateError, nearest, quote
 from ..items import Item
 from ..options import Options
+from ..remote import RemoteTokenizer
 from ..rendering import ContextRenderer, Folders
 from ..results import Result
 from ..sources.records import load_records
 from ..templates import Templates
 from ..tokens import get_tokenizer
 from ..verdict import judge
-from . import accounts, citing
+from . import accounts, citing, recounts
 from .apart import write_apart
 from .composing import Composer
 from .conversations import read
 from .frame import PARTS, Frame
 from .messages import Message, join, sound
 from .prompts import Prompt
+from .recounts import Verify
 from .shapes import SHAPES
 from .turns import turns_of
-from .window import Fitted, Window
-
-Verify = Callable[[dict[str, Any]], int]
-"""Takes a finished request and returns its true number of tokens, such as a provider's endpoint that counts."""
-
-TRIES = 3
-"""How often `verify` is asked about one prompt."""
+from .window import Window
 
 _CITED = {"layout": "cited", "format": "plain", "separator": "\n\n", "header": None, "footer": None, "sources": False}
 
@@ -164,12 +162,13 @@ class _Making:
     def make(self, templates: Templates, cap: int | None, said: tuple[Diagnostic, ...]) -> Prompt:
         """Return the prompt printed by these templates, its context at most `cap` tokens."""
         options = self._options
+        remote = counter if isinstance(counter := get_tokenizer(options.tokenizer), RemoteTokenizer) else None
+        priced = counter if remote is None else remote.estimate
         frame = Frame(templates, options.prompt, options.format, self._controls)
-        counter = get_tokenizer(options.tokenizer)
         composer = Composer(
             frame,
             options,
-            counter,
+            priced,
             self._fixed,
             whole=self._to == "text",
             blocks=self._shape.blocks,
@@ -181,12 +180,20 @@ class _Making:
         fitting = Window(
             composer,
             self._turns,
-            self._context if self._items else None,
+            (lambda most: self._context(most, priced)) if self._items else None,
             self._show,
             cap=cap,
             share=options.history_share,
         )
-        fitted, counted = self._fit(fitting, window)
+        counted = None
+        if self._verify is not None:
+            verify = recounts.by_verify(self._verify, lambda composed: self._shape.make(composed.messages))
+            fitted, counted = recounts.fit(fitting, window, verify, "verify")
+        elif remote is not None:
+            asked = functools.partial(composer.recount, counter=remote)
+            fitted, counted = recounts.fit(fitting, window, asked, remote.name)
+        else:
+            fitted = fitting.fit(window)
         if not fitted.composed.parts:
             raise OptionError("there is nothing to make a prompt of: no system, instructions, items, history or user")
         return accounts.account(
@@ -201,30 +208,12 @@ class _Making:
             turns=len(self._turns),
             window=window,
             counted=counted,
+            verified=self._verify is not None,
             said=said,
         )
 
-    def _fit(self, fitting: Window, window: int | None) -> tuple[Fitted, int | None]:
-        """Return the prompt that keeps the window by our own count and by that of `verify`, and what the latter is."""
-        room = window
-        for _ in range(TRIES):
-            fitted = fitting.fit(room)
-            if self._verify is None:
-                return fitted, None
-            counted = _ask(self._verify, self._shape.make(fitted.composed.messages))
-            if window is None or counted <= window:
-                return fitted, counted
-            room = min(int(window * fitted.composed.tokens / counted), fitted.composed.tokens - (counted - window))
-            room = max(0, room)
-        raise BudgetError(
-            f"the prompt has {counted:,} tokens by verify and the window has room for {window:,}, after"
-            f" {TRIES} times of fitting; raise context_window, or lower reserve or max_tokens",
-            needed=counted,
-            largest=window or 0,
-        )
-
-    def _context(self, most: int | None) -> Result:
-        return self._renderer._result(self._items, {**self._asked, "max_tokens": most})
+    def _context(self, most: int | None, counter: Counter) -> Result:
+        return self._renderer._result(self._items, {**self._asked, "max_tokens": most, "tokenizer": counter})
 
     def _show(self, result: Result) -> Any:
         return citing.show(result, self._cites)
@@ -256,13 +245,3 @@ def _say_unused(order: Sequence[str], given: Mapping[str, object], diagnostics: 
         if given[name] and name not in order:
             message = f"prompt_order has no place for the {name}, so it was left out"
             diagnostics.add("PF117", message)
-
-
-def _ask(verify: Verify, request: dict[str, Any]) -> int:
-    try:
-        counted = verify(request)
-    except Exception as error:
-        raise TokenizerError(f"verify failed: {type(error).__name__}: {quote(str(error))}") from error
-    if isinstance(counted, bool) or not isinstance(counted, int) or counted < 0:
-        raise TokenizerError(f"verify returned {quote(str(counted))}; it must be a whole number, 0 or more")
-    return counted
