@@ -46,7 +46,8 @@ def test_law_no_part_but_the_callers_own_holds_a_token(
     to: str, content: str, user: str, said: str, argument: str, name: str
 ) -> None:
     messages = history(said, content, argument, name)
-    prompt = RENDERER.prompt([{"content": content}], user=user, history=messages, to=to)
+    item = {"content": content, "name": name, "path": user, "origin": "similarity" if len(said) % 2 else "explicit"}
+    prompt = RENDERER.prompt([item], user=user, history=messages, to=to, cite=True)
     assert not [text for text in [prompt.text, *texts(prompt.request)] if CONTROLS.holds(text)]
     for text in texts(prompt.request):  # arguments, which a server may read
         if text.startswith("{"):

@@ -71,8 +71,8 @@ class Renderer(ContextRenderer):
         oldest turns go when room is short. `to` is the shape that comes out: `text roles openai openai-responses
         anthropic gemini`. `max_tokens` and `max_chars` are ceilings of the context alone, `max_tokens` only where
         somebody set it or no window is known. The question is also the `query`, unless one is given (`query=None`: no
-        query). `verify` takes the finished request and returns its true tokens: where these are more than the window
-        the prompt is fitted again, at most twice.
+        query). `verify` takes the finished request and returns its true tokens: where these are more than the window,
+        or fewer than our own count while something was left out, the prompt is fitted again, at most twice.
 
         Raises `BudgetError` when what cannot be left out does not fit, `ItemError` for a history that is no list of
         messages, `OptionError` for an unknown option or shape, `TemplateError` when a template cannot be used.
@@ -216,7 +216,7 @@ class _Making:
         return self._renderer._result(self._items, {**self._asked, "max_tokens": most, "tokenizer": counter})
 
     def _show(self, result: Result) -> Any:
-        return citing.show(result, self._cites)
+        return citing.show(result, self._cites, self._controls)
 
 
 def _text(value: object, name: str) -> str:
