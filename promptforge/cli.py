@@ -94,6 +94,7 @@ def group() -> None:
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit; no error ends in a traceback."""
     given = sys.argv[1:] if arguments is None else arguments
+    as_json = "--json" in given
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # what a terminal's encoding cannot print must not end the run
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
@@ -102,7 +103,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         if sys.stdout is not None:
             sys.stdout.flush()
     except PromptForgeError as error:
-        code = fail(error, as_json="--json" in given)
+        code = fail(error, as_json=as_json)
     except click.exceptions.Abort:
         code = 130
     except click.exceptions.NoArgsIsHelpError as error:
@@ -111,34 +112,36 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         way_out = f" (see {context.command_path} --help)" if context is not None else ""
-        click.echo(f"promptforge: {error.format_message()}{way_out}", err=True)
+        _say("usage", f"{error.format_message()}{way_out}", as_json=as_json)
         code = error.exit_code
     except RecursionError:
-        click.echo("promptforge: something in the input nests too deeply", err=True)
+        _say("input", "something in the input nests too deeply", as_json=as_json)
         code = 4
     except BrokenPipeError:  # the reader has gone, as with `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except OSError as error:
-        click.echo(f"promptforge: {error.strerror or error}{f': {error.filename}' if error.filename else ''}", err=True)
+        named = f": {error.filename}" if error.filename else ""
+        _say("file", f"{error.strerror or error}{named}", as_json=as_json)
         code = 4
     sys.exit(code if isinstance(code, int) else 0)
 
 
 def fail(error: PromptForgeError, *, as_json: bool) -> int:
     """Say what went wrong on standard error, with `--json` on standard output too; return the exit code."""
-    click.echo(f"promptforge: {error}", err=True)
+    facts = {
+        key: value for key in ("where", "field", "option", "needed", "largest") if (value := getattr(error, key, None))
+    }
+    _say(type(error).__name__.removesuffix("Error").lower(), str(error), as_json=as_json, **facts)
     if isinstance(error, TemplateError) and error.excerpt is not None:
         from .commands.excerpts import excerpt
 
         for line in excerpt(error.excerpt.source, error.excerpt.line, error.excerpt.column, error.excerpt.end):
             click.echo(line, err=True)
-    if as_json:
-        facts = {
-            key: value
-            for key in ("where", "field", "option", "needed", "largest")
-            if (value := getattr(error, key, None))
-        }
-        name = type(error).__name__.removesuffix("Error").lower()
-        click.echo(json.dumps({"promptforge": 1, "error": {"code": name, "message": str(error), **facts}}))
     return error.exit_code
+
+
+def _say(code: str, message: str, *, as_json: bool, **facts: Any) -> None:
+    click.echo(f"promptforge: {message}", err=True)
+    if as_json and sys.stdout is not None:
+        click.echo(json.dumps({"promptforge": 1, "error": {"code": code, "message": message, **facts}}))

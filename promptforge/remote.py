@@ -33,7 +33,8 @@ class RemoteTokenizer(Counter):
     are priced by `estimate`, a name or object as `tokenizer` takes them. Where the provider finds the text too long, or
     much shorter than the budget, it is made again with the ratio seen. So `Result.tokens` is the provider's figure,
     and never above `max_tokens`; tokens of items and `fits_at` are estimates, and a diagnostic says so. What is learnt
-    is forgotten with the rendering: the same items give the same text, whatever was rendered before.
+    is forgotten with the rendering: the same items give the same text, whatever was rendered before. Of a whole prompt
+    `count` is asked about all its texts together, at most three times.
 
     `exact`: whether the provider vouches for its count. Errors of `count` come out as `TokenizerError`.
     """
@@ -49,7 +50,8 @@ class RemoteTokenizer(Counter):
     ) -> None:
         super().__init__(name, exact=exact, fingerprint="custom")
         self._ask = ForeignCounter(cast(Tokenizer, SimpleNamespace(name=name, count=count)))
-        self._estimate = get_tokenizer(estimate)
+        self.estimate = get_tokenizer(estimate)
+        """What prices all that is not finished."""
         self._calls = max(1, calls)
         self._counts: Recent[int] = Recent(CACHED)
 
@@ -74,7 +76,7 @@ class RemoteTokenizer(Counter):
         asked: set[str] = set()  # what is remembered from before counts too: it must not change what comes out
         for tries in range(1, self._calls + 3):
             try:
-                made = make(_Priced(self, self._estimate, factor))
+                made = make(_Priced(self, self.estimate, factor))
             except BudgetError as error:  # perhaps only the estimate is too high
                 lacking, high = error, factor
                 factor = _between(low, high, factor / 2)
@@ -82,7 +84,7 @@ class RemoteTokenizer(Counter):
             if made.text and made.text not in asked and len(asked) == self._calls:
                 break
             asked |= {made.text} - {""}
-            true, own, budget = self.count(made.text), self._estimate.count(made.text), made.max_tokens
+            true, own, budget = self.count(made.text), self.estimate.count(made.text), made.max_tokens
             fits = budget is None or true <= budget
             if fits and (best is None or true > best[1]):
                 best = (made, true)
@@ -99,7 +101,7 @@ class RemoteTokenizer(Counter):
         if lacking is not None:
             raise lacking
         # Too long each time: what is sure to fit is nothing.
-        made = make(_Priced(self, self._estimate, Fraction(10**9)))
+        made = make(_Priced(self, self.estimate, Fraction(10**9)))
         true = self.count(made.text)
         if true > (budget := made.max_tokens or 0):
             raise BudgetError(f"{self.name} counts {true:,} tokens in the shortest text", needed=true, largest=budget)

@@ -217,12 +217,15 @@ class Templates:
                 raise TemplateError("is nested too deep, or one expression in it is too long", where=name) from None
             raise TemplateError(f"does not compile: {type(error).__name__}", where=name) from None
 
-    def print(self, name: str, variables: dict[str, Any]) -> Safe:
-        """Return what the template `name` prints; raises `TemplateError` with file and line."""
+    def print(self, name: str, variables: dict[str, Any], mend: Callable[[list[str]], list[str]] | None = None) -> Safe:
+        """Return what the template `name` prints; raises `TemplateError` with file and line.
+
+        `mend` is given the pieces of the text and returns those to print.
+        """
         template = self.compile(name)
         fuel.use(fuel.Tank(), len(variables), _size(variables))
         try:
-            return join(template.root_render_func(template.new_context(variables, shared=True)))
+            return join(template.root_render_func(template.new_context(variables, shared=True)), mend)
         except Exception as error:
             raise explain(error, template, variables) from error
 

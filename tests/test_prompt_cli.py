@@ -166,3 +166,31 @@ def test_a_failed_template_ends_with_5_and_the_shipped_one_in_its_place() -> Non
     ran = run("prompt", "--user", "q", "--templates", "own")
     assert (ran.code, ran.out) == (5, "<question>\nq\n</question>")
     assert "PF401" in ran.err
+
+
+def test_one_text_or_the_history_may_come_from_standard_input() -> None:
+    assert run("prompt", "items.json", "--user-file", "-", stdin="q\n").out == expected(user="q").text
+    assert run("prompt", "--system-file", "-", stdin="s").out == pf.Renderer().prompt(system="s").text
+    whole = expected(user="q", history=HISTORY)
+    assert run("prompt", "items.json", "--user", "q", "--history", "-", stdin=json.dumps(HISTORY)).out == whole.text
+    twice = run("prompt", "-", "--user-file", "-", "--history", "-", stdin="[]")
+    assert (twice.code, twice.out) == (2, "")
+    assert "ITEMS and --user-file and --history are all to come from standard input" in twice.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--user", "q", "--to", "opena"], 2, 'there is no shape "opena"; did you mean "openai"?'),
+        (["--user", "q", "--user-file", "items.json"], 2, "both give the text"),
+        (["--user", "q", "-o", "folder"], 4, "folder"),
+        (["--user", "q", "-o", ""], 2, "the name of the file is empty"),
+        (["--nonsense"], 2, "nonsense"),
+        (["--user", "q", "--context-window", "3"], 3, "the prompt needs 32 tokens"),
+    ],
+)
+def test_errors_are_json_too_where_json_is_asked_for(arguments: list[str], code: int, said: str) -> None:
+    Path("folder").mkdir()
+    ran = run("prompt", "items.json", *arguments, "--json")
+    found = json.loads(ran.out)
+    assert ran.code == code and said in found["error"]["message"] and found["error"]["message"] in ran.err

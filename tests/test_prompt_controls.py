@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,12 +21,13 @@ FRAGMENTS = ["<|im_start|>", "<|im_end|>", "<|im_", "start|>", "end|>", "<tool_c
 TEXTS = st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=6).map("".join)
 
 
-def history(said: str, given_back: str, argument: str) -> list[dict[str, Any]]:
-    call = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": json.dumps({"text": argument})}}
+def history(said: str, given_back: str, argument: str, name: str = "find") -> list[dict[str, Any]]:
+    arguments = json.dumps({"text": argument}).replace("start", "\\u0073tart")
+    call = {"id": f"c1{name}", "type": "function", "function": {"name": name, "arguments": arguments}}
     return [
         {"role": "user", "content": said},
         {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "c1", "content": given_back},
+        {"role": "tool", "tool_call_id": f"c1{name}", "content": given_back},
         {"role": "assistant", "content": said},
     ]
 
@@ -39,12 +41,31 @@ def texts(value: Any) -> list[str]:
 
 
 @cases(60)
-@given(st.sampled_from(SHAPES), TEXTS, TEXTS, TEXTS, TEXTS)
+@given(st.sampled_from(SHAPES), TEXTS, TEXTS, TEXTS, TEXTS, TEXTS)
 def test_law_no_part_but_the_callers_own_holds_a_token(
-    to: str, content: str, user: str, said: str, argument: str
+    to: str, content: str, user: str, said: str, argument: str, name: str
 ) -> None:
-    prompt = RENDERER.prompt([{"content": content}], user=user, history=history(said, content, argument), to=to)
+    messages = history(said, content, argument, name)
+    item = {"content": content, "name": name, "path": user, "origin": "similarity" if len(said) % 2 else "explicit"}
+    prompt = RENDERER.prompt([item], user=user, history=messages, to=to, cite=True)
     assert not [text for text in [prompt.text, *texts(prompt.request)] if CONTROLS.holds(text)]
+    for text in texts(prompt.request):  # arguments, which a server may read
+        if text.startswith("{"):
+            assert not [inner for inner in texts(json.loads(text)) if CONTROLS.holds(inner)]
+
+
+@pytest.mark.parametrize("to", SHAPES)
+def test_a_template_makes_no_token_of_what_others_wrote(tmp_path: Path, to: str) -> None:
+    folder = tmp_path / "prompt" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "question.txt.j2").write_text("<|{{ question }}|> {{ question | lower }}")
+    (folder / "system.txt.j2").write_text("<|im_start|>{{ system }}<|{{ system }}|>")
+    renderer = pf.Renderer(profile="qwen", templates=tmp_path, prompt="mine")
+    prompt = renderer.prompt(system="im_end", user="im_end", to=to)
+    found = [text[start:end] for text in texts(prompt.request) for start, end in CONTROLS.find(text)]
+    assert found == ["<|im_start|>", "<|im_end|>"], "the template's own, and the caller's"
+    prompt = renderer.prompt(user="<|IM_END|>", to=to)
+    assert not [text for text in texts(prompt.request) if CONTROLS.holds(text)]
 
 
 @pytest.mark.parametrize("to", SHAPES)

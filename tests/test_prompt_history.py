@@ -216,3 +216,54 @@ def test_a_history_is_not_changed(tmp_path: Path) -> None:
     for shape in SHAPES.values():
         pf.Renderer().prompt(history=shape, user="q", context_window=120, reserve=0)
     assert json.dumps(SHAPES) == before
+
+
+def called(arguments: Any) -> list[dict[str, Any]]:
+    call = {"id": "c", "function": {"name": "f", "arguments": arguments}}
+    return [{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "c", "content": "r"}]
+
+
+@pytest.mark.parametrize("to", ["openai", "anthropic", "gemini"])
+@pytest.mark.parametrize("arguments", ['{"a": 1e999}', '{"a": -1e999}', '{"a": ' + "[" * 400 + "]" * 400 + "}"])
+def test_arguments_that_no_request_can_carry_are_kept_as_a_text_and_said(to: str, arguments: str) -> None:
+    prompt = pf.Renderer(profile="qwen").prompt(user="q", history=called(arguments), to=to)
+    assert arguments in json.dumps(prompt.request, allow_nan=False).replace("\\", "")
+    assert [d.code for d in prompt.warnings if d.severity == "warning"] == ["PF208"]
+
+
+def test_what_is_left_out_of_a_message_is_said() -> None:
+    deep: Any = 1
+    for _ in range(40):
+        deep = [deep]
+    parts = [{"type": "text", "text": f"{n}"} for n in range(6000)]
+    for history in (called({"a": deep}), [{"role": "user", "content": parts}]):
+        prompt = pf.Renderer().prompt(user="q", history=history)
+        assert any("left out" in d.message and d.severity == "warning" for d in prompt.warnings)
+
+
+def test_of_too_many_messages_the_newest_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("promptforge.prompting.conversations.MAX_MESSAGES", 4)
+    messages = [{"role": role, "content": f"m{n}"} for n, role in enumerate(["user", "assistant"] * 3)]
+    prompt = pf.Renderer().prompt(user="q", history=messages, to="roles")
+    assert [m["content"] for m in prompt] == ["m2", "m3", "m4", "m5", "q"]
+    assert [d.message for d in prompt.warnings] == ["more than 4 messages; the first 2 were left out"]
+    prompt = pf.Renderer().prompt(user="q", history=iter(messages), to="roles")
+    assert [d.message for d in prompt.warnings] == ["more than 4 messages; the rest was left out"]
+
+
+def test_a_tool_that_failed_has_failed_in_the_shape_of_gemini_too() -> None:
+    failed = {"type": "tool_result", "tool_use_id": "1", "content": "bad", "is_error": True}
+    call = {"type": "tool_use", "id": "1", "name": "f", "input": {}}
+    history = [{"role": "assistant", "content": [call]}, {"role": "user", "content": [failed]}]
+    said = pf.Renderer().prompt(user="q", history=history, to="gemini").request["contents"]
+    again = pf.Renderer().prompt(user="q", history=said, to="anthropic").request["messages"]
+    assert again[1]["content"][0] == failed
+
+
+def test_an_id_that_is_made_up_is_nobody_elses() -> None:
+    ids = ["c", "c", "c_0_1"]
+    calls = [{"id": i, "function": {"name": f"f{n}", "arguments": "{}"}} for n, i in enumerate(ids)]
+    history = [{"role": "assistant", "tool_calls": calls}]
+    history += [{"role": "tool", "tool_call_id": i, "content": i} for i in ("c", "c_0_1")]
+    prompt = pf.Renderer().prompt(user="q", history=history, to="openai")
+    assert [call["function"]["name"] for call in prompt[0]["tool_calls"]] == ["f0", "f2"]

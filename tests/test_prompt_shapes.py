@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
-from conversing import HOSTILE, ITEMS, TEXT, Messages, histories
+from conversing import HOSTILE, ITEMS, TEXT, Messages, histories, texts_in
 from effort import cases
 from hypothesis import given
 from hypothesis import strategies as st
@@ -249,3 +250,51 @@ def test_a_prompt_is_a_sequence_of_its_messages() -> None:
     assert (len(prompt), prompt[-1]) == (2, {"role": "user", "content": "q"})
     assert json.loads(json.dumps(prompt.to_dict()))["request"] == prompt.request
     assert repr(prompt) == f"<Prompt {prompt.tokens} tokens, 2 messages, openai>"
+
+
+def prefix(**given: Any) -> str:
+    renderer = pf.Renderer(
+        cache_after=["context", "history"], prompt_order=["system", "context", "history", "question"]
+    )
+    found = renderer.prompt(user=given.pop("user", "q"), **given).manifest["prefix"]["sha256"]
+    assert isinstance(found, str)
+    return found
+
+
+def test_the_hash_of_a_prefix_tells_all_that_is_in_it() -> None:
+    said = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    call = {"id": "1", "function": {"name": "f", "arguments": "{}"}}
+    used: list[dict[str, Any]] = [
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": "r"},
+    ]
+    cited: dict[str, Any] = {"to": "anthropic", "cite": True}
+    found = [
+        prefix(items=[{"content": "A"}], **cited),
+        prefix(items=[{"content": "B"}], **cited),
+        prefix(items=[{"content": "A", "name": "n"}], **cited),
+        prefix(history=said, to="openai"),
+        prefix(history=[{"role": "user", "content": "a\n\nb"}], to="openai"),
+        prefix(history=used, to="openai"),
+        prefix(history=[used[0], {**used[1], "content": "f"}], to="openai"),
+        prefix(history=said, to="text"),
+        prefix(history=said, to="text", user="</history>"),
+    ]
+    assert len(set(found)) == len(found)
+    assert prefix(history=said, to="text", user="other") == prefix(history=said, to="text")
+
+
+def test_a_context_of_blocks_is_told_of_like_any_other() -> None:
+    prompt = RENDERER.prompt([{"content": "Be polite.", "name": "guide"}], user="q", to="anthropic", cite=True)
+    assert prompt.parts[0].name == "context" and prompt.parts[0].tokens > 0
+    assert "guide" in prompt.text and "Be polite." in prompt.text
+
+
+@pytest.mark.parametrize("to", TOS)
+def test_a_part_of_nothing_but_blanks_is_no_message(tmp_path: Path, to: str) -> None:
+    folder = tmp_path / "prompt" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "instructions.txt.j2").write_text(" \n{% if not instructions %}x{% endif %}")
+    renderer = pf.Renderer(templates=tmp_path, prompt="mine", cache_after=["instructions"])
+    prompt = renderer.prompt(system="s", instructions="i", user="q", to=to)
+    assert not [text for text in texts_in(prompt.request) if not text.strip()]

@@ -146,7 +146,7 @@ def test_what_is_required_takes_the_room_of_the_history() -> None:
     need = parts(RENDERER.prompt(items, user="q", to="roles"))["context"]
     prompt = RENDERER.prompt(items, user="q", history=chat(20), context_window=need + 150, reserve=0, to="roles")
     assert parts(prompt)["context"] == need and prompt.history.kept <= 1
-    with pytest.raises(pf.BudgetError, match=r"the prompt needs .* tokens .* question 1, context [0-9]+") as small:
+    with pytest.raises(pf.BudgetError, match=r"the prompt needs .* tokens .* context [0-9]+, question 1") as small:
         RENDERER.prompt(items, user="q", history=chat(20), context_window=need, reserve=0, to="roles")
     again = RENDERER.prompt(items, user="q", history=chat(20), context_window=small.value.needed, reserve=0, to="roles")
     assert again.tokens <= small.value.needed
@@ -207,6 +207,53 @@ def test_exact_is_said_of_counts_that_are() -> None:
     assert not RENDERER.prompt(history=history, to="openai").exact
 
 
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=3), st.integers(0, 400), st.sampled_from(TOS), st.booleans())
+@cases(40)
+def test_law_what_is_said_to_be_needed_is_enough(sizes: list[int], window: int, to: str, cite: bool) -> None:
+    items = [{"content": f"{n} " + "word " * size, "required": n % 2 == 0} for n, size in enumerate(sizes)]
+    asked: dict[str, Any] = {"system": "s " * 20, "user": "q?", "history": chat(3), "to": to, "cite": cite}
+    try:
+        RENDERER.prompt(items, **asked, context_window=window, reserve=0)
+    except pf.BudgetError as small:
+        enough = RENDERER.prompt(items, **asked, context_window=small.needed, reserve=0)
+        assert enough.tokens == small.needed and f" {small.needed:,} tokens" in str(small)
+        with pytest.raises(pf.BudgetError):
+            RENDERER.prompt(items, **asked, context_window=small.needed - 1, reserve=0)
+
+
+@pytest.mark.parametrize("option", [{"max_chars": 400}, {"max_tokens": 100}, {"trim": "none"}])
+def test_what_a_context_cannot_use_the_history_takes(option: dict[str, Any]) -> None:
+    items = [{"content": LINE * 400}]
+    prompt = RENDERER.prompt(items, user="q", history=chat(60, 10), context_window=4000, reserve=0, **option)
+    assert prompt.history.dropped == 0
+
+
+def test_turns_are_priced_as_they_are_printed() -> None:
+    short = chat(60, 3)
+    whole = RENDERER.prompt(user="q", history=short, context_window=99999, reserve=0).tokens
+    kept = RENDERER.prompt(user="q", history=short, context_window=whole + 2 * 60, reserve=0)
+    assert kept.history.dropped == 0, "no more than two tokens of a turn are too many"
+
+
+def test_a_tokenizer_of_the_providers_is_asked_about_the_finished_prompt_alone() -> None:
+    asked: list[str] = []
+
+    def count(text: str) -> int:
+        asked.append(text)
+        return int(pf.get_tokenizer("o200k_base").count(text) * 1.3)
+
+    items = [{"content": f"{n} {LINE * 40}"} for n in range(5)]
+    for to in TOS:
+        asked.clear()
+        prompt = RENDERER.prompt(
+            items, user="q", history=chat(40), to=to, tokenizer=pf.RemoteTokenizer("theirs", count),
+            context_window=3000, reserve=0,
+        )  # fmt: skip
+        assert 1 <= len(asked) <= 3 and asked[-1].endswith("q" if to != "text" else "</question>")
+        assert 2800 < prompt.tokens <= 3000
+        assert [d.code for d in prompt.warnings if d.code.startswith("PF5")] == ["PF503"]
+
+
 # --- verify -----------------------------------------------------------------------------------------------------------
 
 
@@ -242,6 +289,27 @@ def test_a_provider_that_always_counts_more_is_asked_three_times() -> None:
         RENDERER.prompt(user="q", verify=_unreachable)
     with pytest.raises(pf.TokenizerError, match=r"verify returned .*; it must be a whole number"):
         RENDERER.prompt(user="q", verify=lambda request: -1)
+
+
+@pytest.mark.parametrize("count", [lambda n: n * 3 // 2, lambda n: n + 400])
+def test_what_is_needed_by_a_providers_count_is_said_by_it(count: Any) -> None:
+    def verify(request: dict[str, Any]) -> int:
+        return int(count(sum(len(m["content"]) for m in request["messages"])))
+
+    asked: dict[str, Any] = {"user": "q" * 1900, "to": "roles", "verify": verify, "tokenizer": "characters"}
+    with pytest.raises(pf.BudgetError, match="as verify counts and the window has room for 2,000") as small:
+        RENDERER.prompt(**asked, context_window=2000, reserve=0)
+    assert small.value.largest == 2000
+    assert RENDERER.prompt(**asked, context_window=small.value.needed, reserve=0).tokens <= small.value.needed
+
+
+def test_where_a_provider_counts_less_more_comes_in() -> None:
+    def verify(request: dict[str, Any]) -> int:
+        return sum(len(m["content"]) for m in request["messages"]) // 8
+
+    asked: dict[str, Any] = {"user": "q", "to": "roles", "context_window": 1000, "reserve": 0}
+    prompt = RENDERER.prompt([{"content": LINE * 400}], **asked, verify=verify)
+    assert 900 < prompt.tokens <= 1000
 
 
 def _unreachable(request: dict[str, Any]) -> int:

@@ -134,7 +134,9 @@ def _wanted(items: tuple[str, ...], given: dict[str, Any], job: Job, options: di
     paths[:0] = [entry for entry in job.items if isinstance(entry, str)]
     records = [entry for entry in job.items if not isinstance(entry, str)]
     if not paths and not records and not any(lists.values()):
-        if sys.stdin is None or sys.stdin.isatty():
+        if given.get("piped"):  # standard input is something else
+            pass
+        elif sys.stdin is None or sys.stdin.isatty():
             if not given.get("may_be_empty"):
                 raise click.UsageError(
                     "nothing to render: name a file of items, pipe one in, or give --file, --doc, --man"

@@ -22,6 +22,8 @@ VERSION = 1
 def write(text: str, path: str | None) -> None:
     """Write the product: to standard output as it is, or to a file that is there whole or not at all."""
     data = text.encode("utf-8", "replace")
+    if path == "":
+        raise click.UsageError("--output: the name of the file is empty")
     if path is None or path == "-":
         if sys.stdout is None:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF), "standard output")

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ..diagnostics import Diagnostics
-from ..errors import StrictError
+from ..errors import OptionError, StrictError, nearest, quote
 from ..prompting.conversations import read as read_messages
 from ..prompting.messages import Message
 from ..prompting.shapes import SHAPES
@@ -26,14 +26,18 @@ _TEXTS = {"system": "system", "instructions": "instructions", "user": "question"
 @click.command("prompt")
 @click.argument("items", nargs=-1, metavar="[ITEMS]...")
 @click.option("--system", metavar="TEXT", help="The system text.")
-@click.option("--system-file", metavar="FILE", help="A file that holds it.")
+@click.option("--system-file", metavar="FILE", help="A file that holds it; - is standard input.")
 @click.option("--instructions", metavar="TEXT", help="Instructions, beside the context.")
-@click.option("--instructions-file", metavar="FILE", help="A file that holds them.")
+@click.option("--instructions-file", metavar="FILE", help="A file that holds them, or -.")
 @click.option("--user", metavar="TEXT", help="The question; it is the query too, where --query gives no other.")
-@click.option("--user-file", metavar="FILE", help="A file that holds it.")
-@click.option("--history", metavar="FILE", help="Messages of OpenAI, Anthropic or Gemini: JSON, JSON Lines or YAML.")
+@click.option("--user-file", metavar="FILE", help="A file that holds it, or -.")
+@click.option("--history", metavar="FILE", help="Messages of any provider, or -: JSON, JSON Lines or YAML.")
 @click.option(
-    "--to", type=click.Choice(list(SHAPES)), default="text", show_default=True, help="What comes out, and for whom."
+    "--to",
+    metavar=f"[{'|'.join(SHAPES)}]",
+    default="text",
+    show_default=True,
+    help="What comes out, and for whom.",
 )
 @functools.partial(input_flags, whole=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the whole account as JSON.")
@@ -46,8 +50,12 @@ def command(
     All share the window of the profile, less its reserve. With --to text the prompt is printed, else the keywords of
     the provider's call as JSON.
     """
+    if to not in SHAPES:
+        raise OptionError(f"there is no shape {quote(to)}{nearest(to, SHAPES)}", option="to")
+    _read_once(["ITEMS" for path in items if path == "-"], {**given, "history": history})
+    piped = "-" in (history, *(given[f"{flag}_file"] for flag in _TEXTS))
     texts = {flag: _text(given.pop(flag), given.pop(f"{flag}_file"), flag) for flag in _TEXTS}
-    request = read(items, {**given, "may_be_empty": True})
+    request = read(items, {**given, "may_be_empty": True, "piped": piped})
     for flag, word in _TEXTS.items():
         texts[flag] = request.job.texts.get(word) if texts[flag] is None else texts[flag]
     messages = _history(history, request)
@@ -76,6 +84,16 @@ def command(
     return exit_code(prompt)
 
 
+def _read_once(readers: list[str], given: dict[str, Any]) -> None:
+    """Raise a usage error where standard input is to be more than one thing."""
+    flags = [*(f"{flag}_file" for flag in _TEXTS), "history"]
+    readers += [f"--{flag.replace('_', '-')}" for flag in flags if given[flag] == "-"]
+    if len(readers) > 1:
+        raise click.UsageError(
+            f"{' and '.join(readers)} are all to come from standard input; give all but one by files"
+        )
+
+
 def _text(text: str | None, path: str | None, flag: str) -> str | None:
     """Return a text given as it is or by a file, whose last line end is not its own."""
     if path is None:
@@ -83,7 +101,8 @@ def _text(text: str | None, path: str | None, flag: str) -> str | None:
     if text is not None:
         raise click.UsageError(f"--{flag} and --{flag}-file both give the text; leave one out")
     diagnostics = Diagnostics()
-    found = workspace.read_text(os.path.abspath(path), workspace=os.curdir, diagnostics=diagnostics)
+    named = path if path == "-" else os.path.abspath(path)
+    found, _ = workspace.read_named(named, workspace=os.curdir, diagnostics=diagnostics)
     say(diagnostics)
     return found.removesuffix("\n")
 

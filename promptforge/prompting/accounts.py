@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
@@ -14,7 +15,7 @@ from ..diagnostics import Diagnostic, Diagnostics
 from ..options import Options
 from ..profiles import Profile
 from ..templates import Templates
-from .composing import Composer, Printed
+from .composing import Composed, Composer, Printed
 from .messages import Text
 from .prompts import Prompt, PromptHistory, PromptPart
 from .shapes import SHAPES, SYSTEM
@@ -34,9 +35,13 @@ def account(
     turns: int,
     window: int | None,
     counted: int | None,
+    verified: bool,
     said: Sequence[Diagnostic],
 ) -> Prompt:
-    """Return the prompt; `turns` is how many there were, `counted` what `verify` found, `said` what was said before."""
+    """Return the prompt; `turns` is how many there were, `said` what was said before.
+
+    `counted` is what the provider found: of the whole request if `verified`, else of its texts.
+    """
     composed, result = fitted.composed, fitted.result
     plain = all(isinstance(block, Text) for message in composed.messages for block in message.blocks)
     shape = SHAPES[to]
@@ -54,10 +59,13 @@ def account(
     if shape.apart and any(roles[roles.index(False) :] if False in roles else ()):
         message = f"the shape {to} has what the system says before all messages, so it was moved there"
         diagnostics.add("PF118", message, severity="info")
-    if options.cite and not shape.cites and options.citation is None:
+    if options.cite and not shape.cites and not options.citation:
         message = f"cite changes nothing in the shape {to}: the profile {profile.name} has no words for citation"
         diagnostics.add("PF118", message, severity="info")
-    if not counter.exact and counted is None:
+    if counted is not None and not verified:
+        message = f"the prompt was counted by {counter.name}; tokens of parts and items, and fits_at, are estimates"
+        diagnostics.add("PF503", message, severity="info")
+    elif not counter.exact and not verified:
         diagnostics.add("PF501", f"tokens are an estimate by {counter.name}", severity="info")
     texts = result.warnings if result is not None else ()
     return Prompt(
@@ -67,7 +75,7 @@ def account(
         text=composed.text if composed.text is not None else "\n\n".join(part.text for part in composed.parts),
         tokens=composed.tokens if counted is None else counted,
         window=window,
-        exact=counted is not None or (counter.exact and plain),
+        exact=verified or (counter.exact and plain),
         parts=tuple(_part(part, fitted, history, composer) for part in composed.parts),
         context=result,
         history=history,
@@ -83,7 +91,7 @@ def account(
             },
             "tokenizer": {"name": counter.name, "fingerprint": counter.fingerprint, "exact": counter.exact},
             "items": result.manifest["items"] if result is not None else [],
-            "prefix": _prefix(composed.parts, options.cache_after or ()),
+            "prefix": _prefix(composed, options.cache_after or ()),
         },
     )
 
@@ -102,13 +110,20 @@ def _options(options: Options, counter: Counter, context: dict[str, Any]) -> dic
     return msgspec.to_builtins(own | {"query": context.get("query", options.query)})  # type: ignore[no-any-return]
 
 
-def _prefix(parts: Sequence[Printed], stable: Sequence[str]) -> dict[str, Any]:
-    """Return a hash of each part, and one of everything up to the end of the last part that is stable."""
+def _prefix(composed: Composed, stable: Sequence[str]) -> dict[str, Any]:
+    """Return a hash of each part as it is in the request, and one of all up to the end of the last that is stable."""
+    parts = composed.parts
     first = {part.name: n for n, part in reversed(list(enumerate(parts, 1)))}
     end = max((first[name] for name in stable if name in first), default=0)
-    hashed = [{"name": part.name, "sha256": _digest(f"{part.role}\n{part.text}")} for part in parts]
+    hashed = [{"name": part.name, "sha256": _digest(_exactly(part, composed.boundary))} for part in parts]
     whole = _digest("\n".join(each["sha256"] for each in hashed[:end])) if end else None
     return {"after": parts[end - 1].name if end else None, "sha256": whole, "parts": hashed}
+
+
+def _exactly(part: Printed, boundary: str) -> str:
+    """Return all of a part that the LLM is shown: who says what, calls and results, and what its tags carry."""
+    messages = [[message.role, *map(msgspec.structs.astuple, message.blocks)] for message in part.messages]
+    return json.dumps([boundary, part.role, messages or part.text])
 
 
 def _digest(text: str) -> str:

@@ -29,11 +29,14 @@ def _block(block: Block, controls: Controls) -> tuple[Block, int]:
     if isinstance(block, Text):
         text, count = controls.write_apart(block.text)
         return Text(text), count
+    assert not isinstance(block, Cited)  # an item's, treated with the items
+    (own, name), named = controls.plain([block.id, block.name])  # a chat template prints these too
     if isinstance(block, Output):
         text, count = controls.write_apart(block.text)
-        return Output(block.id, block.name, text, block.failed), count
-    if isinstance(block, Call) and controls.holds(block.arguments):
-        arguments, count = controls.plain(json.loads(block.arguments))  # in its texts, so that it stays JSON
-        return Call(block.id, block.name, json.dumps(arguments, ensure_ascii=False)), count
-    assert not isinstance(block, Cited)  # an item's, treated with the items
-    return block, 0
+        return Output(own, name, text, block.failed), count + named
+    arguments, count = block.arguments, 0
+    if "\\" in arguments or controls.holds(arguments):  # a server may read the JSON and its escapes
+        read, count = controls.plain(json.loads(arguments))  # in its texts, so that it stays JSON
+        if count or controls.holds(arguments):
+            arguments = json.dumps(read, ensure_ascii=False)
+    return Call(own, name, arguments), count + named

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..controls import Controls
 from ..escaping import label
 from ..results import Result, ResultItem
 from .composing import Context
@@ -11,14 +12,17 @@ TITLE = 200
 """Characters of a title or source at the most."""
 
 
-def show(result: Result, cited: bool) -> Context | None:
-    """Return what is to be printed of a context; `None` where no item of it is left."""
+def show(result: Result, cited: bool, controls: Controls | None) -> Context | None:
+    """Return what is to be printed of a context; `None` where no item of it is left.
+
+    `controls` come out of no title and no source; out of texts they did not come before.
+    """
     if not result.items_included:
         return None
     if not cited:
         text = result.text.strip("\n")
         return Context(text) if text else None
-    blocks = tuple(_cited(item) for item in _in_order(result) if item.text.strip())
+    blocks = tuple(_cited(item, controls) for item in _in_order(result) if item.text.strip())
     return Context("", blocks) if blocks else None
 
 
@@ -31,9 +35,12 @@ def _in_order(result: Result) -> list[ResultItem]:
     return [by_id[name].pop(0) for section in result.sections for name in section.items if by_id.get(name)]
 
 
-def _cited(item: ResultItem) -> Cited:
+def _cited(item: ResultItem, controls: Controls | None) -> Cited:
     name = item.path or item.name or item.id
     title = item.name or item.path or item.id
     if item.line_range and item.path:
         title = f"{title} ({item.line_range})"
-    return Cited(label(title)[:TITLE], label(name)[:TITLE], item.text, item.origin == "similarity")
+    shown, source = label(title), label(name)
+    if controls is not None:
+        shown, source = controls.write_apart(shown)[0], controls.write_apart(source)[0]
+    return Cited(shown[:TITLE], source[:TITLE], item.text, item.origin == "similarity")

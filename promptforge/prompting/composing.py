@@ -26,6 +26,8 @@ class Printed(NamedTuple):
     name: str
     role: str
     text: str
+    messages: tuple[Message, ...] = ()
+    """As they go into the request; none where the prompt is one text."""
 
 
 class Composed(NamedTuple):
@@ -75,22 +77,32 @@ class Composer:
         pieces = self._pieces(context, history)
         boundary = self._frame.boundary(pieces, whole=self.whole, citation=self._citation)
         printed = [(piece, self._print(piece, boundary)) for piece in pieces]
-        parts = tuple(Printed(piece.name, piece.role, text) for piece, text in printed)
         if self.whole:
+            parts = tuple(Printed(piece.name, piece.role, text) for piece, text in printed)
             text = str.__str__(self._frame.whole(printed, boundary))
             message = Message("user", (Text(text),))
             tokens = self._options.prompt_tokens + self.price(message)
             return Composed((message,), text, parts, boundary, tokens)
-        messages = tuple(self._messages(printed, context))
+        parts = tuple(self._part(piece, text) for piece, text in printed)
+        messages = tuple(self._joined(parts))
         tokens = self._options.prompt_tokens + sum(map(self.price, messages))
         return Composed(messages, None, parts, boundary, tokens)
 
-    def turn_price(self, turn: Sequence[Message]) -> int:
-        """Return about what a turn of the history costs, rather too much than too little."""
-        if self.whole:
-            text = self._frame.part(Piece("history", "", "", tuple(turn)), "-00000000")
-            return self.count(text) + 2
-        return sum(map(self.price, turn)) + len(turn)
+    def turn_prices(self, turns: Sequence[Sequence[Message]]) -> list[int]:
+        """Return about what each turn of a history costs, rather too much than too little."""
+        if not self.whole:
+            return [sum(map(self.price, turn)) + len(turn) for turn in turns]
+        pieces = self._pieces(None, [message for turn in turns for message in turn])
+        boundary = self._frame.boundary(pieces, whole=True, citation=self._citation)
+        texts = (self._frame.part(Piece("history", "", "", tuple(turn)), boundary) for turn in turns)
+        return [self.count(text) + 2 for text in texts]
+
+    def recount(self, composed: Composed, counter: Counter) -> int:
+        """Return what a prompt takes by another counter, which is asked once: for all its texts together."""
+        texts = [text for message in composed.messages for block in message.blocks for text in _texts(block)]
+        framed = len(composed.messages) + sum(not isinstance(b, Text) for m in composed.messages for b in m.blocks)
+        own = self._options.prompt_tokens + self._options.message_tokens * framed
+        return own + counter.count("\n\n".join(texts))
 
     def count(self, text: str) -> int:
         """Return the tokens of a text, counted once."""
@@ -114,16 +126,12 @@ class Composer:
         """
         if isinstance(block, Text):
             return 0
+        around = self._options.message_tokens
         if isinstance(block, Call):
-            texts = [block.name, block.id, block.arguments]
             around = self._options.call_tokens * (1 + len(json.loads(block.arguments)))
         elif isinstance(block, Output):
-            texts = [block.name, block.id, block.text]
             around = self._options.call_tokens
-        else:
-            texts = [block.title, block.source, block.text]
-            around = self._options.message_tokens
-        return around + sum(map(self.count, texts))
+        return around + sum(map(self.count, _texts(block)))
 
     # --- parts ------------------------------------------------------------------------------------------------------
 
@@ -135,7 +143,8 @@ class Composer:
                     pieces.append(Piece(name, "", "", tuple(history)))
             elif name == "context":
                 if context is not None:
-                    pieces.append(Piece(name, "user", context.text))
+                    cited = (Message("user", context.cited),) if context.cited else ()
+                    pieces.append(Piece(name, "user", context.text, cited))
             elif self._fixed.get(name):
                 role = self._options.system_role if name == "system" else "user"
                 pieces.append(Piece(name, role, self._fixed[name]))
@@ -147,18 +156,22 @@ class Composer:
         more = {"citation": self._citation} if piece.name == "context" else {}
         return str.__str__(self._frame.part(piece, boundary, **more))
 
-    def _messages(self, printed: Sequence[tuple[Piece, str]], context: Context | None) -> list[Message]:
+    def _part(self, piece: Piece, text: str) -> Printed:
+        if piece.name == "history":
+            return Printed(piece.name, piece.role, text, piece.messages)
+        role: Role = piece.role  # type: ignore[assignment]
+        cited = [block for message in piece.messages for block in message.blocks]
+        message = Message(role, (*cited, *((Text(text),) if text.strip() else ())))
+        said = "\n\n".join(filter(None, [*(each for block in cited for each in _texts(block)), text]))
+        return Printed(piece.name, role, said, (message,) if message.blocks else ())
+
+    def _joined(self, parts: Sequence[Printed]) -> list[Message]:
         messages: list[Message] = []
         marked = set(self._options.cache_after or ())
-        for piece, text in printed:
-            if piece.name == "history":
-                own = list(piece.messages)
-            else:
-                role: Role = piece.role  # type: ignore[assignment]
-                cited = context.cited if piece.name == "context" and context else ()
-                own = [Message(role, (*cited, *((Text(text),) if text else ())))]
-            if piece.name in marked and own:  # of a part that comes twice the first: there the prefix ends
-                marked.discard(piece.name)
+        for part in parts:
+            own = list(part.messages)
+            if part.name in marked and own:  # of a part that comes twice the first: there the prefix ends
+                marked.discard(part.name)
                 last = own.pop()
                 own.append(Message(last.role, last.blocks, (len(last.blocks),)))
             messages += own
@@ -169,3 +182,14 @@ class Composer:
         """The names of the templates that may print this prompt."""
         parts = [name for name in self._options.prompt_order if self.whole or name != "history"]
         return self._frame.files([*parts, *(["prompt"] if self.whole else [])])
+
+
+def _texts(block: Block) -> list[str]:
+    """Return every text of a block."""
+    if isinstance(block, Text):
+        return [block.text]
+    if isinstance(block, Call):
+        return [block.name, block.id, block.arguments]
+    if isinstance(block, Output):
+        return [block.name, block.id, block.text]
+    return [block.title, block.source, block.text]

@@ -56,14 +56,14 @@ def read(
     if isinstance(history, str | bytes | Mapping) or not isinstance(history, Iterable):
         raise ItemError(f"expected a list of messages, found {plaindata.name_of(history)}", where=where)
     found: list[Message] = []
-    for index, given in enumerate(islice(history, MAX_MESSAGES)):
+    for index, given in _newest(history, where, diagnostics):
         place = locate(index) if locate else f"{where}[{index}]"
 
         def say(message: str, severity: Severity = "warning", at: str = place) -> None:
             diagnostics.add("PF208", message, where=at, severity=severity)
 
         try:
-            found += [given] if isinstance(given, Message) else _sound(_read(_plain(given), say), say)
+            found += [given] if isinstance(given, Message) else _sound(_read(_plain(given, say), say), say)
         except _Refusal as refusal:
             say(f"message skipped: {refusal}")
         except (KeyboardInterrupt, SystemExit):
@@ -90,16 +90,30 @@ def _sound(messages: list[Message], say: Say) -> list[Message]:
     return made
 
 
-def _plain(given: Any) -> dict[str, Any]:
+def _newest(history: Iterable[Any], where: str, diagnostics: Diagnostics) -> Iterable[tuple[int, Any]]:
+    """Yield the messages with their places, at most `MAX_MESSAGES`: the last ones, where it can be told which."""
+    known = len(history) if isinstance(history, Sequence) else 0
+    start = max(0, known - MAX_MESSAGES)
+    for index, given in enumerate(islice(history, start, start + MAX_MESSAGES + 1), start):
+        if index == start + MAX_MESSAGES:
+            diagnostics.add("PF208", f"more than {MAX_MESSAGES:,} messages; the rest was left out", where=where)
+            return
+        yield index, given
+    if start:
+        message = f"more than {MAX_MESSAGES:,} messages; the first {start:,} were left out"
+        diagnostics.add("PF208", message, where=where)
+
+
+def _plain(given: Any, say: Say) -> dict[str, Any]:
     dump = getattr(type(given), "model_dump", None)
     value = dump(given, exclude_none=True) if callable(dump) else given
     if not isinstance(value, Mapping):
         raise _Refusal(f"expected an object with role and content, found {plaindata.name_of(given)}")
-    return dict(plaindata.copy(value, _quiet))
+    return dict(plaindata.copy(value, lambda change: say(change, "warning" if "left out" in change else "info")))
 
 
 def _quiet(change: str) -> None:
-    """Say nothing: what a message needs is looked at field by field."""
+    """Say nothing: that there was a change is seen by what comes out."""
 
 
 def _read(message: dict[str, Any], say: Say) -> list[Message]:
@@ -178,7 +192,7 @@ def _content(content: Any, say: Say) -> list[Block]:
         elif kind in _THOUGHTS:
             say(f"content: a block of type {quote(kind)} was left out", "info")
         else:
-            named = quote(kind) if isinstance(kind, str) else plaindata.name_of(part)
+            named = quote(kind) if isinstance(part, dict) and isinstance(kind, str) else plaindata.name_of(part)
             say(f"content: a block of type {named} is not text and was left out")
     return blocks
 
@@ -214,12 +228,12 @@ def _call(given: dict[str, Any], say: Say) -> Call:
     if isinstance(arguments, str):
         try:
             read = json.loads(arguments, parse_constant=_no_constant)
-            if isinstance(read, dict):
+            if isinstance(read, dict) and plaindata.copy(read, _quiet) == read:  # else 1e999, or too deep to be sent
                 plain = json.dumps(read, ensure_ascii=False)
                 return Call(_id(given), name, plain if SURROGATE.search(plain) else arguments)
         except (ValueError, RecursionError):
             pass
-        say(f"the arguments of the call of {quote(name)} are no JSON object; they are kept as a text in one")
+        say(f"the arguments of the call of {quote(name)} are no plain JSON object; they are kept as a text in one")
         arguments = {"arguments": arguments}
     elif not isinstance(arguments, dict):
         say(f"the arguments of the call of {quote(name)} are no object; they are kept inside one")
@@ -234,7 +248,9 @@ def _no_constant(name: str) -> NoReturn:
 def _output(given: dict[str, Any], field: str, say: Say) -> Output:
     value = given.get(field)
     failed = given.get("is_error") is True
-    if isinstance(value, dict) and set(value) == {"output"}:  # Gemini's own word for a result
+    if field == "response" and isinstance(value, dict) and set(value) == {"error"}:  # Gemini's words for a result
+        value, failed = value["error"], True
+    if isinstance(value, dict) and set(value) == {"output"}:
         value = value["output"]
     if isinstance(value, list):
         text = "\n\n".join(block.text for block in _content(value, say) if isinstance(block, Text))

@@ -10,16 +10,18 @@ import hashlib
 import html
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from ..controls import Controls
 from ..environment import Fields
 from ..errors import OptionError, TemplateError, nearest, quote
 from ..escaping import INVISIBLE, Content, Safe, syntax_of
+from ..joints import Joints
 from ..places import VALUE
 from ..placing import frame_pattern
 from ..templates import EXTENSIONS, PROMPTS, Templates
-from .messages import ROLES, Call, Message, Output, Text
+from .messages import ROLES, Call, Cited, Message, Output, Text
 
 PARTS = ("system", "instructions", "context", "history", "question")
 OWN = ("system", "instructions")
@@ -28,6 +30,8 @@ OWN = ("system", "instructions")
 _HOLE = "\ue07f"
 """What stands for a part's text where only the frame is looked at."""
 _TAG = re.compile(r"<[\s/]*([a-z_][\w.:-]*)")
+_ROLES_OF = {"system": ("system", "developer", "user"), "history": ("",)}
+"""The roles that a part may come with, where it is not always the user's."""
 _BREAKS = "\n\r\t"
 _VERBATIM = {"md", "txt"}
 """Syntaxes in which a text stands as it was written."""
@@ -40,7 +44,7 @@ class Piece(NamedTuple):
     role: str
     text: str
     messages: tuple[Message, ...] = ()
-    """Of the history."""
+    """Of the history; of the context one, where its items are blocks that answers can point at."""
 
     @property
     def texts(self) -> list[str]:
@@ -55,13 +59,15 @@ def _texts(message: Message) -> Iterable[str]:
             yield from (block.name, block.arguments, block.id)
         elif isinstance(block, Output):
             yield from (block.name, block.text, block.id)
+        elif isinstance(block, Cited):
+            yield from (block.title, block.source, block.text)
 
 
 class Frame:
     """One set of templates for whole prompts, in one format."""
 
-    def __init__(self, templates: Templates, name: str, format: str) -> None:  # noqa: A002  the public word for it
-        """Find the set `name`; what it lacks is that of the set `default`.
+    def __init__(self, templates: Templates, name: str, format: str, controls: Controls | None = None) -> None:  # noqa: A002
+        """Find the set `name`; what it lacks is that of the set `default`. `controls` are to come out of no text.
 
         Raises `OptionError` where there is no such set.
         """
@@ -72,6 +78,7 @@ class Frame:
                 f"there is no set of prompt templates {quote(name)}{nearest(name, known)}", option="prompt"
             )
         self._templates = templates
+        self._controls = controls
         self._folders = [f"{'shipped/' if own != name else ''}{PROMPTS}/{own}", f"{PROMPTS}/default"]
         self._endings = _endings(format)
         self._found: dict[str, str] = {}
@@ -99,7 +106,8 @@ class Frame:
         name = self.template(piece.name)
         made = Safe if _syntax(name) in _VERBATIM or piece.name == "context" else Content
         value: Any = [_fields(m, made) for m in piece.messages] if piece.name == "history" else made(piece.text)
-        return self._templates.print(name, {piece.name: value, "boundary": boundary, **more})
+        mend = None if piece.name in OWN else self._mend(name, ())
+        return self._templates.print(name, {piece.name: value, "boundary": boundary, **more}, mend)
 
     def whole(self, parts: Sequence[tuple[Piece, str]], boundary: str) -> Safe:
         """Return the whole prompt as one text; each part comes with what its own template printed."""
@@ -109,7 +117,18 @@ class Frame:
             own = _syntax(self.template(piece.name))
             kept = own == _syntax(whole) or {own, _syntax(whole)} <= _VERBATIM
             shown.append(Fields(name=piece.name, role=piece.role, text=(Safe if kept else Content)(text)))
-        return self._templates.print(whole, {"parts": shown, "boundary": boundary})
+        mend = self._mend(whole, [text for _, text in parts])
+        return self._templates.print(whole, {"parts": shown, "boundary": boundary}, mend)
+
+    def _mend(self, name: str, before: Sequence[str]) -> Callable[[list[str]], list[str]] | None:
+        """Return what keeps the pieces of a text from making a control token together, those of texts `before` aside:
+        such a token is the caller's own, or the template's of a part.
+        """
+        if self._controls is None:
+            return None
+        spare = {text[start:end] for text in before for start, end in self._controls.find(text)}
+        joints = Joints(self._controls, _syntax(name), spare)
+        return lambda pieces: joints.mend(pieces).parts
 
     # --- what is the frame's own ------------------------------------------------------------------------------------
 
@@ -141,9 +160,10 @@ class Frame:
 
     def _marks(self, boundary: str, whole: bool, citation: str | None) -> _Marks:
         pieces = [
-            Piece(part, "user", _HOLE, _every_message() if part == "history" else ())
+            Piece(part, role, _HOLE, _every_message() if part == "history" else ())
             for part in PARTS
             if whole or (part != "history" and _syntax(self.template(part)) in _VERBATIM)
+            for role in _ROLES_OF.get(part, ("user",))
         ]
         around = {"citation": citation}
         printed = [str(self.part(p, boundary, **(around if p.name == "context" else {}))) for p in pieces]
@@ -231,4 +251,5 @@ def _fields(message: Message, made: type[str]) -> Fields:
 def _every_message() -> tuple[Message, ...]:
     """Return messages that make a template print all it can: each role, with texts, calls and results."""
     blocks = (Text(_HOLE), Call(_HOLE, _HOLE, _HOLE), Output(_HOLE, _HOLE, _HOLE))
-    return tuple(Message(role, some) for role in ROLES for some in (blocks, blocks[:1], blocks[1:2], blocks[2:]))
+    some = (blocks, blocks[:1], blocks[1:2], blocks[2:], blocks + blocks)
+    return tuple(Message(role, each) for role in ROLES for each in some)

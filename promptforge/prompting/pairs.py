@@ -12,15 +12,18 @@ def pair(messages: list[Message], where: str, diagnostics: Diagnostics) -> list[
     waiting: dict[str, tuple[int, int]] = {}
     named: list[list[Block | None]] = [[] for _ in messages]
     lost: list[str] = []
+    given = {block.id for message in messages for block in message.blocks if isinstance(block, Call | Output)}
     for at, message in enumerate(messages):
         if message.role != "tool" and waiting:  # the results of a call follow it at once
             lost += _forget(waiting, named)
         for block in message.blocks:
             kept: Block | None = block
             if isinstance(block, Call):
-                own = block.id or f"call_{at}_{len(named[at])}"
-                if own in waiting:
-                    own = f"{own}_{at}_{len(named[at])}"
+                own = block.id
+                if not own or own in waiting:
+                    own = f"{own or 'call'}_{at}_{len(named[at])}"
+                    while own in given:
+                        own += "_"
                 waiting[own] = (at, len(named[at]))
                 kept = Call(own, block.name, block.arguments)
             elif isinstance(block, Output):

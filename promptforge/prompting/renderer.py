@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..answers.asking import Embed
+from ..controls import Controls
+from ..counting import Counter
 from ..diagnostics import Diagnostic, Diagnostics
-from ..errors import BudgetError, OptionError, TemplateError, TokenizerError, nearest, quote
+from ..errors import OptionError, TemplateError, nearest, quote
 from ..items import Item
 from ..options import Options
+from ..remote import RemoteTokenizer
 from ..rendering import ContextRenderer, Folders, Sources, TemplateSet
 from ..results import Result
 from ..sources.records import load_records
 from ..templates import Templates
 from ..tokens import get_tokenizer
 from ..verdict import judge
-from . import accounts, citing
+from . import accounts, citing, recounts
 from .apart import write_apart
 from .composing import Composer
 from .conversations import read
 from .frame import PARTS, Frame
 from .messages import Message, join, sound
 from .prompts import Prompt
+from .recounts import Verify
 from .shapes import SHAPES
 from .turns import turns_of
-from .window import Fitted, Window
-
-Verify = Callable[[dict[str, Any]], int]
-"""Takes a finished request and returns its true number of tokens, such as a provider's endpoint that counts."""
-
-TRIES = 3
-"""How often `verify` is asked about one prompt."""
+from .window import Window
 
 _CITED = {"layout": "cited", "format": "plain", "separator": "\n\n", "header": None, "footer": None, "sources": False}
 
@@ -73,8 +72,8 @@ class Renderer(ContextRenderer):
         oldest turns go when room is short. `to` is the shape that comes out: `text roles openai openai-responses
         anthropic gemini`. `max_tokens` and `max_chars` are ceilings of the context alone, `max_tokens` only where
         somebody set it or no window is known. The question is also the `query`, unless one is given (`query=None`: no
-        query). `verify` takes the finished request and returns its true tokens: where these are more than the window
-        the prompt is fitted again, at most twice.
+        query). `verify` takes the finished request and returns its true tokens: where these are more than the window,
+        or fewer than our own count while something was left out, the prompt is fitted again, at most twice.
 
         Raises `BudgetError` when what cannot be left out does not fit, `ItemError` for a history that is no list of
         messages, `OptionError` for an unknown option or shape, `TemplateError` when a template cannot be used.
@@ -113,7 +112,8 @@ class Renderer(ContextRenderer):
             asked = {**asked, "query": query}
         if "history" not in order:
             messages = []
-        made = _Making(self, chosen, asked, to, fixed, loaded if "context" in order else [], messages, verify)
+        loaded = loaded if "context" in order else []
+        made = _Making(self, chosen, asked, to, fixed, loaded, messages, verify, controls)
         ceiling = "max_tokens" in set_ or chosen.context_window is None
         said = tuple(diagnostics)
         try:
@@ -148,7 +148,9 @@ class _Making:
         items: Sequence[Item],
         history: Sequence[Message],
         verify: Verify | None,
+        controls: Controls | None,
     ) -> None:
+        self._controls = controls
         self._renderer = renderer
         self._options = options
         self._to = to
@@ -164,12 +166,13 @@ class _Making:
     def make(self, current: TemplateSet, cap: int | None, said: tuple[Diagnostic, ...]) -> Prompt:
         """Return the prompt printed by these templates, its context at most `cap` tokens."""
         options = self._options
-        frame = Frame(current.templates, options.prompt, options.format)
-        counter = get_tokenizer(options.tokenizer)
+        remote = counter if isinstance(counter := get_tokenizer(options.tokenizer), RemoteTokenizer) else None
+        priced = counter if remote is None else remote.estimate
+        frame = Frame(current.templates, options.prompt, options.format, self._controls)
         composer = Composer(
             frame,
             options,
-            counter,
+            priced,
             self._fixed,
             whole=self._to == "text",
             blocks=self._shape.blocks,
@@ -181,12 +184,20 @@ class _Making:
         fitting = Window(
             composer,
             self._turns,
-            (lambda most: self._context(most, current)) if self._items else None,
+            (lambda most: self._context(most, priced, current)) if self._items else None,
             self._show,
             cap=cap,
             share=options.history_share,
         )
-        fitted, counted = self._fit(fitting, window)
+        counted = None
+        if self._verify is not None:
+            verify = recounts.by_verify(self._verify, lambda composed: self._shape.make(composed.messages))
+            fitted, counted = recounts.fit(fitting, window, verify, "verify")
+        elif remote is not None:
+            asked = functools.partial(composer.recount, counter=remote)
+            fitted, counted = recounts.fit(fitting, window, asked, remote.name)
+        else:
+            fitted = fitting.fit(window)
         if not fitted.composed.parts:
             raise OptionError("there is nothing to make a prompt of: no system, instructions, items, history or user")
         return accounts.account(
@@ -201,33 +212,16 @@ class _Making:
             turns=len(self._turns),
             window=window,
             counted=counted,
+            verified=self._verify is not None,
             said=said,
         )
 
-    def _fit(self, fitting: Window, window: int | None) -> tuple[Fitted, int | None]:
-        """Return the prompt that keeps the window by our own count and by that of `verify`, and what the latter is."""
-        room = window
-        for _ in range(TRIES):
-            fitted = fitting.fit(room)
-            if self._verify is None:
-                return fitted, None
-            counted = _ask(self._verify, self._shape.make(fitted.composed.messages))
-            if window is None or counted <= window:
-                return fitted, counted
-            room = min(int(window * fitted.composed.tokens / counted), fitted.composed.tokens - (counted - window))
-            room = max(0, room)
-        raise BudgetError(
-            f"the prompt has {counted:,} tokens by verify and the window has room for {window:,}, after"
-            f" {TRIES} times of fitting; raise context_window, or lower reserve or max_tokens",
-            needed=counted,
-            largest=window or 0,
-        )
-
-    def _context(self, most: int | None, current: TemplateSet) -> Result:
-        return self._renderer._result(self._items, {**self._asked, "max_tokens": most}, current)
+    def _context(self, most: int | None, counter: Counter, current: TemplateSet) -> Result:
+        asked = {**self._asked, "max_tokens": most, "tokenizer": counter}
+        return self._renderer._result(self._items, asked, current)
 
     def _show(self, result: Result) -> Any:
-        return citing.show(result, self._cites)
+        return citing.show(result, self._cites, self._controls)
 
 
 def _text(value: object, name: str) -> str:
@@ -256,13 +250,3 @@ def _say_unused(order: Sequence[str], given: Mapping[str, object], diagnostics: 
         if given[name] and name not in order:
             message = f"prompt_order has no place for the {name}, so it was left out"
             diagnostics.add("PF117", message)
-
-
-def _ask(verify: Verify, request: dict[str, Any]) -> int:
-    try:
-        counted = verify(request)
-    except Exception as error:
-        raise TokenizerError(f"verify failed: {type(error).__name__}: {quote(str(error))}") from error
-    if isinstance(counted, bool) or not isinstance(counted, int) or counted < 0:
-        raise TokenizerError(f"verify returned {quote(str(counted))}; it must be a whole number, 0 or more")
-    return counted

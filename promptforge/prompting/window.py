@@ -11,6 +11,10 @@ from .composing import Composed, Composer, Context
 from .messages import Message
 from .turns import cut
 
+SPARE = 50
+"""What a context leaves that could not use it goes to the history if it is more than so much of the room: a fiftieth.
+Less would move the cut of the history with every question."""
+
 Render = Callable[[int | None], Result]
 """The context in at most so many tokens; `None`: without a limit in tokens."""
 
@@ -23,6 +27,8 @@ class Fitted(NamedTuple):
     """Of the context; `None` where there is none."""
     turns: int
     """How many turns of the history are in it: the newest."""
+    short: bool
+    """Whether anything of the context or the history was left out or cut."""
 
 
 class Window:
@@ -60,8 +66,8 @@ class Window:
         fixed = self._composer.compose(None, ())
         room = window - fixed.tokens
         if room < 0:
-            raise self._too_small(fixed, window, {})
-        costs = [self._composer.turn_price(turn) for turn in self._turns]
+            raise self._too_small(self._least(), window)
+        costs = self._composer.turn_prices(self._turns)
         if self._render is None:
             return self._shrink(None, 0, len(costs) - cut(costs, room), window)
         wrapped = self._composer.compose(Context("x"), ()).tokens - fixed.tokens
@@ -73,15 +79,15 @@ class Window:
         except BudgetError as error:  # what is required may need what was promised to the history
             if error.largest != most:  # a ceiling of the context's own
                 raise
-            if error.needed + wrapped > room:
-                raise self._too_small(fixed, window, {"context": error.needed + wrapped}, error) from None
-            most = error.needed
-            result = self._context(most)
-            promised = room - wrapped - most
-            kept = len(costs) - cut(costs, promised)
+            least = self._least()
+            if least.result is None or least.composed.tokens > window:
+                raise self._too_small(least, window) from None
+            result, most = least.result, least.result.tokens
+            kept = len(costs) - cut(costs, window - least.composed.tokens)
+            return self._shrink(result, most, kept, window)
         full = result.truncated and (self._cap is None or most < self._cap)
         left = room - wrapped - result.tokens
-        if not full and left > promised:
+        if left > promised + (room // SPARE if full else 0):
             kept = len(costs) - cut(costs, left)
         return self._shrink(result, most, kept, window)
 
@@ -92,7 +98,8 @@ class Window:
     def _compose(self, result: Result | None, kept: int) -> Fitted:
         history = [message for turn in self._turns[len(self._turns) - kept :] for message in turn]
         context = self._show(result) if result is not None else None
-        return Fitted(self._composer.compose(context, history), result, kept)
+        short = kept < len(self._turns) or (result is not None and result.truncated)
+        return Fitted(self._composer.compose(context, history), result, kept, short)
 
     def _shrink(self, result: Result | None, most: int, kept: int, window: int) -> Fitted:
         """Return the prompt, with ever less of the context and then of the history until it keeps the window.
@@ -109,27 +116,37 @@ class Window:
                 try:
                     result = self._context(most)
                     continue
-                except BudgetError as error:
-                    if not kept:
-                        raise self._too_small(fitted.composed, window, {}, error) from None
-            if kept:
-                kept -= 1
-            else:
-                raise self._too_small(fitted.composed, window, {})
+                except BudgetError:
+                    pass
+            if not kept:
+                break
+            kept -= 1
+        least = self._least()
+        if least.composed.tokens > window:
+            raise self._too_small(least, window)
+        return least
 
-    def _too_small(
-        self, composed: Composed, window: int, more: dict[str, int], error: BudgetError | None = None
-    ) -> BudgetError:
+    def _least(self) -> Fitted:
+        """Return the prompt of what cannot be left out."""
+        if self._render is not None:
+            try:
+                self._context(0)
+            except BudgetError as error:
+                if error.largest:  # a ceiling of the context's own
+                    raise
+                return self._compose(self._context(error.needed), 0)
+        return self._compose(None, 0)
+
+    def _too_small(self, least: Fitted, window: int) -> BudgetError:
+        composed = least.composed
         costs = {part.name: 0 for part in composed.parts}
         for part in composed.parts:
             costs[part.name] += self._composer.count(part.text)
-        around = composed.tokens - sum(costs.values())
-        needed = composed.tokens + sum(more.values())
-        listed = ", ".join(f"{name} {tokens:,}" for name, tokens in {**costs, **more, "frame": around}.items())
-        also = f"; the context: {error}" if error is not None and not more else ""
+        costs["frame"] = composed.tokens - sum(costs.values())
+        listed = ", ".join(f"{name} {tokens:,}" for name, tokens in costs.items())
         return BudgetError(
-            f"the prompt needs {needed:,} tokens and the window has room for {window:,}: {listed}{also};"
+            f"the prompt needs {composed.tokens:,} tokens and the window has room for {window:,}: {listed};"
             " shorten these, or raise context_window or lower reserve",
-            needed=needed,
+            needed=composed.tokens,
             largest=window,
         )

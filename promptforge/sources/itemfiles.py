@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
@@ -49,8 +48,8 @@ Located = tuple[list[Any], Callable[[int], str]]
 
 def load_messages(path: str, *, diagnostics: Diagnostics, workspace: str | os.PathLike[str]) -> Located:
     """Return the messages in a file as they stand there; raises `ItemError` as `load` does."""
-    text = places.read_text(path, workspace=workspace, diagnostics=diagnostics)
-    return records_in(text, where=places.shown(path), diagnostics=diagnostics, kind=MESSAGES)
+    text, where = places.read_named(path, workspace=workspace, diagnostics=diagnostics)
+    return records_in(text, where=where, diagnostics=diagnostics, kind=MESSAGES)
 
 
 def load(path: str, *, diagnostics: Diagnostics, workspace: str | os.PathLike[str]) -> list[Item]:
@@ -58,14 +57,8 @@ def load(path: str, *, diagnostics: Diagnostics, workspace: str | os.PathLike[st
 
     Raises `ItemError`, with file and line, when it cannot be read or none of the known forms fits.
     """
-    if path == "-":
-        data = sys.stdin.buffer.read(places.MAX_BYTES + 1)
-        if len(data) > places.MAX_BYTES:
-            raise ItemError(f"more than {places.MAX_BYTES >> 20} MiB on standard input", where="<stdin>")
-        text = places.decode(data, where="<stdin>", diagnostics=diagnostics)
-        return parse(text, where="<stdin>", diagnostics=diagnostics)
-    text = places.read_text(path, workspace=workspace, diagnostics=diagnostics)
-    return parse(text, where=places.shown(path), diagnostics=diagnostics)
+    text, where = places.read_named(path, workspace=workspace, diagnostics=diagnostics)
+    return parse(text, where=where, diagnostics=diagnostics)
 
 
 def parse(text: str, *, where: str, diagnostics: Diagnostics) -> list[Item]:

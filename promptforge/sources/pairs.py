@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from typing import NamedTuple
 
 from ..diagnostics import Diagnostics
-from ..errors import ItemError, nearest, quote
+from ..errors import nearest, quote
 from . import workspace as places
 
 
@@ -26,14 +25,8 @@ def load(path: str, *, diagnostics: Diagnostics, workspace: str | os.PathLike[st
 
     Raises `ItemError` when the file cannot be read.
     """
-    if path != "-":
-        text = places.read_text(path, workspace=workspace, diagnostics=diagnostics)
-        return parse(text, where=places.shown(path), diagnostics=diagnostics)
-    data = sys.stdin.buffer.read(places.MAX_BYTES + 1)
-    if len(data) > places.MAX_BYTES:
-        raise ItemError(f"more than {places.MAX_BYTES >> 20} MiB on standard input", where="<stdin>")
-    text = places.decode(data, where="<stdin>", diagnostics=diagnostics)
-    return parse(text, where="<stdin>", diagnostics=diagnostics)
+    text, where = places.read_named(path, workspace=workspace, diagnostics=diagnostics)
+    return parse(text, where=where, diagnostics=diagnostics)
 
 
 def parse(text: str, *, where: str, diagnostics: Diagnostics) -> list[Pair]:

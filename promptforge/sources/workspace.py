@@ -11,6 +11,7 @@ from __future__ import annotations
 import codecs
 import os
 import stat
+import sys
 from pathlib import Path
 
 from ..diagnostics import Diagnostics
@@ -69,6 +70,16 @@ def read_text(path: str | os.PathLike[str], *, workspace: str | os.PathLike[str]
     where = shown(path)
     real = locate(path, workspace)
     return decode(_read(real, where, diagnostics), where=where, diagnostics=diagnostics)
+
+
+def read_named(path: str, *, workspace: str | os.PathLike[str], diagnostics: Diagnostics) -> tuple[str, str]:
+    """Return the text of a file as `read_text` does, or for `-` that on standard input, and what it is called."""
+    if path != "-":
+        return read_text(path, workspace=workspace, diagnostics=diagnostics), shown(path)
+    data = sys.stdin.buffer.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise ItemError(f"more than {MAX_BYTES >> 20} MiB on standard input", where="<stdin>")
+    return decode(data, where="<stdin>", diagnostics=diagnostics), "<stdin>"
 
 
 def decode(data: bytes, *, where: str, diagnostics: Diagnostics) -> str:
