@@ -18,7 +18,7 @@ PARAGRAPHS = re.compile(r"(?:(?<= )|^)p /p (?:p /p )+")
 
 
 def html_structure(html: str, *, prose: bool = False) -> list[str]:
-    """Return the tags in the order of an HTML text but those that a label may bring, and strange languages of fences."""
+    """Return the tags of an HTML text in order, but those that a label may bring, and strange languages of fences."""
     tags = [
         (tag if judges.INFO.fullmatch(language or "") else f"{tag} with a strange tag")
         for tag, language in HTML_TAG.findall(html)

@@ -1,4 +1,4 @@
-"""What a reader sees of hostile records beside what it sees of harmless ones in their places: of any layout and format."""
+"""What a reader sees of hostile records, beside what it sees of harmless ones in their places."""
 
 from __future__ import annotations
 
