@@ -16,7 +16,6 @@ from pathlib import Path
 
 from .report import Report
 
-
 ASIDE = {"__main__", "corpus", "grammar", "hostility", "report", "surfaces"}
 """Modules here that are no campaigns."""
 

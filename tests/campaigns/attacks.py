@@ -8,30 +8,55 @@ bytes. A profile, YAML file or strict run may be *refused* in a message of one l
 from __future__ import annotations
 
 import re
+import signal
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import judges
 import parsers
-from structures import COUNT, check_contents, check_known, structure_of
+from structures import check_contents, check_known, structure_of
 
 import promptforge as pf
 
 from .corpus import Attack, NotRun, read
 from .report import Report
 from .surfaces import OUTSIDE, SURFACES, Seen
-from .templates import Stuck, _alarm
 
 TESTS = Path(__file__).parents[1]
 OWN = TESTS / "data" / "attacks.json"
 CANARY = Path("/tmp/promptforge-canary")
 MODES: dict[str, dict[str, Any]] = {"lenient": {}, "strict": {"on_error": "raise"}}
+SECONDS = 60
+"""Processor time in which all tries of a case have to end."""
 _FORBIDDEN = ("subprocess.", "os.system", "os.exec", "os.posix_spawn", "os.fork", "socket.connect", "socket.bind")
 _reached: list[str] = []
 _hooked: list[bool] = []
+
+
+class _Stuck(BaseException):
+    """A case did not end."""
+
+
+@contextmanager
+def _deadline() -> Iterator[None]:
+    def ring(*_: object) -> None:
+        raise _Stuck
+
+    if not hasattr(signal, "SIGPROF"):
+        yield
+        return
+    before = signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def run(cases: int = 1000, seed: int = 1, corpus: Path = OWN) -> Report:
@@ -93,15 +118,15 @@ def _tries(attack: Attack, options: dict[str, Any], found: list[str]) -> list[Se
     tries: list[Seen] = []
     with tempfile.TemporaryDirectory() as folder:
         try:
-            with _alarm():
+            with _deadline():
                 for seen in SURFACES[attack.surface](attack, options, Path(folder)):
                     seen = seen._replace(said=tuple(line.replace(folder, "") for line in seen.said))
                     tries.append(seen)
                     problem = _judge(seen, attack, strict=bool(options))
                     if problem:
                         found.append(f"{problem} ({seen.where})")
-        except Stuck:
-            found.append("H8: did not end")
+        except _Stuck:
+            found.append(f"H8: did not end within {SECONDS} s of processor time")
         except NotRun:
             raise
         except BaseException as error:
@@ -123,9 +148,9 @@ def _judge(seen: Seen, attack: Attack, *, strict: bool) -> str | None:
         return "H7: shows a file outside the root"
     if seen.result is not None:
         budget = seen.budget if seen.budget is not None else 10**9
-        if not COUNT(seen.text) == seen.result.tokens <= budget and seen.where[-11:] != "cl100k_base":
-            if "cl100k_base" not in seen.where:
-                return f"H4: {COUNT(seen.text)} tokens, said {seen.result.tokens}, budget {budget}"
+        counted = pf.get_tokenizer("cl100k_base" if "cl100k_base" in seen.where else "o200k_base").count(seen.text)
+        if not counted == seen.result.tokens <= budget:
+            return f"H4: {counted} tokens, said {seen.result.tokens}, budget {budget}"
         whole_budget = (seen.budget or 0) >= 10**6 and attack.surface not in ("template", "profile", "yaml")
         if whole_budget and not ("content number 1" in seen.text and "content number 2" in seen.text):
             return "H6: another item is gone"
@@ -134,7 +159,12 @@ def _judge(seen: Seen, attack: Attack, *, strict: bool) -> str | None:
     same, whole, tamer, tame = seen.tame
     try:
         if (seen.budget or 0) >= 10**6 and same is not None and "PF204" not in str(seen.said):
-            expected = structure_of(same, seen.format, same, tamer, tame, seen.layout)
+            try:
+                expected = structure_of(same, seen.format, same, tamer, tame, seen.layout)
+            except Exception:
+                if attack.surface == "template":  # its author wrote what is no XML or JSON, with any item
+                    return None
+                raise
             if structure_of(seen.text, seen.format, same, tamer, tame, seen.layout) != expected:
                 return "H1: another structure"
             parsers.check_alike(seen.text, same, seen.format)
@@ -154,14 +184,16 @@ def _judge(seen: Seen, attack: Attack, *, strict: bool) -> str | None:
 def _unsaid(attack: Attack, tries: list[Seen]) -> list[str]:
     """Return what should have been said: nothing was, of a value that is no text of visible characters."""
     value = attack.value() if attack.kind != "setup" else None
-    if any(seen.said for seen in tries) or (isinstance(value, str) and judges_visible(value)):
+    if any(seen.said for seen in tries) or (isinstance(value, str) and _is_visible(value)):
         return []
     return ["H5: nothing was said"]
 
 
-def judges_visible(text: str) -> bool:
+def _is_visible(text: str) -> bool:
     """Return whether each character of a text is a line end, a blank or one that is seen."""
-    return bool(text.strip()) and all(c.isprintable() or c in "\n\t" for c in text) and not judges.SURROGATE.search(text)
+    return (
+        bool(text.strip()) and all(c.isprintable() or c in "\n\t" for c in text) and not judges.SURROGATE.search(text)
+    )
 
 
 def _unlike(lenient: list[Seen], strict: list[Seen]) -> list[str]:

@@ -24,7 +24,7 @@ from .hostility import Hostility
 from .items import framings
 from .report import Report
 
-WORDS = "alpha beta gamma delta epsilon zeta eta theta iota kappa".split()
+WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"]
 SENTENCES = 12
 """Sentences of the item that is measured for what is left unused."""
 NAIVE: dict[str, Callable[[str], str]] = {

@@ -21,6 +21,8 @@ import promptforge as pf
 from .corpus import Attack, NotRun
 
 ENDINGS = {"markdown": "md", "xml": "xml", "json": "json", "plain": "txt"}
+LAYOUTS = ["context", "knowledge", "chunks", "entities", "documents"]
+"""Layouts in which an item is tried; the last one alone where it is long."""
 LONG = 20_000
 """Characters from which a value is tried in few framings."""
 OUTSIDE = "content outside the root"
@@ -40,8 +42,8 @@ class Seen(NamedTuple):
     format: str = ""
     """The format, where the structure can be judged."""
     layout: str = ""
-    tame: tuple[Any, Any] | None = None
-    """The harmless text, the stand-ins and harmless records."""
+    tame: tuple[Any, Any, Tamer, Any] | None = None
+    """The harmless text, the whole of it, the stand-ins and the harmless records."""
     budget: int | None = None
     given: str | None = None
     """The content, where it is a text that should be read back."""
@@ -62,7 +64,7 @@ def _try(where: str, make: Callable[[], pf.Result], **more: Any) -> Seen:
 def _records(where: str, bad: Any, options: dict[str, Any]) -> Iterator[Seen]:
     """Try a record between two good ones in framings and budgets."""
     long = len(repr_size(bad)) > LONG
-    for layout in ("documents",) if long else ("context", "knowledge", "chunks", "entities", "documents"):
+    for layout in LAYOUTS[-1:] if long else LAYOUTS:
         for format in FORMATS:  # noqa: A001
             for budget in (500,) if long else (40, 10**6):
                 records = [harmless(1, id="good-1"), bad, harmless(2, id="good-2")]
@@ -86,7 +88,7 @@ def repr_size(value: Any) -> str:
     """Return the longest text in a value of plain data, or nothing."""
     texts = [v for v in (value.values() if isinstance(value, dict) else ()) if isinstance(v, str | bytes)]
     odd = [v for v in (value.values() if isinstance(value, dict) else ()) if isinstance(v, dict | list)]
-    if any(len(v) > LONG / 10 or any(isinstance(x, list | dict) and len(x) > LONG / 10 for x in _inside(v)) for v in odd):
+    if any(len(each) > LONG / 10 for v in odd for each in (v, *_inside(v)) if isinstance(each, list | dict)):
         return "x" * (LONG + 1)
     return str(max(texts, key=len, default=""))
 
@@ -97,7 +99,8 @@ def _inside(value: Any) -> list[Any]:
 
 def _tame(tamer: Tamer, field: str, value: Any) -> Any:
     if isinstance(value, str):
-        return tamer.tame(value, field if field in STAND_INS else "metadata") if field not in ("id", "origin") else value
+        kept = field in ("id", "origin")
+        return value if kept else tamer.tame(value, field if field in STAND_INS else "metadata")
     if isinstance(value, list | dict) and len(value) < 50:
         try:
             return tamer.tame(value, field if field in STAND_INS else "metadata")
@@ -229,9 +232,7 @@ def _renamed(text: Any) -> Any:
 def _told(ran: Any) -> Seen:
     assert ran.code in (0, 2, 3, 4, 5), f"exit code {ran.code}: {ran.err}"
     assert "Traceback" not in ran.err, "a traceback"
-    return Seen(
-        "command line", ran.out if ran.code == 0 else None, tuple(f"!{line}" for line in ran.err.splitlines())
-    )
+    return Seen("command line", ran.out if ran.code == 0 else None, tuple(f"!{line}" for line in ran.err.splitlines()))
 
 
 SURFACES: dict[str, Callable[[Attack, dict[str, Any], Path], Iterator[Seen]]] = {
