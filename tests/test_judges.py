@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from xml.etree import ElementTree
 
 import hostile
 import judges
+import naive
 import pytest
 from lxml import etree
 
@@ -81,37 +81,12 @@ def test_normal_forms_replace_what_cannot_be_carried() -> None:
     assert judges.unscreened("| a\nb") == "| a\nb"
 
 
-def naive_plain(content: str) -> str:
-    return f"File: PLACE (lines 1-2)\n{'-' * 40}\n{content}\n"
-
-
-NAIVE: dict[str, tuple[str, Callable[[str], str]]] = {
-    "fixed_fence": ("markdown", lambda s: f"### a\n\n```py\n{s}\n```\n"),
-    "raw_heading": ("markdown", lambda s: f"### {s}\n\n```py\nx\n```\n"),
-    "raw_xml": ("xml", lambda s: f"<a>\n{s}\n</a>"),
-    "cdata": ("xml", lambda s: f"<a><![CDATA[{s}]]></a>"),
-    "raw_attribute": ("xml", lambda s: f'<a b="{s}"/>'),
-    "quoted_json": ("json", lambda s: f'[{{"a": "{s}"}}]'),
-}
-
-
-@pytest.mark.parametrize("framing", NAIVE)
+@pytest.mark.parametrize("framing", naive.FRAMINGS)
 def test_the_hostile_strings_break_a_naive_framing_and_the_judge_sees_it(framing: str) -> None:
-    format, frame = NAIVE[framing]  # noqa: A001
-    judge = judges.STRUCTURES[format]
-
-    def breaks(value: str) -> bool:
-        try:
-            return bool(judge(frame(value)) != judge(frame("harmless")))
-        except (ValueError, etree.XMLSyntaxError, ElementTree.ParseError):
-            return True
-
-    assert sum(map(breaks, hostile.STRINGS)) > 15
+    format, frame = naive.FRAMINGS[framing]  # noqa: A001
+    assert sum(naive.breaks(judges.STRUCTURES[format], frame, value) for value in hostile.STRINGS) > 15
 
 
 def test_the_hostile_strings_forge_lines_of_a_naive_plain_frame() -> None:
-    frame = naive_plain("harmless")
-    patterns = judges.frame_patterns(frame, ["harmless"], ["PLACE"])
-    expected = judges.plain_structure(frame, patterns)
-    forged = [s for s in hostile.STRINGS if judges.plain_structure(naive_plain(s), patterns) != expected]
+    forged = [s for s in hostile.STRINGS if naive.breaks(naive.plain_judge, naive.plain, s)]
     assert len(forged) > 5

@@ -1,13 +1,14 @@
 """Run a campaign: `python -m tests.campaigns templates --cases 100000`; a table, and with `--json FILE` the facts.
 
-A campaign is a module of this folder with a function `run(cases, seed)` that returns a `Report`. Exit 1 where a promise
-was broken.
+A campaign is a module of this folder with a function `run(cases, seed)` that returns a `Report`, and with `corpus` too
+where it reads a file of cases. Exit 1 where a promise was broken.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import inspect
 import json
 import pkgutil
 import sys
@@ -15,18 +16,28 @@ from pathlib import Path
 
 from .report import Report
 
+ASIDE = {"__main__", "corpus", "grammar", "hostility", "report", "surfaces"}
+"""Modules here that are no campaigns."""
+
 
 def main() -> int:
     """Run what the command line names."""
     folder = Path(__file__).parent
-    names = sorted({m.name for m in pkgutil.iter_modules([str(folder)])} - {"__main__", "report", "grammar"})
+    names = sorted({m.name for m in pkgutil.iter_modules([str(folder)])} - ASIDE)
     parser = argparse.ArgumentParser(prog="python -m tests.campaigns", description=__doc__)
     parser.add_argument("name", choices=names)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--corpus", metavar="FILE", help="cases to run, for a campaign that reads them from a file")
     parser.add_argument("--json", metavar="FILE")
     given = parser.parse_args()
-    report: Report = importlib.import_module(f".{given.name}", __package__).run(given.cases, given.seed)
+    run = importlib.import_module(f".{given.name}", __package__).run
+    more = {}
+    if given.corpus:
+        if "corpus" not in inspect.signature(run).parameters:
+            parser.error(f"--corpus: the campaign {given.name} reads no file")
+        more["corpus"] = Path(given.corpus)
+    report: Report = run(given.cases, given.seed, **more)
     print("\n".join(report.lines()))
     if given.json:
         Path(given.json).write_text(json.dumps(report.facts(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,0 +1,103 @@
+"""Hostile items in every shipped layout and format, each between two harmless ones, before every parser at hand.
+
+The promise: what a parser sees outside an item's own block is what it sees with a harmless item in its place, and a
+content that stands in a block of its own is read back as it was. The control: the same contents in framings that are
+written without care, of which many must break, or the judges are asleep.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import judges
+import naive
+import parsers
+from structures import check_contents, check_structure
+from taming import harmless
+
+from promptforge.templates import Templates
+
+from .hostility import Hostility
+from .report import Report
+
+TOGETHER = 8
+"""Hostile items of one text: what breaks a text is then looked for in each of them alone."""
+
+
+def framings() -> list[tuple[str, str]]:
+    """Return every shipped layout with every format it has."""
+    shipped = Templates()
+    return [(layout, format) for layout in shipped.layouts() for format in shipped.formats(layout)]  # noqa: A001
+
+
+def run(cases: int, seed: int = 1) -> Report:
+    """Render so many hostile items, the next few in the next layout and format."""
+    report = Report("items", cases, seed)
+    made, pairs, seen, compared, controls = Hostility(seed), framings(), Counter[str](), 0, Counter[str]()
+    number = turn = 0
+    while number < cases:
+        layout, format = pairs[turn % len(pairs)]  # noqa: A001
+        records = [made.record(n) for n in range(min(TOGETHER, cases - number))]
+        try:
+            compared += check(records, layout, format)
+        except Exception as whole:
+            report.broken += _culprits(records, layout, format, whole)
+        for record in records:
+            _control(record["content"], controls)
+        seen[format] += len(records)
+        number += len(records)
+        turn += 1
+    report.figures["layouts × formats"] = len(pairs)
+    report.figures["parsers"] = ", ".join(parsers.names())
+    report.figures |= {f"items in {name}": count for name, count in sorted(seen.items())}
+    report.figures["contents read back and compared"] = compared
+    for name in (*naive.FRAMINGS, "plain_lines", *(f"fixed_fence to {name}" for name in parsers.MARKDOWN)):
+        report.figures[f"control: % broken in {name}"] = 100 * controls[name] / max(cases, 1)
+        if not controls[name]:
+            report.broken.append({"promise": "the control finds breaks", "control": name})
+    return report
+
+
+def check(records: list[dict[str, Any]], layout: str, format: str) -> int:  # noqa: A002
+    """Raise where a parser sees another structure, or another content. Return how many contents were compared."""
+    ends = harmless(len(records)), harmless(len(records) + 1)
+    text, tame_text, tamer = check_structure([ends[0], *records, ends[1]], layout, format)
+    prose = any("summary" in record for record in records)
+    parsers.check_alike(text, tame_text, format, prose=prose)
+    return 0 if format == "plain" else check_contents(text, tame_text, tamer, format)
+
+
+def _culprits(
+    records: list[dict[str, Any]],
+    layout: str,
+    format: str,  # noqa: A002
+    whole: Exception,
+) -> list[dict[str, Any]]:
+    def broken(of: list[dict[str, Any]], error: Exception) -> dict[str, Any]:
+        said = f"{type(error).__name__}: {str(error)[:300]}"
+        return {"promise": "structure", "layout": layout, "format": format, "records": ascii(of), "said": said}
+
+    found = []
+    for record in records:
+        try:
+            check([record], layout, format)
+        except Exception as alone:
+            found.append(broken([record], alone))
+    return found or [broken(records, whole)]
+
+
+def _control(content: str, found: Counter[str]) -> None:
+    for name, (format, frame) in naive.FRAMINGS.items():  # noqa: A001
+        found[name] += naive.breaks(judges.STRUCTURES[format], frame, content)
+    fence = naive.FRAMINGS["fixed_fence"][1]
+    for name, html in parsers.MARKDOWN.items():
+        judge = functools.partial(_tags, html)
+        found[f"fixed_fence to {name}"] += naive.breaks(judge, fence, content)
+    found["plain_lines"] += naive.breaks(naive.plain_judge, naive.plain, content)
+
+
+def _tags(html: Callable[[str], str], text: str) -> list[str]:
+    return parsers.html_structure(html(text))

@@ -1,0 +1,39 @@
+"""Framings as they are often written, which an item breaks out of: what finds nothing here finds nothing anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from xml.etree import ElementTree
+
+import judges
+from lxml import etree
+
+
+def plain(content: str) -> str:
+    """Return a content under a line that is always the same."""
+    return f"File: PLACE (lines 1-2)\n{'-' * 40}\n{content}\n"
+
+
+def plain_judge(text: str) -> list[str]:
+    """Return the lines of that frame in a text."""
+    return judges.plain_structure(text, judges.frame_patterns(plain("harmless"), ["harmless"], ["PLACE"]))
+
+
+FRAMINGS: dict[str, tuple[str, Callable[[str], str]]] = {
+    "fixed_fence": ("markdown", lambda s: f"### a\n\n```py\n{s}\n```\n"),
+    "raw_heading": ("markdown", lambda s: f"### {s}\n\n```py\nx\n```\n"),
+    "raw_xml": ("xml", lambda s: f"<a>\n{s}\n</a>"),
+    "cdata": ("xml", lambda s: f"<a><![CDATA[{s}]]></a>"),
+    "raw_attribute": ("xml", lambda s: f'<a b="{s}"/>'),
+    "quoted_json": ("json", lambda s: f'[{{"a": "{s}"}}]'),
+}
+"""The format of each, and the text around a value."""
+
+
+def breaks(judge: Callable[[str], Any], frame: Callable[[str], str], value: str) -> bool:
+    """Return whether `value` in the frame is seen otherwise than a harmless word there, or cannot be read."""
+    try:
+        return bool(judge(frame(value)) != judge(frame("harmless")))
+    except (ValueError, etree.XMLSyntaxError, ElementTree.ParseError):
+        return True

@@ -1,0 +1,79 @@
+"""What a reader sees of hostile records, beside what it sees of harmless ones in their places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import judges
+from rendering_all import Records, render
+from taming import Tamer
+
+import promptforge as pf
+
+COUNT = pf.get_tokenizer("o200k_base").count
+
+
+def structure_of(text: str, format: str, tame_text: str, tamer: Tamer, tame: Records, layout: str) -> Any:  # noqa: A002
+    """Return what the parsers of `format` see; in plain text, what a reader of lines sees who knows `tame_text`."""
+    if format == "markdown":
+        return judges.markdown_structure(text, prose=any("summary" in r for r in tame))
+    if format in judges.STRUCTURES:
+        return judges.STRUCTURES[format](text)
+    contents = [r[k] for r in tame for k in ("content", "summary", "expanded") if k in r]
+    return judges.plain_structure(text, judges.frame_patterns(tame_text, contents, list(tamer.original), layout))
+
+
+def check_structure(records: Records, layout: str, format: str, **options: Any) -> tuple[str, str, Tamer]:  # noqa: A002
+    """Compare the structure of the text with that of stand-ins. Return both texts and the stand-ins."""
+    tamer = Tamer()
+    tame = tamer.records(records)
+    tame_text = render(tame, layout, format, **options).text
+    result = render(records, layout, format, **options)
+    result.text.encode()
+    assert result.tokens == COUNT(result.text)
+    expected = structure_of(tame_text, format, tame_text, tamer, tame, layout)
+    assert structure_of(result.text, format, tame_text, tamer, tame, layout) == expected
+    if format == "markdown" and not any("summary" in r for r in records):  # labels bring no line ends along
+        assert judges.markdown_breaks(result.text) == judges.markdown_breaks(tame_text)
+    for warning in result.warnings:
+        assert warning.message.isprintable(), "a message must not carry bytes of an item to a terminal"
+    return result.text, tame_text, tamer
+
+
+def read_back(text: str, format: str) -> list[str]:  # noqa: A002
+    """Return the values that a parser of `format` finds."""
+    if format == "markdown":
+        return judges.markdown_contents(text)
+    return judges.xml_values(text) if format == "xml" else judges.json_strings(text)
+
+
+NORMAL: dict[str, Callable[[str], str]] = {
+    "markdown": judges.normal_markdown,
+    "xml": judges.normal_xml,
+    "json": judges.normal_json,
+}
+
+
+def check_contents(text: str, tame_text: str, tamer: Tamer, format: str) -> int:  # noqa: A002
+    """Where a parser finds the stand-in of a content, it must find the content. Return how many were compared."""
+    compared = 0
+    for found, stood in zip(read_back(text, format), read_back(tame_text, format), strict=True):
+        stand_in = stood.strip("\n ")
+        if stand_in in tamer.original and stand_in.startswith("stand-in"):
+            content = NORMAL[format](tamer.original[stand_in])
+            readings = {found, judges.unscreened(found)} if format == "markdown" else {found}
+            assert stood.replace(stand_in, content) in readings
+            compared += 1
+    return compared
+
+
+def check_known(text: str, whole: str, format: str) -> None:  # noqa: A002
+    """Check that a text cut to a budget has no block, element or key that the harmless `whole` text has not."""
+    if format == "json":
+        judges.json_structure(text)
+    elif format == "xml":
+        assert {e.tag for e in judges.xml_root(text).iter()} <= {e.tag for e in judges.xml_root(whole).iter()}
+    elif format == "markdown":
+        for seen, known in zip(judges.markdown_structure(text), judges.markdown_structure(whole), strict=True):
+            assert set(seen) <= set(known)
