@@ -152,10 +152,15 @@ def md_line(value: object) -> Safe:
     text = label(value)
     if text[:1].isspace():
         text = f"\\x{ord(text[0]):02x}{text[1:]}"
+    return Safe(_md_opening(text))
+
+
+def _md_opening(text: str, split: bool = False) -> str:
+    """Return `text` escaped for the begin of a line; `split`: a bracket may be closed on a later one."""
     escaped = _md_escape(text)
-    if _MD_BLOCK.match(escaped):
-        return Safe("\\" + escaped)
-    return Safe(_MD_ORDERED.sub(r"\1\\\2", escaped, count=1) if _MD_ORDERED.match(escaped) else escaped)
+    if _MD_BLOCK.match(escaped) or (split and escaped.startswith("[") and "]" not in escaped):
+        return "\\" + escaped
+    return _MD_ORDERED.sub(r"\1\\\2", escaped, count=1) if _MD_ORDERED.match(escaped) else escaped
 
 
 def md_joined(value: object) -> Safe:
@@ -174,15 +179,14 @@ def md_link(value: object) -> Safe:
 
 
 def md_prose(value: object) -> Safe:
-    """Return running text: as it is where every line is harmless, else escaped on one line."""
+    """Return running text: its line ends stay, and each line is escaped so that it is a line of a paragraph.
+
+    Blanks that a line begins with, which a paragraph does not show, go. Its length is the budget's affair alone.
+    """
     if isinstance(value, Safe):
         return value
-    text = to_text(value)
-    if len(text) <= LABEL_CAP * 10:
-        lines = text.split("\n")
-        if all(line == md_line(line) for line in lines) and text == text.strip("\n"):
-            return Safe(text)
-    return md_line(text)
+    lines = (INVISIBLE.sub(_show, line.strip(" \t")) for line in to_text(value).strip().split("\n"))
+    return Safe("\n".join(_md_opening(line, split=True) for line in lines))
 
 
 def md_code(value: object) -> Safe:

@@ -37,7 +37,12 @@ class SectionBudget(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
 
 _SectionBudgets = Annotated[
     dict[str, SectionBudget],
-    Meta(extra={"takes": "a mapping of sections, such as {man_page: {share: 0.5, min_tokens: 200, max_tokens: 900}}"}),
+    Meta(
+        extra={
+            "takes": "a mapping of sections, each with a share from 0 to 1 or tokens, such as {man_page: {share: 0.5,"
+            " min_tokens: 200, max_tokens: 900}}"
+        }
+    ),
 ]
 _Tokenizer = Annotated[Any, Meta(extra={"takes": "a tokenizer's name, or an object with name and count(text)"})]
 

@@ -25,7 +25,7 @@ from .splits import KNOWN
 from .tokenizer_files import load_file
 from .vocabulary import LONGEST, PUBLISHED, load_ranks
 
-__all__ = ["UNITS", "Counter", "Tokenizer", "Unit", "describe", "get_tokenizer", "is_scaled", "names"]
+__all__ = ["UNITS", "Counter", "Tokenizer", "Unit", "describe", "get_tokenizer", "is_scaled", "names", "unscaled"]
 
 _DESCRIPTIONS = {
     "o200k_base": "exact: GPT-4o, GPT-4.1, GPT-5, the o series, gpt-oss",
@@ -69,6 +69,12 @@ def describe(name: str) -> dict[str, object]:
 def is_scaled(name: str) -> bool:
     """Return whether `name` is of the form `NAME*FACTOR`."""
     return _SCALED.fullmatch(name) is not None
+
+
+def unscaled(name: str) -> str:
+    """Return NAME of `NAME*FACTOR`, and any other name as it is."""
+    scaled = _SCALED.fullmatch(name)
+    return scaled[1] if scaled else name
 
 
 def get_tokenizer(name_or_object: str | Tokenizer) -> Counter:
@@ -153,6 +159,12 @@ def _make(name: str) -> Counter:
         return WordEstimate()
     if (plugin := plugins.find("tokenizers", name, TokenizerError)) is not None:
         return _plugged(name, plugin)
+    base, star, factor = name.rpartition("*")
+    if star and (base in _DESCRIPTIONS or base.startswith(_FILE)):
+        raise TokenizerError(
+            f"unknown tokenizer {quote(name)}: {quote(factor)} is no factor, a number up to 9999 such as the 1.35 of"
+            " o200k_base*1.35"
+        )
     known = [name for name, _ in [*names(), *plugins.names("tokenizers")]]
     hint = nearest(name, known)
     listed = "" if hint.startswith("; there") else f" There are: {', '.join(known)}"

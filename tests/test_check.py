@@ -131,6 +131,10 @@ FILES: dict[str, tuple[str, str]] = {
     "templates/chnks/item.md.j2": ("PF820", ITEM),
     "templates/_piece.md.j2": ("PF820", "x"),
     "templates/loose.md.j2": ("PF820", "x"),
+    "templates/prompt/ours/contxt.txt.j2": ("PF820", "x"),
+    "templates/prompt/ours/context.txt.j2": ("PF802", "{{ contxt }}"),
+    "templates/prompt/ours/history.txt.j2": ("PF806", "{% for m in history %}{{ m.txt }}{% endfor %}"),
+    "templates/mine2/tikcet.md.j2": ("PF821", ITEM),
     "templates/mine/layout.txt.j2": ("PF822", "x"),
     "templates/mine/layout.yml": ("PF824", "base: chunks"),
     "templates/chunks/item.md.jinja2": ("PF824", "x"),
@@ -144,7 +148,7 @@ FILES: dict[str, tuple[str, str]] = {
 @pytest.mark.parametrize("name", FILES)
 def test_a_file(name: str) -> None:
     code, text = FILES[name]
-    write({name: text, "templates/mine2/layout.yaml": "base: chunks"})
+    write({name: text, "templates/mine2/layout.yaml": "base: chunks\nsections: [ticket]"})
     got = [line.split(": ") for line in found()]
     assert code in [line[-1] for line in got]
 
@@ -180,6 +184,8 @@ PROFILES: dict[str, tuple[str, str]] = {
     "format: htm": ("PF836", "1:9"),
     "tokenizer: o20k_base": ("PF836", "1:12"),
     "tokenizer: file:nowhere.json": ("PF836", "1:12"),
+    "tokenizer: o20k_base*1.3": ("PF836", "1:12"),
+    "tokenizer: o200k_base*x": ("PF836", "1:12"),
     "extends: claude\nreserve: 2000000": ("PF840", "2:10"),
     "context_window: 8000\nreserve: 2000\nmax_tokens: 7000": ("PF841", "3:13"),
     "section_budgets: {code: {share: 0.7}, man_page: {share: 0.5}}": ("PF842", "1:18"),
@@ -217,6 +223,15 @@ def test_notes_fail_nothing() -> None:
 def test_what_is_shipped_has_nothing_against_it() -> None:
     ran = run("check", "--no-prices", ROOT / "templates", ROOT / "profiles")
     assert (ran.code, ran.out) == (0, "")
+
+
+def test_prompt_templates_and_kinds_of_ones_own_are_right_as_they_are() -> None:
+    for part in ("system", "instructions", "question", "context", "history", "prompt"):
+        path = ROOT / "templates" / "prompt" / "default" / f"{part}.txt.j2"
+        write({f"templates/prompt/ours/{part}.txt.j2": path.read_text("utf-8")})
+    write({"templates/mine/layout.yaml": "base: chunks\nsections: [ticket]", "templates/mine/ticket.md.j2": ITEM})
+    write({"profiles/ours.yaml": "tokenizer: o200k_base*1.3\nprompt: ours"})
+    assert found() == found("profiles") == []
 
 
 def test_what_may_be_absent_may_be_asked_about() -> None:

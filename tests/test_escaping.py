@@ -187,9 +187,16 @@ def test_prose_is_paragraphs_of_text_and_nothing_else(text: str) -> None:
     assert {t.type for t in inlines(printed)} <= LABEL_INLINES | {"softbreak", "hardbreak"}
 
 
-def test_prose_keeps_its_lines_where_they_are_harmless() -> None:
+def test_prose_keeps_its_lines_and_opens_no_block_in_any() -> None:
     assert escaping.md_prose("One.\n\nTwo\nthree.") == "One.\n\nTwo\nthree."
-    assert escaping.md_prose("One.\n# Two") == "One.\\n# Two"
+    assert escaping.md_prose("One.\n# Two\n\n- a `b`\n1. c\n") == "One.\n\\# Two\n\n\\- a \\`b\\`\n1\\. c"
+    assert escaping.md_prose("  One <b>.\n    code\n \nend") == "One \\<b>.\ncode\n\nend"
+    assert escaping.md_prose("[a\nb]: /x") == "\\[a\nb]: /x"
+
+
+def test_prose_is_whole_however_long_it_is() -> None:
+    for text in ("word " * 9000 + "`end", "One line.\n" * 9000 + "# end"):
+        assert len(escaping.md_prose(text)) == len(text) + 1
 
 
 # --- fences -----------------------------------------------------------------------------------------------------------
@@ -263,7 +270,6 @@ def test_a_fence_is_one_block_that_holds_the_text(text: str, language: str | Non
         "- {{ item.content }}",
         "> - {{ item.content }}",
         "{{ item.content | code }}",
-        "{{ item.content | prose }}",
         "{{ [item.name, item.content | fence] | join(' ') }}",
         "{{ (item.content | fence) ~ item.name }}",
         "{% set x %}{{ item.content }}{% endset %}# {{ x }}",
@@ -289,6 +295,23 @@ def test_no_careless_markdown_template_lets_content_out(item: str, page: str, tm
     expected = structure("tame")
     for text in ("```\n# P", "~~~\n# P", "a\n\n# P", "# P", "- P", "> P", "1. P", "---", "<b>\n\n# P", "a\r\r# P"):
         assert structure(text) == expected, text
+
+
+@pytest.mark.parametrize("page", ["{{ item.text }}", "- {{ item.text }}", "> a {{ item.text }} b", "# {{ item.text }}"])
+def test_prose_lets_out_no_more_than_paragraphs_of_words_do(page: str, tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "item.md.j2").write_text("{{ item.content | prose }}", "utf-8")
+    (tmp_path / "t" / "layout.md.j2").write_text(f"{{% for item in items %}}\n{page}\n{{% endfor %}}\n", "utf-8")
+    renderer = pf.Renderer(templates=tmp_path, layout="t", format="markdown", max_tokens=None, dedupe=False)
+
+    def structure(content: str) -> list[list[str]]:
+        text = renderer.render([{"content": content}, {"content": "last"}]).text
+        return [[t.type for t in parser.parse(text) if t.type != "inline"] for parser in (COMMONMARK, GFM)]
+
+    for text in ("```\n# P", "~~~\n# P", "a\n\n# P", "- P", "a\n- P\n  - Q", "a\n===", "a\n\n    code\nb", "<b>\n\n<!--",
+                 "a | b\n--- | ---\nc | d", "[a\nb]: /x\nc", "a\r\r# P", "> P\n> Q", "a\n1) P"):  # fmt: skip
+        tame = re.sub(r"[^\n]+", "a", text.replace("\r", "\n"))
+        assert structure(text) == structure(tame), text
 
 
 # --- XML --------------------------------------------------------------------------------------------------------------

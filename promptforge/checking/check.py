@@ -13,7 +13,8 @@ from ..templates import EXTENSIONS, Templates
 from . import configured, trial
 from .findings import Finding, Text, ordered
 from .library import Library
-from .looks import Layouts, Pair, near_kind, part_of, sees
+from .looks import Layouts, Pair, Part, near_kind, part_of, prompt_part, sees
+from .shapes import PROMPT
 from .targets import Targets, files_in, unreadable_folders
 from .weight import MOST
 
@@ -102,6 +103,10 @@ def _templates(library: Library, known: Layouts, meant: dict[str, Path]) -> Iter
         if "item" not in pair.items and pair.page in meant:
             message = f'the layout "{pair.layout}" has no "item.{pair.ending}.j2" for items of any kind'
             yield Text(meant[pair.page], "").whole("PF822", message)
+    for name in meant:
+        if (part_of_prompt := prompt_part(name)) is not None:
+            library.walk(name, PROMPT[part_of_prompt])
+            used |= _reached(library, name)
     for name in meant:  # what no page reaches has its faults all the same
         part = part_of(name)
         if name not in used and part is not None:
@@ -115,11 +120,19 @@ def _templates(library: Library, known: Layouts, meant: dict[str, Path]) -> Iter
         text = Text(meant[name], "")
         if name not in used and name.split("/")[0] not in known.broken:
             yield text.whole("PF820", _why_unused(name, known, pages))
-        elif (part := part_of(name)) and (near := near_kind(part.stem)):
+        elif (part := part_of(name)) and (near := near_kind(part.stem, _kinds(part, known))):
             yield text.whole("PF821", f'shows items of the kind "{part.stem}"; did you mean "{near}"?')
         original = library.templates.find(f"shipped/{name}")
         if original is not None and original.path.resolve() != meant[name].resolve():
             yield text.whole("PF823", f'stands in for the shipped "{name}"; the original is "shipped/{name}"')
+
+
+def _kinds(part: Part, known: Layouts) -> set[str]:
+    """Return the kinds that a layout names: in its settings, which say what is right, else in more than one ending."""
+    settings = known.settings.get(part.layout)
+    named = {*settings.sections, *settings.titles} if settings else set()
+    stems = [other.stem for name in known.names.get(part.layout, ()) if (other := part_of(name))]
+    return named | {stem for stem in stems if stems.count(stem) > 1}
 
 
 def _reached(library: Library, name: str) -> set[str]:
@@ -138,6 +151,9 @@ def _reached(library: Library, name: str) -> set[str]:
 
 def _why_unused(name: str, known: Layouts, pages: Sequence[Pair]) -> str:
     part = part_of(name)
+    if part is None and name.startswith("prompt/") and name.count("/") == 2:
+        stem = name.rpartition("/")[2].partition(".")[0]
+        return f'"{stem}" is no part of a prompt{nearest(stem, PROMPT)}'
     if part is None:
         return "no template extends, includes or imports from this one"
     if part.layout not in known.layouts:

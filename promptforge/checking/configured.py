@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from .. import layouts, profiles
+from .. import layouts, plugins, profiles
 from ..errors import ProfileError, PromptForgeError, nearest, quote
 from ..options import VOCABULARY, Options
 from ..profiles import load_profile
 from ..templates import Templates
 from ..tokens import names as tokenizers
+from ..tokens import unscaled
 from .findings import Edit, Finding, Text
 from .looks import Layouts
 from .settings import Keys, modeline, split, sums
@@ -102,9 +103,10 @@ def _named(keys: Keys, merged: dict[str, Any], known: Layouts, templates: Templa
             yield keys.value(key, "PF836", message)
     tokenizer = keys.values.get("tokenizer")
     if isinstance(tokenizer, str):
-        names = [name for name, _ in tokenizers()]
-        if tokenizer.startswith("file:"):
-            if not Path(tokenizer.removeprefix("file:")).is_file():
-                yield keys.value("tokenizer", "PF836", f"there is no file {quote(tokenizer.removeprefix('file:'))}")
-        elif tokenizer not in names:
-            yield keys.value("tokenizer", "PF836", f"unknown tokenizer {quote(tokenizer)}{nearest(tokenizer, names)}")
+        base = unscaled(tokenizer)
+        names = [name for name, _ in [*tokenizers(), *plugins.names("tokenizers")]]
+        if base.startswith("file:"):
+            if not Path(base.removeprefix("file:")).is_file():
+                yield keys.value("tokenizer", "PF836", f"there is no file {quote(base.removeprefix('file:'))}")
+        elif base not in names:
+            yield keys.value("tokenizer", "PF836", f"unknown tokenizer {quote(tokenizer)}{nearest(base, names)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ..errors import PromptForgeError
@@ -11,7 +11,7 @@ from ..grouping import CATEGORIES
 from ..layouts import LayoutSettings, load_layout_settings
 from ..templates import Templates
 from ..trimming.kinds import BY_KIND, PROGRAMS
-from .shapes import ONE, PAGE, Shape
+from .shapes import ONE, PAGE, PROMPT, Shape
 
 KINDS = frozenset({*CATEGORIES, *BY_KIND, *PROGRAMS, "custom", "entity", "file", "text"})
 """Kinds that are known by name; there may be any others."""
@@ -93,9 +93,17 @@ def sees(stem: str) -> Mapping[str, Shape]:
     return PAGE if stem == "layout" else ONE
 
 
-def near_kind(stem: str) -> str | None:
-    """Return the known kind that `stem` may be a misspelling of."""
-    if stem in KINDS or stem in ("layout", "item"):
+def near_kind(stem: str, named: Iterable[str] = ()) -> str | None:
+    """Return the kind, known or `named` by the layout, that `stem` may be a misspelling of."""
+    if stem in KINDS or stem in ("layout", "item") or stem in named:
         return None
-    close = difflib.get_close_matches(stem, [*KINDS, "layout", "item"], n=1, cutoff=0.8)
+    close = difflib.get_close_matches(stem, [*KINDS, *named, "layout", "item"], n=1, cutoff=0.8)
     return close[0] if close else None
+
+
+def prompt_part(name: str) -> str | None:
+    """Return the part of a whole prompt that the template `prompt/SET/PART.EXT.j2` prints; `None` for any other."""
+    folder, _, file = name.rpartition("/")
+    part, _, ending = file.removesuffix(".j2").partition(".")
+    known = folder.startswith("prompt/") and folder.count("/") == 1 and file.endswith(".j2") and ending
+    return part if known and part in PROMPT else None

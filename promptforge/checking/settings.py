@@ -115,9 +115,10 @@ def sums(keys: Keys, merged: Mapping[str, Any]) -> Iterator[Finding]:
             message = f"reserve {reserve:,} leaves nothing of the context_window, {window:,}"
             yield from say(("reserve", "context_window"), "PF840", message)
         elif most is not None and most > window - (reserve or 0):
-            message = (
-                f"max_tokens {most:,} is more than the window leaves after the reserve, {window - (reserve or 0):,}"
-            )
+            left = window - (reserve or 0)
+            message = f"max_tokens {most:,} is more than the window leaves after the reserve, {left:,}"
+            if "max_tokens" not in keys.values:
+                message += f"; nobody set it here: say max_tokens: {left}, or less"
             yield from say(("max_tokens", "reserve", "context_window"), "PF841", message)
     budgets = options.get("section_budgets") or {}
     share = sum(budget.share for budget in budgets.values())

@@ -63,3 +63,16 @@ ONE: Mapping[str, Shape] = {
     **dict.fromkeys(("headers", "line_numbers", "scores", "code", "query"), VALUE),
 }
 """The variables of the template of an item."""
+
+_CALL = Shape("a call", dict.fromkeys(("id", "name", "arguments"), VALUE))
+_RESULT = Shape("a result", dict.fromkeys(("id", "name", "text"), VALUE))
+_MESSAGE = Shape("a message", {"role": VALUE, "text": VALUE, "calls": list_of(_CALL), "results": list_of(_RESULT)})
+_PART = Shape("a part", {"name": VALUE, "role": VALUE, "text": FINISHED})
+
+PROMPT: Mapping[str, Mapping[str, Shape]] = {
+    **{part: {part: FINISHED, "boundary": VALUE} for part in ("system", "instructions", "question")},
+    "context": {"context": FINISHED, "citation": FINISHED, "boundary": VALUE},
+    "history": {"history": list_of(_MESSAGE), "boundary": VALUE},
+    "prompt": {"parts": list_of(_PART), "boundary": VALUE},
+}
+"""The variables of the templates of a whole prompt, by the part: `prompt/SET/PART.EXT.j2`."""
