@@ -13,12 +13,11 @@ PACKAGE = Path(__file__).parent.parent / "promptforge"
 # A folder is one entry: its files may import each other. A new module is placed in the highest row below what it needs.
 ROWS = [
     "_shipped boundaries codes diagnostics escaping folders items places recent writing",
-    "controls errors results vocabulary wording",
+    "controls errors results wording",
     "plugins",
-    "cleaning counting cutting families fitting fuel joints merging placing splits template_files trimming"
-    " verdict yamltext",
-    "_vocab answers bounds byte_pairs comparing estimates fencing grouping metering rules sources trust twins wall",
-    "excerpts options tokenizer_files",
+    "cleaning counting fitting fuel joints merging placing template_files trimming verdict yamltext",
+    "answers bounds comparing fencing grouping metering rules sources tokenizers trust twins wall",
+    "_vocab excerpts options",
     "environment",
     "layouts looks profiles selection tokens",
     "calibration passages remote shortening tagging templates",

@@ -349,7 +349,7 @@ def test_no_object_of_the_engine_can_be_reached(source: str, tmp_path: Path) -> 
         ("{{ headrs }}", 'unknown variable "headrs"; did you mean "headers"?'),
         ("{{ item.name.first }}", '"first" was asked of nothing (null), which has no fields'),
         ("{{ item.path.first }}", '"first" was asked of a str, which has no fields'),
-        ("{% for a in item.score %}{% endfor %}", "a number is no list"),
+        ("{% for a in item.score %}{% endfor %}", "a loop goes through a list, and this is a float"),
         ("{% for x in items %}{% endfor %}", 'unknown variable "items"'),
         ('{% include "t/itm.txt.j2" %}', 'there is no template "t/itm.txt.j2"; did you mean "t/item.txt.j2"?'),
     ],
