@@ -9,8 +9,9 @@ from pathlib import Path
 
 from . import template_files
 from .errors import PromptForgeError
+from .folders import Source
 from .template_files import PATIENCE, SETTLED, Stamps
-from .templates import Source, Templates
+from .templates import Templates
 
 
 class Followed:

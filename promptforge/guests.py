@@ -12,15 +12,15 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
 from .errors import PromptForgeError
+from .folders import sources
 from .rendering import ContextRenderer
-from .templates import Source, Templates
+from .templates import Templates
 from .tokens import get_tokenizer
 from .wall import HEAD
 
@@ -84,11 +84,6 @@ def check(request: Mapping[str, Any], begin: Callable[[], None]) -> list[dict[st
         except PromptForgeError as error:
             found.append({"name": name, "where": getattr(error, "where", None), "message": str(error)})
     return found
-
-
-def sources(given: Sequence[Any]) -> list[Source]:
-    """Return template folders (text in a request) and texts by their names as `Templates` takes them."""
-    return [each if isinstance(each, dict) else Path(each) for each in given]
 
 
 # --- the worker -----------------------------------------------------------------------------------------------------

@@ -18,12 +18,12 @@ from .fitting.scale import Cost, Form, within
 from .grouping import Section, flatten, group
 from .items import Item
 from .layouts import LayoutSettings
+from .looks import Look
 from .merging import noting
 from .options import Options
 from .passages import Extractor
 from .selection import Candidates
 from .shortening import Shortener
-from .templates import Look
 from .twins import Twins
 from .views import Memory, Notes, Views, said, source_of
 

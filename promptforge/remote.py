@@ -10,9 +10,9 @@ from typing import cast
 from .counting import Counter, ForeignCounter, Tokenizer
 from .diagnostics import Diagnostic
 from .errors import BudgetError
-from .estimates import ScaledCounter
 from .recent import Recent
 from .results import Result
+from .tokenizers.estimates import ScaledCounter
 from .tokens import get_tokenizer
 
 CALLS = 4

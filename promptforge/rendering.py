@@ -1,62 +1,29 @@
-"""The renderer: the stages in order, and the account of what they did."""
+"""The renderer: which templates and options are in force, and what stands in for a template that failed."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
-from . import accounts, planning, selection
 from .answers.asking import Embed
-from .controls import Controls, controls_of
 from .diagnostics import Diagnostic, Diagnostics
 from .errors import TemplateError
-from .fitting.fit import Fit, fit
-from .fitting.scale import UNLIMITED, Cost, excess
+from .folders import Folders as Folders
+from .folders import Sources as Sources
+from .folders import paths, sources
 from .following import Followed
 from .items import Item
 from .layouts import LayoutSettings
 from .options import Options, apply, apply_lenient
-from .page import Page
 from .profiles import Profile, load_profile
-from .remote import RemoteTokenizer
 from .results import Result
-from .selection import Candidates
 from .sources.records import load_records, to_item
-from .tagging import Tagger
-from .templates import Source, Templates
-from .tokens import get_tokenizer
+from .stages import Stages
+from .templates import Templates
 from .verdict import judge
-from .views import Memory
-
-Folders = str | Path | Sequence[str | Path] | None
-"""One folder of the user's, or several, the first wins."""
-Sources = str | Path | Mapping[str, str] | Sequence[str | Path | Mapping[str, str]] | None
-"""The same for templates, which may also be texts by their names, such as `chunks/item.md.j2`."""
-
-
-SHOWN = ("headers", "line_numbers", "scores", "code", "sources", "header", "footer")
-"""Options that only templates give an effect."""
-_PLAIN = Options()
-
-
-def _paths(folders: Folders) -> tuple[Path, ...]:
-    if folders is None:
-        return ()
-    if isinstance(folders, str | Path):
-        return (Path(folders),)
-    return tuple(Path(folder) for folder in folders)
-
-
-def _sources(given: Sources) -> tuple[Source, ...]:
-    if given is None:
-        return ()
-    listed = (given,) if isinstance(given, str | Path | Mapping) else tuple(given)
-    return tuple(each if isinstance(each, Mapping) else Path(each) for each in listed)
 
 
 class TemplateSet(NamedTuple):
@@ -95,15 +62,14 @@ class ContextRenderer:
             "profiles": profiles,
             "embed": embed,
         }
-        self._folders = _paths(profiles)
+        self._folders = paths(profiles)
         self.profile: Profile = load_profile(profile or "default", self._folders)
-        self._followed = Followed(_sources(templates)) if follow_edits else None
-        read = self._followed.newest()[0] if self._followed else Templates(_sources(templates))
+        self._followed = Followed(sources(templates)) if follow_edits else None
+        read = self._followed.newest()[0] if self._followed else Templates(sources(templates))
         self._set = TemplateSet(read, {})
         self._given = options
-        self._embed = embed
-        self._views: Memory = {}
-        self._tagger = Tagger(self.profile.language_tags)
+        self._stages = Stages(self.profile, embed)
+        self._controls = self._stages.controls
         self._settle(self._set, options, Diagnostics())
 
     def _current(self, diagnostics: Diagnostics) -> TemplateSet:
@@ -194,7 +160,7 @@ class ContextRenderer:
         loaded = load_records(items, where="items", diagnostics=diagnostics)
         said = tuple(diagnostics)
         try:
-            result = self._make(current.templates, settings, chosen, loaded, diagnostics, started)
+            result = self._stages.make(current.templates, settings, chosen, loaded, diagnostics, started)
         except TemplateError as error:  # what the failed attempt said, the next will say again
             diagnostics = Diagnostics()
             diagnostics.extend(said)
@@ -220,139 +186,18 @@ class ContextRenderer:
             "PF401", f"{error}; the shipped templates were used instead", where=error.where, severity="error"
         )
         settings = shipped.settings(options.layout)
-        return self._make(shipped, settings, options, items, diagnostics, started)
-
-    def _make(
-        self,
-        templates: Templates,
-        settings: LayoutSettings,
-        options: Options,
-        items: list[Item],
-        diagnostics: Diagnostics,
-        started: float,
-    ) -> Result:
-        counter = get_tokenizer(options.tokenizer)
-        if isinstance(counter, RemoteTokenizer):
-            return counter.settle(
-                lambda estimate: self._make(
-                    templates,
-                    settings,
-                    msgspec.structs.replace(options, tokenizer=estimate),
-                    items,
-                    diagnostics.copy(),
-                    started,
-                )
-            )
-        look = templates.look(options.layout, options.format)
-        for name in SHOWN:
-            if getattr(options, name) != getattr(_PLAIN, name) and not look.uses(name):
-                message = f"{name} changes nothing in the layout {options.layout} as {options.format}"
-                diagnostics.add("PF105", message, severity="info")
-        tag = self._tagger.tags(options, settings)
-        language = self._tagger.tags(_PLAIN, LayoutSettings())
-        controls = self._controls(options, diagnostics)
-        options = _ceiling(options, diagnostics)
-        limit = _limit(options)
-        every = selection.select(items, options, language, diagnostics, self._embed)
-        candidates = selection.combine(every, options)
-        page = Page(look, options, settings, counter, candidates, tag, language, self._views, controls)
-        found = _fit(page, options, limit, diagnostics)
-        if options.combine == "explicit_first" and not found.chosen and len(candidates) < len(every):
-            # Nothing that the user named is in the text: fall back to what a search found.
-            candidates = every
-            page = Page(look, options, settings, counter, candidates, tag, language, self._views, controls)
-            found = _fit(page, options, limit, diagnostics)
-        if found.twins:
-            found = page.note_twins(found, limit)
-        dropped = candidates.dropped
-        left_out = sum(reason == "combine" for reason in dropped.values())
-        if left_out:
-            diagnostics.add(
-                "PF113",
-                f"{left_out} found items were left out by combine: {options.combine}; combined shows both kinds",
-                severity="info",
-            )
-        if not found.frame_fits:
-            if options.on_error == "raise":
-                raise excess("the frame of the page alone needs", found.cost, limit, "raise it")
-            diagnostics.add("PF110", "the budget cannot hold even the frame of the page, so the text is empty")
-
-        def again(max_tokens: int) -> Result:
-            other = msgspec.structs.replace(options, max_tokens=max_tokens)
-            return self._make(templates, settings, other, items, Diagnostics(), time.perf_counter())
-
-        return accounts.account(page, found, items, dropped, self.profile, templates, diagnostics, started, again)
-
-    def _controls(self, options: Options, diagnostics: Diagnostics) -> Controls | None:
-        """Return what keeps control tokens from coming out of items; `None` where they are kept as they are."""
-        if options.control_text == "keep":
-            return None
-        if not self.profile.control_tokens:
-            message = (
-                f"control_text: escape changes nothing, since the profile {self.profile.name} names no control_tokens"
-            )
-            diagnostics.add("PF106", f"{message}; choose the profile of the LLM's family")
-            return None
-        return controls_of(self.profile.control_tokens)
+        return self._stages.make(shipped, settings, options, items, diagnostics, started)
 
     def render_item(self, item: object, **options: Any) -> str:
         """Return one item's text alone, without a page around it; `options` win over the renderer's own."""
         diagnostics = Diagnostics()
         current = self._current(diagnostics)
         settings, chosen = self._settle(current, {**self._given, **options}, diagnostics)
-        one = to_item(item)
-        look = current.templates.look(chosen.layout, chosen.format)
-        counter = get_tokenizer(chosen.tokenizer)
-        page = Page(
-            look,
-            chosen,
-            settings,
-            counter,
-            Candidates([one], [one.score], [0], {}),
-            self._tagger.tags(chosen, settings),
-            self._tagger.tags(_PLAIN, LayoutSettings()),
-            {},
-            self._controls(chosen, diagnostics),
-        )
-        return str.__str__(page.text(0, page.forms(0)[0]))
+        return self._stages.alone(to_item(item), current.templates, settings, chosen, diagnostics)
 
 
 def _lenient(diagnostics: Diagnostics) -> Any:
     return lambda base, changes: apply_lenient(base, changes, diagnostics)
-
-
-def _ceiling(options: Options, diagnostics: Diagnostics) -> Options:
-    """Return the options with `max_tokens` no more than what the window leaves after the reserve."""
-    if options.context_window is None:
-        return options
-    window = max(0, options.context_window - (options.reserve or 0))
-    if options.max_tokens is not None and options.max_tokens <= window:
-        return options
-    asked = "none" if options.max_tokens is None else f"{options.max_tokens:,}"
-    message = f"max_tokens was lowered from {asked} to what the window leaves after the reserve, {window:,}"
-    diagnostics.add("PF102", message, severity="info")
-    return msgspec.structs.replace(options, max_tokens=window)
-
-
-def _limit(options: Options) -> Cost:
-    return (
-        UNLIMITED if options.max_tokens is None else options.max_tokens,
-        UNLIMITED if options.max_chars is None else options.max_chars,
-    )
-
-
-def _fit(page: Page, options: Options, limit: Cost, diagnostics: Diagnostics) -> Fit:
-    plan = planning.plan(page, options, limit, diagnostics)
-    return fit(
-        plan.parts,
-        page,
-        limit,
-        packing=options.packing,
-        trim=options.trim != "none",
-        stubs=options.stubs,
-        quotas=plan.quotas,
-        extracts=page.extractor(),
-    )
 
 
 @lru_cache(maxsize=64)

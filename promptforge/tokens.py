@@ -16,14 +16,14 @@ from pathlib import Path
 
 from . import plugins
 from .boundaries import UNITS, Unit
-from .byte_pairs import BytePairCounter, Encoding, replace_surrogates
 from .counting import Counter, ForeignCounter, Tokenizer
 from .errors import TokenizerError, nearest, quote
-from .estimates import FACTORS, CharacterCounter, CharacterEstimate, ScaledCounter, WordEstimate
-from .families import FAMILIES, is_installed, read_family, way_out
-from .splits import KNOWN
-from .tokenizer_files import load_file
-from .vocabulary import LONGEST, PUBLISHED, load_ranks
+from .tokenizers.byte_pairs import BytePairCounter, Encoding, replace_surrogates
+from .tokenizers.estimates import FACTORS, CharacterCounter, CharacterEstimate, ScaledCounter, WordEstimate
+from .tokenizers.families import FAMILIES, is_installed, read_family, way_out
+from .tokenizers.files import load_file
+from .tokenizers.splits import KNOWN
+from .tokenizers.vocabulary import LONGEST, PUBLISHED, load_ranks
 
 __all__ = ["UNITS", "Counter", "Tokenizer", "Unit", "describe", "get_tokenizer", "is_scaled", "names", "unscaled"]
 

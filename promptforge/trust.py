@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ import msgspec
 
 from . import template_files, yamltext
 from .errors import OptionError
+from .writing import whole
 
 FOLDER = ".promptforge"
 """The folder of a project that is looked for."""
@@ -159,13 +159,5 @@ def _load() -> _List:
 def _save(listed: _List) -> None:
     path = list_path()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".trusted.")  # for its owner alone
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(listed), indent=2) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with whole(path, 0o600) as file:  # for its owner alone
+        file.write(msgspec.json.format(msgspec.json.encode(listed), indent=2) + b"\n")

@@ -16,8 +16,8 @@ from .fitting.scale import Form
 from .fuel import Tank
 from .items import Item
 from .joints import Joints, Mended
+from .looks import Look
 from .options import Options
-from .templates import Look
 from .trimming.text import mark
 
 Notes = tuple[tuple[str, str], ...]

@@ -14,10 +14,11 @@ UNFINISHED = ".unfinished"
 
 
 @contextmanager
-def whole(target: Path) -> Iterator[IO[bytes]]:
+def whole(target: Path, mode: int | None = None) -> Iterator[IO[bytes]]:
     """Give a file to write to, which takes the place of `target` at the end; after an error, `target` is as it was.
 
-    When this returns, the content and its name are on the disk. Raises `OSError` with the name of `target`.
+    `mode` holds its permissions; with `None` it has those of any new file. When this returns, the content and its name
+    are on the disk. Raises `OSError` with the name of `target`.
     """
     temporary = None
     try:
@@ -26,9 +27,11 @@ def whole(target: Path) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
+        if mode is None:
+            mask = os.umask(0)
+            os.umask(mask)
+            mode = 0o666 & ~mask
+        os.chmod(temporary, mode)
         os.replace(temporary, target)
         sync_folder(target.parent)
     except BaseException as error:

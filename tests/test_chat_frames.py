@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promptforge as pf
-from promptforge.families import FAMILIES, is_installed
-from promptforge.vocabulary import PUBLISHED, load_ranks
+from promptforge.tokenizers.families import FAMILIES, is_installed
+from promptforge.tokenizers.vocabulary import PUBLISHED, load_ranks
 
 RENDERER = pf.Renderer(dedupe=False, min_score=None)
 Count = Callable[[str], int]

@@ -25,12 +25,13 @@ from tokenizing import (
     random_parts,
 )
 
-from promptforge import byte_pairs, recent
+from promptforge import recent
 from promptforge.boundaries import UNITS, Unit, ends, last_end
-from promptforge.byte_pairs import BytePairCounter
 from promptforge.recent import Recent
+from promptforge.tokenizers import byte_pairs
+from promptforge.tokenizers.byte_pairs import BytePairCounter
+from promptforge.tokenizers.vocabulary import LONGEST, PUBLISHED
 from promptforge.tokens import get_tokenizer
-from promptforge.vocabulary import LONGEST, PUBLISHED
 
 
 @pytest.mark.parametrize("name", ENCODINGS)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from promptforge.estimates import FACTORS
+from promptforge.tokenizers.estimates import FACTORS
 from promptforge.tokens import get_tokenizer
 
 TEXT = st.text(

@@ -21,8 +21,8 @@ from tokenizing import HOSTILE, PARTS, random_parts
 from promptforge.boundaries import UNITS, ends
 from promptforge.commands import list as _list  # noqa: F401  to be loaded before packages are hidden
 from promptforge.errors import TokenizerError
-from promptforge.estimates import FACTORS
-from promptforge.families import FAMILIES, is_installed
+from promptforge.tokenizers.estimates import FACTORS
+from promptforge.tokenizers.families import FAMILIES, is_installed
 from promptforge.tokens import describe, get_tokenizer
 
 INSTALLED = [

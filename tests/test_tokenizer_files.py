@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from promptforge.boundaries import UNITS
 from promptforge.errors import TokenizerError
-from promptforge.splits import GPT2, LLAMA, QWEN, QWEN_3_5, STEPS, TEKKEN
+from promptforge.tokenizers.splits import GPT2, LLAMA, QWEN, QWEN_3_5, STEPS, TEKKEN
+from promptforge.tokenizers.vocabulary import format_tiktoken, load_ranks
 from promptforge.tokens import get_tokenizer
-from promptforge.vocabulary import format_tiktoken, load_ranks
 
 BYTES = [bytes([byte]) for byte in range(256)]
 ODD = ["\x01a", "ー", "・", " １２", "$and", "\u0301"]

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptforge import vocabulary
 from promptforge._shipped import VOCABULARIES
-from promptforge.vocabulary import PUBLISHED, format_tiktoken, load_ranks, pack, parse_tiktoken, unpack
+from promptforge.tokenizers import vocabulary
+from promptforge.tokenizers.vocabulary import PUBLISHED, format_tiktoken, load_ranks, pack, parse_tiktoken, unpack
 
 NAMES = sorted(PUBLISHED)
 

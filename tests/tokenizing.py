@@ -9,10 +9,10 @@ import tiktoken
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from promptforge.byte_pairs import BytePairCounter
-from promptforge.families import FAMILIES, is_installed
+from promptforge.tokenizers.byte_pairs import BytePairCounter
+from promptforge.tokenizers.families import FAMILIES, is_installed
+from promptforge.tokenizers.vocabulary import LONGEST, PUBLISHED, load_ranks
 from promptforge.tokens import names
-from promptforge.vocabulary import LONGEST, PUBLISHED, load_ranks
 
 ENCODINGS = sorted(PUBLISHED)
 BUILT_IN = [name for name, _ in names() if name not in (*FAMILIES, "NAME*FACTOR", "file:PATH")]

@@ -14,7 +14,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from promptforge.vocabulary import PUBLISHED, format_tiktoken, pack, parse_tiktoken, unpack  # noqa: E402
+from promptforge.tokenizers.vocabulary import PUBLISHED, format_tiktoken, pack, parse_tiktoken, unpack  # noqa: E402
 
 
 def build(source: Path, folder: Path) -> Path:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ..errors import ItemError
-from ..rendering import Folders
+from ..folders import Folders
 from .reading import encode
 from .rows import FAILED, RowRenderer
 from .spec import CONTEXT, check, make

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from ..errors import OptionError, nearest, quote
+from ..folders import Folders
 from ..options import Options
-from ..rendering import Folders
 from ..writing import clean
 from . import products, reading
 from . import spec as specs

@@ -13,11 +13,11 @@ import msgspec
 
 from .. import _shipped
 from ..errors import OptionError, nearest, quote
+from ..folders import Folders, paths
 from ..options import Options
 from ..profiles import load_profile
 from ..prompting.renderer import Renderer
 from ..prompting.shapes import SHAPES
-from ..rendering import Folders
 from ..tokens import get_tokenizer
 
 CONTEXT = "context"
@@ -105,8 +105,7 @@ def digest(data: bytes) -> str:
 
 
 def _absolute(folders: Folders) -> tuple[str, ...]:
-    listed = [folders] if isinstance(folders, str | Path) else folders or ()
-    return tuple(os.path.abspath(folder) for folder in listed)
+    return tuple(os.path.abspath(folder) for folder in paths(folders))
 
 
 def _files(folders: Sequence[str], kind: str) -> Iterator[tuple[str, str]]:

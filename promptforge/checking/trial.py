@@ -13,11 +13,12 @@ import msgspec
 from ..counting import Counter
 from ..errors import PromptForgeError, TemplateError
 from ..items import Item
+from ..looks import Look
 from ..options import Options, apply
 from ..page import Page
 from ..selection import Candidates
 from ..tagging import Tagger
-from ..templates import Look, Templates
+from ..templates import Templates
 from ..tokens import get_tokenizer
 
 SAMPLE = "A sentence that is found in the text."

@@ -13,10 +13,11 @@ import msgspec
 
 from ..diagnostics import Diagnostics
 from ..errors import BudgetError, ItemError, OptionError
+from ..folders import Folders, paths
 from ..items import Item
 from ..options import VOCABULARY, Options
 from ..profiles import load_profile
-from ..rendering import ContextRenderer, Folders
+from ..rendering import ContextRenderer
 from ..results import Result, Shown
 from ..sources.records import to_item
 from ..tokens import get_tokenizer
@@ -93,8 +94,8 @@ class Bridge:
             **{"alone": alone, "profile": profile, "templates": templates, "profiles": profiles, "embed": embed},
             **{"score_order": score_order, "on_result": on_result, **options},
         }
-        folders = list_of(templates)
-        set_already = load_profile(profile or "default", list_of(profiles)).options
+        folders = paths(templates)
+        set_already = load_profile(profile or "default", paths(profiles)).options
         ground: dict[str, Any] = {name: value for name, value in _CHOSEN.items() if name not in set_already}
         if score_order == "lower":
             ground["min_score"] = None
@@ -102,7 +103,7 @@ class Bridge:
         """Whether the text is the documents' own texts, joined."""
         if self.alone:
             ground |= _ALONE
-            folders = [*folders, _OWN_TEMPLATES]
+            folders = (*folders, _OWN_TEMPLATES)
         self._order = score_order
         self._on_result = on_result
         self._asks = "query" not in options
@@ -199,11 +200,6 @@ class Bridge:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(Bridge, **self._given), ()
-
-
-def list_of(folders: Folders) -> list[str | Path]:
-    """Return folders as a list, whatever they were given as."""
-    return [] if folders is None else [folders] if isinstance(folders, str | Path) else list(folders)
 
 
 def _each(documents: Any) -> Iterable[Any]:

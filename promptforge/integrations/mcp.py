@@ -7,19 +7,19 @@ templates and profiles are the operator's to name, when the server is started.
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import msgspec
 
 from ..errors import ItemError, OptionError, PromptForgeError
+from ..folders import Folders, paths
 from ..options import VOCABULARY
 from ..profiles import find_profiles
-from ..rendering import ContextRenderer, Folders
+from ..rendering import ContextRenderer
 from ..results import Result
 from ..templates import Templates
 from ..tokens import names
-from .bridge import list_of, missing
+from .bridge import missing
 
 try:
     from mcp import MCPError
@@ -91,7 +91,7 @@ def server(
     for name, value in options.items():
         VOCABULARY.check(name, value)
     renderer = ContextRenderer(profile=profile, templates=templates, profiles=profiles, **options)
-    folders = list_of(profiles)
+    folders = paths(profiles)
 
     def render(items: Any, query: Any, max_tokens: Any, layout: Any, format: Any, profile: Any, others: Any) -> Result:  # noqa: A002
         named = {"query": query, "max_tokens": max_tokens, "layout": layout, "format": format}
@@ -147,7 +147,7 @@ def server(
             warnings=_warnings(result),
         )
 
-    found = Templates([Path(folder) for folder in list_of(templates)])
+    found = Templates(paths(templates))
 
     def list_layouts() -> Listed:
         """List layouts with their formats, profiles, tokenizers and all options."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import PromptForgeError
+from ..writing import whole
 from .desk import Desk, File
 
 LARGEST = 256 * 1024
@@ -87,27 +87,9 @@ def save(desk: Desk, file: File, text: str, seen: str) -> str:
         raise SaveError(f"{file.shown} lies behind a link that leads out of your folder", 409)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path.resolve(), data)
+        real = path.resolve()
+        with whole(real, stat.S_IMODE(real.stat().st_mode) if real.exists() else None) as written:
+            written.write(data)
     except OSError as error:
         raise SaveError(f"{file.shown} cannot be written: {error.strerror}", 409) from None
     return tag(data)
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all, with the mode that it has."""
-    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if mode is None:
-            mask = os.umask(0)
-            os.umask(mask)
-            mode = 0o666 & ~mask
-        os.chmod(temporary, mode)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

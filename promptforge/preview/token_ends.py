@@ -5,8 +5,8 @@ from __future__ import annotations
 import codecs
 
 from ..boundaries import split_at_joins
-from ..byte_pairs import BytePairCounter
 from ..counting import Counter
+from ..tokenizers.byte_pairs import BytePairCounter
 
 STRETCH = 1 << 16
 """Characters that are given to the tokenizer at a time."""

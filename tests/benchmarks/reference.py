@@ -10,7 +10,7 @@ from typing import Any
 import jinja2
 import tiktoken
 
-from promptforge.vocabulary import PUBLISHED, load_ranks
+from promptforge.tokenizers.vocabulary import PUBLISHED, load_ranks
 
 from .corpus import Piece
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from .boundaries import Unit, ends, first_join, is_join, last_end, last_join
+from ..boundaries import Unit, ends, first_join, is_join, last_end, last_join
 
 AHEAD = 1024
 """Characters without a place where counts add up, in which every end of a unit is tried."""

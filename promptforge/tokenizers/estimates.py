@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from .boundaries import WHITE, Unit
-from .counting import Counter
+from ..boundaries import WHITE, Unit
+from ..counting import Counter
 
 
 class Declared(NamedTuple):

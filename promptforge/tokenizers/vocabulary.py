@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ._shipped import VOCABULARIES
+from .._shipped import VOCABULARIES
 
 
 class Vocabulary(NamedTuple):

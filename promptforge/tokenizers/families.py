@@ -11,7 +11,7 @@ from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from typing import NamedTuple
 
-from .errors import TokenizerError, quote
+from ..errors import TokenizerError, quote
 
 
 class Family(NamedTuple):

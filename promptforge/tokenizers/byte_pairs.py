@@ -11,10 +11,10 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from .boundaries import BLANK, Unit, first_join, last_join, split_at_joins
-from .counting import Counter
+from ..boundaries import BLANK, Unit, first_join, last_join, split_at_joins
+from ..counting import Counter
+from ..recent import LONG, Recent
 from .cutting import cut_at_tokens
-from .recent import LONG, Recent
 
 STRETCH = 1 << 18
 """Characters that are given to the tokenizer at a time."""

@@ -14,10 +14,10 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
+from ..counting import Counter
+from ..errors import TokenizerError, quote
+from ..recent import Recent
 from .byte_pairs import CACHED, BytePairCounter, Encoding
-from .counting import Counter
-from .errors import TokenizerError, quote
-from .recent import Recent
 from .splits import ADDITIVE, GPT2, KNOWN, LLAMA, STEPS, keep_unmatched
 from .vocabulary import parse_tiktoken
 

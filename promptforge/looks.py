@@ -1,0 +1,140 @@
+"""Looks: one layout in one format, as compiled templates that print its items and its page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+
+from . import escaping, fuel, placing
+from .environment import Fields, explain, join, weld
+from .errors import TemplateError
+from .escaping import Safe
+
+if TYPE_CHECKING:
+    from .templates import Templates
+
+_KIND = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+
+class Look:
+    """One layout in one format: the template of the page and, by kind, those of the items."""
+
+    def __init__(self, templates: Templates, layout: str, format: str, ending: str, chain: list[str]) -> None:  # noqa: A002
+        self.layout = layout
+        self.format = format
+        self.syntax = escaping.syntax_of(ending.rpartition(".")[2])
+        self.settings = templates.settings(layout)
+        self._templates = templates
+        self._ending = ending
+        self._chain = chain
+        self._items: dict[str, jinja2.Template] = {}
+        page = self._find("layout")
+        if page is None:
+            raise TemplateError(f'the layout "{layout}" has no page "layout.{ending}.j2"')
+        self.page_name = page
+        """The template of the page, by its name."""
+        self.page_uses = templates.reading(page).names
+        self._page = templates.compile(page)
+        names = self.files() if self.syntax == "txt" else ()
+        self._frame: frozenset[tuple[object, ...]] = frozenset().union(*(templates.reading(n).frame for n in names))
+        self._names: frozenset[str] | None = None
+        self._sources: str | None = None
+        self._patterns: dict[tuple[str, ...], re.Pattern[str] | None] = {}
+
+    def files(self) -> list[str]:
+        """Return the names of the templates this look is made of: the page and the looks of all kinds."""
+        found: dict[str, str] = {}
+        for folder in self._chain:
+            for name in self._templates.names():
+                part = name.removeprefix(f"{folder}/")
+                if name != part and part.endswith(f".{self._ending}.j2"):
+                    stem = part.removesuffix(f".{self._ending}.j2")
+                    if "." not in stem and not stem.startswith("_"):
+                        found.setdefault(stem, name)
+        return sorted(found.values())
+
+    def _find(self, part: str) -> str | None:
+        for folder in self._chain:
+            name = f"{folder}/{part}.{self._ending}.j2"
+            if self._templates.find(name):
+                return name
+        return None
+
+    def uses(self, name: str) -> bool:
+        """Return whether any template of this look names a variable."""
+        if self._names is None:
+            self._names = frozenset().union(*(self._templates.reading(file).names for file in self.files()))
+        return name in self._names
+
+    def sources(self) -> str:
+        """Return the text of all templates of this look, with those that they draw on."""
+        if self._sources is None:
+            names = self.files()
+            for name in names:  # which grows
+                names += [other for other in self._templates.reading(name).parents if other not in names]
+            self._sources = "\n".join(self._templates.source(name)[0] for name in names)
+        return self._sources
+
+    def frame(self, lines: Sequence[str]) -> re.Pattern[str] | None:
+        """Return the pattern of lines that make the frame, with the caller's own `lines` (header, marker, …)."""
+        if self.syntax != "txt":
+            return None
+        key = tuple(lines)
+        if key not in self._patterns:
+            own = {(line,) for text in key for line in text.split("\n")}
+            self._patterns[key] = placing.frame_pattern(self._frame | own)
+        return self._patterns[key]
+
+    def item_template(self, kind: str) -> jinja2.Template:
+        """Return the template for one item of `kind`: the kind's own, else `item`."""
+        template = self._items.get(kind)
+        if template is None:
+            own = self._find(kind) if _KIND.fullmatch(kind) and kind not in ("layout", "item") else None
+            name = own or self._find("item")
+            if name is None:
+                raise TemplateError(f'the layout "{self.layout}" has no "item.{self._ending}.j2" for "{kind}"')
+            template = self._templates.compile(name)
+            if len(self._items) < 1000:  # kinds come with the items: an endless supply must not fill the memory
+                self._items[kind] = template
+        return template
+
+    def printer(
+        self,
+        kind: str,
+        flags: Mapping[str, Any],
+        tank: fuel.Tank | None = None,
+        mend: Callable[[list[str]], list[str]] | None = None,
+    ) -> Callable[[Fields], Safe]:
+        """Return what prints items of `kind`; `flags` are the options that templates see. For one thread only.
+
+        `tank` holds the fuel; `mend` is given the pieces of an item's text and returns those to print.
+        """
+        tank = tank or fuel.Tank()
+        template = self.item_template(kind)
+        variables: dict[str, Any] = {"item": None, **flags}
+        context = template.new_context(variables, shared=True)
+
+        def show(item: Fields) -> Safe:
+            variables["item"] = item
+            context.vars.clear()  # what a template has set for the item before
+            context.exported_vars.clear()
+            fuel.use(tank, 1, len(item.get("content") or "") + len(item.get("summary") or ""))
+            try:
+                return join(template.root_render_func(context), mend)
+            except Exception as error:
+                raise explain(error, template, variables) from error
+
+        return show
+
+    def render_page(self, variables: dict[str, Any], tank: fuel.Tank) -> list[str]:
+        """Return the text of the page in parts, in which each item's text stands whole; `tank` holds its fuel."""
+        template = self._page
+        items = variables["items"]
+        fuel.use(tank, len(items), sum([len(item["text"]) for item in items]))
+        try:
+            return weld(template.root_render_func(template.new_context(variables, shared=True)))
+        except Exception as error:
+            raise explain(error, template, variables) from error
