@@ -18,7 +18,7 @@ from rendering_all import render
 from structures import check_known
 from taming import Tamer, harmless
 
-from promptforge.vocabulary import PUBLISHED, load_ranks
+from promptforge.tokenizers.vocabulary import PUBLISHED, load_ranks
 
 from .hostility import Hostility
 from .items import framings
