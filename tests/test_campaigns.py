@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import naive
 import pytest
 from campaigns import attacks, budgets, corpus, determinism, items, surfaces
 from effort import MULTIPLIER
@@ -20,7 +21,7 @@ def test_hostile_items_change_nothing_that_a_parser_sees() -> None:
 
 
 def test_a_framing_without_care_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("naive.FRAMINGS", {"nothing": ("markdown", lambda s: "the same")})
+    monkeypatch.setitem(naive.FRAMINGS, "nothing", ("markdown", lambda s: "the same"))
     report = items.run(16)
     assert {"promise": "the control finds breaks", "control": "nothing"} in report.broken
 

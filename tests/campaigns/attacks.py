@@ -1,8 +1,8 @@
 """Every case of a file of attacks, lenient and strict, and what of H1 to H9 held.
 
-`python -m tests.campaigns attacks --corpus FILE`; without a file, the corpus of the tests. The properties: H1 structure,
-H2 fidelity, H3 never a crash, H4 budget, H5 said, H6 other items unharmed, H7 nothing reached, H8 bounded, H9 equal
-bytes. A profile, YAML file or strict run may be *refused* in a message of one line; whatever else may not.
+`python -m tests.campaigns attacks --corpus FILE`; without a file, the corpus of the tests. H1 structure, H2 fidelity,
+H3 never a crash, H4 budget, H5 said, H6 other items unharmed, H7 nothing reached, H8 bounded, H9 equal bytes. A
+profile, YAML file or strict run may be *refused* in a message of one line; whatever else may not.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from structures import check_contents, check_known, structure_of
 
 import promptforge as pf
 
-from .corpus import Attack, NotRun, read
+from .corpus import Attack, NotRunError, read
 from .report import Report
 from .surfaces import OUTSIDE, SURFACES, Seen
 
@@ -92,7 +92,7 @@ def _both(attack: Attack) -> tuple[list[str], list[str]]:
         found: list[str] = []
         try:
             seen[mode] = _tries(attack, options, found)
-        except NotRun as why:
+        except NotRunError as why:
             return [f"not run: {why}; {_elsewhere(attack)}"], []
         if "H5" in attack.properties and mode == "lenient":
             found += _unsaid(attack, seen[mode])
@@ -127,7 +127,7 @@ def _tries(attack: Attack, options: dict[str, Any], found: list[str]) -> list[Se
                         found.append(f"{problem} ({seen.where})")
         except _Stuck:
             found.append(f"H8: did not end within {SECONDS} s of processor time")
-        except NotRun:
+        except NotRunError:
             raise
         except BaseException as error:
             found.append(f"H3: {type(error).__name__} came out: {ascii(str(error))[:200]}")

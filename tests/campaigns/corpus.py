@@ -18,7 +18,7 @@ MEMORY = 1 << 29
 """Bytes that the making of a payload may take."""
 
 
-class NotRun(Exception):
+class NotRunError(Exception):
     """Why a case cannot be run here."""
 
 
@@ -37,18 +37,18 @@ class Attack(NamedTuple):
         return sorted(set(re.findall(r"\bH[1-9]\b", self.must_hold)))
 
     def value(self) -> Any:
-        """Return a fresh value of the payload. Raises `NotRun`."""
+        """Return a fresh value of the payload. Raises `NotRunError`."""
         if self.kind == "text":
             return self.payload
         if self.kind == "base64":
             return base64.b64decode(self.payload)
         if self.kind != "python":
-            raise NotRun(f"a {self.kind} in words")
+            raise NotRunError(f"a {self.kind} in words")
         try:
             with _little_memory():
                 return eval(self.payload, {})
         except MemoryError:
-            raise NotRun(f"the payload alone takes more than {MEMORY >> 20} MiB") from None
+            raise NotRunError(f"the payload alone takes more than {MEMORY >> 20} MiB") from None
 
 
 def read(path: Path) -> list[Attack]:
