@@ -36,10 +36,11 @@ def test_equal_input_gives_equal_bytes_elsewhere_too() -> None:
 
 
 def test_the_corpus_holds_lenient_and_strict(monkeypatch: pytest.MonkeyPatch) -> None:
-    if MULTIPLIER == 1:
+    if MULTIPLIER == 1:  # every third case in one layout
+        known = corpus.read(attacks.OWN)[:-SLOW:3]
+        monkeypatch.setattr(attacks, "read", lambda _: known)
         monkeypatch.setattr(surfaces, "LAYOUTS", ["knowledge"])
-    known = len(corpus.read(attacks.OWN))
-    report = attacks.run(known - (SLOW if MULTIPLIER == 1 else 0))
+    report = attacks.run()
     assert not report.broken
     assert report.figures["cases run"] == report.cases
 
