@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import naive
 import pytest
 from campaigns import attacks, budgets, corpus, determinism, items, surfaces
 from effort import MULTIPLIER
@@ -20,7 +21,7 @@ def test_hostile_items_change_nothing_that_a_parser_sees() -> None:
 
 
 def test_a_framing_without_care_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("naive.FRAMINGS", {"nothing": ("markdown", lambda s: "the same")})
+    monkeypatch.setitem(naive.FRAMINGS, "nothing", ("markdown", lambda s: "the same"))
     report = items.run(16)
     assert {"promise": "the control finds breaks", "control": "nothing"} in report.broken
 
@@ -35,10 +36,11 @@ def test_equal_input_gives_equal_bytes_elsewhere_too() -> None:
 
 
 def test_the_corpus_holds_lenient_and_strict(monkeypatch: pytest.MonkeyPatch) -> None:
-    if MULTIPLIER == 1:
+    if MULTIPLIER == 1:  # every third case in one layout
+        known = corpus.read(attacks.OWN)[:-SLOW:3]
+        monkeypatch.setattr(attacks, "read", lambda _: known)
         monkeypatch.setattr(surfaces, "LAYOUTS", ["knowledge"])
-    known = len(corpus.read(attacks.OWN))
-    report = attacks.run(known - (SLOW if MULTIPLIER == 1 else 0))
+    report = attacks.run()
     assert not report.broken
     assert report.figures["cases run"] == report.cases
 

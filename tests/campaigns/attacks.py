@@ -1,9 +1,8 @@
 """Every case of a file of attacks, lenient and strict, and what of H1 to H9 held.
 
-`python -m tests.campaigns attacks --corpus FILE`; without a file, the corpus of the tests. The properties: H1
-structure,
-H2 fidelity, H3 never a crash, H4 budget, H5 said, H6 other items unharmed, H7 nothing reached, H8 bounded, H9 equal
-bytes. A profile, YAML file or strict run may be *refused* in a message of one line; whatever else may not.
+`python -m tests.campaigns attacks --corpus FILE`; without a file, the corpus of the tests. H1 structure, H2 fidelity,
+H3 never a crash, H4 budget, H5 said, H6 other items unharmed, H7 nothing reached, H8 bounded, H9 equal bytes. A
+profile, YAML file or strict run may be *refused* in a message of one line; whatever else may not.
 """
 
 from __future__ import annotations

@@ -106,7 +106,9 @@ def _tame(tamer: Tamer, field: str, value: Any) -> Any:
             return tamer.tame(value, field if field in STAND_INS else "metadata")
         except RecursionError:
             return {}
-    return {} if field == "metadata" else value if value is None or isinstance(value, int | float) else "stand-in"
+    if field == "metadata":
+        return {}
+    return "stand-in" if value is not None and (field in STAND_INS or not isinstance(value, int | float)) else value
 
 
 def content(attack: Attack, options: dict[str, Any], _folder: Path) -> Iterator[Seen]:
