@@ -285,7 +285,7 @@ def test_the_shapes_are_what_templates_really_see() -> None:
         def __getattr__(self, name: str) -> Any:
             return getattr(self._look, name)
 
-        def render_page(self, variables: dict[str, Any]) -> list[str]:
+        def render_page(self, variables: dict[str, Any], tank: object) -> list[str]:
             seen.append(variables)
             return []
 
