@@ -127,7 +127,7 @@ def _sections(
     there = {key(page.entries.pool[index]) for index in page.entries.kept}
     for name in budgets:
         if name not in there and not any(d.code == "PF104" and quote(name) in d.message for d in diagnostics):
-            hint = nearest(name, sorted(there))
+            hint = nearest(name, sorted(filter(None, there)))
             message = f"section_budgets: no item is in a section {quote(name)}{hint}"
             diagnostics.add("PF104", message, severity="warning" if "did you mean" in hint else "info")
     capped = {name: budget.max_tokens for name, budget in budgets.items() if budget.max_tokens is not None}
