@@ -308,15 +308,9 @@ def test_prose_lets_out_no_more_than_paragraphs_of_words_do(page: str, tmp_path:
         text = renderer.render([{"content": content}, {"content": "last"}]).text
         return [[t.type for t in parser.parse(text) if t.type != "inline"] for parser in (COMMONMARK, GFM)]
 
-<<<<<<< HEAD
-    for text in ("```\n# P", "~~~\n# P", "a\n\n# P", "- P", "a\n- P\n  - Q", "a\n===", "a\n\n    code\nb",
-                 "<b>\n\n<!--",
-                 "a | b\n--- | ---\nc | d", "[a\nb]: /x\nc", "a\r\r# P", "> P\n> Q", "a\n1) P"):  # fmt: skip
-=======
     fences = ["```\n# P", "~~~\n# P", "<b>\n\n<!--", "a\n\n    code\nb"]
     blocks = ["a\n\n# P", "- P", "a\n- P\n  - Q", "a\n1) P", "> P\n> Q", "a\n===", "a\r\r# P"]
     for text in (*fences, *blocks, "a | b\n--- | ---\nc | d", "[a\nb]: /x\nc"):
->>>>>>> wt-newc
         tame = re.sub(r"[^\n]+", "a", text.replace("\r", "\n"))
         assert structure(text) == structure(tame), text
 
