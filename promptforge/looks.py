@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 
 from . import escaping, fuel, placing
-from .environment import Fields, explain, join, weld
+from .environment import Fields, join, weld
 from .errors import TemplateError
 from .escaping import Safe
+from .failures import explain
 
 if TYPE_CHECKING:
     from .templates import Templates

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from . import fuel
-from .environment import Fields, Missing, source_line, weld
+from .environment import Fields, Missing, weld
+from .failures import source_line
 from .fitting.scale import Form
 from .grouping import flatten
 from .joints import spread

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import jinja2
 
 from . import _shipped, excerpts, fuel, placing, template_files
-from .environment import Environment, explain, join
+from .environment import Environment, join
 from .errors import OptionError, TemplateError, nearest, quote
 from .escaping import Safe
+from .failures import explain
 from .folders import Source
 from .layouts import LayoutSettings, load_layout_settings
 from .looks import Look
