@@ -1,6 +1,6 @@
 """How much work the property tests do: `pytest --effort 10` makes ten times as many examples.
 
-`PROMPTFORGE_CASES=10` does the same, for processes that a test starts too. From 7 on, the laws of the
+`PROMPTFORGE_CASES=10` does the same, for processes that a test starts too. From 10 on, the laws of the
 budget see more than 20,000 rendered cases a run.
 """
 
@@ -14,12 +14,12 @@ MULTIPLIER = max(1, int(os.environ.get("PROMPTFORGE_CASES", "1")))
 
 
 def cases(number: int, *, shrink: bool = True) -> settings:
-    """Return settings for `number` examples, times the multiplier. No deadline: a slow machine is not a bug.
+    """Return settings for two thirds of `number` examples, times the multiplier. No deadline: a slow machine is not a bug.
 
     Without `shrink` a failing example is shown as it was found, for tests where each example is much work.
     """
     return settings(
-        max_examples=number * MULTIPLIER,
+        max_examples=max(1, number * MULTIPLIER * 2 // 3),
         deadline=None,
         phases=[Phase.explicit, Phase.generate, *([Phase.shrink] if shrink else [])],
         derandomize=MULTIPLIER == 1,
