@@ -14,7 +14,7 @@ MULTIPLIER = max(1, int(os.environ.get("PROMPTFORGE_CASES", "1")))
 
 
 def cases(number: int, *, shrink: bool = True) -> settings:
-    """Return settings for two thirds of `number` examples, times the multiplier. No deadline: a slow machine is not a bug.
+    """Return settings for two thirds of `number` examples, times the multiplier. No deadline: slow is no bug.
 
     Without `shrink` a failing example is shown as it was found, for tests where each example is much work.
     """
