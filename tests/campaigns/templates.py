@@ -93,6 +93,7 @@ def run(cases: int, seed: int = 1, *, behind: int = 1, seconds: float = SECONDS)
     right = pf.render(ITEMS, max_tokens=200).text
     slowest = [0.0, 0.0]
     os.environ["PROMPTFORGE_CANARY"] = SECRET
+    os.environ["PROMPTFORGE_PLUGINS"] = ""  # an unknown filter is looked for among plug-ins, by reading their list
     canary = Path(tempfile.mkdtemp()) / "canary"
     for name in FORMATS.values():  # what is imported late is imported now
         pf.render(ITEMS, format=name, max_tokens=100, templates={"t/x.md.j2": ""})
