@@ -97,6 +97,8 @@ def run(cases: int, seed: int = 1, *, behind: int = 1, seconds: float = SECONDS)
     canary = Path(tempfile.mkdtemp()) / "canary"
     for name in FORMATS.values():  # what is imported late is imported now
         pf.render(ITEMS, format=name, max_tokens=100, templates={"t/x.md.j2": ""})
+    for wrong in ("{{ item.titel }}", "{{ item.title | uper }}", "{% filter uper %}{% endfilter %}", "{% if %}", "{{"):
+        pf.render(ITEMS, max_tokens=100, templates={"chunks/item.md.j2": wrong})
     with Wall(seconds=1.5) as wall:
         assert wall.render(ITEMS, max_tokens=200)["text"] == right
         for number in range(cases):
