@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from .explanations import Gain, SectionCost
 from .fitting.scale import Form
 from .page import Page
-from .results import Gain, SectionCost
 
 STEP = 1000
 """How much larger the budget is that an explanation looks at, in tokens."""

@@ -12,13 +12,14 @@ from typing import Any
 import msgspec
 
 from .explaining import STEP, Taken, frame, gains, section_costs, taken
+from .explanations import Explanation
 from .fitting.fit import Fit
 from .items import Item
 from .mapping import map_text
 from .options import PROMPT
 from .page import Page
 from .profiles import Profile
-from .results import Explanation, Result, ResultItem, ResultSection, Shown, Source, Span
+from .results import Result, ResultItem, ResultSection, Shown, Source, Span
 from .returns import come_back, walk
 from .templates import Templates
 from .views import line_range, source_of

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import jinja2
 
-from . import escaping, fuel, placing
+from . import escaping, fuel
 from .environment import Fields, join, weld
 from .errors import TemplateError
 from .escaping import Safe
 from .failures import explain
+from .framing import frame_pattern
 
 if TYPE_CHECKING:
     from .templates import Templates
@@ -86,7 +87,7 @@ class Look:
         key = tuple(lines)
         if key not in self._patterns:
             own = {(line,) for text in key for line in text.split("\n")}
-            self._patterns[key] = placing.frame_pattern(self._frame | own)
+            self._patterns[key] = frame_pattern(self._frame | own)
         return self._patterns[key]
 
     def item_template(self, kind: str) -> jinja2.Template:

@@ -6,7 +6,6 @@ wrapped in the escape of its place, so that an author can neither forget it nor 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -24,15 +23,8 @@ _ALLOWED = (
     nodes.Neg,
 )  # fmt: skip
 _TAGS = "if, for, set, block, extends, include, from … import, macro"
-
-LINE_ENDS = "\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
-"""What anybody may take for the end of a line, as the inside of a character class."""
-
-
 LINE_CAP = 400
 """Texts and values in a line of a template."""
-
-
 DEPTH_CAP = 100
 """Tags and values in each other."""
 LOOPS_CAP = 12
@@ -268,34 +260,3 @@ def _free_names(root: nodes.Template) -> Iterator[str]:
     for node in root.find_all(nodes.Name):
         if node.ctx == "load" and node.name not in bound:
             yield node.name
-
-
-# --- lines of the frame, as a pattern --------------------------------------------------------------------------------
-
-
-def frame_pattern(lines: Iterable[tuple[object, ...]]) -> re.Pattern[str] | None:
-    """Return a pattern for a whole line that could be taken for one of `lines`, or `None` if none is distinct.
-
-    A line that begins with words is known by them; any other must match as a whole and show at least two visible
-    characters of its own. Lines that are nothing but a value cannot be told from content and are left out.
-    """
-    anywhere: set[str] = set()
-    at_margin: set[str] = set()
-    for parts in lines:
-        merged = [p for p in parts if p != ""]
-        visible = "".join("".join(p.split()) for p in merged if isinstance(p, str))
-        head = merged[0].lstrip() if merged and isinstance(merged[0], str) else ""
-        if len(merged) > 1 and sum(map(str.isalnum, head)) >= 2:
-            anywhere.add(re.escape(head.rstrip()))
-        elif len(visible) >= 2:
-            line = "".join(re.escape(p) if isinstance(p, str) else f"[^{LINE_ENDS}]*" for p in merged)
-            whole = re.sub(r"^(?:\\[ \t])+", "", line) + rf"[ \t]*(?=[{LINE_ENDS}]|\Z)"
-            (anywhere if head else at_margin).add(whole)
-    choices = []
-    if anywhere:
-        choices.append(rf"[ \t]*(?:{'|'.join(sorted(anywhere))})")
-    if at_margin:  # a line that begins with a value begins at the margin, and indented text is not one
-        choices.append(rf"(?=\S)(?:{'|'.join(sorted(at_margin))})")
-    if not choices:
-        return None
-    return re.compile(rf"(?:\A|(?<=[{LINE_ENDS}]))(?={'|'.join(choices)})[^{LINE_ENDS}]+")

@@ -11,9 +11,7 @@ from typing import Any, NamedTuple
 from .answers.asking import Embed
 from .diagnostics import Diagnostic, Diagnostics
 from .errors import TemplateError
-from .folders import Folders as Folders
-from .folders import Sources as Sources
-from .folders import paths, sources
+from .folders import Folders, Sources, paths, sources
 from .following import Followed
 from .items import Item
 from .layouts import LayoutSettings
@@ -23,7 +21,7 @@ from .results import Result
 from .sources.records import load_records, to_item
 from .stages import Stages
 from .templates import Templates
-from .verdict import judge
+from .verdict import judge, stood_in
 
 
 class TemplateSet(NamedTuple):
@@ -35,16 +33,7 @@ class TemplateSet(NamedTuple):
 
 
 class ContextRenderer:
-    """Configuration: a profile, templates and options. Renders any number of contexts, from any thread.
-
-    `profile` is a name or a `.yaml` file; `templates` and `profiles` are folders of the user's that come before the
-    shipped ones (templates may also be texts by name); `options` are those of the profile vocabulary. `embed` maps a
-    list of texts to a vector each: with a query it adds to the words, with `rerank: mmr` it tells what is alike. Files
-    are read once, when the renderer is made; with `follow_edits` template files are read again when they change, all of
-    them at once, and a set that does not compile is not taken (PF402 says so).
-
-    Raises `ProfileError`, `TemplateError`, `OptionError`.
-    """
+    """What renders contexts; the public `Renderer` adds whole prompts, and says what both take."""
 
     def __init__(
         self,
@@ -69,7 +58,6 @@ class ContextRenderer:
         self._set = TemplateSet(read, {})
         self._given = options
         self._stages = Stages(self.profile, embed)
-        self._controls = self._stages.controls
         self._settle(self._set, options, Diagnostics())
 
     def _current(self, diagnostics: Diagnostics) -> TemplateSet:
@@ -182,9 +170,7 @@ class ContextRenderer:
             raise error
         if options.format not in shipped.formats(options.layout):
             raise error
-        diagnostics.add(
-            "PF401", f"{error}; the shipped templates were used instead", where=error.where, severity="error"
-        )
+        diagnostics.extend((stood_in(error),))
         settings = shipped.settings(options.layout)
         return self._stages.make(shipped, settings, options, items, diagnostics, started)
 

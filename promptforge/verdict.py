@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .diagnostics import Diagnostic, log
-from .errors import StrictError
+from .errors import StrictError, TemplateError
+
+STOOD_IN = "; the shipped templates were used instead"
+"""How the message ends that says that a template of the user's failed."""
+
+
+def stood_in(error: TemplateError) -> Diagnostic:
+    """Return what there is to say where the shipped templates stand in for the user's."""
+    return Diagnostic("PF401", "error", f"{error}{STOOD_IN}", None, error.where)
 
 
 def judge(result: object, warnings: Sequence[Diagnostic], strict: bool) -> None:

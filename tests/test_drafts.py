@@ -22,7 +22,7 @@ ITEMS = [{"kind": "code", "path": "a.py", "content": "x = 1"}, {"kind": "man_pag
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    for name in ("PROMPTFORGE_TEMPLATES", "PROMPTFORGE_PROFILES", "CI"):
+    for name in ("PROMPTFORGE_TEMPLATES", "PROMPTFORGE_PROFILES"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
 

@@ -18,9 +18,10 @@ from judges import COMMONMARK, GFM, LABEL_INLINES, json_value, normal_markdown, 
 from markdown_it.token import Token
 
 import promptforge as pf
-from promptforge import escaping, fencing, placing, wording
+from promptforge import escaping, fencing, wording
 from promptforge.cleaning import clean
 from promptforge.escaping import Block, Content, Safe
+from promptforge.framing import frame_pattern
 from promptforge.places import VALUE
 
 LABELS = hostile.LABEL
@@ -421,7 +422,7 @@ FRAME: list[tuple[object, ...]] = [
 
 
 def test_a_frame_without_a_line_of_its_own_guards_nothing() -> None:
-    assert placing.frame_pattern([(VALUE,), ("",), ("x",), (VALUE, ":", VALUE)]) is None
+    assert frame_pattern([(VALUE,), ("",), ("x",), (VALUE, ":", VALUE)]) is None
 
 
 @pytest.mark.parametrize(
@@ -430,7 +431,7 @@ def test_a_frame_without_a_line_of_its_own_guards_nothing() -> None:
 )
 @pytest.mark.parametrize("end", hostile.LINE_ENDS[:9])
 def test_a_line_that_could_be_of_the_frame_is_prefixed(line: str, end: str) -> None:
-    pattern = placing.frame_pattern(FRAME)
+    pattern = frame_pattern(FRAME)
     cleaned = clean(f"one{end}{line}{end}two", "txt", pattern)
     end = "\n" if end == "\r" else end
     assert cleaned.text == f"one{end}| {line}{end}two"
@@ -442,13 +443,13 @@ def test_a_line_that_could_be_of_the_frame_is_prefixed(line: str, end: str) -> N
     "text", ["", "one", "a File: b", "-" * 39, "-" * 41, "x ---", "| File: a", "profile: x", "a x"]
 )
 def test_other_lines_stay_as_they_are(text: str) -> None:
-    assert clean(text, "txt", placing.frame_pattern(FRAME)) == (text, (), 0)
+    assert clean(text, "txt", frame_pattern(FRAME)) == (text, (), 0)
 
 
 @cases(300)
 @given(hostile.TEXT)
 def test_the_guard_only_adds_its_mark_and_leaves_no_line_of_the_frame(text: str) -> None:
-    pattern = placing.frame_pattern(FRAME)
+    pattern = frame_pattern(FRAME)
     assert pattern is not None
     cleaned = clean(text, "txt", pattern).text
     assert not pattern.search(cleaned)

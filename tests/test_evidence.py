@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from promptforge.answers import diversity
 from promptforge.answers.diversity import diversify
 from promptforge.answers.evidence import Document, Evidence, Passages, read
 from promptforge.answers.picking import Choice, Pick, choose
@@ -214,9 +215,8 @@ def test_the_order_of_hashes_does_not_matter() -> None:
 def test_what_says_the_same_comes_later() -> None:
     texts = ["oil of Tulsa in May", "the oil of Tulsa in May", "air of the north", "nothing else"]
     assert diversify([1.0, 0.95, 0.6, 0.0], texts) == [0, 2, 1, 3]
-    assert diversify([1.0, 0.95, 0.6, 0.0], texts, most=2) == [0, 2]
     assert diversify([], []) == []
-    assert diversify([1.0, 1.0, 1.0], ["", "", ""], most=9) == [0, 1, 2]
+    assert diversify([1.0, 1.0, 1.0], ["", "", ""]) == [0, 1, 2]
 
 
 def test_the_caller_s_vectors_go_before_words() -> None:
@@ -233,12 +233,13 @@ def test_wrong_numbers_are_refused() -> None:
         diversify([1, 2], ["a", "b"], vectors=[(1.0,)])
 
 
-@given(st.lists(st.tuples(st.floats(allow_nan=True), TEXTS), max_size=12), st.integers(0, 14))
+@given(st.lists(st.tuples(st.floats(allow_nan=True), TEXTS), max_size=12))
 @settings(deadline=None)
-def test_each_candidate_comes_once_and_the_lazy_way_is_the_greedy_one(
-    pairs: list[tuple[float, str]], most: int
-) -> None:
+def test_each_candidate_comes_once_and_the_lazy_way_is_the_greedy_one(pairs: list[tuple[float, str]]) -> None:
     scores, texts = [score for score, _ in pairs], [text for _, text in pairs]
-    found = diversify(scores, texts)
-    assert sorted(found) == list(range(len(pairs)))
-    assert diversify(scores, texts, most=most) == found[:most]
+    likeness, relevance, share = diversity._by_words(texts), diversity._share(scores), diversity.RELEVANCE
+    chosen: list[int] = []
+    while left := [index for index in range(len(pairs)) if index not in chosen]:
+        likes = {index: max((likeness(index, other) for other in chosen), default=0.0) for index in left}
+        chosen.append(max(left, key=lambda i: (share * relevance[i] - (1 - share) * max(likes[i], 0.0), -i)))
+    assert diversify(scores, texts) == chosen

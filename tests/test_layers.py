@@ -12,7 +12,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "promptforge"
 # A folder is one entry: its files may import each other. A new module is placed in the highest row below what it needs.
 ROWS = [
-    "_shipped boundaries codes diagnostics escaping folders items places recent writing",
+    "_shipped boundaries codes diagnostics escaping explanations folders framing items places recent writing",
     "controls errors results wording",
     "plugins",
     "cleaning counting fitting fuel joints merging placing template_files trimming verdict yamltext",

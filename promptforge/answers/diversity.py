@@ -29,10 +29,9 @@ def diversify(
     scores: Sequence[float],
     texts: Sequence[str],
     *,
-    most: int | None = None,
     vectors: Sequence[Sequence[float]] | None = None,
 ) -> list[int]:
-    """Return the indexes of up to `most` candidates (all if `None`), the best first, each new beside those before it.
+    """Return the indexes of the candidates, the best first, each new beside those before it.
 
     `scores` are brought to 0 to 1, so their scale does not matter; of equals the earlier comes first. Likeness is the
     cosine of the words' weights, or of the caller's `vectors`, one for each text and all of one length, else
@@ -42,12 +41,11 @@ def diversify(
         raise ValueError(f"{len(scores)} scores for {len(texts)} texts; there must be one each")
     likeness = _by_words(texts) if vectors is None else _by_vectors(vectors, len(texts))
     relevance = _share(scores)
-    wanted = len(scores) if most is None else min(max(most, 0), len(scores))
     # Likeness to the chosen only grows as they become more, so what a candidate was worth before is an upper bound.
     heap = [(-RELEVANCE * share, index, 0, 0.0) for index, share in enumerate(relevance)]
     heapq.heapify(heap)
     chosen: list[int] = []
-    while heap and len(chosen) < wanted:
+    while heap:
         bound, index, seen, like = heapq.heappop(heap)
         for other in chosen[seen:DEEP]:
             like = max(like, likeness(index, other))

@@ -10,7 +10,8 @@ from typing import Any
 import click
 import msgspec
 
-from ..results import Explanation, Result, ResultItem
+from ..explanations import Explanation
+from ..results import Result, ResultItem
 from .inputs import exit_code, input_flags, read
 from .output import write, write_json
 from .picture import draw

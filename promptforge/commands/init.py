@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .output import write, write_json
+from .drafting import finish
 
 STEPS = (
     "promptforge render items.json --templates templates --profiles profiles --profile mine",
@@ -24,17 +24,7 @@ def command(folder: Path, pretend: bool, as_json: bool) -> None:
 
     Nothing is overwritten: where one of the files is there already, none is written.
     """
-    from .. import drafts
     from ..project import project
 
-    made = project(folder)
-    if not pretend:
-        drafts.write(made)
-    steps = ([f"cd {folder}"] if folder != Path() else []) + list(STEPS)
-    if as_json:
-        write_json({"files": [str(draft.path) for draft in made], "written": not pretend, "next": steps})
-        return
-    write("".join(f"{draft.path}\n" for draft in made), None)
-    click.echo(f"promptforge: these {'would be' if pretend else 'are now'} there; next:", err=True)
-    for step in steps:
-        click.echo(f"  {step}", err=True)
+    steps = [*([f"cd {folder}"] if folder != Path() else []), *STEPS]
+    finish(project(folder), steps, pretend=pretend, as_json=as_json)

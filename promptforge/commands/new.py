@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import names
+from .drafting import finish
 from .flags import folders_of, profile_flags
-from .output import write, write_json
 
 if TYPE_CHECKING:
     from ..drafts import Draft
@@ -85,16 +85,7 @@ def command(
             made = drafts.new_format(templates, target, name, like, layouts)
         else:
             made = drafts.kind(templates, target, name, layouts[0], like, formats)
-    if not pretend:
-        drafts.write(made)
-    steps = _steps(what, name, target, made, layouts)
-    if as_json:
-        write_json({"files": [str(draft.path) for draft in made], "written": not pretend, "next": steps})
-        return
-    write("".join(f"{draft.path}\n" for draft in made), None)
-    click.echo(f"promptforge: {'these would be' if pretend else 'these are now'} in {target}/; next:", err=True)
-    for step in steps:
-        click.echo(f"  {step}", err=True)
+    finish(made, _steps(what, name, target, made, layouts), pretend=pretend, as_json=as_json)
 
 
 def _folders(given: dict[str, Any], place: str) -> dict[str, list[Path]]:

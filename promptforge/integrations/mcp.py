@@ -105,48 +105,6 @@ def server(
             return renderer.render(items, profile=profile, **checked)
         return renderer.render(items, **checked)
 
-    def render_context(
-        items: Items,
-        query: Query = None,
-        max_tokens: Budget = None,
-        layout: Word = None,
-        format: Word = None,  # noqa: A002
-        profile: Word = None,
-        options: Others = None,
-    ) -> Rendered:
-        """Turn items into one context text for an LLM that costs at most max_tokens."""
-        result = _told(lambda: render(items, query, max_tokens, layout, format, profile, options))
-        return Rendered(
-            text=result.text,
-            tokens=result.tokens,
-            max_tokens=result.max_tokens,
-            exact=result.exact,
-            items_included=result.items_included,
-            items_trimmed=result.items_trimmed,
-            items_dropped=result.items_dropped,
-            warnings=_warnings(result),
-        )
-
-    def explain(
-        items: Items,
-        query: Query = None,
-        max_tokens: Budget = None,
-        layout: Word = None,
-        format: Word = None,  # noqa: A002
-        profile: Word = None,
-        options: Others = None,
-    ) -> Explained:
-        """Say which item is in the text, shortened or left out and why, what it costs, and at which budget it fits."""
-        result = _told(lambda: render(items, query, max_tokens, layout, format, profile, options))
-        rows = [msgspec.to_builtins(item) for item in result.items]
-        return Explained(
-            tokens=result.tokens,
-            max_tokens=result.max_tokens,
-            items=[{name: value for name, value in row.items() if name != "text"} for row in rows],
-            explanation=msgspec.to_builtins(result.explain()),
-            warnings=_warnings(result),
-        )
-
     found = Templates(paths(templates))
 
     def list_layouts() -> Listed:
@@ -164,11 +122,56 @@ def server(
         )
 
     made = MCPServer("promptforge", instructions=_INSTRUCTIONS, log_level="WARNING")
-    for tool in (render_context, explain, list_layouts):
+    for tool in (_tool(_rendered, "render_context", render), _tool(_explained, "explain", render), list_layouts):
         made.tool()(tool)
     for name in found.layouts():
         made.prompt(name=name, description=found.settings(name).description)(_prompt(name, render))
     return made
+
+
+def _tool(show: Callable[[Result], Any], name: str, render: Callable[..., Result]) -> Callable[..., Any]:
+    """Return the tool `name`: `show` of what is rendered, whose words and shape are the tool's."""
+
+    def tool(
+        items: Items,
+        query: Query = None,
+        max_tokens: Budget = None,
+        layout: Word = None,
+        format: Word = None,  # noqa: A002
+        profile: Word = None,
+        options: Others = None,
+    ) -> Any:
+        return show(_told(lambda: render(items, query, max_tokens, layout, format, profile, options)))
+
+    tool.__name__, tool.__doc__ = name, show.__doc__
+    tool.__annotations__["return"] = show.__annotations__["return"]
+    return tool
+
+
+def _rendered(result: Result) -> Rendered:
+    """Turn items into one context text for an LLM that costs at most max_tokens."""
+    return Rendered(
+        text=result.text,
+        tokens=result.tokens,
+        max_tokens=result.max_tokens,
+        exact=result.exact,
+        items_included=result.items_included,
+        items_trimmed=result.items_trimmed,
+        items_dropped=result.items_dropped,
+        warnings=_warnings(result),
+    )
+
+
+def _explained(result: Result) -> Explained:
+    """Say which item is in the text, shortened or left out and why, what it costs, and at which budget it fits."""
+    rows = [msgspec.to_builtins(item) for item in result.items]
+    return Explained(
+        tokens=result.tokens,
+        max_tokens=result.max_tokens,
+        items=[{name: value for name, value in row.items() if name != "text"} for row in rows],
+        explanation=msgspec.to_builtins(result.explain()),
+        warnings=_warnings(result),
+    )
 
 
 def _prompt(layout: str, render: Callable[..., Result]) -> Callable[..., str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..results import Explanation, Result, ResultItem
+from ..explanations import Explanation
+from ..results import Result, ResultItem
 from . import drawing
 from .drawing import box, line, write
 from .shares import Part, Point, name_of

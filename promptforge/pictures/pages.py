@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..results import Explanation, Result
+from ..explanations import Explanation
+from ..results import Result
 from . import budget, drawing
 from .drawing import words
 from .shares import Part, Point, name_of

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..errors import BudgetError
-from ..results import Explanation, Result, ResultItem
+from ..explanations import Explanation
+from ..results import Result, ResultItem
 
 POINTS = 24
 """Budgets at which the worth is worked out, besides those at which something comes back."""

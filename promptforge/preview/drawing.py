@@ -21,6 +21,7 @@ from ..rendering import ContextRenderer
 from ..results import Result
 from ..templates import Templates
 from ..tokens import get_tokenizer
+from ..verdict import STOOD_IN
 from .token_ends import token_ends
 
 KEPT = 6
@@ -78,7 +79,7 @@ def _render(renderer: ContextRenderer, look: Mapping[str, Any], items: list[Item
     result = renderer.render(items, **look["options"])
     for said in result.warnings:
         if said.code == "PF401":
-            message = said.message.removesuffix("; the shipped templates were used instead")
+            message = said.message.removesuffix(STOOD_IN)
             place = f"{said.where}: " if said.where else ""
             raise TemplateError(message.removeprefix(place), where=said.where)
     return result

@@ -44,24 +44,8 @@ def account(
     """
     composed, result = fitted.composed, fitted.result
     plain = all(isinstance(block, Text) for message in composed.messages for block in message.blocks)
-    shape = SHAPES[to]
     history = PromptHistory(kept=fitted.turns, dropped=turns - fitted.turns)
-    diagnostics = Diagnostics()
-    if history.dropped:
-        message = f"{history.dropped} of {turns} turns of the history were left out, the oldest, to keep the window"
-        diagnostics.add("PF116", message, severity="info")
-    if composed.boundary:
-        message = f"a part holds a mark of the frame, so the frame's own marks carry {composed.boundary}"
-        diagnostics.add("PF710", message)
-    if options.cache_after and not shape.caches:
-        diagnostics.add("PF118", f"cache_after changes nothing in the shape {to}", severity="info")
-    roles = [message.role in SYSTEM for message in composed.messages]
-    if shape.apart and any(roles[roles.index(False) :] if False in roles else ()):
-        message = f"the shape {to} has what the system says before all messages, so it was moved there"
-        diagnostics.add("PF118", message, severity="info")
-    if options.cite and not shape.cites and not options.citation:
-        message = f"cite changes nothing in the shape {to}: the profile {profile.name} has no words for citation"
-        diagnostics.add("PF118", message, severity="info")
+    diagnostics = _told(composed, history, to, options, profile)
     if counted is not None and not verified:
         message = f"the prompt was counted by {counter.name}; tokens of parts and items, and fits_at, are estimates"
         diagnostics.add("PF503", message, severity="info")
@@ -71,7 +55,7 @@ def account(
     return Prompt(
         to=to,
         request=request,
-        messages=request[shape.messages] if to != "text" else [{"role": "user", "content": composed.text}],
+        messages=request[SHAPES[to].messages] if to != "text" else [{"role": "user", "content": composed.text}],
         text=composed.text if composed.text is not None else "\n\n".join(part.text for part in composed.parts),
         tokens=composed.tokens if counted is None else counted,
         window=window,
@@ -94,6 +78,28 @@ def account(
             "prefix": _prefix(composed, options.cache_after or ()),
         },
     )
+
+
+def _told(composed: Composed, history: PromptHistory, to: str, options: Options, profile: Profile) -> Diagnostics:
+    """Return what there is to say of the parts and of what their shape cannot carry."""
+    shape, diagnostics = SHAPES[to], Diagnostics()
+    if history.dropped:
+        turns = history.kept + history.dropped
+        message = f"{history.dropped} of {turns} turns of the history were left out, the oldest, to keep the window"
+        diagnostics.add("PF116", message, severity="info")
+    if composed.boundary:
+        message = f"a part holds a mark of the frame, so the frame's own marks carry {composed.boundary}"
+        diagnostics.add("PF710", message)
+    if options.cache_after and not shape.caches:
+        diagnostics.add("PF118", f"cache_after changes nothing in the shape {to}", severity="info")
+    roles = [message.role in SYSTEM for message in composed.messages]
+    if shape.apart and any(roles[roles.index(False) :] if False in roles else ()):
+        message = f"the shape {to} has what the system says before all messages, so it was moved there"
+        diagnostics.add("PF118", message, severity="info")
+    if options.cite and not shape.cites and not options.citation:
+        message = f"cite changes nothing in the shape {to}: the profile {profile.name} has no words for citation"
+        diagnostics.add("PF118", message, severity="info")
+    return diagnostics
 
 
 def _part(part: Printed, fitted: Fitted, history: PromptHistory, composer: Composer) -> PromptPart:

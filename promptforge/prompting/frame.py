@@ -17,9 +17,9 @@ from ..controls import Controls
 from ..environment import Fields
 from ..errors import OptionError, TemplateError, nearest, quote
 from ..escaping import INVISIBLE, Content, Safe, syntax_of
+from ..framing import frame_pattern
 from ..joints import Joints
 from ..places import VALUE
-from ..placing import frame_pattern
 from ..templates import EXTENSIONS, PROMPTS, Templates
 from .messages import ROLES, Call, Cited, Message, Output, Text
 

@@ -12,15 +12,16 @@ from ..controls import Controls
 from ..counting import Counter
 from ..diagnostics import Diagnostic, Diagnostics
 from ..errors import OptionError, TemplateError, nearest, quote
+from ..folders import Folders, Sources
 from ..items import Item
 from ..options import Options
 from ..remote import RemoteTokenizer
-from ..rendering import ContextRenderer, Folders, Sources, TemplateSet
+from ..rendering import ContextRenderer, TemplateSet
 from ..results import Result
 from ..sources.records import load_records
 from ..templates import Templates
 from ..tokens import get_tokenizer
-from ..verdict import judge
+from ..verdict import judge, stood_in
 from . import accounts, citing, recounts
 from .apart import write_apart
 from .composing import Composer
@@ -99,7 +100,7 @@ class Renderer(ContextRenderer):
         messages = read(history, "history", diagnostics) if history is not None else []
         messages = _hoist(messages, fixed, diagnostics)
         query = fixed["question"]
-        if (controls := self._controls(chosen, diagnostics)) is not None:
+        if (controls := self._stages.controls(chosen, diagnostics)) is not None:
             fixed["question"], asking = controls.write_apart(query)
             messages, told = write_apart(messages, controls)
             for where, count in (("user", asking), ("history", told)):
@@ -114,19 +115,15 @@ class Renderer(ContextRenderer):
             messages = []
         loaded = loaded if "context" in order else []
         made = _Making(self, chosen, asked, to, fixed, loaded, messages, verify, controls)
-        ceiling = "max_tokens" in set_ or chosen.context_window is None
+        cap = chosen.max_tokens if "max_tokens" in set_ or chosen.context_window is None else None
         said = tuple(diagnostics)
         try:
-            prompt = made.make(current, chosen.max_tokens if ceiling else None, said)
+            prompt = made.make(current, cap, said)
         except TemplateError as error:
             shipped = Templates()
             if not current.templates.own or chosen.prompt.removeprefix("shipped/") not in shipped.prompts():
                 raise
-            failed = Diagnostic(
-                "PF401", "error", f"{error}; the shipped templates were used instead", None, error.where
-            )
-            fallen_back = TemplateSet(shipped, {})
-            prompt = made.make(fallen_back, chosen.max_tokens if ceiling else None, (*said, failed))
+            prompt = made.make(TemplateSet(shipped, {}), cap, (*said, stood_in(error)))
         judge(prompt, prompt.warnings, chosen.on_error == "raise")
         return prompt
 

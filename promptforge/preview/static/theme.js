@@ -3,23 +3,30 @@
 import { $ } from "./dom.js";
 
 const THEMES = ["system", "light", "dark"];
-const stored = () => {
+const MARKS = { system: "◐", light: "○", dark: "●" };
+const system = matchMedia("(prefers-color-scheme: dark)");
+let chosen = "system";
+try {
+  chosen = localStorage.getItem("theme") ?? chosen;
+} catch {
+  // a browser that keeps nothing
+}
+if (!THEMES.includes(chosen)) chosen = "system";
+
+function paint() {
+  const dark = chosen === "system" ? system.matches : chosen === "dark";
+  document.documentElement.dataset.theme = dark ? "dark" : "light";
+  $("theme").textContent = MARKS[chosen];
+  $("theme").setAttribute("aria-label", `Theme: ${chosen}`);
+}
+paint();
+system.addEventListener("change", paint);
+$("theme").addEventListener("click", () => {
+  chosen = THEMES[(THEMES.indexOf(chosen) + 1) % THEMES.length];
   try {
-    return localStorage.getItem("theme") ?? "system";
-  } catch {
-    return "system";
-  }
-};
-function paint(name) {
-  const theme = THEMES.includes(name) ? name : "system";
-  document.documentElement.dataset.theme = theme;
-  $("theme").textContent = { system: "◐", light: "○", dark: "●" }[theme];
-  $("theme").setAttribute("aria-label", `Theme: ${theme}`);
-  try {
-    localStorage.setItem("theme", theme);
+    localStorage.setItem("theme", chosen);
   } catch {
     // a browser that keeps nothing
   }
-}
-paint(stored());
-$("theme").addEventListener("click", () => paint(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % 3]));
+  paint();
+});
