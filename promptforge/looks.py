@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import jinja2
 
-from . import escaping, fuel
-from .environment import Fields, join, weld
+from . import escaping
 from .errors import TemplateError
 from .escaping import Safe
-from .failures import explain
 from .framing import frame_pattern
+from .templating import fuel
+from .templating.environment import Fields, join, weld
+from .templating.failures import explain
 
 if TYPE_CHECKING:
     from .templates import Templates

@@ -16,15 +16,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from . import fuel
-from .environment import Fields, Missing, weld
-from .failures import source_line
 from .fitting.scale import Form
 from .grouping import flatten
 from .joints import spread
 from .page import Page
 from .results import Span
 from .templates import Templates
+from .templating import fuel
+from .templating.environment import Fields, Missing, weld
+from .templating.failures import source_line
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _SWITCHES = ("headers", "line_numbers", "scores", "code", "query")

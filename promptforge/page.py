@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from . import fuel
 from .answers.asking import Language
 from .bounds import Bare, Bounds
 from .controls import Controls
 from .counting import Counter
-from .environment import Fields
 from .errors import TemplateError
 from .escaping import Content, Safe
 from .fitting.fit import Fit
@@ -24,6 +22,8 @@ from .options import Options
 from .passages import Extractor
 from .selection import Candidates
 from .shortening import Shortener
+from .templating import fuel
+from .templating.environment import Fields
 from .twins import Twins
 from .views import Memory, Notes, Views, said, source_of
 

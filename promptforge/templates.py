@@ -9,14 +9,15 @@ from typing import Any, NamedTuple
 
 import jinja2
 
-from . import _shipped, excerpts, fuel, placing, template_files
-from .environment import Environment, join
+from . import _shipped, template_files
 from .errors import OptionError, TemplateError, nearest, quote
 from .escaping import Safe
-from .failures import explain
 from .folders import Source
 from .layouts import LayoutSettings, load_layout_settings
 from .looks import Look
+from .templating import excerpts, fuel, placing
+from .templating.environment import Environment, join
+from .templating.failures import explain
 
 EXTENSIONS = {"markdown": "md", "xml": "xml", "json": "json", "plain": "txt"}
 """The shipped formats and the extension of their templates; any other format is named by its own files."""

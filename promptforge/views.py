@@ -10,14 +10,14 @@ import msgspec
 
 from .cleaning import clean
 from .controls import Controls
-from .environment import Fields, Open
 from .escaping import Content
 from .fitting.scale import Form
-from .fuel import Tank
 from .items import Item
 from .joints import Joints, Mended
 from .looks import Look
 from .options import Options
+from .templating.environment import Fields, Open
+from .templating.fuel import Tank
 from .trimming.text import mark
 
 Notes = tuple[tuple[str, str], ...]

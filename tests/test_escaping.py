@@ -22,7 +22,7 @@ from promptforge import escaping, fencing, wording
 from promptforge.cleaning import clean
 from promptforge.escaping import Block, Content, Safe
 from promptforge.framing import frame_pattern
-from promptforge.places import VALUE
+from promptforge.templating.places import VALUE
 
 LABELS = hostile.LABEL
 WORDS = st.text(st.characters(codec="ascii", categories=("L", "N")), min_size=1, max_size=8)

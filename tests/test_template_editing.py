@@ -14,8 +14,8 @@ from commandline import ROOT, run
 from judges import json_value, xml_root
 
 import promptforge as pf
-from promptforge.environment import FILTERS
 from promptforge.templates import Templates
+from promptforge.templating.environment import FILTERS
 
 README = (ROOT / "templates" / "README.md").read_text(encoding="utf-8")
 _PIECE = re.compile(r"(?ms)^#{2,3} ([^\n]+)$|^(?:`([^`\n]+)`\n\n)?(`{3,})(\w+)\n(.*?)\n\3$")

@@ -11,13 +11,13 @@ import pytest
 from jinja2 import nodes
 
 import promptforge as pf
-from promptforge import placing
-from promptforge.environment import FILTERS, Fields
 from promptforge.errors import OptionError, ProfileError, TemplateError
 from promptforge.escaping import syntax_of
 from promptforge.prompting.frame import PARTS
 from promptforge.template_files import SIZE_CAP
 from promptforge.templates import EXTENSIONS, Templates
+from promptforge.templating import placing
+from promptforge.templating.environment import FILTERS, Fields
 
 SHIPPED = Templates()
 NAMES = [name for name in SHIPPED.names() if name.endswith(".j2")]

@@ -12,10 +12,10 @@ from jinja2 import nodes
 from jinja2.lexer import TokenStream
 from jinja2.parser import Parser
 
-from ..environment import FILTERS, Environment
 from ..errors import TemplateError, nearest
 from ..escaping import syntax_of
-from ..placing import STEPS_CAP, Reader, State
+from ..templating.environment import FILTERS, Environment
+from ..templating.placing import STEPS_CAP, Reader, State
 
 
 class At(int):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ..environment import LOOP_FIELDS
+from ..templating.environment import LOOP_FIELDS
 
 
 class Shape(NamedTuple):

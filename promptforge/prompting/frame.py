@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..controls import Controls
-from ..environment import Fields
 from ..errors import OptionError, TemplateError, nearest, quote
 from ..escaping import INVISIBLE, Content, Safe, syntax_of
 from ..framing import frame_pattern
 from ..joints import Joints
-from ..places import VALUE
 from ..templates import EXTENSIONS, PROMPTS, Templates
+from ..templating.environment import Fields
+from ..templating.places import VALUE
 from .messages import ROLES, Call, Cited, Message, Output, Text
 
 PARTS = ("system", "instructions", "context", "history", "question")

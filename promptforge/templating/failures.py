@@ -9,8 +9,8 @@ from typing import Any
 
 import jinja2
 
+from ..errors import TemplateError, nearest
 from . import excerpts, fuel
-from .errors import TemplateError, nearest
 
 
 def explain(error: Exception, template: jinja2.Template, variables: Mapping[str, Any]) -> TemplateError:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from .errors import PromptForgeError, TemplateError
+from ..errors import PromptForgeError, TemplateError
 
 START = 3_000_000
 """Units of fuel for one rendering, above what is ordinary; one is roughly a value looked up, 0.1 microseconds."""

@@ -11,11 +11,12 @@ from jinja2.compiler import CodeGenerator, Frame
 from jinja2.lexer import Token, TokenStream
 from jinja2.runtime import LoopContext
 
-from . import escaping, excerpts, fencing, fuel, metering, placing, plugins, wording
-from .cleaning import clean
-from .errors import TemplateError, nearest
-from .escaping import Block, Closes, Opens, Safe
-from .sources import plaindata
+from .. import escaping, fencing, plugins, wording
+from ..cleaning import clean
+from ..errors import TemplateError, nearest
+from ..escaping import Block, Closes, Opens, Safe
+from ..sources import plaindata
+from . import excerpts, fuel, metering, placing
 
 LOOP_FIELDS = frozenset({"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"})
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from jinja2 import nodes
 
-from .errors import TemplateError
-from .escaping import syntax_of
+from ..errors import TemplateError
+from ..escaping import syntax_of
 from .places import SYNTAXES, VALUE, Line, RefusedError
 
 _ALLOWED = (

@@ -13,8 +13,8 @@ import jinja2
 from jinja2 import nodes
 from jinja2.runtime import Context
 
+from ..escaping import LABEL_CAP, Escape, Safe
 from . import fuel
-from .escaping import LABEL_CAP, Escape, Safe
 
 PRICES = {"prose": 80, "capitalize": 50, "code": 20, "md": 50, "other": 5}
 """What filters and escapes take for a character, by the cheapest (a copy): measured on the worst texts known."""
