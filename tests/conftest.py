@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import pytest
+from coverage import Coverage
 from hypothesis import settings
+
+WATCHED = 20
+"""The examples of a law that coverage sees: the rest reach what these have reached, at two or three times the cost."""
 
 settings.register_profile("promptforge", deadline=None)  # a slow machine is not a bug
 settings.load_profile("promptforge")
@@ -26,6 +32,35 @@ def pytest_configure(config: pytest.Config) -> None:
             "--update-golden is refused where CI is set: expected texts are changed by hand and read"
         )
     os.environ.pop("CI", None)  # the commands under test look at it too
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Take coverage off a law after its first examples, and put it on again after the test."""
+    law = getattr(getattr(item, "obj", None), "hypothesis", None)
+    watcher = Coverage.current()
+    if law is None or watcher is None:
+        return (yield)
+    whole = law.inner_test
+    law.inner_test, seen = _watched_at_first(whole, watcher)
+    try:
+        return (yield)
+    finally:
+        law.inner_test = whole
+        if next(seen) > WATCHED:
+            watcher.start()
+
+
+def _watched_at_first(test: Callable[..., Any], watcher: Coverage) -> tuple[Callable[..., Any], Iterator[int]]:
+    seen = itertools.count()
+
+    @functools.wraps(test)
+    def example(*args: Any, **values: Any) -> Any:
+        if next(seen) == WATCHED:
+            watcher.stop()
+        return test(*args, **values)
+
+    return example, seen
 
 
 @pytest.hookimpl(wrapper=True)
