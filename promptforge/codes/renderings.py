@@ -294,6 +294,13 @@ CODES = {
         "--technique T1208",
         "Name the successor.",
     ),
+    "PF608": Code(
+        "note",
+        "files were not searched",
+        "Of what a folder or a pattern holds, files without text and very large ones are passed over.",
+        "--search 'exit status' --in docs, with images in it",
+        "Name a file that is meant: --in docs/large.txt.",
+    ),
     "PF701": Code(
         "warning",
         "an item tries to pass for something else",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # a shell that completes a name, and --help, need no engine
     from ..results import Result
     from ..sources.jobs import Job
     from ..sources.knowledge import Wanted
+    from ..sources.search import Search
 
 _MANY: dict[str, Any] = {"multiple": True}
 _SOURCES = (
@@ -32,6 +33,12 @@ _SOURCES = (
     click.option("--man", "man_pages", metavar="NAME[.SECTION]", **_MANY, help="A man page of this machine."),
     click.option("--technique", "techniques", metavar="T1003[.001]", **_MANY, help="An ATT&CK technique."),
     click.option("--attack", metavar="PATH", help="Where techniques are: a STIX 2.1 bundle, a folder, or JSON."),
+    click.option(
+        "--search", metavar="WORDS", help="Passages of files that answer; also the --query, unless one is given."
+    ),
+    click.option(
+        "--in", "within", metavar="PATH", **_MANY, help="Where to search: files, folders, patterns [default: .]"
+    ),
     click.option(
         "--from", "plugged", metavar="NAME:ARGUMENT", **_MANY, help="What a source finds that a plug-in brings."
     ),
@@ -96,6 +103,8 @@ def read(items: tuple[str, ...], given: Mapping[str, Any]) -> Request:
     job = _job(given["job"], diagnostics)
     options = _job_options(job.options, job.lines, given["job"])
     wanted = _wanted(items, given, job, options)
+    if wanted.search is not None:
+        options.setdefault("query", wanted.search.query)
     flags = options_of(given)
     for name, value in flags.items():  # a flag is checked at once; a job file has been
         VOCABULARY.check(name, value)
@@ -126,6 +135,7 @@ def _wanted(items: tuple[str, ...], given: dict[str, Any], job: Job, options: di
 
     lists = {name: list(given.pop(name)) for name in ("files", "documents", "man_pages", "techniques", "plugged")}
     paths = list(items)
+    search = _search(given.pop("search"), given.pop("within"), job)
     lists["files"][:0] = job.files
     lists["documents"][:0] = job.documents
     lists["man_pages"][:0] = job.man_pages
@@ -133,24 +143,38 @@ def _wanted(items: tuple[str, ...], given: dict[str, Any], job: Job, options: di
     lists["plugged"][:0] = job.plugged
     paths[:0] = [entry for entry in job.items if isinstance(entry, str)]
     records = [entry for entry in job.items if not isinstance(entry, str)]
-    if not paths and not records and not any(lists.values()):
+    if not paths and not records and search is None and not any(lists.values()):
         if given.get("piped"):  # standard input is something else
             pass
         elif sys.stdin is None or sys.stdin.isatty():
             if not given.get("may_be_empty"):
                 raise click.UsageError(
-                    "nothing to render: name a file of items, pipe one in, or give --file, --doc, --man"
+                    "nothing to render: name a file of items, pipe one in, or give --file, --doc, --man, --search"
                 )
         else:
             paths = ["-"]
     return Wanted(
         items=paths,
         records=records,
+        search=search,
         attack=given.pop("attack") or options.pop("attack", None),
         workspace=given.pop("workspace"),
         context_lines=given.pop("context_lines"),
         **lists,
     )
+
+
+def _search(words: str | None, within: tuple[str, ...], job: Job) -> Search | None:
+    """Return what is looked for: what the flags say, and for what they leave open what the job says."""
+    from ..sources.search import Search
+
+    said = job.search
+    query = said.query if words is None and said is not None else words
+    if query is None:
+        if within:
+            raise click.UsageError("--in says where to search; --search says what for")
+        return None
+    return Search(query, within or (said.paths if said is not None else (".",)))
 
 
 def _job_options(options: dict[str, Any], lines: Any, path: str) -> dict[str, Any]:

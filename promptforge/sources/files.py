@@ -72,10 +72,8 @@ def _item(
     language = languages.language_of(path)
     kind = "code" if languages.is_code(language) else "file"
     if start is None:
-        return Item(kind=kind, content=_closed(text), path=path, language=language)
-    lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)
-    if lines[-1] == "":
-        lines.pop()
+        return Item(kind=kind, content=closed(text), path=path, language=language)
+    lines = lines_of(text)
     if start > len(lines):
         message = f"line {start} lies past the end; there are {len(lines)} lines"
         raise ItemError(message, where=places.shown(path))
@@ -84,10 +82,16 @@ def _item(
         diagnostics.add("PF605", message, where=places.shown(path))
     first = max(1, start - max(0, context_lines))
     last = min(len(lines), (len(lines) if end is None else end) + max(0, context_lines))
-    content = _closed("".join(lines[first - 1 : last]))
+    content = closed("".join(lines[first - 1 : last]))
     return Item(kind=kind, content=content, path=path, language=language, start_line=first, end_line=last)
 
 
-def _closed(text: str) -> str:
+def closed(text: str) -> str:
     """Return the text without the line end that closes it."""
     return text[:-2] if text.endswith("\r\n") else text[:-1] if text.endswith(("\n", "\r")) else text
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text with their ends: LF, CR LF, or CR alone."""
+    lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)
+    return lines[:-1] if lines[-1] == "" else lines

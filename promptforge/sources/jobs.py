@@ -14,6 +14,7 @@ from xml.parsers import expat
 from ..diagnostics import Diagnostics
 from ..errors import ItemError, ProfileError, nearest, quote
 from . import workspace as places
+from .search import Search
 
 TEXTS = ("system", "instructions", "question")
 """What whoever builds a whole prompt writes into it."""
@@ -42,6 +43,8 @@ class Job:
     """What `--file` takes."""
     plugged: tuple[str, ...] = ()
     """What `--from` takes."""
+    search: Search | None = None
+    """What `--search` and `--in` take."""
     items: tuple[str | dict[str, Any], ...] = ()
     """Names of item files, or records written in place."""
 
@@ -98,14 +101,31 @@ def job_of(value: object, at: Callable[..., str]) -> Job:
         message = f"history: expected the name of a file, or a list of messages, found {type(history).__name__}"
         raise ProfileError(message, where=at("history"), option="history")
     return Job(
-        options={k: v for k, v in value.items() if k not in ("files", "from", "items", "history", *TEXTS, *blocks)},
+        options={
+            k: v for k, v in value.items() if k not in ("files", "from", "search", "items", "history", *TEXTS, *blocks)
+        },
         texts=texts,
         history=tuple(history) if isinstance(history, list) else history,
         files=tuple(_texts(value.get("files"), ("files",), at)),
         plugged=tuple(_texts(value.get("from"), ("from",), at)),
+        search=_search(value.get("search"), at),
         items=tuple(_entries(items, ("items",), at, str | dict, "names of files, or items")),
         **lists,  # type: ignore[arg-type]
     )
+
+
+def _search(value: Any, at: Callable[..., str]) -> Search | None:
+    """Return what is looked for: a text, or `query` and `in`."""
+    if value is None:
+        return None
+    given = {"query": value} if isinstance(value, str) else value
+    if not isinstance(given, dict) or not isinstance(given.get("query"), str) or not given["query"].strip():
+        raise ProfileError("search: expected words, or `query` with words and `in` with paths", where=at("search"))
+    for key in given:
+        if key not in ("query", "in"):
+            message = f"unknown key {quote(key)}{nearest(key, ('query', 'in'))}"
+            raise ProfileError(message, where=at("search", key), option=str(key))
+    return Search(given["query"], tuple(_texts(given.get("in"), ("search", "in"), at)) or (".",))
 
 
 def _texts(value: Any, path: tuple[str | int, ...], at: Callable[..., str]) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ..diagnostics import Diagnostics
 from ..errors import ItemError
 from ..items import Item
-from . import attack, documents, files, itemfiles, man, plugged
+from . import attack, documents, files, itemfiles, man, plugged, search
 from .records import load_records
 
 
@@ -27,6 +27,8 @@ class Wanted:
     techniques: Sequence[str] = ()
     plugged: Sequence[str] = ()
     """`NAME:ARGUMENT` of sources that plug-ins bring."""
+    search: search.Search | None = None
+    """What is looked for in files; what is found comes last, as `similarity` items."""
     attack: str | attack.Index | None = None
     """Where the techniques are looked up, or what was read there before."""
     workspace: str = field(default_factory=os.getcwd)
@@ -68,6 +70,9 @@ def gather(wanted: Wanted, diagnostics: Diagnostics) -> list[Item]:
         )
     for spec in wanted.plugged:
         attempt(lambda spec=spec: plugged.load(spec, diagnostics=diagnostics))  # type: ignore[misc]
+    looked_for = wanted.search
+    if looked_for is not None:
+        attempt(lambda: search.load(looked_for, workspace=place, diagnostics=diagnostics))
     if failed and not found:
         raise failed[0] if len(failed) == 1 else ItemError("\n".join(["nothing to render:", *map(str, failed)]))
     return found

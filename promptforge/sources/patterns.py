@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 
 from ..diagnostics import Diagnostics
@@ -24,18 +25,24 @@ def is_pattern(path: str) -> bool:
     return any(c in path for c in "*?[")
 
 
-def expand(pattern: str, *, workspace: str | os.PathLike[str], diagnostics: Diagnostics) -> list[str]:
+def expand(
+    pattern: str,
+    *,
+    workspace: str | os.PathLike[str],
+    diagnostics: Diagnostics,
+    ignored: Callable[[str], bool] | None = None,
+) -> list[str]:
     """Return the paths of the regular files that match, as the user would have written them, sorted by name.
 
     `*`, `?` and `[…]` stay within one name, `**` crosses folders; a name that begins with a dot is matched only by a
-    pattern whose part begins with one. Raises `ItemError` when nothing matches, or the folder lies outside the
-    workspace.
+    pattern whose part begins with one. What is `ignored` (a path as the user would write it, `/` at the end of a
+    folder's) is not looked at. Raises `ItemError` when nothing matches, or the folder lies outside the workspace.
     """
     parts = pattern.replace(os.sep, "/").split("/")
     fixed = next((i for i, part in enumerate(parts) if is_pattern(part)), len(parts) - 1)
     lead = "".join(part + "/" for part in parts[:fixed])
     top = locate(lead or ".", workspace)
-    walk = _Walk(parts[fixed:])
+    walk = _Walk(parts[fixed:], lambda name: ignored is not None and ignored(lead + name))
     walk.enter(os.fspath(top), "", 0)
     if walk.visited > MAX_VISITED:
         diagnostics.add("PF602", f"more than {MAX_VISITED} names; not all were looked at", where=shown(pattern))
@@ -54,8 +61,8 @@ def expand(pattern: str, *, workspace: str | os.PathLike[str], diagnostics: Diag
 class _Walk:
     """One walk: the parts of the pattern, what was found, which (folder, part) pairs were done."""
 
-    def __init__(self, parts: list[str]) -> None:
-        self._parts = parts
+    def __init__(self, parts: list[str], ignored: Callable[[str], bool]) -> None:
+        self._parts, self._ignored = parts, ignored
         self._done: set[tuple[str, int]] = set()
         self.found: set[str] = set()
         self.visited = 0
@@ -75,7 +82,10 @@ class _Walk:
                 continue
             if entry.name.startswith(".") and not part.startswith("."):
                 continue
-            if _is_folder(entry):
+            below = _is_folder(entry)
+            if self._ignored(f"{lead}{entry.name}{'/' if below else ''}"):
+                continue
+            if below:
                 if part == "**":
                     self.enter(entry.path, f"{lead}{entry.name}/", at)
                 elif not last:

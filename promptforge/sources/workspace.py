@@ -12,7 +12,10 @@ import codecs
 import os
 import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from ..diagnostics import Diagnostics
 from ..errors import ItemError, nearest, quote
@@ -72,6 +75,17 @@ def read_text(path: str | os.PathLike[str], *, workspace: str | os.PathLike[str]
     return decode(_read(real, where, diagnostics), where=where, diagnostics=diagnostics)
 
 
+def peek(path: str | os.PathLike[str], *, workspace: str | os.PathLike[str]) -> tuple[int, bytes]:
+    """Return the size of a file in bytes, and its first 8 KiB. Raises `ItemError` as `read_text` does."""
+    where = shown(path)
+    real = locate(path, workspace)
+    try:
+        with _opened(real, where) as file:
+            return os.fstat(file.fileno()).st_size, file.read(8192)
+    except (OSError, ValueError) as exc:
+        raise ItemError(f"cannot read it: {_reason(exc)}", where=where) from None
+
+
 def read_named(path: str, *, workspace: str | os.PathLike[str], diagnostics: Diagnostics) -> tuple[str, str]:
     """Return the text of a file as `read_text` does, or for `-` that on standard input, and what it is called."""
     if path != "-":
@@ -100,11 +114,10 @@ def decode(data: bytes, *, where: str, diagnostics: Diagnostics) -> str:
 
 
 def _read(real: Path, where: str, diagnostics: Diagnostics) -> bytes:
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     try:
-        data, changed = _read_once(real, flags, where)
+        data, changed = _read_once(real, where)
         if changed:
-            data, changed = _read_once(real, flags, where)
+            data, changed = _read_once(real, where)
     except (OSError, ValueError) as exc:
         raise ItemError(f"cannot read it: {_reason(exc)}{_hint(real, exc)}", where=where) from None
     if changed:
@@ -116,21 +129,30 @@ def _read(real: Path, where: str, diagnostics: Diagnostics) -> bytes:
     return data
 
 
-def _read_once(real: Path, flags: int, where: str) -> tuple[bytes, bool]:
-    handle = os.open(real, flags)
-    try:
-        before = os.fstat(handle)
-        if not stat.S_ISREG(before.st_mode):
-            folder = "a folder; name the files in it, or a pattern like folder/**"
-            kind = folder if stat.S_ISDIR(before.st_mode) else "a pipe, socket or device"
-            raise ItemError(f"not a file but {kind}", where=where)
-        with open(handle, "rb", closefd=False) as file:
-            data = file.read(MAX_BYTES + 1)
-        after = os.fstat(handle)
-    finally:
-        os.close(handle)
+def _read_once(real: Path, where: str) -> tuple[bytes, bool]:
+    with _opened(real, where) as file:
+        before = os.fstat(file.fileno())
+        data = file.read(MAX_BYTES + 1)
+        after = os.fstat(file.fileno())
     same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
     return data, not same
+
+
+@contextmanager
+def _opened(real: Path, where: str) -> Iterator[BinaryIO]:
+    """Open a regular file, and nothing else: a FIFO does not block, a link that came meanwhile is not followed."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    handle = os.open(real, flags)
+    try:
+        mode = os.fstat(handle).st_mode
+        if not stat.S_ISREG(mode):
+            folder = "a folder; name the files in it, or a pattern like folder/**"
+            kind = folder if stat.S_ISDIR(mode) else "a pipe, socket or device"
+            raise ItemError(f"not a file but {kind}", where=where)
+        with open(handle, "rb", closefd=False) as file:
+            yield file
+    finally:
+        os.close(handle)
 
 
 def _reason(exc: Exception) -> str:

@@ -1,0 +1,170 @@
+"""What a search finds: the passages of files that answer a query, for whoever has no vector store.
+
+Okapi BM25 (Robertson and Zaragoza 2009, as Lucene has it) over the words that rank items by a query everywhere here.
+
+Codes: PF608 files of a folder or pattern that were passed over.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ..answers.words import terms, terms_of, words
+from ..diagnostics import Diagnostics
+from ..errors import ItemError, quote
+from ..items import Item
+from . import files, ignoring, languages, patterns
+from . import workspace as places
+
+K1, B = 1.5, 0.75
+"""Saturation of a word that comes again, and norm by length: the usual ones."""
+LEAST, MOST = 800, 3200
+"""Characters of a passage: a new one begins at a seam from LEAST on, anywhere before MOST."""
+MAX_BYTES = 4 << 20
+"""Larger files are not searched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What is looked for, and where."""
+
+    query: str
+    paths: Sequence[str] = (".",)
+    """Files, folders and patterns. In folders, what begins with a dot or what git ignores is left out."""
+
+
+class Passage(NamedTuple):
+    """Lines of a file that belong together."""
+
+    path: str
+    start: int
+    """The first line, from 1."""
+    end: int
+    """The last line."""
+    text: str
+
+
+def load(search: Search, *, workspace: str | os.PathLike[str], diagnostics: Diagnostics) -> list[Item]:
+    """Return the passages that hold a word of the query as `similarity` items, the best first.
+
+    `score` is BM25's as a share of the best one's, so in 0…1. Raises `ItemError` where a path names nothing, there is
+    nothing to look for, or nothing is found.
+    """
+    if not search.query.strip():
+        raise ItemError("nothing to look for: --search wants words", where="--search")
+    passages = [
+        passage
+        for name in _names(search.paths, workspace, diagnostics)
+        for passage in _divided(name, places.read_text(name, workspace=workspace, diagnostics=diagnostics))
+    ]
+    worths = rank(search.query, [f"{passage.path}\n{passage.text}" for passage in passages])
+    found = sorted((index for index, worth in enumerate(worths) if worth > 0), key=lambda i: (-worths[i], i))
+    if not found:
+        message = f"no file holds a word of {quote(search.query)}; other words, or --in with other paths"
+        raise ItemError(message, where=", ".join(map(places.shown, search.paths)))
+    best = worths[found[0]]
+    return [_item(passages[index], worths[index] / best) for index in found]
+
+
+def rank(query: str, texts: Sequence[str]) -> list[float]:
+    """Return what each text has of the query by BM25; 0 where it has none of its words."""
+    wanted = frozenset(terms(query))
+    known: dict[str, list[str]] = {}
+    counts, sizes = [], []
+    for text in texts:
+        count, size = Counter[str](), 0
+        for word, times in Counter(words(text)).items():
+            found = known.get(word)
+            if found is None:
+                found = known[word] = terms_of(word)
+            size += times * len(found)
+            for term in found:
+                if term in wanted:
+                    count[term] += times
+        counts.append(count)
+        sizes.append(size)
+    holders = Counter(term for count in counts for term in count)
+    weights = {term: math.log1p((len(texts) - n + 0.5) / (n + 0.5)) for term, n in holders.items()}
+    mean = max(1.0, sum(sizes) / max(1, len(sizes)))
+    return [
+        math.fsum(weights[term] * n / (n + K1 * (1 - B + B * size / mean)) for term, n in count.items())
+        for count, size in zip(counts, sizes, strict=True)
+    ]
+
+
+def _names(paths: Sequence[str], workspace: str | os.PathLike[str], diagnostics: Diagnostics) -> Iterator[str]:
+    """Yield the files to be searched, each once; of what folders and patterns give, those that are text, not huge."""
+    seen: set[str] = set()
+    skipped: Counter[tuple[str, str]] = Counter()
+    for path in paths:
+        named = not patterns.is_pattern(path) and not places.locate(path, workspace).is_dir()
+        for name in [path] if named else _matches(path, workspace, diagnostics):
+            name = os.path.normpath(name)
+            refusal = None if named or name in seen else _refusal(name, workspace)
+            if refusal is not None:
+                skipped[path, refusal] += 1
+            elif name not in seen:
+                yield name
+            seen.add(name)
+    for (path, refusal), number in skipped.items():
+        diagnostics.add("PF608", f"not searched: {number} {refusal}", where=places.shown(path), severity="info")
+
+
+def _matches(path: str, workspace: str | os.PathLike[str], diagnostics: Diagnostics) -> list[str]:
+    pattern = path if patterns.is_pattern(path) else os.path.join(path, "**", "*")
+    ignored = ignoring.Ignored(workspace)
+    return patterns.expand(pattern, workspace=workspace, diagnostics=diagnostics, ignored=ignored)
+
+
+def _refusal(name: str, workspace: str | os.PathLike[str]) -> str | None:
+    """Return why a file that nobody named is passed over, or nothing."""
+    try:
+        size, beginning = places.peek(name, workspace=workspace)
+    except ItemError:
+        return "that cannot be read"
+    if size > MAX_BYTES:
+        return f"larger than {MAX_BYTES >> 20} MiB"
+    return "without text" if b"\0" in beginning else None
+
+
+def _divided(path: str, text: str) -> Iterator[Passage]:
+    """Yield the passages of a file; they begin after a blank line, at a line that is not indented if one is near."""
+    lines = files.lines_of(text)
+    start = size = 0
+    for index, line in enumerate(lines):
+        blank = index > 0 and not lines[index - 1].strip()
+        seam = blank and (size >= 2 * LEAST or not line[:1].isspace())
+        if size and (size + len(line) > MOST or (seam and size >= LEAST)):
+            yield from _passage(path, lines, start, index)
+            start, size = index, 0
+        size += len(line)
+    yield from _passage(path, lines, start, len(lines))
+
+
+def _passage(path: str, lines: Sequence[str], start: int, end: int) -> Iterator[Passage]:
+    """Yield these lines without the blank ones around them, if anything is left."""
+    while start < end and not lines[start].strip():
+        start += 1
+    while start < end and not lines[end - 1].strip():
+        end -= 1
+    if start < end:
+        yield Passage(path, start + 1, end, "".join(lines[start:end]))
+
+
+def _item(passage: Passage, score: float) -> Item:
+    language = languages.language_of(passage.path)
+    return Item(
+        kind="code" if languages.is_code(language) else "file",
+        content=files.closed(passage.text),
+        path=passage.path,
+        language=language,
+        start_line=passage.start,
+        end_line=passage.end,
+        score=score,
+        origin="similarity",
+    )

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import bm25s
+import pytest
+from commandline import run
+from effort import cases
+from hypothesis import given
+from hypothesis import strategies as st
+
+from promptforge.answers.words import terms
+from promptforge.diagnostics import Diagnostics
+from promptforge.errors import ItemError
+from promptforge.items import Item
+from promptforge.sources import search
+from promptforge.sources.files import lines_of
+from promptforge.sources.search import Search
+
+WORDS = st.sampled_from(
+    ("tar", "archive", "files", "gzip", "tape", "the", "of", "readLine", "read_line", "Größe", "圧縮")
+)
+TEXT = st.lists(WORDS, min_size=1, max_size=30).map(" ".join)
+
+
+@pytest.fixture
+def space(tmp_path: Path) -> Path:
+    for folder in ("src", "docs", "build", ".hidden", "src/gen"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / ".gitignore").write_text("build/\n*.log\n!kept.log\n")
+    (tmp_path / "src/gen/.gitignore").write_text("*.py\n!seen.py\n")
+    for name in ("src/a.py", "build/b.py", ".hidden/c.py", "src/gen/d.py", "src/gen/seen.py", "old.log", "kept.log"):
+        (tmp_path / name).write_text(f"# archive, in {name}\n")
+    (tmp_path / "docs/tar.md").write_text("# tar\n\nAn archive on tape. The exit status is 2.\n")
+    (tmp_path / "docs/picture.png").write_bytes(b"\x89PNG archive\x00")
+    return tmp_path
+
+
+def load(space: Path, query: str, *paths: str) -> tuple[list[Item], list[str]]:
+    diagnostics = Diagnostics()
+    items = search.load(Search(query, paths or (".",)), workspace=space, diagnostics=diagnostics)
+    return items, [f"{d.code} {d.where}: {d.message}" for d in diagnostics]
+
+
+@given(query=TEXT, texts=st.lists(TEXT, min_size=1, max_size=12))
+@cases(60)
+def test_the_rank_is_that_of_bm25s(query: str, texts: list[str]) -> None:
+    wanted = sorted({term for term in terms(query) if any(term in terms(text) for text in texts)})
+    documents = [[t for t in terms(text) if t in terms(text + " tar")] for text in texts]
+    judge = bm25s.BM25(method="lucene", k1=search.K1, b=search.B)
+    judge.index(documents, show_progress=False)
+    theirs = judge.get_scores(wanted) if wanted else [0.0] * len(texts)
+    assert search.rank(query, texts) == pytest.approx(list(theirs), abs=1e-5)
+
+
+def test_what_git_ignores_and_what_is_hidden_is_not_searched(space: Path) -> None:
+    items, said = load(space, "archive")
+    assert {item.path for item in items} == {"src/a.py", "src/gen/seen.py", "kept.log", "docs/tar.md"}
+    assert said == ["PF608 .: not searched: 1 without text"]
+
+
+def test_a_file_that_is_named_is_searched_whatever_git_ignores(space: Path) -> None:
+    items, said = load(space, "archive", "build/b.py", ".hidden/*.py", "build/b.py")
+    assert [item.path for item in items] == ["build/b.py", ".hidden/c.py"]
+    assert said == []
+
+
+def test_what_is_found(space: Path) -> None:
+    items, _ = load(space, "exit status of an archive", "docs", "src")
+    best = items[0]
+    assert (best.path, best.kind, best.language) == ("docs/tar.md", "file", "markdown")
+    assert (best.start_line, best.end_line, best.score, best.origin) == (1, 3, 1.0, "similarity")
+    assert all(0 < item.score <= 1 for item in items)
+    assert [item.score for item in items] == sorted((item.score for item in items), reverse=True)
+
+
+def test_a_long_file_is_found_in_passages_that_lie_between_blank_lines(tmp_path: Path) -> None:
+    parts = [f"def part_{i}():\n" + "    work()\n" * 80 + f"\n    return {i}\n\n\n" for i in range(12)]
+    text = "".join(parts)
+    (tmp_path / "long.py").write_text(text)
+    lines = text.splitlines()
+    items, _ = load(tmp_path, "work")
+    assert len(items) == 12
+    for item in items:
+        assert item.start_line is not None and item.end_line is not None
+        assert item.content == "\n".join(lines[item.start_line - 1 : item.end_line])
+        assert item.content and item.content.startswith("def part_") and "return" in item.content
+    assert load(tmp_path, "part_7")[0][0].start_line == 1 + 7 * 85
+
+
+@given(text=st.text(alphabet=st.sampled_from("ab \n\r\té圧"), max_size=300), scale=st.integers(1, 40))
+@cases(60)
+def test_every_line_that_is_not_blank_is_in_one_passage(text: str, scale: int) -> None:
+    whole = text * scale
+    lines = lines_of(whole)
+    found = list(search._divided("a", whole))
+    taken = [number for passage in found for number in range(passage.start, passage.end + 1)]
+    assert taken == sorted(set(taken))
+    assert {number for number, line in enumerate(lines, 1) if line.strip()} <= set(taken)
+    assert all(passage.text == "".join(lines[passage.start - 1 : passage.end]) for passage in found)
+
+
+@pytest.mark.parametrize(
+    ("query", "path", "message"),
+    [
+        ("zebra", ".", 'no file holds a word of "zebra"'),
+        ("the of", ".", 'no file holds a word of "the of"'),
+        (" ", ".", "nothing to look for"),
+        ("tar", "nowhere", "cannot read it: no such file"),
+        ("tar", "*.none", "no file matches"),
+        ("tar", "../", "leads out of the workspace"),
+        ("tar", "pipe", "not a file but a pipe"),
+    ],
+)
+def test_a_search_that_cannot_be_done(query: str, path: str, message: str, space: Path) -> None:
+    os.mkfifo(space / "pipe")
+    with pytest.raises(ItemError) as caught:
+        load(space, query, path)
+    assert message in str(caught.value)
+
+
+def test_a_file_too_large_to_be_searched_is_said(space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "MAX_BYTES", 40)
+    assert "PF608 docs: not searched: 1 larger than 0 MiB" in load(space, "archive", "docs", "src")[1]
+
+
+def test_the_command_takes_what_a_search_finds(space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(space)
+    ran = run("render", "--search", "exit status", "--in", "docs", "--layout", "chunks")
+    assert ran.code == 0 and "The exit status is 2." in ran.out
+    (space / "job.yaml").write_text("search: {query: exit status, in: docs}\nmax_items: 1\n")
+    assert run("render", "--job", "job.yaml", "--layout", "chunks").out == ran.out
+    assert '"query": "exit status"' in run("render", "--job", "job.yaml", "--json").out
+    other = run("render", "--job", "job.yaml", "--search", "archive", "--in", "src", "--query", "gen", "--json")
+    assert '"query": "gen"' in other.out and "src/gen/seen.py" in other.out
+
+
+@pytest.mark.parametrize(
+    ("job", "message"),
+    [
+        ("search: [a]", "job.yaml:1: search: expected words"),
+        ("search: {in: docs}", "job.yaml:1: search: expected words"),
+        ("search:\n  query: a\n  inn: docs", 'job.yaml:3: unknown key "inn"; did you mean "in"?'),
+        ("search:\n  query: a\n  in: [1]", "job.yaml:3: search.in: expected names"),
+    ],
+)
+def test_a_search_in_a_job_that_is_wrong(job: str, message: str, space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(space)
+    (space / "job.yaml").write_text(job)
+    ran = run("render", "--job", "job.yaml")
+    assert (ran.code, message in ran.err) == (2, True), ran.err
+
+
+def test_where_to_search_without_what_for(space: Path) -> None:
+    ran = run("render", "--in", "docs", "--workspace", str(space))
+    assert ran.code == 2 and "--in says where to search; --search says what for" in ran.err
