@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .remote import RemoteTokenizer
     from .rendering import render
     from .results import Result, ResultItem, ResultSection, Source
+    from .sources.knowledge import load
     from .tokens import Tokenizer, get_tokenizer
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "TokenizerError",
     "calibrate",
     "get_tokenizer",
+    "load",
     "render",
 ]
 
@@ -57,6 +59,7 @@ _HOMES = {
     "remote": ("RemoteTokenizer",),
     "rendering": ("render",),
     "results": ("Result", "ResultItem", "ResultSection", "Source"),
+    "sources.knowledge": ("load",),
     "tokens": ("Tokenizer", "get_tokenizer"),
 }
 

@@ -20,7 +20,7 @@ from promptforge.results import FIELDS
 NAMES = [
     "BudgetError", "Diagnostic", "Item", "ItemError", "OptionError", "ProfileError", "Prompt",
     "PromptForgeError", "RemoteTokenizer", "Renderer", "Result", "ResultItem", "ResultSection", "Source",
-    "StrictError", "TemplateError", "Tokenizer", "TokenizerError", "calibrate", "get_tokenizer", "render",
+    "StrictError", "TemplateError", "Tokenizer", "TokenizerError", "calibrate", "get_tokenizer", "load", "render",
 ]  # fmt: skip
 EXIT_CODES = {
     "PromptForgeError": 1,

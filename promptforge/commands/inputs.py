@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # a shell that completes a name, and --help, need no engine
     from ..results import Result
     from ..sources.jobs import Job
     from ..sources.knowledge import Wanted
-    from ..sources.search import Search
+    from ..sources.searching import Search
 
 _MANY: dict[str, Any] = {"multiple": True}
 _SOURCES = (
@@ -166,7 +166,7 @@ def _wanted(items: tuple[str, ...], given: dict[str, Any], job: Job, options: di
 
 def _search(words: str | None, within: tuple[str, ...], job: Job) -> Search | None:
     """Return what is looked for: what the flags say, and for what they leave open what the job says."""
-    from ..sources.search import Search
+    from ..sources.searching import Search
 
     said = job.search
     query = said.query if words is None and said is not None else words

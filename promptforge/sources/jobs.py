@@ -14,7 +14,7 @@ from xml.parsers import expat
 from ..diagnostics import Diagnostics
 from ..errors import ItemError, ProfileError, nearest, quote
 from . import workspace as places
-from .search import Search
+from .searching import Search
 
 TEXTS = ("system", "instructions", "question")
 """What whoever builds a whole prompt writes into it."""

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from ..diagnostics import Diagnostics
 from ..errors import ItemError
 from ..items import Item
-from . import attack, documents, files, itemfiles, man, plugged, search
-from .records import load_records
+from . import attack, documents, files, itemfiles, man, searching
+from . import plugged as plugins
+from .records import Loaded, load_records
+from .searching import Search
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +29,53 @@ class Wanted:
     techniques: Sequence[str] = ()
     plugged: Sequence[str] = ()
     """`NAME:ARGUMENT` of sources that plug-ins bring."""
-    search: search.Search | None = None
+    search: Search | None = None
     """What is looked for in files; what is found comes last, as `similarity` items."""
     attack: str | attack.Index | None = None
     """Where the techniques are looked up, or what was read there before."""
     workspace: str = field(default_factory=os.getcwd)
     context_lines: int = 0
+
+
+def load(
+    *paths: str,
+    files: Sequence[str] = (),
+    documents: Sequence[str] = (),
+    man_pages: Sequence[str] = (),
+    techniques: Sequence[str] = (),
+    attack: str | None = None,
+    search: str | None = None,
+    within: Sequence[str] = (".",),
+    plugged: Sequence[str] = (),
+    workspace: str | os.PathLike[str] = ".",
+    context_lines: int = 0,
+) -> Loaded:
+    """Return the items of everything that is named, as `promptforge render` takes them.
+
+    `paths` are files of items; `files` (`PATH[:START[-END]]` or patterns, with `context_lines` more lines on either
+    side), `documents`, `man_pages`, `techniques` (looked up in `attack`: a STIX bundle, a folder, or JSON) and
+    `plugged` (`NAME:ARGUMENT`) are explicit; last come passages of the files `within` that answer `search`, as
+    `similarity` items with scores in 0…1. Relative paths stay inside `workspace`.
+
+    What cannot be had is left out and said in `warnings`, which a rendering says again. Raises `ItemError` when that
+    leaves nothing at all.
+    """
+    diagnostics = Diagnostics()
+    wanted = Wanted(
+        items=paths,
+        files=files,
+        documents=documents,
+        man_pages=man_pages,
+        techniques=techniques,
+        plugged=plugged,
+        search=None if search is None else Search(search, tuple(within)),
+        attack=attack,
+        workspace=os.fspath(workspace),
+        context_lines=context_lines,
+    )
+    found = Loaded(gather(wanted, diagnostics))
+    found.warnings = tuple(diagnostics)
+    return found
 
 
 def gather(wanted: Wanted, diagnostics: Diagnostics) -> list[Item]:
@@ -69,10 +112,10 @@ def gather(wanted: Wanted, diagnostics: Diagnostics) -> list[Item]:
             )
         )
     for spec in wanted.plugged:
-        attempt(lambda spec=spec: plugged.load(spec, diagnostics=diagnostics))  # type: ignore[misc]
+        attempt(lambda spec=spec: plugins.load(spec, diagnostics=diagnostics))  # type: ignore[misc]
     looked_for = wanted.search
     if looked_for is not None:
-        attempt(lambda: search.load(looked_for, workspace=place, diagnostics=diagnostics))
+        attempt(lambda: searching.load(looked_for, workspace=place, diagnostics=diagnostics))
     if failed and not found:
         raise failed[0] if len(failed) == 1 else ItemError("\n".join(["nothing to render:", *map(str, failed)]))
     return found

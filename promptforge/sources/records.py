@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ..diagnostics import Diagnostics
+from ..diagnostics import Diagnostic, Diagnostics
 from ..errors import ItemError
 from ..items import Item, Unsound
 from . import documentobjects, fields, plaindata, shapes
@@ -21,6 +21,12 @@ MAX_RECORDS = 1_000_000
 _Records = list[Item]
 _NO_METADATA: dict[str, Any] = {}
 _METADATA = attrgetter("metadata")
+
+
+class Loaded(list[Item]):
+    """Items, and what there was to say while they were loaded; a rendering of them says it again."""
+
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 def to_item(record: object, *, where: str | None = None, diagnostics: Diagnostics | None = None) -> Item:
@@ -57,6 +63,9 @@ def load_records(
 
     Raises `ItemError` when `records` is no iterable of records at all.
     """
+    if type(records) is Loaded:
+        diagnostics.extend(records.warnings)
+        records = list(records)
     if type(records) is list and (items := _all_clean(records)) is not None:
         return items
     found: list[Item] = []

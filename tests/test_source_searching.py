@@ -10,13 +10,14 @@ from effort import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
+import promptforge as pf
 from promptforge.answers.words import terms
 from promptforge.diagnostics import Diagnostics
 from promptforge.errors import ItemError
 from promptforge.items import Item
-from promptforge.sources import search
+from promptforge.sources import searching
 from promptforge.sources.files import lines_of
-from promptforge.sources.search import Search
+from promptforge.sources.searching import Search
 
 WORDS = st.sampled_from(
     ("tar", "archive", "files", "gzip", "tape", "the", "of", "readLine", "read_line", "Größe", "圧縮")
@@ -39,7 +40,7 @@ def space(tmp_path: Path) -> Path:
 
 def load(space: Path, query: str, *paths: str) -> tuple[list[Item], list[str]]:
     diagnostics = Diagnostics()
-    items = search.load(Search(query, paths or (".",)), workspace=space, diagnostics=diagnostics)
+    items = searching.load(Search(query, paths or (".",)), workspace=space, diagnostics=diagnostics)
     return items, [f"{d.code} {d.where}: {d.message}" for d in diagnostics]
 
 
@@ -48,10 +49,10 @@ def load(space: Path, query: str, *paths: str) -> tuple[list[Item], list[str]]:
 def test_the_rank_is_that_of_bm25s(query: str, texts: list[str]) -> None:
     wanted = sorted({term for term in terms(query) if any(term in terms(text) for text in texts)})
     documents = [[t for t in terms(text) if t in terms(text + " tar")] for text in texts]
-    judge = bm25s.BM25(method="lucene", k1=search.K1, b=search.B)
+    judge = bm25s.BM25(method="lucene", k1=searching.K1, b=searching.B)
     judge.index(documents, show_progress=False)
     theirs = judge.get_scores(wanted) if wanted else [0.0] * len(texts)
-    assert search.rank(query, texts) == pytest.approx(list(theirs), abs=1e-5)
+    assert searching.rank(query, texts) == pytest.approx(list(theirs), abs=1e-5)
 
 
 def test_what_git_ignores_and_what_is_hidden_is_not_searched(space: Path) -> None:
@@ -94,7 +95,7 @@ def test_a_long_file_is_found_in_passages_that_lie_between_blank_lines(tmp_path:
 def test_every_line_that_is_not_blank_is_in_one_passage(text: str, scale: int) -> None:
     whole = text * scale
     lines = lines_of(whole)
-    found = list(search._divided("a", whole))
+    found = list(searching._divided("a", whole))
     taken = [number for passage in found for number in range(passage.start, passage.end + 1)]
     assert taken == sorted(set(taken))
     assert {number for number, line in enumerate(lines, 1) if line.strip()} <= set(taken)
@@ -121,7 +122,7 @@ def test_a_search_that_cannot_be_done(query: str, path: str, message: str, space
 
 
 def test_a_file_too_large_to_be_searched_is_said(space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "MAX_BYTES", 40)
+    monkeypatch.setattr(searching, "MAX_BYTES", 40)
     assert "PF608 docs: not searched: 1 larger than 0 MiB" in load(space, "archive", "docs", "src")[1]
 
 
@@ -134,6 +135,24 @@ def test_the_command_takes_what_a_search_finds(space: Path, monkeypatch: pytest.
     assert '"query": "exit status"' in run("render", "--job", "job.yaml", "--json").out
     other = run("render", "--job", "job.yaml", "--search", "archive", "--in", "src", "--query", "gen", "--json")
     assert '"query": "gen"' in other.out and "src/gen/seen.py" in other.out
+
+
+def test_all_of_it_in_python(space: Path) -> None:
+    items = pf.load(
+        files=["src/*.py", "none.py"],
+        documents=["docs/tar.md"],
+        search="exit status",
+        within=["docs"],
+        workspace=space,
+    )
+    assert [(item.path, item.origin) for item in items] == [
+        ("docs/tar.md", "explicit"), ("src/a.py", "explicit"), ("docs/tar.md", "similarity"),
+    ]  # fmt: skip
+    assert [d.code for d in items.warnings] == ["PF606", "PF608"]
+    assert items.warnings == pf.render(items, combine="combined").warnings[:2]
+    assert "PF606" in [d.code for d in pf.Renderer().prompt(items, user="?").warnings]
+    with pytest.raises(pf.ItemError, match="nothing to render"):
+        pf.load("none.json", documents=["none.md"], workspace=space)
 
 
 @pytest.mark.parametrize(
