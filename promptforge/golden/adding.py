@@ -41,14 +41,10 @@ def _rows(keys: Mapping[str, Any], margin: str) -> list[str]:
         elif name == "items" and isinstance(value, list):
             rows += [start, *(f"{margin}    - {plain(record)}" for record in value)]
         elif isinstance(value, Mapping):
-            rows.append(f"{start} {{{', '.join(f'{_key(key)}: {plain(each)}' for key, each in value.items())}}}")
+            rows.append(f"{start} {{{', '.join(f'{plain(key)}: {plain(each)}' for key, each in value.items())}}}")
         else:
             rows.append(f"{start} {plain(value)}")
     return rows
-
-
-def _key(key: str) -> str:
-    return key if key.isidentifier() and key.isascii() else plain(key)
 
 
 def _verify(cases: list[Case], number: int, keys: Mapping[str, Any]) -> None:

@@ -9,6 +9,9 @@ from ..errors import ItemError
 from ..yamltext import load_with_lines
 from .cases import Case
 
+_BARE = re.compile(r"[A-Za-z./][A-Za-z0-9_./-]*")
+_WORDS = {"true", "false", "null", "none", "yes", "no", "on", "off", "y", "n"}
+
 
 def updated(source: str, case: Case, text: str) -> str:
     """Return the file `source` with `text` as the expected text of `case`; comments and all other lines stay.
@@ -49,5 +52,7 @@ def written(text: str, margin: int) -> list[str]:
 
 def plain(value: object) -> str:
     """Return plain data on one line that YAML reads as it is; characters that it takes in no text are escaped."""
+    if isinstance(value, str) and _BARE.fullmatch(value) and value.lower() not in _WORDS:
+        return value
     shown = json.dumps(value, ensure_ascii=False)
     return (shown if shown.isprintable() else json.dumps(value)).replace("\x7f", "\\u007f")

@@ -125,6 +125,7 @@ def _prompt(renderer: Renderer, request: Mapping[str, Any]) -> dict[str, Any]:
         "window": prompt.window,
         "exact": prompt.exact,
         "parts": msgspec.to_builtins(prompt.parts),
+        "files": [["templates", name] for name in prompt.manifest["templates"] if name.startswith("prompt/")],
         "warnings": [msgspec.to_builtins(said) for said in prompt.warnings],
     }
 

@@ -30,7 +30,7 @@ export function place(budget, page, all) {
   if (budget === null) $("ticks").replaceChildren();
   if (document.activeElement !== slider) slider.value = budget ?? top;
   if (document.activeElement !== $("budget")) $("budget").value = budget ?? "";
-  $("budget").placeholder = "no limit";
+  $("budget").placeholder = page ? "no limit" : "not set here";
 }
 
 function nice(number) {
@@ -39,7 +39,7 @@ function nice(number) {
 }
 
 // The parts of the page, in tokens: frame, headings by section, items, what is free, the reserve.
-export function parts(page, account) {
+function parts(page, account) {
   const items = page.shown.reduce((sum, item) => sum + item.tokens, 0);
   const around = Math.max(0, page.tokens - items);
   const found = [];
