@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+pytest_plugins = ["browsing"]  # one browser for all tests that want one
 settings.register_profile("promptforge", deadline=None)  # a slow machine is not a bug
 settings.load_profile("promptforge")
 

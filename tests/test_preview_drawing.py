@@ -10,6 +10,7 @@ from typing import Any
 import hypothesis.strategies as st
 import msgspec
 import pytest
+from commandline import run
 from effort import cases
 from hypothesis import given
 from previewing import ITEMS, preview
@@ -255,11 +256,27 @@ def test_saves_over_the_wire_need_the_hash(tmp_path: Path) -> None:  # [W027]
         assert "SAVED" in running.draw()["text"]
         assert running.draw(drafts={file: "{% for"})["error"]["file"] == file
         assert str(tmp_path) not in running.request("/api/start").body.decode()
+        cases = running.request("/api/cases").json()
+        assert (cases["file"], cases["names"]) == ("tests/preview.yaml", [])
+        wish, match = {"view": {}, "name": "one", "expect": "text"}, {"If-Match": f'"{cases["tag"]}"'}
+        for headers, body, status in (
+            ({}, wish, 428),
+            ({"If-Match": '"other"'}, wish, 412),
+            (match, {**wish, "expect": "x"}, 409),
+            (match, {**wish, "name": ""}, 409),
+            (match, {**wish, "path": "/etc/x"}, 409),
+            (match, {**wish, "view": {"layout": "../x"}}, 409),
+        ):
+            refused = running.request("/api/cases", "PUT", headers, body)
+            assert refused.status == status and refused.json().keys() == {"error"}
+            assert str(tmp_path) not in refused.body.decode()
+        assert not (tmp_path / "tests" / "preview.yaml").exists()
+        assert running.request("/api/cases", "PUT", match, wish).json() == {"file": "tests/preview.yaml"}
+        assert running.request("/api/cases", "PUT", match, {**wish, "name": "two"}).status == 412
+        assert run("test", tmp_path / "tests").code == 0
 
 
 def test_it_ends_quietly_and_a_taken_port_is_said(tmp_path: Path) -> None:
-    from commandline import run
-
     with preview(tmp_path) as running:
         ran = run("preview", tmp_path / "items.json", "--port", running.port)  # type: ignore[arg-type]
         assert (ran.code, ran.out) == (2, "") and f"port {running.port} cannot be used" in ran.err
@@ -268,8 +285,6 @@ def test_it_ends_quietly_and_a_taken_port_is_said(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_is_said_before_anything_is_served(tmp_path: Path) -> None:
-    from commandline import run
-
     source = tmp_path / "items.json"
     source.write_text('[{"content": "x"}]', encoding="utf-8")
     for arguments, said in (

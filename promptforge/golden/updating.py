@@ -9,7 +9,7 @@ from ..errors import ItemError
 from ..yamltext import load_with_lines
 from .cases import Case
 
-_BARE = re.compile(r"[A-Za-z./][A-Za-z0-9_./-]*")
+_BARE = re.compile(r"(?:\.\./)*[A-Za-z][A-Za-z0-9_./-]*")
 _WORDS = {"true", "false", "null", "none", "yes", "no", "on", "off", "y", "n"}
 
 

@@ -56,7 +56,11 @@ def load(desk: Desk, seen: str | None = None) -> Cases:
 
 
 def asked(desk: Desk, found: Cases, look: Mapping[str, Any], wish: Wish) -> dict[str, Any]:
-    """Return what `recording.record` takes."""
+    """Return what `recording.record` takes. The folder is made: names of other files are seen from it."""
+    try:
+        found.path.parent.mkdir(exist_ok=True)
+    except OSError as error:
+        raise SaveError(f"{found.path.parent.name}/ cannot be made: {error.strerror}", 409) from None
     return {
         "look": look,
         "name": wish.name,

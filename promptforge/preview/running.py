@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..errors import OptionError
 from ..items import Item
-from .connections import listen, serve
+from .connections import listen, server
 from .desk import Desk
 from .guard import Guard, Keys
 from .pages import Pages
@@ -42,6 +42,6 @@ def run(
         saves = "edits can be saved" if desk.edit else "read-only"
         tell(f"the link works once, on this machine; {saves}; Ctrl-C ends it")
         try:
-            serve(Guard(pages.app, keys), listener)
+            server(Guard(pages.app, keys)).run(sockets=[listener])
         except KeyboardInterrupt:
             tell("the preview has ended")

@@ -34,6 +34,6 @@ function account(found) {
 
 function card(message) {
   const calls = (message.tool_calls ?? []).map(({ function: called }) => make("pre", { class: "call" }, `${called.name}(${called.arguments})`));
-  return make("article", { class: `card ${message.role}` }, make("h3", {}, message.role),
+  return make("article", { class: `card ${message.role}` }, make("h2", {}, message.role),
     message.content === null ? null : make("pre", {}, cut(message.content)), ...calls);
 }
