@@ -104,6 +104,7 @@ def test_what_is_broken_from_the_start_is_mended_here(edited: Preview, look: Ope
     page.screenshot(path=shots / "broken-from-the-start.png")
     page.click("#editor .cm-content")
     page.keyboard.press("Control+a")
+    page.keyboard.press("Backspace")
     page.keyboard.insert_text(OWN)
     settled(page)
     shows(page, "FIRST")

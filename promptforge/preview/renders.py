@@ -32,9 +32,14 @@ class Lane:
     def __init__(self, desk: Desk, seconds: float, task: str = DRAW) -> None:
         self._desk = desk
         self._task = task
-        self._wall = Wall(seconds=seconds + desk.size / 250_000, memory=MEMORY)
+        self._seconds = seconds
+        self._wall = Wall(seconds=self._enough, memory=MEMORY)
         self._lock = asyncio.Lock()
         self._last = 0
+
+    @property
+    def _enough(self) -> float:
+        return self._seconds + self._desk.size / 250_000
 
     async def draw(self, request: Mapping[str, Any]) -> Answer:
         """Return what the task answers, or `{"error": …}`; raises `OvertakenError`."""
@@ -43,6 +48,9 @@ class Lane:
         async with self._lock:
             if mine != self._last:
                 raise OvertakenError
+            if self._wall.seconds < self._enough:  # there are more items than before
+                self._wall.close()
+                self._wall = Wall(seconds=self._enough, memory=MEMORY)
             given = {"items_key": self._desk.items_key, "items": None, "tokens": False, **request}
             try:
                 answer = await self._call(given)
