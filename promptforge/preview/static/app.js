@@ -96,6 +96,7 @@ async function around(ask) {
   if (found.error) return fail(found.error);
   sent = found;
   whole.draw(found);
+  notes(found.warnings);
   editor.list(files(), now.file);
 }
 
@@ -123,7 +124,7 @@ function succeed(found) {
   bar.ticks(account, page.max_tokens);
   items.draw(account, page, tints, true);
   $("made").textContent = `${page.layout} · ${page.format} · ${count(page.chars)} characters`;
-  notes();
+  notes(page.warnings);
   choose();
   document.title = `${count(page.tokens)} tokens – promptforge preview`;
   editor.list(files(), now.file, page.templates[page.spans.find((span) => span[2] !== null)?.[3]]);
@@ -157,12 +158,11 @@ function fail(error) {
   editor.list(start.mine, error.file);
 }
 
-function notes() {
-  const box = $("notes");
-  box.hidden = page.warnings.length === 0;
-  const grave = page.warnings.filter((each) => each.severity !== "info").length;
-  box.querySelector("summary").textContent = `${count(page.warnings.length)} note${page.warnings.length === 1 ? "" : "s"}${grave ? `, ${count(grave)} to look at` : ""}`;
-  box.querySelector("ul").replaceChildren(...page.warnings.map((each) => make("li", { class: each.severity }, `${each.message} `, make("span", { class: "quiet" }, each.code))));
+function notes(warnings) {
+  const grave = warnings.filter((each) => each.severity !== "info").length;
+  $("notes").hidden = warnings.length === 0;
+  $("notes").querySelector("summary").textContent = `${count(warnings.length)} note${warnings.length === 1 ? "" : "s"}${grave ? `, ${count(grave)} to look at` : ""}`;
+  $("notes").querySelector("ul").replaceChildren(...warnings.map((each) => make("li", { class: each.severity }, `${each.message} `, make("span", { class: "quiet" }, each.code))));
 }
 
 function said(message) {
@@ -242,7 +242,7 @@ for (const tab of document.querySelectorAll(".tabs button")) {
 }
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest?.("input, select, textarea, .editor");
-  if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (typing || $("case").open || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "t") flip("tokens");
   if (event.key === "c") flip("compare");
 });
@@ -251,15 +251,14 @@ $("copy").addEventListener("click", async () => {
   if (seen === undefined) return;
   await navigator.clipboard.writeText(seen).then(() => said("Copied."), () => said("The browser did not let it be copied."));
 });
-tabs.whenChosen((name) => {
-  now.show = name;
+function showAs(chosen) {
+  Object.assign(now, chosen);
+  sent = null;
   changed();
-});
+}
+tabs.whenChosen((show) => showAs({ show }));
 $("to").replaceChildren(...Object.entries(whole.SHAPES).map(([value, name]) => make("option", { value }, name)));
-$("to").addEventListener("change", () => {
-  now.to = $("to").value;
-  changed();
-});
+$("to").addEventListener("change", () => showAs({ to: $("to").value }));
 record.setUp(() => {
   if (!page || !$("error").hidden) return { refused: "There is no good text to be saved" };
   const drafted = Object.keys(editor.drafts()).length;
