@@ -12,6 +12,8 @@ import pytest
 from coverage import Coverage
 from hypothesis import settings
 
+pytest_plugins = ["browsing"]  # one browser for all tests that want one
+
 WATCHED = 20
 """The examples of a law that coverage sees: the rest reach what these have reached, at two or three times the cost."""
 

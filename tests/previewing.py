@@ -42,9 +42,10 @@ class Reply(NamedTuple):
 class Preview:
     """A running preview: where it is, what it said, and the cookie of its page once `enter` was called."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
         assert process.stderr is not None
         self.process = process
+        self.folder = folder
         self.said: list[str] = []
         first = process.stderr.readline()
         found = re.search(r"http://127\.0\.0\.1:(\d+)/\?token=(\S+)", first)
@@ -120,7 +121,7 @@ def preview(folder: Path, *arguments: str | Path, items: object = None) -> Itera
         cwd=folder,
     )
     try:
-        running = Preview(process)
+        running = Preview(process, folder)
         yield running
     finally:
         process.send_signal(signal.SIGINT)

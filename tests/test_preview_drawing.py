@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import os
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from effort import cases
 from hypothesis import given
-from previewing import ITEMS, preview
+from previewing import ITEMS
 
 import promptforge as pf
 from promptforge.errors import OptionError, PromptForgeError, TemplateError
@@ -27,10 +27,13 @@ def looked(**look: Any) -> dict[str, Any]:
     return {"stamp": 1, "profile": None, "templates": [], "profiles": [], "options": {}, **look}
 
 
-def draw(what: str = "page", items: Any = ITEMS, *, tokens: bool = False, other: Any = None, **look: Any) -> Any:
+def draw(
+    what: str = "page", items: Any = ITEMS, *, tokens: bool = False, other: Any = None, to: str = "roles",
+    around: Any = None, **look: Any,
+) -> Any:  # fmt: skip
     records = [msgspec.to_builtins(pf.Item(**item)) for item in items]
     request = {"what": what, "items_key": repr(records), "items": records, "look": looked(**look), "tokens": tokens}
-    return drawing.draw({**request, "other": other}, lambda: None)
+    return drawing.draw({**request, "other": other, "to": to, "around": around}, lambda: None)
 
 
 # --- tokens ---------------------------------------------------------------------------------------------------------
@@ -140,6 +143,25 @@ def test_two_views_are_compared() -> None:
     )
 
 
+@pytest.mark.parametrize("to", ["roles", "anthropic", "text"])
+def test_the_whole_prompt_is_what_prompt_makes(to: str) -> None:
+    around = {"system": "Be brief.", "instructions": None, "user": "How do <b>greetings</b> end?"}
+    around["history"] = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Yes?"}]  # type: ignore[assignment]
+    found = draw("prompt", options={"max_tokens": 60}, to=to, around=around)
+    prompt = pf.Renderer().prompt(ITEMS, max_tokens=60, to=to, **around)  # type: ignore[arg-type]
+    sent = prompt.text if to == "text" else json.dumps(prompt.request, ensure_ascii=False, indent=2) + "\n"
+    assert (found["sent"], found["tokens"], found["window"]) == (sent, prompt.tokens, prompt.window)
+    assert found["messages"] == (list(prompt) if to == "roles" else [])
+    assert [part["name"] for part in found["parts"]] == [part.name for part in prompt.parts]
+    assert {name.split("/")[0] for _, name in found["files"]} == {"prompt"}
+
+
+def test_a_part_that_fails_is_an_error_and_not_the_shipped_one() -> None:
+    draft = {"prompt/default/system.md.j2": "{{ nothing.there }}"}
+    with pytest.raises(TemplateError, match="nothing"):
+        draw("prompt", templates=[draft], to="roles", around={"system": "x", "user": None, "history": None})
+
+
 # --- files ----------------------------------------------------------------------------------------------------------
 
 
@@ -221,6 +243,11 @@ def test_a_look_is_made_of_drafts_and_options(own: desk.Desk, tmp_path: Path) ->
     assert look["templates"][0] == {"chunks/item.md.j2": "T"} and look["templates"][1:] == [str(tmp_path / "t")]
     assert Path(look["profiles"][0], "claude.yaml").read_text(encoding="utf-8") == "max_tokens: 77\n"
     assert look["options"] == {"max_tokens": 5, "query": "q"}
+    assert own.asking(views.View(query="q"))["user"] == "q" and own.asking(views.View())["user"] is None
+    own.around = desk.Around(user="Why?")
+    assert own.look(views.View(), {}, tmp_path)["options"] == {"query": "Why?"}
+    own.options = {"query": "apart"}
+    assert own.asking(views.View(query="q"))["user"] == "Why?"
     for wrong in (views.View(profile="/x.yaml"), views.View(layout="../x"), views.View(max_tokens=-1)):
         with pytest.raises(OptionError):
             own.look(wrong, {}, tmp_path)
@@ -234,52 +261,3 @@ def test_a_request_is_read_strictly(body: bytes) -> None:
         views.read(body)
     with pytest.raises(PromptForgeError, match="more than 20"):
         views.read(msgspec.json.encode({"view": {}, "drafts": {str(n): "" for n in range(21)}}))
-
-
-# --- the command ----------------------------------------------------------------------------------------------------
-
-
-def test_saves_over_the_wire_need_the_hash(tmp_path: Path) -> None:  # [W027]
-    (tmp_path / "t").mkdir()
-    with preview(tmp_path, "--templates", tmp_path / "t", "--edit") as running:
-        file = running.enter().files()["chunks/item.md.j2"]
-        path = f"/api/files/{file}"
-        tag = running.request(path).json()["tag"]
-        assert running.request(path, "PUT", body={"text": "x"}).status == 428
-        assert running.request(path, "PUT", {"If-Match": '"other"'}, {"text": "x"}).status == 412
-        assert running.request(path, "PUT", {"If-Match": f'"{tag}"'}, {"text": 1}).status == 400
-        assert list((tmp_path / "t").iterdir()) == []
-        saved = running.request(path, "PUT", {"If-Match": f'"{tag}"'}, {"text": "SAVED"})
-        assert (saved.status, saved.json()["copied"]) == (200, True)
-        assert running.request(path, "PUT", {"If-Match": f'"{tag}"'}, {"text": "x"}).status == 412
-        assert "SAVED" in running.draw()["text"]
-        assert running.draw(drafts={file: "{% for"})["error"]["file"] == file
-        assert str(tmp_path) not in running.request("/api/start").body.decode()
-
-
-def test_it_ends_quietly_and_a_taken_port_is_said(tmp_path: Path) -> None:
-    from commandline import run
-
-    with preview(tmp_path) as running:
-        ran = run("preview", tmp_path / "items.json", "--port", running.port)  # type: ignore[arg-type]
-        assert (ran.code, ran.out) == (2, "") and f"port {running.port} cannot be used" in ran.err
-    assert running.process.returncode == 0
-    assert running.said[-1] == "promptforge: the preview has ended\n" and len(running.said) == 3
-
-
-def test_what_is_wrong_is_said_before_anything_is_served(tmp_path: Path) -> None:
-    from commandline import run
-
-    source = tmp_path / "items.json"
-    source.write_text('[{"content": "x"}]', encoding="utf-8")
-    for arguments, said in (
-        (["--edit"], "--edit needs a folder of your own"),
-        (["--profile", "clade"], 'did you mean "claude"'),
-        (["--layout", "chunkz"], "chunks"),
-        (["--port", "80"], "--port"),
-        (["--host", "0.0.0.0"], "--host"),
-    ):
-        ran = run("preview", source, *arguments)
-        assert ran.code == 2 and said in ran.err and "http://" not in ran.err
-    assert run("preview", tmp_path / "none.json").code == 4
-    assert os.listdir(tmp_path) == ["items.json"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,21 @@ from previewing import Preview, heard, preview
 
 MISSING = [name for name in ("starlette", "uvicorn", "watchfiles") if importlib.util.find_spec(name) is None]
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {' and '.join(MISSING)}")
-PATHS = ("/", "/app.js", "/style.css", "/vendor/codemirror.js", "/api/start", "/api/events", "/api/files/x", "/no")
+if not MISSING:
+    from starlette.applications import Starlette
+
+    from promptforge.preview import connections, guard
+PATHS = (
+    "/",
+    "/app.js",
+    "/style.css",
+    "/vendor/codemirror.js",
+    "/api/start",
+    "/api/events",
+    "/api/files/x",
+    "/api/cases",
+    "/no",
+)
 
 
 @pytest.fixture(scope="module")
@@ -84,9 +99,11 @@ def test_guesses_are_refused(page: Preview) -> None:  # [W007]
         assert page.request(f"/?token={guess}", headers={"Cookie": None}).status == 403
 
 
-def test_the_token_works_once_and_leaves_the_address(tmp_path: Path) -> None:  # [W008]
+def test_the_token_works_once_and_leaves_the_address(page: Preview, tmp_path: Path) -> None:  # [W008]
+    known = page
     with preview(tmp_path) as page:
-        assert len(page.token) >= 43
+        assert len(page.token) >= 43 and page.token != known.token and page.port != known.port
+        assert page.request("/", headers={"Cookie": known.cookie}).status == 403
         reply = page.request(f"/?profile=claude&token={page.token}&budget=50")
         assert (reply.status, reply.headers["location"]) == (303, "/?profile=claude&budget=50")
         cookie = reply.headers["set-cookie"]
@@ -102,12 +119,6 @@ def test_the_token_works_once_and_leaves_the_address(tmp_path: Path) -> None:  #
     assert said.count(page.token) == 1
     (new,) = re.findall(r"a new one: \S+token=(\S+)", said)
     assert new != page.token
-
-
-def test_each_start_has_its_own_token(tmp_path: Path, page: Preview) -> None:
-    with preview(tmp_path) as other:
-        assert other.token != page.token and other.port != page.port
-        assert other.request("/", headers={"Cookie": page.cookie}).status == 403
 
 
 @pytest.mark.parametrize(
@@ -206,17 +217,40 @@ def test_the_head_is_bounded(page: Preview) -> None:
     assert page.request("/").status == 200
 
 
-@pytest.mark.parametrize("sent", ["", "GET / HT", "POST /api/page HTTP/1.1\r\n", "body"])
-def test_who_is_slow_is_left_and_others_are_served(page: Preview, sent: str) -> None:  # [W020]
-    data = sent.encode()
-    if sent == "body":
-        head = f"POST /api/page HTTP/1.1\r\nHost: {page.host}\r\nCookie: {page.cookie}\r\nX-Promptforge: 1\r\n"
-        data = f"{head}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{{".encode()
-    with socket.create_connection(("127.0.0.1", page.port), timeout=60) as line:
-        line.sendall(data)
-        assert page.request("/").status == 200
-        line.settimeout(60)
-        assert heard(line).status in (0, 408)
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[guard.Keys]:
+    """The keys of a guard in this process that waits half a second where others wait ten; behind it is little."""
+    monkeypatch.setattr(connections, "PATIENCE", 0.5)
+    monkeypatch.setattr(guard, "PATIENCE", 0.5)
+    with connections.listen(0) as listener:
+        keys = guard.Keys(listener.getsockname()[1], lambda link: None)
+        server = connections.server(guard.Guard(Starlette(), keys))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        yield keys
+        server.should_exit = True
+        thread.join()
+
+
+def test_who_is_slow_is_left_and_others_are_served(hasty: guard.Keys) -> None:  # [W020]
+    def line(sent: str) -> socket.socket:
+        made = socket.create_connection(("127.0.0.1", hasty.port), timeout=30)
+        made.sendall(sent.encode())
+        return made
+
+    host = f"Host: 127.0.0.1:{hasty.port}\r\n"
+    with line(f"GET /?{hasty.link.partition('?')[2]} HTTP/1.1\r\n{host}\r\n") as first:
+        cookie = f"Cookie: {heard(first).headers['set-cookie'].partition(';')[0]}\r\n"
+    body = f"{host}{cookie}X-Promptforge: 1\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{{"
+    start = "POST /api/page HTTP/1.1\r\n"
+    slow = [line(sent) for sent in ("", "GET / HT", start, start + host, start + body)]
+    with line(f"GET / HTTP/1.1\r\n{host}{cookie}\r\n") as other:
+        assert heard(other).status == 404
+    answers = []
+    for each in slow:
+        with each:
+            answers.append(heard(each).status)
+    assert answers == [0, 0, 0, 0, 408]
 
 
 def test_a_crowd_is_turned_away_and_leaves_no_harm(page: Preview) -> None:
@@ -296,7 +330,7 @@ def test_every_answer_is_locked_down(
      b'{"view": {"format": "\\ud800"}}', b'{"view": {"query": "\\u0000"}}'],
 )  # fmt: skip
 def test_what_makes_no_sense_is_said_without_a_place(page: Preview, body: bytes) -> None:  # [W030]
-    for what in ("page", "account", "comparison"):
+    for what in ("page", "account", "comparison", "prompt"):
         reply = page.request(f"/api/{what}", "POST", body=body)
         assert reply.status == 200 and (reply.json().keys() == {"error"} or b"u0000" in body)
         for secret in (b"Traceback", b"site-packages", b"/usr", b"/tmp", str(ROOT).encode(), page.token.encode()):

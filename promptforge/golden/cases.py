@@ -82,14 +82,19 @@ def read(path: Path) -> str:
 
 def load(path: Path) -> list[Case]:
     """Return the cases of a file. Raises `ItemError` with file and line."""
+    return parse(read(path), path)
+
+
+def parse(text: str, path: Path) -> list[Case]:
+    """Return the cases in the text of a file that is, or is to be, at `path`. Raises `ItemError` with file and line."""
     try:
-        return _load(path)
+        return _parse(text, path)
     except ProfileError as error:  # that of YAML and of keys
         raise ItemError(str(error).removeprefix(f"{error.where}: "), where=error.where) from None
 
 
-def _load(path: Path) -> list[Case]:
-    values, lines = load_with_lines(read(path), str(path))
+def _parse(text: str, path: Path) -> list[Case]:
+    values, lines = load_with_lines(text, str(path))
     if not isinstance(values, dict) or not isinstance(values.get("cases"), list):
         raise ItemError("a file of cases has the key `cases` with a list", where=f"{path}:1")
     shared = {

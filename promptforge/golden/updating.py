@@ -9,6 +9,9 @@ from ..errors import ItemError
 from ..yamltext import load_with_lines
 from .cases import Case
 
+_BARE = re.compile(r"(?:\.\./)*[A-Za-z][A-Za-z0-9_./-]*")
+_WORDS = {"true", "false", "null", "none", "yes", "no", "on", "off", "y", "n"}
+
 
 def updated(source: str, case: Case, text: str) -> str:
     """Return the file `source` with `text` as the expected text of `case`; comments and all other lines stay.
@@ -30,7 +33,7 @@ def updated(source: str, case: Case, text: str) -> str:
         end += 1
     while end > number and not rows[end - 1].strip():  # what keeps it from the next case
         end -= 1
-    new = [f"{key[0]} {first}" if not n else first for n, first in enumerate(_written(text.rstrip("\n"), margin))]
+    new = [f"{key[0]} {first}" if not n else first for n, first in enumerate(written(text.rstrip("\n"), margin))]
     result = "\n".join([*rows[: number - 1], *new, *rows[end:]])
     values, _ = load_with_lines(result, str(case.path))
     if (values["cases"][case.number].get("text") or "").rstrip("\n") != text.rstrip("\n"):
@@ -38,10 +41,18 @@ def updated(source: str, case: Case, text: str) -> str:
     return result
 
 
-def _written(text: str, margin: int) -> list[str]:
+def written(text: str, margin: int) -> list[str]:
     """Return a text as the value of a key that stands `margin` blanks from the left: its first line, then others."""
     if not text or any(not char.isprintable() and char not in "\n\t" for char in text):
-        return [json.dumps(text)]
+        return [plain(text)]
     indent = " " * (margin + 2)
     head = "|2" if text[0] in " \n\t" else "|"
     return [head, *(indent + line if line else "" for line in text.split("\n"))]
+
+
+def plain(value: object) -> str:
+    """Return plain data on one line that YAML reads as it is; characters that it takes in no text are escaped."""
+    if isinstance(value, str) and _BARE.fullmatch(value) and value.lower() not in _WORDS:
+        return value
+    shown = json.dumps(value, ensure_ascii=False)
+    return (shown if shown.isprintable() else json.dumps(value)).replace("\x7f", "\\u007f")

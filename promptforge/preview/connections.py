@@ -44,8 +44,8 @@ def listen(port: int) -> socket.socket:
     return listener
 
 
-def serve(app: App, listener: socket.socket) -> None:
-    """Serve until the user ends it. Nothing is logged: addresses of requests could hold a token."""
+def server(app: App) -> uvicorn.Server:
+    """Return what serves an application. Nothing is logged: addresses of requests could hold a token."""
     config = uvicorn.Config(
         app,
         http=Connection,
@@ -60,4 +60,4 @@ def serve(app: App, listener: socket.socket) -> None:
         timeout_graceful_shutdown=1,
         lifespan="on",
     )
-    uvicorn.Server(config).run(sockets=[listener])
+    return uvicorn.Server(config)

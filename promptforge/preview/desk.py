@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -16,6 +16,8 @@ from ..options import VOCABULARY
 from ..profiles import find_profiles
 from ..templates import Templates
 from .views import View
+
+_SUFFIXES = (".yaml", ".yml")
 
 
 class File(msgspec.Struct, frozen=True):
@@ -36,6 +38,21 @@ class File(msgspec.Struct, frozen=True):
         """Return what the page calls it."""
         return self.name if self.what == "templates" else f"{self.name}.yaml"
 
+    def about(self) -> dict[str, Any]:
+        """Return what the page is told of it."""
+        return {"id": self.id, "what": self.what, "name": self.shown, "shipped": self.shipped}
+
+
+class Around(NamedTuple):
+    """What a whole prompt has around its context."""
+
+    system: str | None = None
+    instructions: str | None = None
+    user: str | None = None
+    """The question; the query too, where there is no other."""
+    history: list[Any] | None = None
+    """Messages as plain data, in the shape of whatever provider."""
+
 
 @dataclass
 class Desk:
@@ -47,6 +64,11 @@ class Desk:
     templates: list[Path]
     profiles: list[Path]
     edit: bool = False
+    around: Around = field(default_factory=Around)
+    tests: Path | None = None
+    """The folder that golden cases are saved in; `None`: beside the first of the user's own folders."""
+    items_file: Path | None = None
+    """The file that all items are from, where there is one."""
     stamp: int = 0
     files: dict[str, File] = field(default_factory=dict)
     items_key: str = ""
@@ -54,6 +76,16 @@ class Desk:
     """About how many bytes the items have."""
 
     def __post_init__(self) -> None:
+        profiles = list(self.profiles)
+        if self.profile is not None and self.profile.endswith(_SUFFIXES):  # a file by its path: its folder comes first
+            path = Path(self.profile)
+            profiles, self.profile = [path.parent, *profiles], path.stem
+        self.profiles = [folder.resolve() for folder in profiles]
+        self.templates = [folder.resolve() for folder in self.templates]
+        self.tests = self.tests and self.tests.resolve()
+        own = self.own_folder("templates") or self.own_folder("profiles")
+        if self.tests is None and own is not None:
+            self.tests = own.parent / "tests"
         self.take(self.items)
         self.survey()
 
@@ -96,6 +128,8 @@ class Desk:
         if view.profile is not None and view.profile not in names:  # a path would be taken too
             raise OptionError(f"there is no profile {quote(view.profile)}{nearest(view.profile, names)}")
         options = dict(self.options)
+        if self.around.user:
+            options.setdefault("query", self.around.user)
         for name, value in view.options().items():
             options[name] = VOCABULARY.check(name, value)
         templates: list[Any] = [str(folder) for folder in self.templates]
@@ -115,12 +149,24 @@ class Desk:
             "options": msgspec.to_builtins(options),
         }
 
+    def asking(self, view: View) -> dict[str, Any]:
+        """Return what is around the context: what the reader writes as the query is the question, if none is apart."""
+        typed = view.query if "query" not in self.options else None
+        return {**self.around._asdict(), "user": self.around.user if typed is None else typed}
+
     def file(self, id: str) -> File:  # noqa: A002  what it is
         """Return the file with an id; raises `OptionError`."""
         found = self.files.get(id)
         if found is None:
             raise OptionError("there is no such file; it may have been renamed or removed")
         return found
+
+    def listed(self, *, own: bool = False, named: Sequence[Sequence[str]] = ()) -> list[dict[str, Any]]:
+        """Return what the page is told of files: all of the user's own, or those of `(what, name)` each."""
+        known = {(file.what, file.name): file for file in self.files.values()}
+        wanted = [(what, name) for what, name in named]
+        found = [file for file in known.values() if not file.shipped] if own else map(known.get, wanted)
+        return [file.about() for file in found if file]
 
     def choices(self) -> dict[str, Any]:
         """Return what there is to choose from."""

@@ -8,16 +8,18 @@ from __future__ import annotations
 import bisect
 import difflib
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from ..comparing import build_of, compare
+from ..diagnostics import Diagnostic
 from ..errors import TemplateError
 from ..items import Item
-from ..rendering import ContextRenderer
+from ..prompting.prompts import printed
+from ..prompting.renderer import Renderer
 from ..results import Result
 from ..templates import Templates
 from ..tokens import get_tokenizer
@@ -30,59 +32,102 @@ LINES = 20_000
 """Lines of two texts together over which they are not compared line by line."""
 
 _items: dict[str, list[Item]] = {}
-_renderers: OrderedDict[str, ContextRenderer] = OrderedDict()
+_renderers: OrderedDict[str, Renderer] = OrderedDict()
 
 
 def draw(request: Mapping[str, Any], begin: Callable[[], None]) -> dict[str, Any]:
-    """Return what `request["what"]` names: `page`, `account` or `comparison`.
+    """Return what `request["what"]` names: `page`, `account`, `comparison` or `prompt`.
 
     `{"needs": "items"}` is the answer where `items_key` names items that are not here: they go into `items` then.
     """
-    key = request["items_key"]
-    if request.get("items") is not None:
-        _items.clear()
-        _items[key] = msgspec.convert(request["items"], list[Item])
-    if key not in _items:
-        return {"needs": "items"}
-    renderer = _renderer(request["look"])
-    _load(renderer, request["look"])
-    begin()
-    result = _render(renderer, request["look"], _items[key])
+    if request["what"] == "prompt":
+        if (missing := _take(request)) is not None:
+            return missing
+        return _prompt(_ready(request["look"], begin), request)
+    result = rendered(request, begin)
+    if isinstance(result, dict):
+        return result
     if request["what"] == "page":
         return _page(result, request["tokens"])
     if request["what"] == "account":
         return _account(result)
-    other = _renderer(request["other"])
-    return _comparison(result, _render(other, request["other"], _items[key]), request["tokens"])
+    other = _render(_renderer(request["other"]), request["other"], kept(request["items_key"]))
+    return _comparison(result, other, request["tokens"])
 
 
-def _renderer(look: Mapping[str, Any]) -> ContextRenderer:
+def rendered(request: Mapping[str, Any], begin: Callable[[], None]) -> Result | dict[str, Any]:
+    """Return the rendering of `request["look"]`, or `{"needs": "items"}`."""
+    if (missing := _take(request)) is not None:
+        return missing
+    return _render(_ready(request["look"], begin), request["look"], kept(request["items_key"]))
+
+
+def kept(key: str) -> list[Item]:
+    """Return the items that are kept under a key."""
+    return _items[key]
+
+
+def _take(request: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Keep the items that came with a request; return what is to be answered where there are none."""
+    key = request["items_key"]
+    if request.get("items") is not None:
+        _items.clear()
+        _items[key] = msgspec.convert(request["items"], list[Item])
+    return None if key in _items else {"needs": "items"}
+
+
+def _ready(look: Mapping[str, Any], begin: Callable[[], None]) -> Renderer:
+    """Return the renderer of a look, all that is not the templates' loaded: their time begins now."""
+    renderer = _renderer(look)
+    name = look["options"].get("tokenizer") or renderer.profile.options.get("tokenizer") or "o200k_base"
+    get_tokenizer(name).count("a text")
+    begin()
+    return renderer
+
+
+def _renderer(look: Mapping[str, Any]) -> Renderer:
     """Return the renderer of a look: its profile, folders and drafts; the same one while none of these changes."""
     key = msgspec.json.encode([look["stamp"], look["profile"], look["templates"], look["profiles"]]).decode()
     if key not in _renderers:
         folders: Any = [each if isinstance(each, dict) else Path(each) for each in look["templates"]]
-        _renderers[key] = ContextRenderer(profile=look["profile"], templates=folders, profiles=look["profiles"])
+        _renderers[key] = Renderer(profile=look["profile"], templates=folders, profiles=look["profiles"])
         while len(_renderers) > KEPT:
             _renderers.popitem(last=False)
     _renderers.move_to_end(key)
     return _renderers[key]
 
 
-def _load(renderer: ContextRenderer, look: Mapping[str, Any]) -> None:
-    """Load the tokenizer: that time is not the templates'."""
-    name = look["options"].get("tokenizer") or renderer.profile.options.get("tokenizer") or "o200k_base"
-    get_tokenizer(name).count("a text")
-
-
-def _render(renderer: ContextRenderer, look: Mapping[str, Any], items: list[Item]) -> Result:
-    """Return the result; a template that failed is an error here, whatever stood in for it."""
+def _render(renderer: Renderer, look: Mapping[str, Any], items: list[Item]) -> Result:
     result = renderer.render(items, **look["options"])
-    for said in result.warnings:
+    _refuse_stand_in(result.warnings)
+    return result
+
+
+def _refuse_stand_in(warnings: Iterable[Diagnostic]) -> None:
+    """Raise `TemplateError` where a template failed: it is an error here, whatever stood in for it."""
+    for said in warnings:
         if said.code == "PF401":
             message = said.message.removesuffix(STOOD_IN)
             place = f"{said.where}: " if said.where else ""
             raise TemplateError(message.removeprefix(place), where=said.where)
-    return result
+
+
+def _prompt(renderer: Renderer, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the whole prompt in a provider's shape: what is sent, and the account of its parts."""
+    given = {**request["look"]["options"], **request["around"]}
+    prompt = renderer.prompt(kept(request["items_key"]), to=request["to"], **given)
+    _refuse_stand_in(prompt.warnings)
+    return {
+        "to": prompt.to,
+        "sent": printed(prompt),
+        "messages": list(prompt) if prompt.to == "roles" else [],
+        "tokens": prompt.tokens,
+        "window": prompt.window,
+        "exact": prompt.exact,
+        "parts": msgspec.to_builtins(prompt.parts),
+        "files": [["templates", name] for name in prompt.manifest["templates"] if name.startswith("prompt/")],
+        "warnings": [msgspec.to_builtins(said) for said in prompt.warnings],
+    }
 
 
 def _page(result: Result, tokens: bool) -> dict[str, Any]:

@@ -16,10 +16,10 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from ..errors import PromptForgeError
-from . import saving, views, watching
+from . import cases, saving, views, watching
 from .desk import Desk
 from .guard import EVENTS
-from .renders import SECONDS, Lane, OvertakenError, facts
+from .renders import DRAW, RECORD, SECONDS, Lane, OvertakenError, facts
 
 STATIC = Path(__file__).parent / "static"
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -33,7 +33,9 @@ class Pages:
         """`watched` are files of items; `reload` reads them anew when one of them changes."""
         self.desk = desk
         self._news = watching.News()
-        self._lanes = {what: Lane(desk, seconds) for what, seconds in SECONDS.items()}
+        self._lanes = {
+            what: Lane(desk, seconds, RECORD if what == "case" else DRAW) for what, seconds in SECONDS.items()
+        }
         self._watched, self._reload = watched, reload
         self._static = {
             f"/{path.relative_to(STATIC).as_posix()}": path for path in STATIC.rglob("*") if path.suffix in _KINDS
@@ -44,6 +46,9 @@ class Pages:
             ("POST", "/api/page", self._draw("page")),
             ("POST", "/api/account", self._draw("account")),
             ("POST", "/api/comparison", self._draw("comparison")),
+            ("POST", "/api/prompt", self._draw("prompt")),
+            ("GET", "/api/cases", self._cases),
+            ("PUT", "/api/cases", self._record),
             ("GET", "/api/files/{id}", self._load),
             ("PUT", "/api/files/{id}", self._save),
             ("GET", EVENTS, self._events),
@@ -99,11 +104,13 @@ class Pages:
     async def _start(self, _request: Request) -> Response:
         desk = self.desk
         names = ("layout", "format", "max_tokens", "query")
-        given = {name: None if (value := desk.options.get(name)) == "none" else value for name in names}
+        options = {"query": desk.around.user, **desk.options}
+        given = {name: None if (value := options.get(name)) == "none" else value for name in names}
         return _json(
             {
                 **desk.choices(),
                 "edit": desk.edit,
+                "mine": desk.listed(own=True),
                 "items": len(desk.items),
                 "given": {"profile": desk.profile or "default", **given},
                 "own": {what: folder.name if (folder := desk.own_folder(what)) else None for what in _WHAT},
@@ -119,6 +126,8 @@ class Pages:
                 wanted["look"] = desk.look(ask.view, ask.drafts, self._drafted)
                 if what == "comparison":
                     wanted["other"] = desk.look(ask.other or ask.view, ask.drafts, self._drafted)
+                if what == "prompt":
+                    wanted |= {"to": ask.to, "around": desk.asking(ask.view)}
                 drawn = await self._lanes[what].draw(wanted)
             except OvertakenError:
                 return _json({"overtaken": True})
@@ -126,18 +135,11 @@ class Pages:
                 return _json({"error": facts(error, desk)})
             for page in (drawn, drawn.get("a"), drawn.get("b")):
                 if page and "files" in page:
-                    page["files"] = self._listed(page["files"])
+                    page["files"] = desk.listed(named=page["files"])
                     page["stamp"] = desk.stamp
             return _json(drawn)
 
         return answer
-
-    def _listed(self, named: list[list[str]]) -> list[dict[str, Any]]:
-        known = {(file.what, file.name): file for file in self.desk.files.values()}
-        found = (known.get((what, name)) for what, name in named)
-        return [
-            {"id": file.id, "what": file.what, "name": file.shown, "shipped": file.shipped} for file in found if file
-        ]
 
     async def _load(self, request: Request) -> Response:
         try:
@@ -147,17 +149,13 @@ class Pages:
             return _json({"error": {"message": str(error)}}, error.status)
         except PromptForgeError as error:
             return _json({"error": {"message": str(error)}}, 404)
-        about = {"id": file.id, "what": file.what, "name": file.shown, "shipped": file.shipped}
-        return _json({**about, "text": found.text, "tag": found.tag})
+        return _json({**file.about(), "text": found.text, "tag": found.tag})
 
     async def _save(self, request: Request) -> Response:
         try:
             text = msgspec.json.decode(await request.body(), type=_Saved).text
             file = self.desk.file(request.path_params["id"])
-            seen = request.headers.get("if-match", "").strip('"')
-            if not seen:
-                return _json({"error": {"message": "say with If-Match what was seen"}}, 428)
-            new = await asyncio.to_thread(saving.save, self.desk, file, text, seen)
+            new = await asyncio.to_thread(saving.save, self.desk, file, text, _seen(request))
         except saving.SaveError as error:
             return _json({"error": {"message": str(error)}}, error.status)
         except PromptForgeError as error:
@@ -166,6 +164,30 @@ class Pages:
             return _json({"error": {"message": str(error)}}, 400)
         await self._changed()
         return _json({"tag": new, "copied": file.shipped})
+
+    async def _cases(self, _request: Request) -> Response:
+        try:
+            found = await asyncio.to_thread(cases.load, self.desk)
+        except PromptForgeError as error:
+            return _json({"error": facts(error, self.desk)})
+        return _json({"file": found.shown, "tag": found.tag, "names": found.names})
+
+    async def _record(self, request: Request) -> Response:
+        desk = self.desk
+        try:
+            seen = _seen(request)
+            wish = views.decode(await request.body(), views.Wish)
+            look = desk.look(wish.view, {}, self._drafted)
+            found = await asyncio.to_thread(cases.load, desk, seen)
+            made = await self._lanes["case"].draw(cases.asked(desk, found, look, wish))
+            if "error" in made:
+                return _json(made, 409)
+            await asyncio.to_thread(cases.save, desk, found, made["source"])
+        except OvertakenError:
+            return _json({"error": {"message": "another case is being saved"}}, 409)
+        except PromptForgeError as error:
+            return _json({"error": facts(error, desk)}, getattr(error, "status", 409))
+        return _json({"file": found.shown})
 
     async def _events(self, _request: Request) -> Response:
         if self._news.full:
@@ -180,6 +202,14 @@ class Pages:
 
 
 _WHAT = ("templates", "profiles")
+
+
+def _seen(request: Request) -> str:
+    """Return the tag of the version that the page has seen; raises `SaveError`."""
+    seen = request.headers.get("if-match", "").strip('"')
+    if not seen:
+        raise saving.SaveError("say with If-Match what was seen", 428)
+    return seen
 
 
 class _Saved(msgspec.Struct, forbid_unknown_fields=True):

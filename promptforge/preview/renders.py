@@ -14,8 +14,9 @@ from ..wall import Wall
 from .desk import Desk
 
 Answer = dict[str, Any]
-TASK = "promptforge.preview.drawing:draw"
-SECONDS = {"page": 4.0, "account": 20.0, "comparison": 20.0}
+DRAW = "promptforge.preview.drawing:draw"
+RECORD = "promptforge.preview.recording:record"
+SECONDS = {"page": 4.0, "account": 20.0, "comparison": 20.0, "prompt": 20.0, "case": 20.0}
 """How long the templates may take for each thing that is drawn; longer where there is more to be drawn."""
 MEMORY = 1 << 30
 """Bytes that a rendering may take."""
@@ -28,19 +29,28 @@ class OvertakenError(Exception):
 class Lane:
     """One rendering at a time, behind a wall; of those that wait, only the last is done."""
 
-    def __init__(self, desk: Desk, seconds: float) -> None:
+    def __init__(self, desk: Desk, seconds: float, task: str = DRAW) -> None:
         self._desk = desk
-        self._wall = Wall(seconds=seconds + desk.size / 250_000, memory=MEMORY)
+        self._task = task
+        self._seconds = seconds
+        self._wall = Wall(seconds=self._enough, memory=MEMORY)
         self._lock = asyncio.Lock()
         self._last = 0
 
+    @property
+    def _enough(self) -> float:
+        return self._seconds + self._desk.size / 250_000
+
     async def draw(self, request: Mapping[str, Any]) -> Answer:
-        """Return what `drawing.draw` answers, or `{"error": …}`; raises `OvertakenError`."""
+        """Return what the task answers, or `{"error": …}`; raises `OvertakenError`."""
         self._last += 1
         mine = self._last
         async with self._lock:
             if mine != self._last:
                 raise OvertakenError
+            if self._wall.seconds < self._enough:  # there are more items than before
+                self._wall.close()
+                self._wall = Wall(seconds=self._enough, memory=MEMORY)
             given = {"items_key": self._desk.items_key, "items": None, "tokens": False, **request}
             try:
                 answer = await self._call(given)
@@ -51,7 +61,7 @@ class Lane:
             return answer
 
     async def _call(self, request: Answer) -> Answer:
-        return await asyncio.to_thread(self._wall.call, TASK, request)
+        return await asyncio.to_thread(self._wall.call, self._task, request)
 
     def close(self) -> None:
         """End the process behind the wall."""
@@ -68,6 +78,7 @@ def facts(error: PromptForgeError, desk: Desk) -> dict[str, Any]:
     found = _PLACE.match(where)
     name, line = (found["name"], int(found["line"])) if found else (where, None)
     roots = [*desk.templates, *desk.profiles, _shipped.folder("templates"), _shipped.folder("profiles")]
+    roots += [place for place in (desk.tests, desk.items_file and desk.items_file.parent) if place]
     name, message = _bare(name, roots), _bare(message, roots)
     names = {file.name: file.id for file in desk.files.values()} | {f.shown: f.id for f in desk.files.values()}
     said: dict[str, Any] = {"kind": type(error).__name__.removesuffix("Error").lower(), "message": message}

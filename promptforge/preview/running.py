@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from ..errors import OptionError
 from ..items import Item
-from .connections import listen, serve
+from .connections import listen, server
 from .desk import Desk
 from .guard import Guard, Keys
 from .pages import Pages
 
-_SUFFIXES = (".yaml", ".yml")
-
 
 def run(
-    items: Sequence[Item],
+    desk: Desk,
     *,
-    profile: str | None,
-    options: Mapping[str, Any],
-    templates: Sequence[Path],
-    profiles: Sequence[Path],
     port: int,
-    edit: bool,
     watched: Sequence[Path],
     gather: Callable[[], Sequence[Item] | None],
     tell: Callable[[str], None],
@@ -33,11 +25,6 @@ def run(
 
     Raises `OptionError` where the port is taken.
     """
-    folders = list(profiles)
-    if profile is not None and profile.endswith(_SUFFIXES):  # a file by its path: its folder comes first
-        path = Path(profile)
-        folders, profile = [path.parent, *folders], path.stem
-    desk = Desk(items, profile, options, [p.resolve() for p in templates], [p.resolve() for p in folders], edit)
     try:
         listener = listen(port)
     except OSError as error:
@@ -52,8 +39,9 @@ def run(
         keys = Keys(listener.getsockname()[1], lambda link: tell(f"that link was used; a new one: {link}"))
         pages = Pages(desk, watched=watched, reload=reload)
         tell(f"preview at {keys.link}")
-        tell(f"the link works once, on this machine; {'edits can be saved' if edit else 'read-only'}; Ctrl-C ends it")
+        saves = "edits can be saved" if desk.edit else "read-only"
+        tell(f"the link works once, on this machine; {saves}; Ctrl-C ends it")
         try:
-            serve(Guard(pages.app, keys), listener)
+            server(Guard(pages.app, keys)).run(sockets=[listener])
         except KeyboardInterrupt:
             tell("the preview has ended")

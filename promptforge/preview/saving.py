@@ -83,13 +83,18 @@ def save(desk: Desk, file: File, text: str, seen: str) -> str:
     if file.shipped and path.exists():
         raise SaveError(f"{file.shown} is in your folder meanwhile", 412)
     folder = desk.own_folder(file.what) if file.shipped else file.folder
-    if folder is None or not path.parent.resolve().is_relative_to(folder.resolve()):
-        raise SaveError(f"{file.shown} lies behind a link that leads out of your folder", 409)
+    write(path, folder or path.parent, data, file.shown)
+    return tag(data)
+
+
+def write(path: Path, folder: Path, data: bytes, shown: str) -> None:
+    """Write a file that lies in `folder`, which may have to be made; raises `SaveError` (409)."""
+    if not path.parent.resolve().is_relative_to(folder.resolve()):
+        raise SaveError(f"{shown} lies behind a link that leads out of your folder", 409)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         real = path.resolve()
         with whole(real, stat.S_IMODE(real.stat().st_mode) if real.exists() else None) as written:
             written.write(data)
     except OSError as error:
-        raise SaveError(f"{file.shown} cannot be written: {error.strerror}", 409) from None
-    return tag(data)
+        raise SaveError(f"{shown} cannot be written: {error.strerror}", 409) from None

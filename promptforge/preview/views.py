@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
@@ -30,7 +30,7 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Ask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A request for a page, or for the account of it."""
+    """A request for a page, for the account of it, for a comparison or for the whole prompt."""
 
     view: View
     other: View | None = None
@@ -39,14 +39,32 @@ class Ask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Id of a file → its text in the editor."""
     tokens: bool = False
     """Whether the places where tokens end are wanted."""
+    to: str = "roles"
+    """The shape of a whole prompt."""
+
+
+class Wish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is to become a golden case: what is seen, as the files on the disk print it."""
+
+    view: View
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    expect: Literal["text", "bounds"]
+
+
+Asked = TypeVar("Asked")
+
+
+def decode(body: bytes, shape: type[Asked]) -> Asked:
+    """Return the body of a request as what it is to be; raises `OptionError`."""
+    try:
+        return msgspec.json.decode(body, type=shape)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise OptionError(f"not a request of this page: {error}") from None
 
 
 def read(body: bytes) -> Ask:
     """Return what a request asks for; raises `OptionError`."""
-    try:
-        ask = msgspec.json.decode(body, type=Ask)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise OptionError(f"not a request of this page: {error}") from None
+    ask = decode(body, Ask)
     if len(ask.drafts) > MOST_DRAFTS:
         raise OptionError(f"more than {MOST_DRAFTS} files with changes at a time; save some")
     for text in ask.drafts.values():

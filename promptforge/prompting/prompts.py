@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
@@ -116,3 +117,10 @@ class Prompt(Sequence[dict[str, Any]]):
             "manifest": self.manifest,
             "context": self.context.to_dict() if self.context is not None else None,
         }
+
+
+def printed(prompt: Prompt) -> str:
+    """Return what is sent: the text of `to="text"`, else the keywords of the call as JSON, a line end after them."""
+    if prompt.to == "text":
+        return prompt.text
+    return json.dumps(prompt.request, ensure_ascii=False, indent=2) + "\n"

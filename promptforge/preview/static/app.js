@@ -1,22 +1,27 @@
 // The page: what is chosen goes to the server, what comes back is shown; the last good text stays until a better one is there.
 
 import * as bar from "./bar.js";
+import * as choices from "./choices.js";
 import * as compare from "./compare.js";
-import { $, count, label, make, tint } from "./dom.js";
+import { $, count, label, make, notice, tint } from "./dom.js";
 import * as editor from "./editor.js";
 import * as items from "./items.js";
 import { get, listen, newest } from "./net.js";
+import * as record from "./record.js";
 import * as state from "./state.js";
+import * as tabs from "./tabs.js";
 import * as text from "./text.js";
 import "./theme.js";
+import * as whole from "./whole.js";
 
 const TYPED = 15; // milliseconds of rest after which a key press is rendered
 const REST = 150; // and after which what takes longer is asked for: reasons, and the budgets that bring items back
 const now = state.read();
-const draw = { page: newest("/api/page"), account: newest("/api/account"), comparison: newest("/api/comparison") };
+const draw = Object.fromEntries(["page", "account", "comparison", "prompt"].map((what) => [what, newest(`/api/${what}`)]));
 let start = null;
 let page = null;
 let account = null;
+let sent = null; // the whole prompt, where it is shown
 let tints = new Map();
 let byId = new Map();
 let timer = 0;
@@ -25,48 +30,24 @@ let busy = 0;
 
 // --- choices --------------------------------------------------------------------------------------------------------
 
-function fill(id, names, chosen, otherwise) {
-  const select = $(id);
-  const rows = [make("option", { value: "" }, otherwise), ...names.map((name) => make("option", { value: name }, name))];
-  if (chosen && !names.includes(chosen)) rows.push(make("option", { value: chosen }, `${chosen} (not there)`));
-  const same = rows.length === select.options.length && rows.every((row, index) => row.text === select.options[index].text);
-  if (!same) select.replaceChildren(...rows);
-  select.value = chosen ?? "";
-}
-
-function choices() {
-  const given = start.given;
-  const names = start.profiles.map((each) => each.name);
-  const layouts = Object.keys(start.layouts);
-  const formats = (layout) => start.layouts[layout] ?? [...new Set(Object.values(start.layouts).flat())];
-  fill("profile", names, now.view.profile, given.profile);
-  fill("layout", layouts, now.view.layout, given.layout ?? (page && !now.view.layout ? page.layout : "of the profile"));
-  fill("format", formats(now.view.layout ?? page?.layout), now.view.format, given.format ?? (page && !now.view.format ? page.format : "of the profile"));
-  fill("b-profile", names, now.other.profile, "as A");
-  fill("b-layout", layouts, now.other.layout, "as A");
-  fill("b-format", formats(now.other.layout ?? now.view.layout ?? page?.layout), now.other.format, "as A");
-  if (document.activeElement !== $("query")) $("query").value = now.view.query ?? given.query ?? "";
-  if (document.activeElement !== $("b-budget")) $("b-budget").value = now.other.max_tokens ?? "";
-  $("b-budget").placeholder = "as A";
-  $("tokens").setAttribute("aria-pressed", String(now.tokens));
-  $("compare").setAttribute("aria-pressed", String(now.compare));
-  $("other").hidden = !now.compare;
-  $("both").hidden = !now.compare;
-  document.body.classList.toggle("comparing", now.compare);
-  pane(now.pane);
-}
-
 function pane(name) {
   now.pane = ["prompt", "items", "edit"].includes(name) ? name : "prompt";
   $("main").dataset.pane = now.pane;
   for (const tab of document.querySelectorAll(".tabs button")) tab.setAttribute("aria-pressed", String(tab.dataset.pane === now.pane));
 }
 
+function choose() {
+  choices.draw(start, now, page);
+  now.show = tabs.choose(now.show);
+  $("to").value = now.to;
+  pane(now.pane);
+}
+
 const wide = () => matchMedia("(min-width: 900px)").matches;
 
 function changed(wait = 0) {
   state.write(now);
-  choices();
+  choose();
   clearTimeout(timer);
   timer = setTimeout(render, wait);
 }
@@ -95,6 +76,7 @@ async function render() {
   } else {
     succeed(found);
     $("made").title = `Asked and shown in ${Math.round(performance.now() - asked)} ms`;
+    if (now.show !== "text") await around(ask);
   }
   clearTimeout(rest);
   rest = setTimeout(async () => {
@@ -107,21 +89,34 @@ async function render() {
   }, account ? REST : 0);
 }
 
+// The whole prompt, in the shape that is looked at.
+async function around(ask) {
+  const found = await working(draw.prompt({ ...ask, to: now.show === "request" ? now.to : "roles" }));
+  if (!found) return;
+  if (found.error) return fail(found.error);
+  sent = found;
+  whole.draw(found);
+  notes(found.warnings);
+  editor.list(files(), now.file);
+}
+
+// The files of what is shown: the look, and the parts of a whole prompt.
+const files = () => [...page.files, ...(now.show === "text" || !sent ? [] : sent.files)];
+
 async function side(drafts) {
   const other = { ...state.asked(now.view), ...state.asked(now.other) };
   const found = await working(draw.comparison({ view: state.asked(now.view), other, drafts }));
   if (!found) return;
-  $("both-error").hidden = !found.error;
-  if (found.error) $("both-error").textContent = found.error.message;
-  else compare.draw(found, byId);
+  notice("both-error", found.error);
+  if (!found.error) compare.draw(found, byId);
 }
 
 function succeed(found) {
   page = found;
   for (const span of page.spans) if (span[2] !== null) span[2] = page.shown[span[2]].id;
   for (const item of page.shown) if (!tints.has(item.id)) tints.set(item.id, tint(tints.size));
-  $("error").hidden = true;
-  $("text").classList.remove("stale");
+  notice("error", null);
+  $("prompt").classList.remove("stale");
   editor.fault(null);
   text.show(page, tints);
   bar.place(page.max_tokens, page, total());
@@ -129,10 +124,10 @@ function succeed(found) {
   bar.ticks(account, page.max_tokens);
   items.draw(account, page, tints, true);
   $("made").textContent = `${page.layout} · ${page.format} · ${count(page.chars)} characters`;
-  notes();
-  choices();
+  notes(page.warnings);
+  choose();
   document.title = `${count(page.tokens)} tokens – promptforge preview`;
-  editor.list(page.files, now.file, page.templates[page.spans.find((span) => span[2] !== null)?.[3]]);
+  editor.list(files(), now.file, page.templates[page.spans.find((span) => span[2] !== null)?.[3]]);
   if (now.tokens && !page.ends) said(`${page.tokenizer} has no tokens of its own to outline.`);
 }
 
@@ -152,24 +147,22 @@ function total() {
 }
 
 function fail(error) {
-  const place = error.name ? make("button", { type: "button", class: "line", onclick: () => open(error.name, error.line, error.file) }, error.line ? `${error.name}:${error.line}` : error.name) : null;
-  const last = page ? "The last good text stays below." : "";
-  $("error").replaceChildren(...[place, make("span", {}, `${place ? " " : ""}${error.message}${/[.?!]$/.test(error.message) ? "" : "."}`), make("span", { class: "quiet" }, ` ${last}`)].filter(Boolean));
-  if (error.needed) $("error").append(" ", make("button", { type: "button", onclick: () => setBudget(error.needed) }, `Set the budget to ${count(error.needed)}`));
-  $("error").hidden = false;
-  if (page) $("text").classList.add("stale");
-  else $("text").replaceChildren(make("p", { class: "wait" }, "There is no text yet."));
+  const more = page ? [make("span", { class: "quiet" }, "The last good text stays below.")] : [];
+  if (error.needed) more.push(make("button", { type: "button", onclick: () => setBudget(error.needed) }, `Set the budget to ${count(error.needed)}`));
+  notice("error", error, { open: () => open(error.name, error.line, error.file), more });
   bar.place(now.view.max_tokens ?? start.given.max_tokens ?? page?.max_tokens ?? null, page, total());
   editor.fault(error);
-  if (!page && error.file) editor.show(error.file);
+  if (page) return $("prompt").classList.add("stale");
+  for (const panel of ["text", "messages"]) $(panel).replaceChildren(make("p", { class: "wait" }, "There is no text yet: it shows as soon as what is wrong is mended."));
+  $("list").replaceChildren(make("p", { class: "wait" }, "What each item costs is told with the first text."));
+  editor.list(start.mine, error.file);
 }
 
-function notes() {
-  const box = $("notes");
-  box.hidden = page.warnings.length === 0;
-  const grave = page.warnings.filter((each) => each.severity !== "info").length;
-  box.querySelector("summary").textContent = `${count(page.warnings.length)} note${page.warnings.length === 1 ? "" : "s"}${grave ? `, ${count(grave)} to look at` : ""}`;
-  box.querySelector("ul").replaceChildren(...page.warnings.map((each) => make("li", { class: each.severity }, `${each.message} `, make("span", { class: "quiet" }, each.code))));
+function notes(warnings) {
+  const grave = warnings.filter((each) => each.severity !== "info").length;
+  $("notes").hidden = warnings.length === 0;
+  $("notes").querySelector("summary").textContent = `${count(warnings.length)} note${warnings.length === 1 ? "" : "s"}${grave ? `, ${count(grave)} to look at` : ""}`;
+  $("notes").querySelector("ul").replaceChildren(...warnings.map((each) => make("li", { class: each.severity }, `${each.message} `, make("span", { class: "quiet" }, each.code))));
 }
 
 function said(message) {
@@ -249,19 +242,36 @@ for (const tab of document.querySelectorAll(".tabs button")) {
 }
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest?.("input, select, textarea, .editor");
-  if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (typing || $("case").open || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "t") flip("tokens");
   if (event.key === "c") flip("compare");
 });
 $("copy").addEventListener("click", async () => {
-  if (!page) return;
-  await navigator.clipboard.writeText(page.text).then(() => said("Copied."), () => said("The browser did not let it be copied."));
+  const seen = now.show === "text" ? page?.text : sent?.sent;
+  if (seen === undefined) return;
+  await navigator.clipboard.writeText(seen).then(() => said("Copied."), () => said("The browser did not let it be copied."));
 });
+function showAs(chosen) {
+  Object.assign(now, chosen);
+  sent = null;
+  changed();
+}
+tabs.whenChosen((show) => showAs({ show }));
+$("to").replaceChildren(...Object.entries(whole.SHAPES).map(([value, name]) => make("option", { value }, name)));
+$("to").addEventListener("change", () => showAs({ to: $("to").value }));
+record.setUp(() => {
+  if (!page || !$("error").hidden) return { refused: "There is no good text to be saved" };
+  const drafted = Object.keys(editor.drafts()).length;
+  if (drafted) return { page, refused: `Save or revert first: ${count(drafted)} file${drafted === 1 ? " has" : "s have"} changes that are not on the disk` };
+  return { page, view: state.asked(now.view) };
+}, said);
 
 // --- begin ----------------------------------------------------------------------------------------------------------
 
 try {
   start = await get("/api/start");
+  $("record").disabled = !start.edit;
+  $("record").title = start.edit ? "" : "Start the preview with --edit to save";
   editor.setUp(start, {
     draft: () => {
       clearTimeout(timer);
@@ -282,6 +292,5 @@ try {
     (lost) => said(lost ? "The preview does not answer; it may have been stopped." : ""),
   );
 } catch (error) {
-  $("error").textContent = error.message;
-  $("error").hidden = false;
+  notice("error", error);
 }

@@ -27,10 +27,10 @@ export function place(budget, page, all) {
   slider.max = top;
   slider.step = top > 20_000 ? 10 : 1;
   slider.disabled = budget === null;
-  if (budget === null) $("ticks").replaceChildren();
+  if (budget === null) ticks(null, null);
   if (document.activeElement !== slider) slider.value = budget ?? top;
   if (document.activeElement !== $("budget")) $("budget").value = budget ?? "";
-  $("budget").placeholder = "no limit";
+  $("budget").placeholder = page ? "no limit" : "not set here";
 }
 
 function nice(number) {
@@ -39,7 +39,7 @@ function nice(number) {
 }
 
 // The parts of the page, in tokens: frame, headings by section, items, what is free, the reserve.
-export function parts(page, account) {
+function parts(page, account) {
   const items = page.shown.reduce((sum, item) => sum + item.tokens, 0);
   const around = Math.max(0, page.tokens - items);
   const found = [];
@@ -120,7 +120,7 @@ function legend(page, segments, sections) {
   );
 }
 
-// Ticks where something comes back, the nearest first.
+// Ticks where something comes back, the nearest first; the first of them is a button too.
 export function ticks(account, budget) {
   const near = new Map();
   for (const item of account?.items ?? []) {
@@ -133,9 +133,12 @@ export function ticks(account, budget) {
     ...next.map((at) => {
       const names = near.get(at).slice(0, 3).map(label).join(", ");
       const said = `${count(at)} tokens bring back ${names}${near.get(at).length > 3 ? ", …" : ""}`;
-      const tick = make("button", { type: "button", title: said, "aria-label": said, onclick: () => onBudget(at) });
+      const tick = make("i", { title: said, onclick: () => onBudget(at) });
       tick.style.left = `${(at / top) * 100}%`;
       return tick;
     }),
   );
+  $("next").hidden = next.length === 0;
+  if (next.length) $("next").replaceChildren("Next: ", make("bdi", {}, label(near.get(next[0])[0])), ` at ${count(next[0])}`);
+  $("next").onclick = () => onBudget(next[0]);
 }

@@ -1,28 +1,27 @@
 // Two views side by side: their texts line by line, and what each item and section takes more or less.
 
-import { $, count, label, make } from "./dom.js";
+import { $, count, label, make, signed } from "./dom.js";
 
 const AROUND = 4; // equal lines that are kept around a change
 const MOST = 4000; // rows that are drawn
 
-const signed = (number) => (number > 0 ? `+${count(number)}` : number < 0 ? `−${count(-number)}` : "±0");
-
 export function draw(found, byId) {
   $("verdict").textContent = found.rows === null ? "too long to compare line by line" : found.a.text === found.b.text ? "the texts are the same" : "";
-  const figures = table(["", "A", "B", ""], found.figures.map((each) => [each.name, count(each.a), count(each.b), each.a === each.b ? "" : signed(each.b - each.a)]));
+  const figures = pairs("figure", found.figures, "name");
   const sections = found.sections.filter((each) => each.title);
-  const bySection = sections.length
-    ? table(["section", "A", "B", ""], sections.map((each) => [each.title, count(each.a), count(each.b), each.a === each.b ? "" : signed(each.b - each.a)]))
-    : null;
+  const bySection = sections.length ? [pairs("section", sections, "title")] : [];
   const changes = found.changes.slice(0, 40).map((each) => {
     const item = byId.get(each.id);
     return [item ? label(item) : each.id, each.how, signed(each.delta)];
   });
-  const byItem = changes.length ? table(["item", "", "tokens"], changes) : make("p", { class: "quiet" }, "The same items in the same forms.");
+  const byItem = changes.length ? table(["item", "change", "tokens"], changes) : make("p", { class: "quiet" }, "The same items in the same forms.");
   if (found.changes.length > 40) byItem.append(make("caption", {}, `${count(found.changes.length - 40)} more`));
-  $("deltas").replaceChildren(figures, ...(bySection ? [bySection] : []), byItem);
+  $("deltas").replaceChildren(figures, ...bySection, byItem);
   $("sides").replaceChildren(...texts(found));
 }
+
+const pairs = (head, rows, name) =>
+  table([head, "A", "B", "B − A"], rows.map((each) => [each[name], count(each.a), count(each.b), each.a === each.b ? "" : signed(each.b - each.a)]));
 
 function table(heads, rows) {
   return make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))),

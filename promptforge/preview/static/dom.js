@@ -25,3 +25,28 @@ export function label(item) {
 export function tint(number) {
   return `t${number % 8}`;
 }
+
+// The first place in a list, ascending by `end`, whose end is past `at`.
+export function past(list, at, end = (each) => each) {
+  let low = 0;
+  let high = list.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (end(list[middle]) <= at) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+export const signed = (number) => (number > 0 ? `+${count(number)}` : number < 0 ? `−${count(-number)}` : "±0");
+
+// What is wrong, and a way to its place; null takes it away.
+export function notice(id, error, { open = null, more = [] } = {}) {
+  const box = $(id);
+  box.hidden = !error;
+  if (!error) return box.replaceChildren();
+  const at = error.line ? `${error.name}:${error.line}` : error.name;
+  const place = at && open ? [make("button", { type: "button", class: "line", onclick: open }, at), " "] : [];
+  const end = /[.?!]$/.test(error.message) ? "" : ".";
+  box.replaceChildren(...place, make("span", {}, error.message + end), ...more.flatMap((each) => [" ", each]));
+}

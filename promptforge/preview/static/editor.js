@@ -2,7 +2,7 @@
 
 import * as cm from "./vendor/codemirror.js";
 import { $, make } from "./dom.js";
-import { get, save } from "./net.js";
+import { get, put } from "./net.js";
 
 const files = new Map(); // id → { about, saved, tag, state, theirs }
 const outside = cm.Annotation.define(); // marks a change that comes from the disk
@@ -24,7 +24,7 @@ const theme = cm.EditorView.theme({
   ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "var(--hover)" },
   ".cm-tooltip, .cm-panels": { backgroundColor: "var(--raised)", color: "var(--ink)", borderColor: "var(--line)" },
   ".cm-tooltip-autocomplete ul li[aria-selected]": { backgroundColor: "var(--accent)", color: "var(--on-accent)" },
-  ".cm-matchingBracket": { backgroundColor: "var(--select) !important", color: "inherit" },
+  "&.cm-focused .cm-matchingBracket": { backgroundColor: "var(--select) !important", color: "inherit" },
   // Lint's own marks are pictures in data: addresses, which the page's policy does not load.
   ".cm-lintRange-error": { backgroundImage: "none", textDecoration: "underline wavy var(--bad) 1px", textUnderlineOffset: "3px" },
   ".cm-lintRange-active": { backgroundColor: "transparent" },
@@ -180,7 +180,7 @@ async function store() {
   if (!file || !isDraft(file)) return;
   if (!start.edit) return tell("Started without --edit, so nothing is saved.");
   const text = view.state.doc.toString();
-  const done = await save(current, text, file.tag).catch((error) => ({ status: 0, error }));
+  const done = await put(`/api/files/${current}`, { text }, file.tag);
   if (done.status === 412) return refresh().then(() => tell(done.error.message));
   if (done.error) return tell(done.error.message);
   file.saved = text;

@@ -63,13 +63,21 @@ function row(item, status, here, tints, pending) {
   const tokens = here ? count(here.tokens) : count(item.tokens_full);
   const full = here && !here.whole ? ` of ${count(item.tokens_full)}` : "";
   const name = make("button", { type: "button", class: "name", "data-id": item.id, "aria-expanded": String(chosen), onclick: () => handlers.pick(chosen ? null : item.id) },
-    make("i", { class: here ? tints.get(item.id) : "none" }), make("span", { class: "label", title: label(item) }, make("bdi", {}, label(item))), make("span", { class: "cost" }, `${tokens}${full}`));
+    make("i", { class: here ? tints.get(item.id) : "none" }), named(item), make("span", { class: "cost" }, `${tokens}${full}`));
   const why = status === "included" && item.reason !== "required" ? [] : [WHY[item.reason] ?? item.reason];
-  const facts = [item.kind, score(item.score), ...(pending ? [] : why)].join(" · ");
+  const facts = [item.kind, `score ${score(item.score)}`, ...(pending ? [] : why)].join(" · ");
   const back = !pending && item.fits_at !== null
     ? make("button", { type: "button", class: "back", title: "Set the budget to this", onclick: () => handlers.budget(item.fits_at) }, `${status === "trimmed" ? "whole" : "back"} at ${count(item.fits_at)}`)
     : null;
-  return make("li", { class: chosen ? "picked" : null }, name, make("p", { class: "facts" }, facts, back ? " · " : "", back ?? ""), chosen ? detail(item) : null);
+  return make("li", { class: chosen ? "picked" : null }, name, make("p", { class: "facts" }, facts, back ? make("span", {}, " · ", back) : null), chosen ? detail(item) : null);
+}
+
+// A path is shortened in its folder, before its name is; any other name at its end.
+function named(item) {
+  const full = label(item);
+  const cut = item.path ? full.lastIndexOf("/") + 1 : 0;
+  const folder = cut ? make("bdi", { class: "folder" }, full.slice(0, cut)) : null;
+  return make("span", { class: "label", title: full }, folder, make("bdi", {}, full.slice(cut)));
 }
 
 function detail(item) {

@@ -18,10 +18,15 @@ export async function ask(path, body, signal) {
   return answer(await fetch(path, { method: "POST", headers: WRITES, body: JSON.stringify(body), signal }));
 }
 
-export async function save(id, text, tag) {
+// Writes, if the server still has what was seen: the version `tag`.
+export async function put(path, body, tag) {
   const headers = { ...WRITES, "If-Match": `"${tag}"` };
-  const response = await fetch(`/api/files/${id}`, { method: "PUT", headers, body: JSON.stringify({ text }) });
-  return { status: response.status, ...(await answer(response)) };
+  try {
+    const response = await fetch(path, { method: "PUT", headers, body: JSON.stringify(body) });
+    return { status: response.status, ...(await answer(response)) };
+  } catch (error) {
+    return { status: 0, error };
+  }
 }
 
 // Calls `heard` for each change of a file, and `lost(true)` while the server does not answer.

@@ -13,6 +13,8 @@ export function read() {
     compare: given.get("compare") === "1",
     file: given.get("file"),
     pane: given.get("pane") ?? "prompt",
+    show: given.get("show") ?? "text",
+    to: given.get("to") ?? "openai",
   };
 }
 
@@ -29,6 +31,8 @@ export function write(state) {
   }
   put("file", state.file);
   if (state.pane !== "prompt") put("pane", state.pane);
+  if (state.show !== "text") put("show", state.show);
+  if (state.show === "request") put("to", state.to);
   const query = kept.toString();
   history.replaceState(null, "", query ? `?${query}` : location.pathname);
 }

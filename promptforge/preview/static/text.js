@@ -1,10 +1,9 @@
 // The finished text: a block of lines at a time, each item's part tinted, tokens outlined where the reader looks.
 
-import { $, count, make } from "./dom.js";
+import { $, count, make, past } from "./dom.js";
 
 const BLOCK = 6000; // characters of a block; those far from the window are not laid out
-const MOST = 400_000; // characters that are shown unasked
-const LONGEST_LINE = 20_000;
+export const MOST = 400_000; // characters that are shown unasked
 
 let shown = { page: null, blocks: [], all: false };
 const runs = new WeakMap(); // element → the part of the text that it shows
@@ -51,7 +50,7 @@ export function show(page, tints, { all = false } = {}) {
   patch(pane, wanted);
   for (const block of blocks) {
     seen.observe(block.element);
-    outline(block.element, true);
+    outline(block.element);
   }
 }
 
@@ -65,7 +64,7 @@ function cut(text, start, end) {
 
 function runsOf(page, start, stop, tints) {
   const found = [];
-  for (let i = first(page.spans, start); i < page.spans.length && page.spans[i][0] < stop; i++) {
+  for (let i = past(page.spans, start, (span) => span[1]); i < page.spans.length && page.spans[i][0] < stop; i++) {
     const [from, to, item, template, line] = page.spans[i];
     if (to <= start) continue;
     found.push({
@@ -76,27 +75,15 @@ function runsOf(page, start, stop, tints) {
   return found;
 }
 
-// The first span that ends after `at`.
-function first(spans, at) {
-  let low = 0;
-  let high = spans.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (spans[middle][1] <= at) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
 function drawn(text, parts) {
   const block = make("div", { class: "block" });
+  block.outlined = null;
   for (const part of parts) {
     const element = make("span", { class: `run ${part.tint}` });
     element.textContent = text.slice(part.start, part.end);
     if (part.item !== null) element.dataset.item = part.item;
     block.append(element);
   }
-  if (block.textContent.length > LONGEST_LINE) block.classList.add("long");
   return block;
 }
 
@@ -126,53 +113,24 @@ function empty(page) {
 // --- tokens ---------------------------------------------------------------------------------------------------------
 
 // Splits the runs of a block where tokens end. Done for what is near the window alone.
-function outline(block, again = false) {
-  const ends = shown.page?.ends;
-  const on = Boolean(ends);
-  if (!on) {
-    if (block.outlined) join(block);
-    return;
-  }
-  if (block.outlined === ends && !again) return;
-  if (!block.near && !again) return;
-  if (again && !block.near && block.isConnected && block.outlined) join(block);
-  if (again && !block.near) return;
+function outline(block) {
+  const ends = (block.near && shown.page?.ends) || null;
+  if (block.outlined === ends) return;
   for (const run of block.children) {
     const part = runs.get(run);
-    if (!part) continue;
-    const pieces = [];
-    let at = part.start;
-    let index = after(ends, at);
-    const text = shown.page.text;
-    while (at < part.end) {
-      const stop = Math.min(ends[index] ?? part.end, part.end);
-      const open = stop === part.end && ends[index] > part.end ? " open" : "";
-      const inside = at === part.start && index > 0 && ends[index - 1] < at ? " tail" : "";
-      const piece = make("span", { class: `tok${index % 2 ? " odd" : ""}${open}${inside}` });
-      piece.textContent = text.slice(at, stop);
-      pieces.push(piece);
-      at = stop;
-      index++;
-    }
-    run.replaceChildren(...pieces);
+    run.replaceChildren(...(ends ? pieces(part, ends) : [run.textContent]));
   }
   block.outlined = ends;
 }
 
-function join(block) {
-  for (const run of block.children) run.textContent = run.textContent;
-  block.outlined = null;
-}
-
-function after(ends, at) {
-  let low = 0;
-  let high = ends.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (ends[middle] <= at) low = middle + 1;
-    else high = middle;
+function pieces(part, ends) {
+  const found = [];
+  for (let at = part.start, index = past(ends, at); at < part.end; index++) {
+    const stop = Math.min(ends[index] ?? part.end, part.end);
+    found.push(make("span", { class: index % 2 ? "tok odd" : "tok" }, shown.page.text.slice(at, stop)));
+    at = stop;
   }
-  return low;
+  return found;
 }
 
 // --- picking --------------------------------------------------------------------------------------------------------

@@ -1,0 +1,33 @@
+// The choices over the page: profile, layout, format, query, and those of the second view.
+
+import { $, make } from "./dom.js";
+
+function fill(id, names, chosen, otherwise) {
+  const select = $(id);
+  const rows = [make("option", { value: "" }, otherwise), ...names.map((name) => make("option", { value: name }, name))];
+  if (chosen && !names.includes(chosen)) rows.push(make("option", { value: chosen }, `${chosen} (not there)`));
+  const same = rows.length === select.options.length && rows.every((row, index) => row.text === select.options[index].text);
+  if (!same) select.replaceChildren(...rows);
+  select.value = chosen ?? "";
+}
+
+export function draw(start, now, page) {
+  const { given } = start;
+  const names = start.profiles.map((each) => each.name);
+  const layouts = Object.keys(start.layouts);
+  const formats = (layout) => start.layouts[layout] ?? [...new Set(Object.values(start.layouts).flat())];
+  const ofProfile = (name) => given[name] ?? (page && !now.view[name] ? page[name] : "of the profile");
+  fill("profile", names, now.view.profile, given.profile);
+  fill("layout", layouts, now.view.layout, ofProfile("layout"));
+  fill("format", formats(now.view.layout ?? page?.layout), now.view.format, ofProfile("format"));
+  fill("b-profile", names, now.other.profile, "as A");
+  fill("b-layout", layouts, now.other.layout, "as A");
+  fill("b-format", formats(now.other.layout ?? now.view.layout ?? page?.layout), now.other.format, "as A");
+  if (document.activeElement !== $("query")) $("query").value = now.view.query ?? given.query ?? "";
+  if (document.activeElement !== $("b-budget")) $("b-budget").value = now.other.max_tokens ?? "";
+  $("tokens").setAttribute("aria-pressed", String(now.tokens));
+  $("compare").setAttribute("aria-pressed", String(now.compare));
+  $("other").hidden = !now.compare;
+  $("both").hidden = !now.compare;
+  document.body.classList.toggle("comparing", now.compare);
+}

@@ -1,0 +1,173 @@
+"""Pages in a real browser. All tests of a run share one browser, one preview that may save and one that only shows.
+
+Screenshots go to the folder that PROMPTFORGE_SCREENSHOTS names, else to pytest's own.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from previewing import Preview, preview
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+MISSING = [n for n in ("playwright", "starlette", "uvicorn", "watchfiles") if importlib.util.find_spec(n) is None]
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+needs_browser = pytest.mark.skipif(
+    bool(MISSING) or CHROMIUM is None, reason=f"needs {' and '.join(MISSING or ['chromium'])}"
+)
+PATIENCE = 60
+"""Seconds that anything may take."""
+FOLDERS = ("templates", "profiles", "tests")
+Opener = Callable[..., "Page"]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="session")
+def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = Path(os.environ.get("PROMPTFORGE_SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def editable(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Preview]:
+    folder = tmp_path_factory.mktemp("editable")
+    for name in FOLDERS[:2]:
+        (folder / name).mkdir()
+    flags = ("--templates", folder / "templates", "--profiles", folder / "profiles", "--edit", "--max-tokens", "160")
+    with preview(folder, *flags, "--system", "You answer from the context.") as running:
+        yield entered(browser, running)
+
+
+@pytest.fixture(scope="session")
+def reading(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Preview]:
+    """A preview without `--edit` and without a budget."""
+    folder = tmp_path_factory.mktemp("reading")
+    (folder / "templates").mkdir()
+    with preview(folder, "--templates", folder / "templates", "--max-tokens", "none") as running:
+        yield entered(browser, running)
+
+
+@pytest.fixture
+def edited(editable: Preview) -> Iterator[Preview]:
+    """The preview that may save; what a test leaves in its folders is gone after it."""
+    yield editable
+    for name in FOLDERS:
+        for path in (editable.folder / name).glob("*"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    until(lambda: start(editable)["mine"] == [])
+
+
+@pytest.fixture
+def look(browser: Browser) -> Iterator[Opener]:
+    """Open a preview in a page of its own; at the end: no request to anywhere else, no error in the console."""
+    opened: list[tuple[Any, list[str], list[str], Preview]] = []
+
+    def go(
+        running: Preview, address: str = "", *, wide: int = 1280, high: int = 800, wait: bool = True, **settings: Any
+    ) -> Page:
+        context = browser.new_context(viewport={"width": wide, "height": high}, **settings)
+        name, _, value = running.cookie.partition("=")
+        context.add_cookies([{"name": name, "value": value, "url": f"http://{running.host}/"}])
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE * 1000)
+        requests: list[str] = []
+        errors: list[str] = []
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("console", lambda message: errors.extend([message.text] * (message.type in ("error", "warning"))))
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("dialog", lambda dialog: errors.append(dialog.message))
+        opened.append((context, requests, errors, running))
+        page.goto(f"http://{running.host}/{address}")
+        if wait:
+            settled(page)
+        return page
+
+    yield go
+    for context, requests, errors, running in opened:
+        context.close()
+        refused = [error for error in errors if "the server responded with a status of 4" not in error]
+        assert refused == []
+        assert requests and all(url.startswith(f"http://{running.host}/") for url in requests)
+
+
+def entered(browser: Browser, running: Preview) -> Preview:
+    """Open the link as a reader does; the cookie that the browser has then is every page's."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(running.link)
+    assert page.url == f"http://{running.host}/"
+    (cookie,) = context.cookies()
+    running.cookie = f"{cookie['name']}={cookie['value']}"
+    assert cookie["httpOnly"] and cookie["sameSite"] == "Strict"
+    context.close()
+    return running
+
+
+def start(running: Preview) -> Any:
+    return running.request("/api/start").json()
+
+
+def give(running: Preview, items: list[dict[str, Any]]) -> None:
+    """Let the preview be of other items."""
+    (running.folder / "items.json").write_text(json.dumps(items), encoding="utf-8")
+    until(lambda: start(running)["items"] == len(items))
+
+
+def until(holds: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline, holds
+        time.sleep(0.02)
+
+
+def becomes(page: Page, what: str, arg: object = None) -> None:
+    """Wait until an expression, or a function of `arg`, is true. Playwright's own wait needs eval, which is refused."""
+    until(lambda: page.evaluate(what, arg))
+
+
+def settled(page: Page) -> None:
+    """Wait until text and account are there."""
+    page.wait_for_selector("#text .run", state="attached")
+    page.wait_for_selector("#list:not(.pending) .name", state="attached")
+
+
+def text(page: Page) -> str:
+    return str(page.evaluate("document.getElementById('text').textContent"))
+
+
+def shows(page: Page, part: str, *, gone: bool = False, place: str = "text") -> None:
+    """Wait until the text, or another element, holds a part."""
+    has = "([place, part, gone]) => document.getElementById(place).textContent.includes(part) !== gone"
+    becomes(page, has, [place, part, gone])
+
+
+def type_at_start(page: Page, keys: str) -> None:
+    page.click("#editor .cm-content")
+    page.keyboard.press("Control+Home")
+    page.keyboard.insert_text(keys)
+
+
+def open_file(page: Page, name: str = "chunks/item.md.j2") -> None:
+    shows(page, name, place="file")
+    find = "(box, name) => [...box.options].find(o => o.text.startsWith(name)).value"
+    page.select_option("#file", page.eval_on_selector("#file", find, name))

@@ -1,0 +1,165 @@
+"""Editing on the preview's page in a real browser: try, break, mend, save, and others who write the same files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from browsing import Opener, becomes, needs_browser, open_file, settled, shows, text, type_at_start
+from commandline import run
+from previewing import Preview
+
+pytestmark = needs_browser
+OWN = "{# One. Uses: item. #}\nFIRST {{ item.content | fence }}\n"
+
+
+def item_of(running: Preview) -> Path:
+    return running.folder / "templates" / "chunks" / "item.md.j2"
+
+
+def test_from_the_first_edit_to_the_last_save(edited: Preview, look: Opener) -> None:
+    """One who edits on the page, and one who edits the same file on the disk."""
+    own = item_of(edited)
+    page = look(edited)
+    open_file(page)
+    type_at_start(page, "SEEN ")
+    shows(page, "SEEN ")
+    assert not own.exists()
+    page.keyboard.press("Control+s")
+    shows(page, "copy of your own in templates/", place="about")
+    assert own.read_text(encoding="utf-8").startswith("SEEN ") and page.is_disabled("#save")
+    assert "SEEN" in run("render", edited.folder / "items.json", "--templates", edited.folder / "templates").out
+
+    own.write_text(OWN.replace("FIRST", "ELSEWHERE"), encoding="utf-8")
+    shows(page, "ELSEWHERE")
+    inside = "part => document.getElementById('editor').shadowRoot.textContent.includes(part)"
+    becomes(page, inside, "ELSEWHERE")
+    assert "(yours)" in page.inner_text("#file option:checked")
+
+    type_at_start(page, "MINE ")
+    shows(page, "MINE ELSEWHERE", gone=True)
+    shows(page, "MINE ")
+    theirs = OWN.replace("FIRST", "THEIRS")
+    own.write_text(theirs, encoding="utf-8")
+    page.keyboard.press("Control+s")  # before or after the page has heard of it
+    page.wait_for_selector("#conflict:not([hidden])")
+    shows(page, "MINE ")
+    assert own.read_text(encoding="utf-8") == theirs
+    page.click("#conflict button:has-text('Keep mine')")
+    page.wait_for_selector("#conflict", state="hidden")
+    page.click("#save")
+    shows(page, "Saved", place="about")
+    assert own.read_text(encoding="utf-8").startswith("MINE ")
+
+    type_at_start(page, "AGAIN ")
+    own.write_text(theirs, encoding="utf-8")
+    page.click("#conflict button:has-text('Load theirs')")
+    shows(page, "THEIRS")
+    assert page.is_disabled("#save")
+    own.unlink()
+    shows(page, "THEIRS", gone=True)
+
+
+def test_a_profile_is_edited_too(edited: Preview, look: Opener) -> None:
+    page = look(edited, "?profile=lisp")
+    open_file(page, "lisp.yaml")
+    page.click("#editor .cm-content")
+    page.keyboard.press("Control+End")
+    page.keyboard.insert_text("\nheader: FROM THE PROFILE\n")
+    shows(page, "FROM THE PROFILE")
+    page.click("#save")
+    shows(page, "copy of your own in profiles/", place="about")
+    assert "FROM THE PROFILE" in (edited.folder / "profiles" / "lisp.yaml").read_text(encoding="utf-8")
+
+
+def test_what_breaks_is_said_in_its_place_and_the_last_text_stays(edited: Preview, look: Opener) -> None:
+    page = look(edited)
+    open_file(page)
+    before = text(page)
+    type_at_start(page, "{{ item.pth }}\n")
+    page.wait_for_selector("#error:not([hidden])")
+    assert 'there is no field "pth"; did you mean "path"?' in page.inner_text("#error")
+    page.wait_for_selector(".cm-lint-marker-error")
+    assert text(page) == before and page.locator("#prompt.stale").count() == 1
+    page.click("#error .line")
+    assert "item.md.j2:1" in page.inner_text("#error .line")
+    page.click("#record")
+    shows(page, "no good text", place="case-error")
+    assert page.is_disabled("#case-save")
+    page.keyboard.press("Escape")
+    page.click("#revert")
+    page.wait_for_selector("#error", state="hidden")
+    assert text(page) == before and page.locator("#prompt.stale, .cm-lint-marker-error").count() == 0
+
+
+def test_what_is_broken_from_the_start_is_mended_here(edited: Preview, look: Opener, shots: Path) -> None:
+    own = item_of(edited)
+    own.parent.mkdir()
+    own.write_text("{# One. Uses: item. #}\n{{ item.content | fench }}\n", encoding="utf-8")
+    page = look(edited, wait=False)
+    page.wait_for_selector("#error:not([hidden])")
+    assert "item.md.j2:2" in page.inner_text("#error") and 'did you mean "fence"' in page.inner_text("#error")
+    page.wait_for_selector(".cm-lint-marker-error")
+    assert page.inner_text("#file option:checked").startswith("chunks/item.md.j2")
+    assert "no text yet" in page.inner_text("#text")
+    page.screenshot(path=shots / "broken-from-the-start.png")
+    page.click("#editor .cm-content")
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Backspace")
+    page.keyboard.insert_text(OWN)
+    settled(page)
+    shows(page, "FIRST")
+    assert page.is_hidden("#error") and page.locator(".cm-lint-marker-error").count() == 0
+    page.click("#save")
+    shows(page, "Saved", place="about")
+    assert own.read_text(encoding="utf-8") == OWN
+
+
+LOOP = "{% for a in item.content %}"
+ENDLESS = LOOP * 4 + "x" + "{% endfor %}" * 4
+
+
+def test_a_template_that_never_ends_is_stopped(edited: Preview, look: Opener) -> None:
+    page = look(edited)
+    open_file(page)
+    before = text(page)
+    type_at_start(page, ENDLESS)
+    page.wait_for_selector("#error:not([hidden])")
+    assert text(page) == before
+    assert edited.process.poll() is None
+    page.click("#revert")
+    page.wait_for_selector("#error", state="hidden")
+    type_at_start(page, "AGAIN ")
+    shows(page, "AGAIN ")
+
+
+def test_what_is_seen_becomes_a_golden_test(edited: Preview, look: Opener) -> None:
+    tests, templates = edited.folder / "tests", edited.folder / "templates"
+    page = look(edited)
+    page.click("#record")
+    page.fill("#case-name", "as it is")
+    page.click("#case-save")
+    shows(page, "Saved in tests/preview.yaml", place="place")
+    page.fill("#budget", "60")
+    shows(page, "of 60 tokens", place="spent")
+    page.click("#record")
+    page.wait_for_selector("#case-save:enabled")
+    assert "1 case " in page.inner_text("#case-about")
+    page.fill("#case-name", "as it is")
+    page.check("[name=expect][value=bounds]")
+    page.click("#case-save")
+    shows(page, "choose another name", place="case-error")
+    page.fill("#case-name", "little room: <b> ' \" # 日本")
+    page.click("#case-save")
+    page.wait_for_selector("#case", state="hidden")
+    ran = run("test", tests, "--templates", templates)
+    assert ran.code == 0 and ran.err.endswith("2 cases held\n")
+    open_file(page)
+    type_at_start(page, "CHANGED ")
+    page.click("#record")
+    shows(page, "Save or revert first", place="case-error")
+    assert page.is_disabled("#case-save")
+    page.click("#case-cancel")
+    page.click("#save")
+    shows(page, "Saved", place="about")
+    ran = run("test", tests, "--templates", templates)
+    assert ran.code == 1 and "+CHANGED" in ran.out
