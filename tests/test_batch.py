@@ -6,9 +6,12 @@ import contextlib
 import importlib.util
 import json
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -210,6 +213,47 @@ def test_actors_that_would_wait_for_ever_are_refused() -> None:
     with pytest.raises(OptionError, match=rf"{many} actors need .* CPUs and Ray has .* free: --workers \d"):
         batch.run("in.jsonl", "out.jsonl", engine="ray", workers=many)
     assert not ray.is_initialized()
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[tuple[str, dict[str, str]]]:
+    """Give the address of a cluster that asks for a token, and the environment of who has it."""
+    folder = Path(tempfile.mkdtemp(prefix="ray"))  # a socket's name is short, and that of a test's folder long
+    (folder / "token").write_text("0123456789abcdef" * 2)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    known = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(folder / "token")}
+    flags = ["--node-ip-address=127.0.0.1", f"--port={port}", f"--temp-dir={folder}", "--num-cpus=3"]
+    flags += ["--include-dashboard=false", "--disable-usage-stats"]
+    head = subprocess.Popen(
+        [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", *flags],
+        env={**os.environ, **known}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    until = time.monotonic() + 100
+    while time.monotonic() < until and head.poll() is None and not list(folder.glob("session_*/sockets/raylet")):
+        time.sleep(0.1)
+    yield f"127.0.0.1:{port}", known
+    head.terminate()
+    head.wait()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.skipif(not HAS_RAY, reason="needs ray")
+def test_a_cluster_is_worked_on_by_who_has_its_token(
+    cluster: tuple[str, dict[str, str]], expected: bytes, tmp_path: Path
+) -> None:
+    address, known = cluster
+    flags = ["--engine", "ray", "--address", address, "-j", "2", "--part-rows", "17", "-q"]
+    assert command("batch", "in.jsonl", "-o", "out.jsonl", *flags, env=known).code == 1  # some rows are bad
+    assert Path("out.jsonl").read_bytes() == expected
+    for wrong, way_out in [
+        ({"RAY_AUTH_TOKEN": "f" * 32, "RAY_AUTH_MODE": "token"}, "RAY_AUTH_TOKEN_PATH to the file"),
+        ({"RAY_AUTH_TOKEN_PATH": str(tmp_path / "none"), "RAY_AUTH_MODE": "token"}, "none"),
+    ]:
+        ran = command("batch", "in.jsonl", "-o", "other.jsonl", *flags, env=wrong)
+        assert ran.code == 2 and f"promptforge: no Ray at {address}: " in ran.err
+        assert way_out in ran.err and "Traceback" not in ran.err and not Path("other.jsonl").exists()
 
 
 class _Mortal:
