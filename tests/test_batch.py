@@ -26,13 +26,14 @@ from kills import campaign, requests
 
 import promptforge as pf
 from promptforge import batch
-from promptforge.batch import crew, products
+from promptforge.batch import crew, products, running, serving
 from promptforge.batch.crew import Job, WorkerDied
 from promptforge.batch.parts import Parts, Summary
 from promptforge.batch.products import JsonLines
 from promptforge.batch.providers import PROVIDERS, ProviderFiles
 from promptforge.batch.reading import Part
 from promptforge.batch.rows import Rendered
+from promptforge.batch.spec import Spec
 from promptforge.errors import OptionError
 from promptforge.options import Options
 
@@ -41,10 +42,37 @@ HAS_RAY = importlib.util.find_spec("ray") is not None
 ENGINES = ["local", pytest.param("ray", marks=pytest.mark.skipif(not HAS_RAY, reason="needs ray"))]
 
 
+class _Here:
+    """A worker in this process, where a test is not of processes: their starts took most of the time."""
+
+    def __init__(self, spec: Spec, ground: str) -> None:
+        self._given = spec, ground
+
+    def start(self) -> None:
+        self._server = serving.Server(*self._given)
+
+    def render(self, part: Part, known: str) -> Rendered | None:
+        return serving.decode(serving.answer(self._server, serving.encode(part, known)))
+
+    def stop(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
 @pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    if "processes" not in request.fixturenames:
+        monkeypatch.setattr(running, "LocalWorker", _Here)
+    monkeypatch.setattr(os, "fsync", lambda handle: None)  # nothing here survives a power cut, or has to
     monkeypatch.chdir(tmp_path)
     Path("in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in requests(ROWS)), encoding="utf-8")
+
+
+@pytest.fixture
+def processes() -> None:
+    """Have workers that are processes of their own, as they are for users."""
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +95,7 @@ def parts(folder: str) -> list[str]:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_results_are_equal_for_any_engine_and_workers(engine: str, expected: bytes) -> None:
+def test_results_are_equal_for_any_engine_and_workers(engine: str, expected: bytes, processes: None) -> None:
     report = batch.run("in.jsonl", "out.jsonl", engine=engine, workers=2, part_rows=17)
     assert Path("out.jsonl").read_bytes() == expected
     assert (report.rows, report.errors, report.kept, report.complete) == (ROWS, ROWS // 10, 0, True)
@@ -179,7 +207,7 @@ def test_a_damaged_part_is_done_again(expected: bytes) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_killed_worker_costs_nothing(engine: str, expected: bytes) -> None:
+def test_a_killed_worker_costs_nothing(engine: str, expected: bytes, processes: None) -> None:
     struck: list[int] = []
 
     def strike(progress: batch.Progress) -> None:
@@ -309,7 +337,7 @@ def test_workers_that_cannot_begin_end_the_run() -> None:
         list(crew.work(iter([Job(Part(0, []), "")]), contextlib.nullcontext(lambda: Stillborn([])), 2))
 
 
-def test_templates_that_change_meanwhile_end_the_run() -> None:
+def test_templates_that_change_meanwhile_end_the_run(processes: None) -> None:
     Path("t/chunks").mkdir(parents=True)
 
     def meddle(progress: batch.Progress) -> None:
@@ -375,6 +403,7 @@ def test_two_runs_do_not_write_to_one_folder() -> None:
         ({"input": "."}, "is a folder"),
         ({"output": "in.jsonl"}, "the input and the output"),
         ({"output": "full"}, "holds no batch"),
+        ({"output": "full/mine.txt/out.jsonl"}, "full/mine.txt is a file"),
         ({"to": "opnai"}, 'did you mean "openai"'),
         ({"engine": "roy"}, 'did you mean "ray"'),
         ({"address": "here"}, "for the engine ray"),

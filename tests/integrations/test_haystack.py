@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -62,23 +63,28 @@ def store() -> InMemoryDocumentStore:
     return made
 
 
+@functools.cache
+def builder(syntax: str) -> ContextBuilder:
+    return ContextBuilder(format=syntax)
+
+
 @cases(60)
 @given(TEXTS, st.integers(0, 120), st.sampled_from(["markdown", "xml", "json", "plain"]))
 def test_the_context_keeps_the_budget_and_every_document_is_kept_or_dropped(
     texts: list[str], budget: int, syntax: str
 ) -> None:
     given = [Document(content=text, meta={"n": n}) for n, text in enumerate(texts)]
-    found = ContextBuilder(max_tokens=budget, format=syntax).run(given, query="archive of tar")
+    found = builder(syntax).run(given, query="archive of tar", max_tokens=budget)
     assert tokens(found["context"]) == found["tokens"] <= budget
     assert sorted(d.meta["n"] for d in found["kept"] + found["dropped"]) == list(range(len(texts)))
     assert all(any(d is one for one in given) for d in found["dropped"])
     assert all(any(d is one for one in given) is ("promptforge" not in d.meta) for d in found["kept"])
 
 
-def pipeline(builder: ContextBuilder) -> Pipeline:
+def pipeline(context: ContextBuilder) -> Pipeline:
     made = Pipeline()
     made.add_component("retriever", InMemoryBM25Retriever(store(), top_k=9))
-    made.add_component("context", builder)
+    made.add_component("context", context)
     made.add_component("prompt", ChatPromptBuilder(template=[ChatMessage.from_user("{{context}}\nQ: {{question}}")]))
     made.connect("retriever.documents", "context.documents")
     made.connect("context.context", "prompt.context")

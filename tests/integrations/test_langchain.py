@@ -240,7 +240,7 @@ def test_a_chain_on_a_loop_leaves_it_free() -> None:
             return LONG
 
     prompt = ContextPrompt(max_tokens=80, embed=embed_by_number, on_result=meeting.wait)
-    chain = {"context": Slow(), "question": RunnablePassthrough()} | prompt
+    chain: Any = {"context": Slow(), "question": RunnablePassthrough()} | prompt
 
     async def ask() -> Any:
         return await meeting.beside(chain.ainvoke("xyzzy"))
