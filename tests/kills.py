@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import random
 import signal
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,9 +26,12 @@ import msgspec
 
 from promptforge.batch.parts import Summary
 from promptforge.batch.spec import digest
+from promptforge.cli import main
+from promptforge.writing import UNFINISHED
 
-ROOT = Path(__file__).parent.parent
 ROWS, PART_ROWS = 600, 25
+_WAYS = multiprocessing.get_context("forkserver")
+"""A run is forked from a process that has only imported the command: most of a start is imports."""
 
 
 class Verdict(NamedTuple):
@@ -62,19 +67,19 @@ def campaign(kills: int, folder: Path, *, seed: int = 0, engine: str = "local") 
         command = _start(source, output, engine)
         children: list[int] = []
         deadline = time.monotonic() + 120
-        while command.poll() is None and killed < kills:
+        while command.is_alive() and killed < kills:
             _await_moment(chance, output, command)
-            children = _children(command.pid)
+            children = _children(_pid(command))
             if children and chance.random() < 0.5:
                 struck = _kill(chance.choice(children))
                 hit, killed = hit + struck, killed + struck
                 continue
-            killed += _kill(command.pid) if command.poll() is None else 0
-            command.wait()
+            killed += _kill(_pid(command)) if command.is_alive() else 0
+            command.join()
             faults += _outliving(children)
-        try:
-            code = command.wait(timeout=max(1, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
+        command.join(max(1, deadline - time.monotonic()))
+        code = command.exitcode
+        if code is None:
             faults.append("a run came to no end")
             command.kill()
             break
@@ -101,7 +106,7 @@ def judge(output: Path) -> list[str]:
         faults.append(f"errors of another kind: { {row['error'] for row in bad} }")
     if any(row["id"] != f"id-{row['line'] - 1}" or not row["text"].strip() for row in good):
         faults.append("a result is not that of its row")
-    left = [path.name for path in output.parent.rglob(".*.unfinished")]
+    left = [path.name for path in output.parent.rglob(f".*{UNFINISHED}")]
     if left:
         faults.append(f"left behind: {left}")
     parts = sorted(path.name for path in errors.parent.glob("parts/*.jsonl"))
@@ -123,25 +128,40 @@ def halves(output: Path) -> list[str]:
     return faults
 
 
-def _start(source: Path, output: Path, engine: str) -> subprocess.Popen[bytes]:
+def _start(source: Path, output: Path, engine: str) -> ForkServerProcess:
     flags = ["-j", "2", "--part-rows", str(PART_ROWS), "--quiet", "--engine", engine]
-    return subprocess.Popen(
-        [sys.executable, "-m", "promptforge", "batch", source, "-o", output, *flags],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    _WAYS.set_forkserver_preload(["promptforge.commands.batch"])
+    command = _WAYS.Process(target=_command, args=(["batch", str(source), "-o", str(output), *flags],))
+    command.start()
+    return command
 
 
-def _await_moment(chance: random.Random, output: Path, command: subprocess.Popen[bytes]) -> None:
+def _command(arguments: list[str]) -> None:
+    """Be the command, which says nothing."""
+    silence = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(silence, stream)
+    main(arguments)
+
+
+def _pid(command: ForkServerProcess) -> int:
+    assert command.pid is not None
+    return command.pid
+
+
+def _await_moment(chance: random.Random, output: Path, command: ForkServerProcess) -> None:
     """Wait for some time, or until some file is being written."""
     if chance.random() < 0.4:
-        time.sleep(chance.uniform(0, 2.5))
+        command.join(chance.uniform(0, 2.5))
         return
-    at = chance.randrange(40)
+    at = chance.randrange(ROWS // PART_ROWS)
+    batch = output.with_name(output.name + ".batch")
     seen: set[str] = set()
-    while command.poll() is None and len(seen) <= at:
-        seen |= {path.name for path in output.parent.rglob(".*.unfinished")}
+    while len(seen) <= at and command.is_alive():
+        for folder in (output.parent, batch, batch / "parts"):
+            names = os.listdir(folder) if folder.is_dir() else []
+            seen.update(name for name in names if name.endswith(UNFINISHED))
+        time.sleep(0.0002)
 
 
 def _children(parent: int) -> list[int]:
@@ -178,7 +198,7 @@ def _wipe(output: Path) -> None:
     folder.rmdir()
 
 
-def main() -> None:
+def campaigns() -> None:
     """Run a campaign and print its verdict."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kills", type=int)
@@ -191,4 +211,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    campaigns()

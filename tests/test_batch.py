@@ -6,9 +6,12 @@ import contextlib
 import importlib.util
 import json
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,13 +26,14 @@ from kills import campaign, requests
 
 import promptforge as pf
 from promptforge import batch
-from promptforge.batch import crew, products
+from promptforge.batch import crew, products, running, serving
 from promptforge.batch.crew import Job, WorkerDied
 from promptforge.batch.parts import Parts, Summary
 from promptforge.batch.products import JsonLines
 from promptforge.batch.providers import PROVIDERS, ProviderFiles
 from promptforge.batch.reading import Part
 from promptforge.batch.rows import Rendered
+from promptforge.batch.spec import Spec
 from promptforge.errors import OptionError
 from promptforge.options import Options
 
@@ -38,10 +42,37 @@ HAS_RAY = importlib.util.find_spec("ray") is not None
 ENGINES = ["local", pytest.param("ray", marks=pytest.mark.skipif(not HAS_RAY, reason="needs ray"))]
 
 
+class _Here:
+    """A worker in this process, where a test is not of processes: their starts took most of the time."""
+
+    def __init__(self, spec: Spec, ground: str) -> None:
+        self._given = spec, ground
+
+    def start(self) -> None:
+        self._server = serving.Server(*self._given)
+
+    def render(self, part: Part, known: str) -> Rendered | None:
+        return serving.decode(serving.answer(self._server, serving.encode(part, known)))
+
+    def stop(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
 @pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    if "processes" not in request.fixturenames:
+        monkeypatch.setattr(running, "LocalWorker", _Here)
+    monkeypatch.setattr(os, "fsync", lambda handle: None)  # nothing here survives a power cut, or has to
     monkeypatch.chdir(tmp_path)
     Path("in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in requests(ROWS)), encoding="utf-8")
+
+
+@pytest.fixture
+def processes() -> None:
+    """Have workers that are processes of their own, as they are for users."""
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +95,7 @@ def parts(folder: str) -> list[str]:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_results_are_equal_for_any_engine_and_workers(engine: str, expected: bytes) -> None:
+def test_results_are_equal_for_any_engine_and_workers(engine: str, expected: bytes, processes: None) -> None:
     report = batch.run("in.jsonl", "out.jsonl", engine=engine, workers=2, part_rows=17)
     assert Path("out.jsonl").read_bytes() == expected
     assert (report.rows, report.errors, report.kept, report.complete) == (ROWS, ROWS // 10, 0, True)
@@ -176,7 +207,7 @@ def test_a_damaged_part_is_done_again(expected: bytes) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_killed_worker_costs_nothing(engine: str, expected: bytes) -> None:
+def test_a_killed_worker_costs_nothing(engine: str, expected: bytes, processes: None) -> None:
     struck: list[int] = []
 
     def strike(progress: batch.Progress) -> None:
@@ -210,6 +241,47 @@ def test_actors_that_would_wait_for_ever_are_refused() -> None:
     with pytest.raises(OptionError, match=rf"{many} actors need .* CPUs and Ray has .* free: --workers \d"):
         batch.run("in.jsonl", "out.jsonl", engine="ray", workers=many)
     assert not ray.is_initialized()
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[tuple[str, dict[str, str]]]:
+    """Give the address of a cluster that asks for a token, and the environment of who has it."""
+    folder = Path(tempfile.mkdtemp(prefix="ray"))  # a socket's name is short, and that of a test's folder long
+    (folder / "token").write_text("0123456789abcdef" * 2)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    known = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(folder / "token")}
+    flags = ["--node-ip-address=127.0.0.1", f"--port={port}", f"--temp-dir={folder}", "--num-cpus=3"]
+    flags += ["--include-dashboard=false", "--disable-usage-stats"]
+    head = subprocess.Popen(
+        [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", *flags],
+        env={**os.environ, **known}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    until = time.monotonic() + 100
+    while time.monotonic() < until and head.poll() is None and not list(folder.glob("session_*/sockets/raylet")):
+        time.sleep(0.1)
+    yield f"127.0.0.1:{port}", known
+    head.terminate()
+    head.wait()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.skipif(not HAS_RAY, reason="needs ray")
+def test_a_cluster_is_worked_on_by_who_has_its_token(
+    cluster: tuple[str, dict[str, str]], expected: bytes, tmp_path: Path
+) -> None:
+    address, known = cluster
+    flags = ["--engine", "ray", "--address", address, "-j", "2", "--part-rows", "17", "-q"]
+    assert command("batch", "in.jsonl", "-o", "out.jsonl", *flags, env=known).code == 1  # some rows are bad
+    assert Path("out.jsonl").read_bytes() == expected
+    for wrong, way_out in [
+        ({"RAY_AUTH_TOKEN": "f" * 32, "RAY_AUTH_MODE": "token"}, "RAY_AUTH_TOKEN_PATH to the file"),
+        ({"RAY_AUTH_TOKEN_PATH": str(tmp_path / "none"), "RAY_AUTH_MODE": "token"}, "none"),
+    ]:
+        ran = command("batch", "in.jsonl", "-o", "other.jsonl", *flags, env=wrong)
+        assert ran.code == 2 and f"promptforge: no Ray at {address}: " in ran.err
+        assert way_out in ran.err and "Traceback" not in ran.err and not Path("other.jsonl").exists()
 
 
 class _Mortal:
@@ -265,7 +337,7 @@ def test_workers_that_cannot_begin_end_the_run() -> None:
         list(crew.work(iter([Job(Part(0, []), "")]), contextlib.nullcontext(lambda: Stillborn([])), 2))
 
 
-def test_templates_that_change_meanwhile_end_the_run() -> None:
+def test_templates_that_change_meanwhile_end_the_run(processes: None) -> None:
     Path("t/chunks").mkdir(parents=True)
 
     def meddle(progress: batch.Progress) -> None:
@@ -331,6 +403,7 @@ def test_two_runs_do_not_write_to_one_folder() -> None:
         ({"input": "."}, "is a folder"),
         ({"output": "in.jsonl"}, "the input and the output"),
         ({"output": "full"}, "holds no batch"),
+        ({"output": "full/mine.txt/out.jsonl"}, "full/mine.txt is a file"),
         ({"to": "opnai"}, 'did you mean "openai"'),
         ({"engine": "roy"}, 'did you mean "ray"'),
         ({"address": "here"}, "for the engine ray"),

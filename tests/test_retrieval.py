@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from decimal import Decimal
 from typing import Any
 
 import pytest
+from meeting import Meeting
 
 import promptforge as pf
-from promptforge.integrations.retrieval import embedding, oriented, retrieve
+from promptforge.integrations.bridge import Bridge
+from promptforge.integrations.retrieval import aretrieve, oriented, retrieve
+from promptforge.integrations.vectors import embedding, in_thread
+
+FOUND = [{"page_content": "Archives are made by tar."}]
 
 
 def test_a_function_is_a_retriever_and_takes_arguments() -> None:
@@ -29,10 +37,13 @@ def test_what_is_neither_is_refused(thing: Any) -> None:
 
 def test_distances_become_scores_of_which_more_is_better() -> None:
     document = {"page_content": "near"}
-    assert oriented((document, 0.25), "lower") == (document, -0.25)
-    assert str(oriented((document, 0.0), "lower")[1]) == "0.0"
-    assert oriented((document, 0.25), "higher") == (document, 0.25)
+    assert oriented((document, 0.25), "lower") == {**document, "score": -0.25}
+    assert str(oriented((document, 0.0), "lower")["score"]) == "0.0"
+    assert oriented((document, 0.25), "higher") == {**document, "score": 0.25}
+    assert oriented({**document, "score": 3}, "lower")["score"] == -3
+    assert oriented({**document, "metadata": {"score": Decimal("0.5")}}, "lower")["score"] == -0.5
     assert oriented(document, None) is document is oriented(document, "lower")
+    assert oriented((document, None), "lower") is document
     with pytest.raises(pf.OptionError, match="score_order"):
         oriented((document, 0.25), None)
 
@@ -43,3 +54,157 @@ def test_what_a_retriever_raises_comes_out_as_it_is() -> None:
 
     with pytest.raises(KeyError, match="tar"):
         retrieve(broken, "tar")
+
+
+ODD = {"nan": float("nan"), "inf": float("inf"), "less": float("-inf"), "huge": 10**400, "signal": Decimal("sNaN")}
+
+
+@pytest.mark.parametrize("distance", ODD.values(), ids=list(ODD))
+def test_a_distance_that_is_no_number_is_never_the_best(distance: Any) -> None:
+    odd, near = retrieve(lambda query: [("odd", distance), ("near", 0.1)], "tar", score_order="lower")
+    assert odd["score"] < near["score"] == -0.1
+    assert pf.render([odd, near], min_score=None, max_items=1).text.count("near")
+
+
+def test_what_a_search_found_is_similarity_whatever_its_shape() -> None:
+    class Page:
+        page_content, metadata, id = "a page", {"source_type": "man_page", "source": "tar"}, None
+
+    shapes: list[Any] = ["a text", {"content": "a record"}, pf.Item(kind="text", content="an item"), Page(), ("b", 1)]
+    result = pf.render(retrieve(lambda query: shapes, "tar", score_order="higher"), min_score=None)
+    assert {item.origin for item in result.items} == {"similarity"} and result.items_included == 5
+    own = retrieve(lambda query: [{"content": "x", "origin": "explicit"}], "tar")
+    assert pf.render(own).items[0].origin == "explicit"
+
+
+@pytest.mark.parametrize("returned", [None, "text", 7, b"", {"docs": []}, pf.Item(kind="text", content="x")])
+def test_what_is_no_list_of_documents_is_said(returned: Any) -> None:
+    with pytest.raises(pf.OptionError, match="the retriever returned no list of documents but"):
+        retrieve(lambda query: returned, "tar")
+
+
+# --- without waiting --------------------------------------------------------------------------------------------------
+
+
+def ways(meeting: Meeting) -> dict[str, Any]:
+    """Return retrievers of every kind that a loop may meet; those that block do so until the loop comes."""
+
+    def blocking(query: str) -> list[dict[str, str]]:
+        meeting.wait()
+        return FOUND
+
+    def yielding(query: str) -> Iterator[dict[str, str]]:
+        meeting.wait()
+        yield from FOUND
+
+    async def awaited(query: str) -> list[dict[str, str]]:
+        await asyncio.sleep(0)
+        return FOUND
+
+    async def stream(query: str) -> AsyncIterator[dict[str, str]]:
+        await asyncio.sleep(0)
+        for found in FOUND:
+            yield found
+
+    class Base:
+        def retrieve(self, query: str) -> Any:
+            return self._retrieve(query)
+
+        async def aretrieve(self, query: str) -> Any:
+            return await self._aretrieve(query)
+
+        async def _aretrieve(self, query: str) -> Any:
+            return self._retrieve(query)  # as LlamaIndex does: amid the loop
+
+        def _retrieve(self, query: str) -> Any:
+            raise NotImplementedError
+
+    class Blocking(Base):
+        def _retrieve(self, query: str) -> Any:
+            return blocking(query)
+
+    class Waiting(Blocking):
+        async def _aretrieve(self, query: str) -> Any:
+            return await awaited(query)
+
+    class Called:
+        async def __call__(self, query: str) -> Any:
+            return await awaited(query)
+
+    class Component:
+        def run(self, query: str) -> Any:
+            return {"documents": blocking(query)}
+
+    class WaitingComponent(Component):
+        async def run_async(self, query: str) -> Any:
+            return {"documents": await awaited(query)}
+
+    class Vectors:
+        def run(self, query_embedding: list[float]) -> Any:
+            assert query_embedding == [1.0]
+            return {"documents": blocking("")}
+
+    return {
+        "function": blocking, "generator": yielding, "coroutine": awaited, "async generator": stream,
+        "hidden": lambda query: awaited(query), "object": Called(), "no async": Blocking(), "async": Waiting(),
+        "component": Component(), "async component": WaitingComponent(), "vectors": Vectors(),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ways(Meeting()))
+def test_a_loop_is_free_while_anything_retrieves(kind: str) -> None:
+    meeting = Meeting()
+
+    async def embed(texts: list[str]) -> list[list[float]]:
+        return [[1.0] for _ in texts]
+
+    async def ask() -> Any:
+        return await meeting.beside(aretrieve(ways(meeting)[kind], "tar", embed=embed))
+
+    assert asyncio.run(ask()) == [{"origin": "similarity", **FOUND[0]}]
+
+
+@pytest.mark.parametrize("kind", ["coroutine", "async generator", "hidden", "object"])
+def test_what_must_be_awaited_is_refused_where_nobody_awaits(kind: str) -> None:
+    with pytest.raises(pf.OptionError, match="await aretrieve"):
+        retrieve(ways(Meeting())[kind], "tar")
+
+
+async def by_number(texts: list[str]) -> list[list[float]]:
+    """Return a vector for each text that tells one sentence from the others."""
+    await asyncio.sleep(0)
+    return [[float("number 11 " in text or text == "xyzzy"), 0.1] for text in texts]
+
+
+LONG = [" ".join(f"The archive number {n} is read by tar." for n in range(30))]
+
+
+def test_an_async_embedding_is_awaited_on_the_loop_that_asks() -> None:
+    loops = set()
+
+    async def embed(texts: list[str]) -> list[list[float]]:
+        loops.add(asyncio.get_running_loop())
+        return await by_number(texts)
+
+    bridge = Bridge(max_tokens=60, embed=embed)
+    fit: Callable[[], Any] = lambda: bridge.fit(LONG, "xyzzy").result.text  # noqa: E731
+
+    async def ask() -> tuple[str, bool]:
+        text = await in_thread(fit)
+        return text, loops == {asyncio.get_running_loop()}
+
+    assert asyncio.run(ask()) == (fit(), True)
+    assert "number 11 " in fit()
+
+
+def test_an_async_embedding_is_refused_amid_a_loop_and_its_failure_is_said() -> None:
+    async def broken(texts: list[str]) -> list[list[float]]:
+        raise KeyError("no such model")
+
+    async def blocked() -> None:
+        Bridge(embed=by_number).fit(LONG, "xyzzy")
+
+    with pytest.raises(pf.OptionError, match="await the async method of the bridge"):
+        asyncio.run(blocked())
+    with pytest.raises(pf.OptionError, match="embed failed on 1 texts: KeyError"):
+        Bridge(embed=broken).fit(LONG, "xyzzy")

@@ -121,6 +121,8 @@ def embed_all(embed: Embed, texts: list[str]) -> list[list[float]]:
     """Return the vectors of texts by a function of the caller's; raises `OptionError` where it fails."""
     try:
         vectors = [[float(number) for number in vector] for vector in embed(texts)]
+    except OptionError:  # what a bridge says of how it is called
+        raise
     except Exception as error:
         message = f"embed failed on {len(texts)} texts: {type(error).__name__}: {quote(str(error))}"
         raise OptionError(message, option="embed") from error

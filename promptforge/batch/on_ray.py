@@ -25,6 +25,11 @@ CPUS = 0.5
 """What an actor asks for: below one, so that a cluster whose processors are all given to something else has room."""
 LEAST = (2, 54)
 """The first version of Ray that can ask for a token."""
+_TOKEN = (
+    "; where the cluster asks for a token, set RAY_AUTH_MODE=token and either RAY_AUTH_TOKEN, or RAY_AUTH_TOKEN_PATH to"
+    " the file that holds it"
+)
+"""Ray raises the same for a cluster that is not there and for one that refuses."""
 
 
 @contextlib.contextmanager
@@ -42,8 +47,9 @@ def actors(spec: Spec, ground: str, address: str | None, count: int) -> Iterator
         own: dict[str, Any] = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
         try:
             ray.init(address=address or "local", log_to_driver=False, logging_level="error", **({} if address else own))
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            raise OptionError(f"no Ray at {address or 'this machine'}: {error}", option="address") from None
+        except (ConnectionError, ValueError, RuntimeError, ImportError, ray.exceptions.RayError) as error:
+            way_out = _TOKEN if address and isinstance(error, ConnectionError) else ""
+            raise OptionError(f"no Ray at {address or 'this machine'}: {error}{way_out}", option="address") from None
     try:
         free = ray.available_resources().get("CPU", 0.0)
         if count * CPUS > free:

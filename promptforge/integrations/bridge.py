@@ -21,7 +21,8 @@ from ..rendering import ContextRenderer
 from ..results import Result, Shown
 from ..sources.records import to_item
 from ..tokens import get_tokenizer
-from .retrieval import embedding, oriented
+from .retrieval import oriented
+from .vectors import embedding
 
 NOTE = "promptforge"
 """The key of a document's metadata under which a bridge notes what was done to its text."""

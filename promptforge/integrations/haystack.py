@@ -9,7 +9,8 @@ from typing import Any
 from ..errors import OptionError
 from ..options import VOCABULARY
 from .bridge import NOTE, Bridge, Kept, missing
-from .retrieval import embedding, retrieve
+from .retrieval import aretrieve, retrieve
+from .vectors import embedding, in_thread
 
 try:
     from haystack import Document, component, default_from_dict, default_to_dict
@@ -18,7 +19,7 @@ try:
 except ImportError as error:
     raise missing("haystack", error) from error
 
-__all__ = ["ContextBuilder", "embedding", "retrieve"]
+__all__ = ["ContextBuilder", "aretrieve", "embedding", "retrieve"]
 
 
 @component
@@ -53,6 +54,13 @@ class ContextBuilder:
             "tokens": fitted.result.tokens,
             "warnings": [f"{d.code} {d.message}" for d in fitted.result.warnings],
         }
+
+    @component.output_types(context=str, kept=list[Document], dropped=list[Document], tokens=int, warnings=list[str])
+    async def run_async(
+        self, documents: list[Document], query: str = "", max_tokens: int | None = None
+    ) -> dict[str, Any]:
+        """Return what `run` does, made in a thread; an async `embed` is awaited."""
+        return await in_thread(lambda: self.run(documents, query, max_tokens))
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data; functions by their names.

@@ -7,7 +7,8 @@ from typing import Any
 
 from ..errors import OptionError, quote
 from .bridge import NOTE, Bridge, Kept, missing
-from .retrieval import embedding, retrieve
+from .retrieval import aretrieve, retrieve
+from .vectors import embedding, in_thread
 
 try:
     from langchain_core.documents import BaseDocumentCompressor, Document
@@ -18,7 +19,7 @@ try:
 except ImportError as error:
     raise missing("langchain", error) from error
 
-__all__ = ["ContextCompressor", "ContextPrompt", "embedding", "retrieve"]
+__all__ = ["ContextCompressor", "ContextPrompt", "aretrieve", "embedding", "retrieve"]
 
 _MESSAGES = (("human", "{context}\n\n{question}"),)
 
@@ -48,6 +49,12 @@ class ContextCompressor(BaseDocumentCompressor):
         """
         found = self._bridge.fit_joined(documents, query, copy=_shortened, read=_read)
         return list(map(_document, found))
+
+    async def acompress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Any = None
+    ) -> Sequence[Document]:
+        """Return what `compress_documents` does, made in a thread; an async `embed` is awaited."""
+        return await in_thread(lambda: self.compress_documents(documents, query, callbacks))
 
 
 class ContextPrompt(BaseChatPromptTemplate):
@@ -93,11 +100,20 @@ class ContextPrompt(BaseChatPromptTemplate):
 
     def format_messages(self, **kwargs: Any) -> list[BaseMessage]:
         """Return the messages, the context in the place of the documents."""
-        values = self._merge_partial_and_user_variables(**kwargs)
+        messages: list[BaseMessage] = self.prompt.format_messages(**self._filled(kwargs))
+        return messages
+
+    async def aformat_messages(self, **kwargs: Any) -> list[BaseMessage]:
+        """Return what `format_messages` does, the context made in a thread; an async `embed` is awaited."""
+        values = await in_thread(lambda: self._filled(kwargs))
+        messages: list[BaseMessage] = await self.prompt.aformat_messages(**values)
+        return messages
+
+    def _filled(self, given: dict[str, Any]) -> dict[str, Any]:
+        values: dict[str, Any] = self._merge_partial_and_user_variables(**given)
         query = values.get(self.query_key)
         fitted = self._bridge.fit(values[self.context_key], query if isinstance(query, str) else None)
-        messages: list[BaseMessage] = self.prompt.format_messages(**{**values, self.context_key: fitted.result.text})
-        return messages
+        return {**values, self.context_key: fitted.result.text}
 
     def pretty_repr(self, html: bool = False) -> str:
         """Return the prompt as it is before anything is put in."""

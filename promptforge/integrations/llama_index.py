@@ -7,7 +7,8 @@ from typing import Any
 
 from ..errors import OptionError, quote
 from .bridge import NOTE, Bridge, Kept, missing
-from .retrieval import embedding, retrieve
+from .retrieval import aretrieve, retrieve
+from .vectors import embedding, in_thread
 
 try:
     from llama_index.core.bridge.pydantic import PrivateAttr
@@ -17,7 +18,7 @@ try:
 except ImportError as error:
     raise missing("llama-index", error) from error
 
-__all__ = ["ContextPostprocessor", "ContextPromptTemplate", "embedding", "retrieve"]
+__all__ = ["ContextPostprocessor", "ContextPromptTemplate", "aretrieve", "embedding", "retrieve"]
 
 
 class ContextPostprocessor(BaseNodePostprocessor):
@@ -53,6 +54,12 @@ class ContextPostprocessor(BaseNodePostprocessor):
         """
         query = query_bundle.query_str if query_bundle is not None else None
         return self._bridge.fit_joined(nodes, query, copy=_shortened, read=_read, before=_before)
+
+    async def _apostprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        """Return what `_postprocess_nodes` does, made in a thread; an async `embed` is awaited."""
+        return await in_thread(lambda: self._postprocess_nodes(nodes, query_bundle))
 
 
 class ContextPromptTemplate(PromptTemplate):

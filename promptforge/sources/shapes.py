@@ -136,6 +136,8 @@ def _rag(record: Fields, metadata: Fields) -> Fields:
     source_type, source = metadata["source_type"], metadata.get("source")
     kind = _RAG_KINDS.get(source_type, source_type) if isinstance(source_type, str) else None
     fields: Fields = {"kind": kind, "metadata": metadata}
+    if "page_content" in record:  # a document of a retrieval library whose metadata has that key
+        record = {**record, "content": record["page_content"], "origin": record.get("origin", "similarity")}
     if isinstance(source, str):
         if kind == "mitre_attack":
             metadata = {"technique_id": source, **metadata}
@@ -150,7 +152,7 @@ def _rag(record: Fields, metadata: Fields) -> Fields:
             names = texts(metadata.get(plural)) or texts(metadata.get(single))
             metadata = {**metadata, **({plural: names} if names else {})}
         fields["metadata"] = metadata
-    return fields | _rest(record, {"metadata"}) | _extra(record, set())
+    return fields | _rest(record, {"metadata"}) | _extra(record, {"page_content"})
 
 
 def _chunk(record: Fields) -> Fields:

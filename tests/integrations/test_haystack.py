@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from documents import FACTS, TEXTS, tokens
 from effort import cases
 from hypothesis import given
 from hypothesis import strategies as st
+from meeting import Meeting
 
 import promptforge as pf
 
@@ -22,7 +25,7 @@ from haystack.core.errors import DeserializationError
 from haystack.dataclasses import ByteStream, ChatMessage
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
-from promptforge.integrations.haystack import ContextBuilder, retrieve
+from promptforge.integrations.haystack import ContextBuilder, aretrieve, retrieve
 
 DOCUMENTS = [Document(content=text, meta={"file_path": f"f{n}.md", "n": n}) for n, text in enumerate(FACTS)]
 ALLOWED = ["promptforge.integrations.haystack"]
@@ -60,23 +63,28 @@ def store() -> InMemoryDocumentStore:
     return made
 
 
+@functools.cache
+def builder(syntax: str) -> ContextBuilder:
+    return ContextBuilder(format=syntax)
+
+
 @cases(60)
 @given(TEXTS, st.integers(0, 120), st.sampled_from(["markdown", "xml", "json", "plain"]))
 def test_the_context_keeps_the_budget_and_every_document_is_kept_or_dropped(
     texts: list[str], budget: int, syntax: str
 ) -> None:
     given = [Document(content=text, meta={"n": n}) for n, text in enumerate(texts)]
-    found = ContextBuilder(max_tokens=budget, format=syntax).run(given, query="archive of tar")
+    found = builder(syntax).run(given, query="archive of tar", max_tokens=budget)
     assert tokens(found["context"]) == found["tokens"] <= budget
     assert sorted(d.meta["n"] for d in found["kept"] + found["dropped"]) == list(range(len(texts)))
     assert all(any(d is one for one in given) for d in found["dropped"])
     assert all(any(d is one for one in given) is ("promptforge" not in d.meta) for d in found["kept"])
 
 
-def pipeline(builder: ContextBuilder) -> Pipeline:
+def pipeline(context: ContextBuilder) -> Pipeline:
     made = Pipeline()
     made.add_component("retriever", InMemoryBM25Retriever(store(), top_k=9))
-    made.add_component("context", builder)
+    made.add_component("context", context)
     made.add_component("prompt", ChatPromptBuilder(template=[ChatMessage.from_user("{{context}}\nQ: {{question}}")]))
     made.connect("retriever.documents", "context.documents")
     made.connect("context.context", "prompt.context")
@@ -153,3 +161,34 @@ def test_a_text_embedder_serves() -> None:
     text = " ".join(f"The archive number {n} is read by tar." for n in range(30))
     found = ContextBuilder(max_tokens=60, embed=TextEmbedder()).run([Document(content=text)], query="xyzzy")
     assert "number 11 " in found["kept"][0].content
+
+
+async def embed_later(texts: list[str]) -> list[list[float]]:
+    """Return the vectors of `embed_by_number`, which must be awaited."""
+    await asyncio.sleep(0)
+    return embed_by_number(texts)
+
+
+def test_a_pipeline_on_a_loop_leaves_it_free() -> None:
+    meeting = Meeting()
+    made = pipeline(ContextBuilder(max_tokens=250, embed=embed_later, on_result=meeting.wait))
+    data = {"retriever": {"query": "archive"}, "context": {"query": "xyzzy"}, "prompt": {"question": "why"}}
+
+    async def ask() -> Any:
+        return await meeting.beside(made.run_async(data))
+
+    assert asyncio.run(ask()) == pipeline(ContextBuilder(max_tokens=250, embed=embed_later)).run(data)
+
+
+def test_retrievers_are_awaited() -> None:
+    held = store()
+
+    async def ask() -> Any:
+        words = await aretrieve(InMemoryBM25Retriever(held), "archive number 7", top_k=1)
+        vectors = InMemoryEmbeddingRetriever(held)
+        return [
+            words,
+            *[await aretrieve(vectors, "xyzzy", embed=embed, top_k=1) for embed in (TextEmbedder(), embed_later)],
+        ]
+
+    assert [found[0].meta["n"] for found in asyncio.run(ask())] == [7, 11, 11]

@@ -12,6 +12,7 @@ from documents import FACTS, TEXTS, tokens
 from effort import cases
 from hypothesis import given
 from hypothesis import strategies as st
+from meeting import Meeting
 
 import promptforge as pf
 
@@ -23,10 +24,11 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
+from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from promptforge.integrations.langchain import ContextCompressor, ContextPrompt, embedding, retrieve
+from promptforge.integrations.langchain import ContextCompressor, ContextPrompt, aretrieve, embedding, retrieve
 
 DOCUMENTS = [Document(page_content=text, metadata={"source": f"f{n}.md", "n": n}) for n, text in enumerate(FACTS)]
 LONG = [Document(page_content=" ".join(f"The archive number {n} is read by tar." for n in range(30)))]
@@ -218,3 +220,51 @@ def test_an_embedding_serves_with_its_own_way_for_queries() -> None:
     assert "number 11 " in by_vectors[0].page_content and "number 11 " not in by_words[0].page_content
     assert set(embedder.asked) == {"xyzzy"}
     assert "number 11 " in pf.Renderer(embed=embedding(embedder)).render(LONG, query="xyzzy", max_tokens=60).text
+
+
+# --- on a loop --------------------------------------------------------------------------------------------------------
+
+
+async def embed_by_number(texts: list[str]) -> list[list[float]]:
+    """Return a vector for each text that tells the eleventh fact from the others; it must be awaited."""
+    await asyncio.sleep(0)
+    return [[float(text.count("number 11 ") or text == "xyzzy"), 0.1] for text in texts]
+
+
+def test_a_chain_on_a_loop_leaves_it_free() -> None:
+    meeting = Meeting()
+
+    class Slow(BaseRetriever):
+        def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+            meeting.wait()
+            return LONG
+
+    prompt = ContextPrompt(max_tokens=80, embed=embed_by_number, on_result=meeting.wait)
+    chain: Any = {"context": Slow(), "question": RunnablePassthrough()} | prompt
+
+    async def ask() -> Any:
+        return await meeting.beside(chain.ainvoke("xyzzy"))
+
+    (message,) = asyncio.run(ask()).to_messages()
+    assert "The archive number 11 " in message.content
+    asked = {"context": LONG, "question": "xyzzy"}
+    assert ContextPrompt(max_tokens=80, embed=embed_by_number).invoke(asked).to_messages() == [message]
+    meeting = Meeting()
+    compressor = ContextCompressor(max_tokens=60, embed=embed_by_number, on_result=meeting.wait)
+
+    async def compress() -> Any:
+        return await meeting.beside(compressor.acompress_documents(LONG, "xyzzy"))
+
+    assert "number 11 " in asyncio.run(compress())[0].page_content
+
+
+def test_stores_and_retrievers_are_awaited() -> None:
+    store = InMemoryVectorStore.from_documents(DOCUMENTS, DeterministicFakeEmbedding(size=16))
+
+    async def ask() -> Any:
+        pairs = await aretrieve(store, FACTS[7], score_order="higher", k=3)
+        return pairs, await aretrieve(store.as_retriever(search_kwargs={"k": 2}), FACTS[7])
+
+    pairs, found = asyncio.run(ask())
+    assert pairs == retrieve(store, FACTS[7], score_order="higher", k=3)
+    assert found[0].page_content == FACTS[7]

@@ -12,12 +12,14 @@ from documents import FACTS, TEXTS, tokens
 from effort import cases
 from hypothesis import given
 from hypothesis import strategies as st
+from meeting import Meeting
 
 import promptforge as pf
 
 pytest.importorskip("llama_index.core", reason="needs llama-index-core: pip install '.[test-integrations]'")
 
 from llama_index.core import Settings, VectorStoreIndex
+from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.llms import MockLLM
@@ -25,12 +27,14 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import get_response_synthesizer
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 
-from promptforge.integrations.llama_index import ContextPostprocessor, ContextPromptTemplate, retrieve
+from promptforge.integrations.llama_index import ContextPostprocessor, ContextPromptTemplate, aretrieve, retrieve
 
 NODES = [
     NodeWithScore(node=TextNode(text=text, metadata={"file": f"f{n}.md", "n": n}), score=1 - n / 40)
     for n, text in enumerate(FACTS)
 ]
+
+LONG = [NodeWithScore(node=TextNode(text=" ".join(f"The archive number {n} is read by tar." for n in range(30))))]
 
 
 def read(nodes: list[Any]) -> list[str]:
@@ -143,8 +147,42 @@ def test_an_embedding_serves_with_its_own_way_for_queries() -> None:
         def _get_text_embedding(self, text: str) -> list[float]:
             return [float(text.count("number 11 ")), 0.1]
 
-    text = " ".join(f"The archive number {n} is read by tar." for n in range(30))
-    found = ContextPostprocessor(max_tokens=60, embed=Told()).postprocess_nodes(
-        [NodeWithScore(node=TextNode(text=text))], query_str="xyzzy"
-    )
+    found = ContextPostprocessor(max_tokens=60, embed=Told()).postprocess_nodes(LONG, query_str="xyzzy")
     assert "number 11 " in read(found)[0]
+
+
+async def embed_by_number(texts: list[str]) -> list[list[float]]:
+    """Return a vector for each text that tells the eleventh fact from the others; it must be awaited."""
+    await asyncio.sleep(0)
+    return [[float(text.count("number 11 ") or text == "xyzzy"), 0.1] for text in texts]
+
+
+def test_a_loop_is_free_meanwhile() -> None:
+    meeting = Meeting()
+
+    class Slow(BaseRetriever):
+        def _retrieve(self, query_bundle: Any) -> list[NodeWithScore]:
+            meeting.wait()
+            return LONG
+
+    postprocessor = ContextPostprocessor(max_tokens=60, embed=embed_by_number, on_result=meeting.wait)
+
+    async def ask() -> Any:
+        found = await meeting.beside(aretrieve(Slow(), "xyzzy"))
+        return found, await meeting.beside(postprocessor.apostprocess_nodes(LONG, query_str="xyzzy"))
+
+    found, kept = asyncio.run(ask())
+    assert found == LONG and "number 11 " in read(kept)[0]
+    alone = ContextPostprocessor(max_tokens=60, embed=embed_by_number).postprocess_nodes(LONG, query_str="xyzzy")
+    assert read(alone) == read(kept)
+
+
+def test_a_retriever_that_can_wait_is_awaited() -> None:
+    class Told(BaseRetriever):
+        def _retrieve(self, query_bundle: Any) -> list[NodeWithScore]:
+            raise AssertionError("called, not awaited")
+
+        async def _aretrieve(self, query_bundle: Any) -> list[NodeWithScore]:
+            return NODES
+
+    assert asyncio.run(aretrieve(Told(), "archive")) == NODES

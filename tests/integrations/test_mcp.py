@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import sys
 from collections.abc import Awaitable, Callable
@@ -27,11 +28,14 @@ ITEMS = [
 Talk = Callable[[Any], Awaitable[Any]]
 
 
+plain = functools.cache(bridge.server)
+
+
 def talk(work: Talk, server: Any = None) -> Any:
     """Return what `work` makes of a client of a server."""
 
     async def run() -> Any:
-        async with Client(bridge.server() if server is None else server) as client:
+        async with Client(plain() if server is None else server) as client:
             return await work(client)
 
     return asyncio.run(run())
