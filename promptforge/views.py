@@ -24,7 +24,7 @@ Notes = tuple[tuple[str, str], ...]
 """What cleaning a content had to change: (code, message) pairs."""
 
 Memory = dict[tuple[object, ...], dict[object, tuple[Fields, Notes]]]
-"""What items looked like, from one rendering to the next: by all that is the same for the items of one, then by item."""
+"""What items looked like, from one rendering to the next: by what its items have in common, then by item."""
 
 REMEMBERED = 4096
 """How many items' looks a renderer remembers, of one rendering's setting and of those before it."""
