@@ -97,7 +97,7 @@ def _tail(pieces: list[str]) -> str:
 class _Lined(CodeGenerator):
     """Compiled templates whose table of lines has the line of each text too, not of expressions and tags alone.
 
-    A field that is there is looked up in place, and what an escape made is not made a text again.
+    A variable's field that is there is looked up in place, and what an escape made is not made a text again.
     """
 
     def visit_Output(self, node: nodes.Output, frame: Frame) -> None:  # noqa: N802  Jinja's name for it
@@ -106,6 +106,9 @@ class _Lined(CodeGenerator):
             super().visit_Output(nodes.Output([child], lineno=child.lineno), frame)
 
     def visit_Getattr(self, node: nodes.Getattr, frame: Frame) -> None:  # noqa: N802
+        if not isinstance(node.node, nodes.Name):  # one in another nests as deep as Python reads
+            super().visit_Getattr(node, frame)
+            return
         name = repr(node.attr)
         self.write(f"(_at[{name}] if (_at := ")
         self.visit(node.node, frame)
