@@ -19,8 +19,6 @@ from ..sources import plaindata
 from . import excerpts, fuel, metering, placing
 
 LOOP_FIELDS = frozenset({"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"})
-
-
 TOKENS_CAP = 10_000
 """Words and marks in the tags of one template."""
 KEY_CAP = 200
@@ -95,10 +93,7 @@ def _tail(pieces: list[str]) -> str:
 
 
 class _Lined(CodeGenerator):
-    """Compiled templates whose table of lines has the line of each text too, not of expressions and tags alone.
-
-    A variable's field that is there is looked up in place, and what an escape made is not made a text again.
-    """
+    """Compiled templates whose table of lines has each text's line too, and that look up what is there in place."""
 
     def visit_Output(self, node: nodes.Output, frame: Frame) -> None:  # noqa: N802  Jinja's name for it
         for child in node.nodes:
