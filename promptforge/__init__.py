@@ -49,6 +49,8 @@ __all__ = [
     "render",
 ]
 
+__version__ = "0.1.0"
+
 _HOMES = {
     "calibration": ("calibrate",),
     "diagnostics": ("Diagnostic",),

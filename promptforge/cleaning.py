@@ -16,7 +16,7 @@ _LONE_CR = re.compile("\r(?!\n)")
 
 def longest_run(text: str, mark: str) -> int:
     """Return the length of the longest run of the character `mark` in `text`, 0 where no run reaches three."""
-    if mark * 3 not in text:
+    if mark not in text or mark * 3 not in text:  # one character is found much faster than three
         return 0
     return max(map(len, re.findall(re.escape(mark) + "{3,}", text)))
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import json
 import os
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from . import __version__
 from .errors import PromptForgeError, TemplateError
 
 if TYPE_CHECKING:
@@ -72,9 +72,7 @@ class _Lazy(click.Group):
 
 def _version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        from importlib import metadata
-
-        click.echo(f"promptforge {metadata.version('promptforge-engine')}")
+        click.echo(f"promptforge {__version__}")
         ctx.exit()
 
 
@@ -144,4 +142,6 @@ def fail(error: PromptForgeError, *, as_json: bool) -> int:
 def _say(code: str, message: str, *, as_json: bool, **facts: Any) -> None:
     click.echo(f"promptforge: {message}", err=True)
     if as_json and sys.stdout is not None:
+        import json
+
         click.echo(json.dumps({"promptforge": 1, "error": {"code": code, "message": message, **facts}}))

@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import metadata
 from typing import Any
 
 import msgspec
 
+from . import __version__
 from .explaining import STEP, Taken, frame, gains, section_costs, taken
 from .explanations import Explanation
 from .fitting.fit import Fit
@@ -212,7 +212,7 @@ class Ledger:
             if name not in PROMPT
         }
         return {
-            "promptforge": metadata.version("promptforge-engine"),
+            "promptforge": __version__,
             "options": msgspec.to_builtins(options),
             "profile": {"name": self.profile.name, "files": {f.name: f.sha256 for f in self.profile.chain}},
             "templates": {

@@ -4,55 +4,54 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
-from operator import attrgetter
+from operator import attrgetter, itemgetter, le
 
 import msgspec
 
 from .items import Item
 
 _CONTENT = attrgetter("content")
-_PATH = attrgetter("path")
 _START = attrgetter("start_line")
 _END = attrgetter("end_line")
 TAIL = 48
 """Characters at the end of a text that tell most texts apart."""
+_TAIL = itemgetter(slice(-TAIL, None))
 
 
 def merge_overlaps(items: list[Item], kept: Sequence[int], ranks: list[float], dropped: dict[int, str]) -> None:
     """Join overlapping or touching ranges of one file: `items` and `ranks` change in place, `dropped` says the rest."""
-    starts = list(map(_START, items))
-    if starts.count(None) > len(starts) - 2:
+    files: dict[str, list[Item]] = defaultdict(list)
+    for item in items if len(kept) == len(items) else map(items.__getitem__, kept):
+        if (path := item.path) and item.start_line is not None and item.end_line is not None:
+            files[path].append(item)
+    meeting = {path for path, members in files.items() if len(members) > 1 and _meet(members)}
+    if not meeting:
         return
-    ends = list(map(_END, items))
-    paths = list(map(_PATH, items))
-    distinct = set(paths)
-    if len(distinct) == len(paths):
-        return
-    files: dict[str | None, list[int]] = {path: [] for path in distinct}
+    places: dict[str, list[int]] = defaultdict(list)
     for index in kept:
-        files[paths[index]].append(index)
-    files.pop(None, None)
-    files.pop("", None)
-    for members in files.values():
-        if len(members) > 1:
-            known = [i for i in members if starts[i] is not None]
-            known.sort(key=starts.__getitem__)  # of equals the first comes first
-            if any((starts[b] or 0) <= (ends[a] or 0) + 1 for a, b in pairwise(known)):
-                _merge_file(items, known, (starts, ends), ranks, dropped)
+        item = items[index]
+        if item.path in meeting and item.start_line is not None and item.end_line is not None:
+            places[item.path].append(index)
+    for known in places.values():
+        known.sort(key=lambda index: items[index].start_line or 0)  # of equals the first comes first
+        _merge_file(items, known, ranks, dropped)
+
+
+def _meet(members: Iterable[Item]) -> bool:
+    """Return whether any two ranges overlap or touch; if none do, the n-th end lies before the next start."""
+    starts, ends = sorted(map(_START, members)), sorted(map(_END, members))
+    return any(map(le, starts[1:], map((1).__add__, ends)))
 
 
 def _merge_file(
     items: list[Item],
     members: list[int],
-    lines: tuple[list[int | None], list[int | None]],
     ranks: list[float],
     dropped: dict[int, str],
 ) -> None:
-    starts, ends = lines
     current, end = -1, -1
     for index in members:
-        start, stop = starts[index] or 0, ends[index] or 0
+        start, stop = items[index].start_line or 0, items[index].end_line or 0
         if current < 0 or start > end + 1:
             current, end = index, stop
             continue
@@ -114,9 +113,9 @@ def _text(item: Item) -> str:
 def keep_once(items: list[Item], kept: Sequence[int], ranks: Sequence[float], dropped: dict[int, str]) -> None:
     """Of equal texts keep the best, which notes where the others are from; `dropped` says the rest."""
     texts: list[str] = list(map(_CONTENT, items)) if len(kept) == len(items) else [_text(items[i]) for i in kept]
-    if None in texts or "" in texts:
+    if not all(texts):
         texts = [_text(items[i]) for i in kept]
-    tails = [text[-TAIL:] for text in texts]
+    tails = list(map(_TAIL, texts))
     if len(set(tails)) == len(tails):
         return
     twice = {tail for tail, count in Counter(tails).items() if count > 1}

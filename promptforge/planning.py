@@ -12,12 +12,11 @@ from .fitting import scale
 from .fitting.fit import SPREAD
 from .fitting.scale import Cost, Part, Quotas
 from .grouping import key_of
-from .items import Item
 from .options import Options
 from .page import Page
+from .selection import Candidates
 
 _REQUIRED = attrgetter("required")
-_ORIGIN = attrgetter("origin")
 BEST_FIRST = frozenset({"score", "value"})
 """The packings that do not walk the page, or the caller's list, from its beginning."""
 
@@ -36,7 +35,7 @@ def plan(page: Page, options: Options, limit: Cost, diagnostics: Diagnostics) ->
     walk: Sequence[int] = candidates.kept
     if best_first:
         walk = sorted(walk, key=candidates.ranks.__getitem__, reverse=True)
-    required, explicit, similar = _sides(walk, candidates.pool)
+    required, explicit, similar = _sides(walk, candidates)
     if not best_first and options.packing not in SPREAD:
         explicit, similar = page.walk(explicit), page.walk(similar)
     most = options.max_items
@@ -68,9 +67,9 @@ def plan(page: Page, options: Options, limit: Cost, diagnostics: Diagnostics) ->
     return Plan([part for part in parts if part.walk], quotas)
 
 
-def _sides(walk: Sequence[int], items: Sequence[Item]) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+def _sides(walk: Sequence[int], candidates: Candidates) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
     """Return which are required, and of the others which the user named and which a search found."""
-    origins = set(map(_ORIGIN, items))
+    items, origins = candidates.pool, candidates.origins
     if len(origins) < 2 and True not in map(_REQUIRED, items):
         return ([], walk, []) if "explicit" in origins else ([], [], walk)
     required = {i for i in walk if items[i].required}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from operator import attrgetter
 
 from . import merging
@@ -40,6 +41,11 @@ class Candidates(Mapping[int, Entry]):
         """Index of an item → why it is no candidate."""
         self.asked = asked
         """What the query makes of them; `None` without a query."""
+
+    @cached_property
+    def origins(self) -> frozenset[str]:
+        """The origins of all that were given."""
+        return frozenset(map(_ORIGIN, self.pool))
 
     def __getitem__(self, index: int) -> Entry:
         if index in self.dropped or not 0 <= index < len(self.pool):
@@ -103,9 +109,9 @@ def select(
 def combine(candidates: Candidates, options: Options) -> Candidates:
     """Return what the mode of combination leaves; found items give way to named ones in all modes but one."""
     items = candidates.pool
-    origins = set(map(_ORIGIN, map(items.__getitem__, candidates.kept)))
-    gives_way = "explicit" in origins or options.combine == "explicit_only"
-    if options.combine == "combined" or "similarity" not in origins or not gives_way:
+    if options.combine == "combined" or "similarity" not in candidates.origins:
+        return candidates
+    if options.combine != "explicit_only" and not any(items[i].origin == "explicit" for i in candidates.kept):
         return candidates
     found = (i for i in candidates.kept if items[i].origin != "explicit" and not items[i].required)
     return candidates.without(dict.fromkeys(found, "combine"))

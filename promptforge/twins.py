@@ -33,7 +33,7 @@ class Twins:
             return None, ()
         lines = item.content.strip("\n").split("\n")
         longest = max(lines, key=len)
-        seen = longest in self._lines
+        seen, holds = longest in self._lines, not self._by_longest.keys().isdisjoint(lines)
         self._remember(index, longest, lines)
         if item.required:
             return None, ()
@@ -43,7 +43,7 @@ class Twins:
                 if other != index and other in self._longest and _whole(form) and mine in self._text(other):
                     return other, ()
         held = []
-        if not self._by_longest.keys().isdisjoint(lines):
+        if holds:
             mine = self._text(index)
             for line in self._by_longest.keys() & lines:
                 for other in self._by_longest[line]:

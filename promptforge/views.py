@@ -23,11 +23,11 @@ from .trimming.text import mark
 Notes = tuple[tuple[str, str], ...]
 """What cleaning a content had to change: (code, message) pairs."""
 
-Memory = dict[Any, tuple[Fields, Notes]]
-"""What items looked like, from one rendering to the next."""
+Memory = dict[tuple[object, ...], dict[object, tuple[Fields, Notes]]]
+"""What items looked like, from one rendering to the next: by what its items have in common, then by item."""
 
 REMEMBERED = 4096
-"""How many items' looks a renderer remembers."""
+"""How many items' looks a renderer remembers, of one rendering's setting and of those before it."""
 
 _LOOKS = attrgetter("kind", "id", "name", "path", "start_line", "end_line", "score", "origin", "summary")
 
@@ -53,11 +53,10 @@ class Views:
         self._look = look
         self._options = options
         self._language = language
-        self._memory = memory
         self._tank = tank
         self._forms: dict[int, list[Form]] = {}
         self._printers: dict[str, Callable[[Fields], str]] = {}
-        self._views: dict[tuple[int, Form], Fields] = {}
+        self._views: dict[int, dict[Form, Fields]] = {}
         self._last: dict[int, tuple[Form, Fields]] = {}
         self._flags = {
             "headers": options.headers,
@@ -69,7 +68,7 @@ class Views:
         lines = [separator, options.header or "", options.footer or "", options.marker]
         self._frame = look.frame([line for line in lines if line.strip()])
         shown = {**self._flags, "query": options.query if look.uses("query") else None}
-        self._setting: tuple[object, ...] = (look, self._frame, tuple(shown.values()), options.marker)
+        setting: tuple[object, ...] = (look, self._frame, tuple(shown.values()), options.marker)
         self._controls = controls
         self.joints: Joints | None = None
         """What keeps texts that meet from making a control token; `None` where tokens are kept."""
@@ -77,8 +76,11 @@ class Views:
             theirs = [*lines, options.query or "", *look.settings.titles.values(), look.sources()]
             spare = {text[start:end] for text in theirs for start, end in controls.find(text)}
             self.joints = Joints(controls, look.syntax, spare)
-            self._setting = (*self._setting, controls, self.joints.spare)
+            setting = (*setting, controls, self.joints.spare)
         self._met = Mended([])
+        if setting not in memory and sum(map(len, list(memory.values()))) >= REMEMBERED:
+            memory.clear()
+        self._memory = memory.setdefault(setting, {})
 
     def forms(self, index: int) -> Sequence[Form]:
         """Return the whole forms of an item, the longest first."""
@@ -99,17 +101,20 @@ class Views:
         last = self._last.get(index)
         if last is not None and last[0] is form:
             return last[1]
-        view = self._views.get((index, form))
+        views = self._views.get(index)
+        if views is None:
+            views = self._views[index] = {}
+        view = views.get(form)
         if view is None:
             item = self._items[index]
             language = self._language(item)
-            key = None if item.metadata else (self._setting, language, form, _LOOKS(item))
-            view, notes = self._memory.get(key) or self._view(item, form, language)
-            if key is not None:
-                self._remember(key, view, notes)
+            if item.metadata:
+                view, notes = self._view(item, form, language)
+            else:
+                view, notes = self._remembered((form, language, _LOOKS(item)), item, form, language)
             if notes:
                 self.notes[index, form] = notes
-            self._views[index, form] = view
+            views[form] = view
         self._last[index] = form, view
         return view
 
@@ -149,6 +154,9 @@ class Views:
         if show is None:
             mend = None if self.joints is None else self._mend
             show = self._printers[kind] = self._look.printer(kind, self._flags, self._tank, mend)
+        if self._controls is None:
+            view["text"] = show(view)
+            return view, notes
         self._met = Mended([])
         view["text"] = show(view)
         return view, (*notes, *said(apart + self._met.apart, self._met.left))
@@ -175,23 +183,20 @@ class Views:
 
     def bare(self, item: Item, form: Form) -> str:
         """Return what an item looks like that stands for all of its kind."""
-        key = (self._setting, form, _LOOKS(item))
+        return str(self._remembered((form, _LOOKS(item)), item, form, item.language)[0]["text"])
+
+    def _remembered(self, key: object, item: Item, form: Form, language: str | None) -> tuple[Fields, Notes]:
         known = self._memory.get(key)
         if known is None:
-            known = self._view(item, form, item.language)
-            self._remember(key, *known)
-        return str(known[0]["text"])
-
-    def _remember(self, key: object, view: Fields, notes: Notes) -> None:
-        if len(self._memory) >= REMEMBERED:
-            self._memory.clear()
-        self._memory[key] = (view, notes)
+            if len(self._memory) >= REMEMBERED:
+                self._memory.clear()
+            known = self._memory[key] = self._view(item, form, language)
+        return known
 
     def forget(self, index: int) -> None:
         """Forget how an item looked: it has changed."""
         self._last.pop(index, None)
-        for key in [key for key in self._views if key[0] == index]:
-            del self._views[key]
+        self._views.pop(index, None)
 
 
 def said(apart: int, left: int) -> Notes:

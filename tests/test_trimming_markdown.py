@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from promptforge.trimming import markdown
 from promptforge.trimming.markdown import divide
 from promptforge.trimming.pieces import ALWAYS, Pieces
 from promptforge.trimming.sentences import sentences
@@ -204,6 +205,57 @@ def test_one_block_has_no_pieces(text: str) -> None:
 
 def test_a_text_too_long_is_not_read() -> None:
     assert divide("# a\n\nb\n" * (1 << 22), marker=MARKER) is None
+
+
+_BEGINNINGS = [
+    *(
+        "Word",
+        '"None"',
+        "(One",
+        ".x",
+        " a",
+        "   b",
+        "**PEP** x",
+        "*em* y",
+        "",
+        "  ",
+        "\t",
+        "…",
+        "}",
+        ")",
+        "\\x",
+        "!",
+        "$x",
+    ),
+    *(
+        "1. a",
+        "- a",
+        "# h",
+        "    code",
+        "> q",
+        "|a|b|",
+        "---",
+        "===",
+        "```",
+        "[a]: b",
+        "<b>",
+        "*  a",
+        "* ",
+        "***",
+        "a | b",
+    ),
+    *("x\x0cy", "\x0cx", "x\x00y", "x\u2028y", "\u3000x", "\xa0x", "](x)", "x ===", "=", "é"),
+]
+
+
+@cases(300)
+@given(
+    st.lists(st.sampled_from(_BEGINNINGS[:17]) | st.sampled_from(_BEGINNINGS), min_size=1, max_size=6).map("\n".join)
+)
+def test_prose_is_read_as_the_parser_reads_it(text: str) -> None:
+    if markdown._PROSE.match(text):
+        blocks = [t for t in markdown._parser().parse(text) if t.level == 0 and t.nesting >= 0]
+        assert [(t.map and tuple(t.map), t.type) for t in blocks] == [(p.map, p.type) for p in markdown._prose(text)]
 
 
 def test_sentences_end_where_nothing_is_open() -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from .. import _shipped
+from .. import __version__, _shipped
 from ..errors import OptionError, nearest, quote
 from ..folders import Folders, paths
 from ..options import Options
@@ -85,7 +84,7 @@ def made_of(spec: Spec) -> dict[str, str]:
     chosen = check(spec)
     chain = {file.name: file.sha256 for file in load_profile(spec.profile or "default", spec.profiles).chain}
     things: dict[str, object] = {
-        "version": metadata.version("promptforge-engine"),
+        "version": __version__,
         "options": [spec.to, spec.options],
         "profile": [spec.profile, chain, list(_files(spec.profiles, "profiles"))],
         "templates": list(_files(spec.templates, "templates")),

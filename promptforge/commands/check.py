@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .. import __version__
 from .flags import folders_of, profile_flags
 from .output import write, write_json
 from .tables import Column, screen, table
@@ -89,9 +90,7 @@ def _print(report: Report, shape: str, quiet: bool) -> None:
     if shape == "json":
         write_json(reports.as_data(report))
     elif shape == "sarif":
-        from importlib import metadata
-
-        write(json.dumps(reports.sarif(report, metadata.version("promptforge-engine")), indent=2) + "\n", None)
+        write(json.dumps(reports.sarif(report, __version__), indent=2) + "\n", None)
     elif shape == "github":
         write("".join(f"{line}\n" for line in reports.github(report.findings)), None)
     else:

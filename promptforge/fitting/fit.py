@@ -59,7 +59,9 @@ def fit(
         first_only=packing == "stop",
         quotas=NO_QUOTAS if packing in SPREAD or quotas is None else quotas,
     )
+    reasons: dict[int, str] = {}
     for part in parts:
+        reasons.update(dict.fromkeys(part.walk, "budget"))  # what no other reason is found for
         goal = packer.goal(part)
         if part.required:
             packer.require(part.walk)
@@ -76,9 +78,10 @@ def fit(
             packer.add_stubs(part, goal)
     if not packer.chosen:
         packer.cost = scale.measure({})
+    reasons.update(packer.reasons)
     for index in packer.chosen:  # past the share of its part, then taken after all by a later one
-        packer.reasons.pop(index, None)
-    return Fit(packer.chosen, packer.reasons, packer.twins, packer.cost, within(packer.cost, limit))
+        reasons.pop(index, None)
+    return Fit(packer.chosen, reasons, packer.twins, packer.cost, within(packer.cost, limit))
 
 
 def _spread(packer: Packer, part: Part, goal: Cost, packing: Packing) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 from .board import Board
 from .scale import SHORTENED, STUB, UNLIMITED, Cost, Form, Part, Quotas, Scale, content_of, excess, minus, plus, within
 
 TRIES = 32
 """Pages measured in vain before an item that costs no less than one that failed is not tried any more."""
+STRIDE = 64
+"""Items that are looked at in one go when what fits easily is on the page; then twice as many, and so on."""
 NO_QUOTAS = Quotas({}, {})
 """No section has a maximum."""
 
@@ -63,6 +66,8 @@ class Packer(Board):
         walk = part.walk
         if self.chosen or self.twins:
             walk = [i for i in walk if i not in self.twins and self._may_grow(i)]
+        for index in self.reasons.keys() & walk if self.reasons else ():  # of an earlier part
+            del self.reasons[index]
         self._misses = 0
         seen = self._take_front(walk, limit, self.places(part))
         self.take_rest(walk[seen:], limit, part)
@@ -118,13 +123,19 @@ class Packer(Board):
     def take_rest(self, walk: Sequence[int], limit: Cost, part: Part) -> None:
         """Take what fits whole, rank by rank; of each rank, shorten then what was too large."""
         places = self.places(part)
-        queue = deque(self._able(walk, limit))
+        queue: deque[int] = deque()
         waiting: deque[int] = deque()
-        room = self.cost
-        while queue or waiting:
+        room, ahead, stride = self.cost, 0, STRIDE
+        while True:
+            while not queue and ahead < len(walk):  # no more is looked at than there may be room for
+                queue.extend(self._able(walk[ahead : ahead + stride], limit))
+                ahead, stride = ahead + stride, 2 * stride
+            if not queue and not waiting:
+                return
             if self.stopped or (places is not None and places <= 0):
-                reason = "budget" if self.stopped else "max_items"
-                self.reasons.update((i, reason) for i in (*waiting, *queue) if i not in self.chosen)
+                if not self.stopped:
+                    left = (i for i in chain(waiting, queue, walk[ahead:]) if i not in self.chosen)
+                    self.reasons.update(dict.fromkeys(left, "max_items"))
                 return
             whole = bool(queue) and (not waiting or part.level(queue[0]) == part.level(waiting[0]))
             index = queue.popleft() if whole else waiting.popleft()
@@ -149,7 +160,8 @@ class Packer(Board):
 
     def _fail(self, index: int, new: bool) -> None:
         if new:
-            self.reasons[index] = "section_budget" if self._over_quota(index) else "budget"
+            if self._over_quota(index):
+                self.reasons[index] = "section_budget"
             self.stopped = self.first_only
 
     def _over_quota(self, index: int) -> bool:
@@ -162,13 +174,7 @@ class Packer(Board):
     def _able(self, indices: Sequence[int], limit: Cost) -> Sequence[int]:
         if self.first_only or not indices:
             return indices
-        able = self.scale.able(indices, minus(limit, self.cost), self.shorten and self._misses < TRIES)
-        if len(able) < len(indices):
-            gone = set(indices).difference(able) if able else indices
-            self.reasons.update(dict.fromkeys(gone, "budget"))
-            for index in self.chosen.keys() & gone:
-                del self.reasons[index]
-        return able
+        return self.scale.able(indices, minus(limit, self.cost), self.shorten and self._misses < TRIES)
 
     def _take(self, index: int, limit: Cost) -> bool:
         """Take an item whole."""
@@ -237,7 +243,7 @@ class Packer(Board):
         for index in part.walk:
             if misses >= TRIES or places == 0:
                 break
-            if self.reasons.get(index) in ("budget", "section_budget"):
+            if index not in self.chosen and self.reasons.get(index, "budget") in ("budget", "section_budget"):
                 shown = self.take_form(index, STUB, self.chosen, self.cost, limit)
                 misses = 0 if shown else misses + 1
                 places = places - shown if places is not None else None

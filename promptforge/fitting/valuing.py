@@ -28,10 +28,10 @@ def pack_worth(packer: Packer, part: Part, limit: Cost) -> None:
     chooser, chosen = rows.choose(places)
     refused = _show(packer, [(rows.owners[row], rows.forms[row]) for row in chosen], limit)
     _fill(packer, part, [*refused, *(rows.owners[row] for row in chooser.rest(chosen))], limit)
-    full = packer.places(part) == 0
-    for index in walk:
-        if index not in packer.chosen:
-            packer.reasons.setdefault(index, "max_items" if full else "budget")
+    if packer.places(part) == 0:
+        for index in walk:
+            if index not in packer.chosen:
+                packer.reasons.setdefault(index, "max_items")
 
 
 class _Rows:

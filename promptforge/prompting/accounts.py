@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from importlib import metadata
 from typing import Any
 
 import msgspec
 
+from .. import __version__
 from ..counting import Counter
 from ..diagnostics import Diagnostic, Diagnostics
 from ..options import Options
@@ -65,7 +65,7 @@ def account(
         history=history,
         warnings=tuple(dict.fromkeys((*said, *texts, *diagnostics))),
         manifest={
-            "promptforge": metadata.version("promptforge-engine"),
+            "promptforge": __version__,
             "to": to,
             "options": _options(options, counter, result.manifest["options"] if result is not None else {}),
             "profile": {"name": profile.name, "files": {file.name: file.sha256 for file in profile.chain}},

@@ -98,12 +98,13 @@ def _all_clean(records: list[Any]) -> list[Item] | None:
         if {*map(type, columns)} - {dict}:
             return None
         if any(columns):
-            items = [_plain(item, item.metadata) if item.metadata else item for item in items]
+            settled = [_plain(item, item.metadata) if item.metadata else item for item in items]
+            return None if None in settled else settled  # type: ignore[return-value]
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException:  # msgspec's own error, ValueError for an integer past what Python prints, a key that raises
         return None
-    return None if None in items else list(items)
+    return list(items)
 
 
 def _clean(record: object) -> Item | None:

@@ -19,8 +19,6 @@ from ..sources import plaindata
 from . import excerpts, fuel, metering, placing
 
 LOOP_FIELDS = frozenset({"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"})
-
-
 TOKENS_CAP = 10_000
 """Words and marks in the tags of one template."""
 KEY_CAP = 200
@@ -58,27 +56,28 @@ def weld(parts: Iterable[str]) -> list[str]:
     """
     pieces = list(filter(None, parts))
     fuel.burn_text(sum(map(len, pieces)))
-    fences = [place for place, kind in enumerate(map(type, pieces)) if kind in _FENCED]
-    if not fences:
+    kinds = list(map(type, pieces))
+    if _FENCED.isdisjoint(kinds):
         return pieces
     welded: list[str] = []
-    done = 0
-    for place in fences:
-        welded += pieces[done:place]
-        part = pieces[place]
-        if welded and isinstance(part, Opens):
-            tail = _tail(welded)
-            line = tail[tail.rfind("\n") + 1 :]
-            if line:  # be it blanks: content at the margin would end the list that an indented fence is in
-                welded.append("\n")
-                tail += "\n"
-            if tail[: tail.rfind("\n")].rpartition("\n")[2].lstrip().startswith("<"):
-                welded.append("\n")
-        welded.append(part)
-        done = place + 1
-        if done < len(pieces) and isinstance(part, Closes) and pieces[done][0] != "\n":
+    shut = False
+    for piece, kind in zip(pieces, kinds, strict=True):
+        if shut and piece[0] != "\n":
             welded.append("\n")
-    return welded + pieces[done:]
+        shut = False
+        if kind in _FENCED:
+            shut = kind is not Opens
+            if welded and kind is not Closes:
+                tail = _tail(welded)
+                if (
+                    tail[-1] != "\n"
+                ):  # be it blanks: content at the margin would end the list that an indented fence is in
+                    welded.append("\n")
+                    tail += "\n"
+                if tail[tail.rfind("\n", 0, -1) + 1 :].lstrip().startswith("<"):
+                    welded.append("\n")
+        welded.append(piece)
+    return welded
 
 
 _FENCED = frozenset({Opens, Closes, Block})
@@ -94,18 +93,31 @@ def _tail(pieces: list[str]) -> str:
 
 
 class _Lined(CodeGenerator):
-    """Compiled templates whose table of lines has the line of each text too, not of expressions and tags alone."""
+    """Compiled templates whose table of lines has each text's line too, and that look up what is there in place."""
 
     def visit_Output(self, node: nodes.Output, frame: Frame) -> None:  # noqa: N802  Jinja's name for it
         for child in node.nodes:
             self.newline(child)
             super().visit_Output(nodes.Output([child], lineno=child.lineno), frame)
 
+    def visit_Getattr(self, node: nodes.Getattr, frame: Frame) -> None:  # noqa: N802
+        if not isinstance(node.node, nodes.Name):  # one in another nests as deep as Python reads
+            super().visit_Getattr(node, frame)
+            return
+        name = repr(node.attr)
+        self.write(f"(_at[{name}] if (_at := ")
+        self.visit(node.node, frame)
+        self.write(f").__class__ is environment.fields and {name} in _at else environment.getattr(_at, {name}))")
+
+    def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
+        self.write("(")
+
 
 class Environment(jinja2.Environment):
     """Plain data in, safe text out: fields are looked up in mappings only, never as attributes of objects."""
 
     code_generator_class = _Lined
+    fields = Fields
     concat = staticmethod(join)
 
     def __init__(self, loader: jinja2.BaseLoader) -> None:

@@ -81,7 +81,10 @@ def burn(units: int, what: str) -> None:
 
 def burn_text(chars: int, price: int = 1) -> None:
     """Pay for a text of so many characters; `price` is how much more than copying it takes."""
-    burn(chars * price // CHARS, f"a text of {chars:,} characters")
+    tank = _here.tank
+    tank.left -= chars * price // CHARS
+    if tank.left < 0:
+        burn(0, f"a text of {chars:,} characters")
 
 
 def weigh(value: Any, *, deep: bool = False) -> None:

@@ -121,9 +121,9 @@ def paid_escape(name: str, escape: Escape) -> Escape:
     price = PRICES["md" if labels else "other"]
 
     def escaped(value: object) -> Safe:
+        if isinstance(value, Safe):
+            return value
         if isinstance(value, str):
-            if isinstance(value, Safe):
-                return value
             if len(value) > fuel.SHORT:
                 fuel.burn_text(min(len(value), LABEL_CAP) if labels else len(value), price)
         elif isinstance(value, list | tuple | dict):

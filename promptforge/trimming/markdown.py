@@ -11,7 +11,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .left_out import lines_of, say, top
 from .pieces import ALWAYS, Piece, Pieces
@@ -38,6 +38,10 @@ _FRONT = re.compile(
     r"---[ \t\r]*+\n"
     r"(?:(?!---|\.\.\.)(?:\w[\w.-]*+[ \t]*+:|[ \t#]|-[ \t]|(?=[\r\n]))[^\n]*+\n)++"
     r"(?:---|\.\.\.)[ \t\r]*+(?:\n|\Z)"
+)
+# Paragraphs and blank lines alone: no line begins in a way that makes another block of it, or of the line before.
+_PROSE = re.compile(
+    r"""(?:[ \t]*+\n|[ ]{0,3}+(?:[^\W\d_]|["'(.,;!?$%/@^{}\\)\]“”‘’„«»…]|\*\*?(?=[^\s*]))[^\r\n]*+(?:\n|\Z))*+\Z"""
 )
 # In a shortened paragraph such a line might become the underline of a heading or of the head of a table.
 _RISKY = re.compile(r"[\r\n][ \t]*[|:=-]")
@@ -92,6 +96,28 @@ def _parser() -> MarkdownIt:
     return parser
 
 
+class _Paragraph(NamedTuple):
+    """A paragraph as the parser has it."""
+
+    map: tuple[int, int]
+    type: str = "paragraph_open"
+    level: int = 0
+    nesting: int = 1
+
+
+def _prose(text: str) -> list[_Paragraph]:
+    """Return the paragraphs of a text that is nothing else; the parser takes longer to load than they take to find."""
+    found, start = [], -1
+    lines = text.split("\n")
+    for number, line in enumerate([*lines, ""]):
+        if line.strip(" \t"):
+            start = number if start < 0 else start
+        elif start >= 0:
+            found.append(_Paragraph((start, number)))
+            start = -1
+    return found
+
+
 class _Blocks:
     """The pieces of one document, as they are found from top to bottom."""
 
@@ -140,7 +166,8 @@ class _Blocks:
 
     def read(self) -> list[Piece]:
         """Return the pieces."""
-        tokens = _parser().parse(self._text)
+        prose = _PROSE.match(self._text)
+        tokens: Sequence[Token | _Paragraph] = _prose(self._text) if prose else _parser().parse(self._text)
         blocks = [token for token in tokens if token.level == 0 and token.nesting >= 0 and token.map]
         items = [token.map[0] for token in tokens if token.type == "list_item_open" and token.level == 1 and token.map]
         spans = self._spans(blocks)
@@ -167,14 +194,14 @@ class _Blocks:
             self._parts[0] = self._parts[0]._replace(text=self._slice(0, spans[0][0]) + self._parts[0].text)
         return self._parts
 
-    def _spans(self, blocks: Sequence[Token]) -> list[tuple[int, int, Token | Literal["front"] | None]]:
+    def _spans(self, blocks: Sequence[Token | _Paragraph]) -> list[tuple[int, int, Any]]:
         """Return first line, end and token of each block, blank lines after it included; `None`: link definitions."""
         maps = [(token.map[0], token.map[1]) for token in blocks if token.map]
         found = _FRONT.match(self._text)
         done = len(_LINE.findall(found[0])) - found[0].endswith("\n") if found else 0
         if any(start < done < end for start, end in maps):  # a list or HTML goes on after it: it is no front matter
             done = 0
-        starts: list[tuple[int, Token | Literal["front"] | None]] = [(0, "front")] if done else []
+        starts: list[tuple[int, Any]] = [(0, "front")] if done else []
         last = len(self._starts) - 1
         for token, (start, end) in zip([*blocks, None], [*maps, (last, last)], strict=True):
             if start < done:
@@ -210,7 +237,7 @@ class _Blocks:
             self._add(self._slice(start, end), keep, under, self._joined(start))
         self._fresh, self._intro = False, -1
 
-    def _block(self, token: Token, start: int, end: int, kind: str) -> None:
+    def _block(self, token: Any, start: int, end: int, kind: str) -> None:
         """Add a block that is no list and no heading."""
         text, keep, under = self._slice(start, end), self._keep(), self._under()
         stop = end
@@ -234,7 +261,7 @@ class _Blocks:
             self._add(text, (0 if picture else keep - 2) if low else keep, under, kind)
         self._fresh, self._intro = False, intro
 
-    def _shuts(self, token: Token, stop: int) -> bool:
+    def _shuts(self, token: Any, stop: int) -> bool:
         """Return whether the last line of a fence is its closing one; at the end of a text it may have none."""
         line = self._slice(stop - 1, stop).strip()
         return len(line) >= len(token.markup) and not line.strip(token.markup[0])
