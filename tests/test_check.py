@@ -396,8 +396,8 @@ def test_what_can_be_put_right_is_and_a_difference_changes_nothing() -> None:
     )
     assert Path("profiles/mine.yaml").read_text() == "# yaml-language-server: $schema=schema.json\nmax_tokens: 500\n"
     assert [line for line in ran.out.splitlines() if ": PF" in line and " note: " not in line] == [
-        "templates/mine/item.md.j2:2:4: PF810 a long text without a filter is printed on one line; add | fence, or"
-        " | prose"
+        "templates/mine/item.md.j2:2:4: PF810 a long text without a filter is printed on one line; add | framed,"
+        " or | prose"
     ]
     assert run("check", "--diff").out == ""
 
