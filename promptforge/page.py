@@ -9,9 +9,8 @@ from .answers.asking import Language
 from .bounds import Bare, Bounds
 from .controls import Controls
 from .counting import Counter
-from .enclosing import check
 from .errors import TemplateError
-from .escaping import Content, Safe, Verbatim
+from .escaping import Content, Safe
 from .fitting.fit import Fit
 from .fitting.scale import Cost, Form, within
 from .grouping import Section, flatten, group
@@ -35,7 +34,6 @@ _WHITE = (
 )
 LEAST_CHARS = 3
 """Characters of a token: most texts have more, so that what is prepared by it is less than there is room for."""
-_LONG = ("content", "summary")
 _SENTINEL = "Quzx"
 """What no template prints of its own accord."""
 
@@ -86,7 +84,6 @@ class Page:
             "query": options.query,
         }
         self.views = Views(look, options, self.separator, self._items, tag, memory, self.tank, controls, word)
-        self._word = word
         self.notes: Notes = ()
         """What is to be said of control tokens where texts meet on the page."""
         self._twins = Twins(self._items)
@@ -195,25 +192,16 @@ class Page:
         return self._build(chosen)[2]
 
     def parts(self, chosen: Mapping[int, Form]) -> list[str]:
-        """Return the finished page with just these items on it, in parts.
-
-        Raises `UnkeptError` where the word of its tags stands elsewhere too.
-        """
+        """Return the finished page with just these items on it, in parts; raises as `Views.check` does."""
         parts = self._build(chosen)[1]
-        self._check("".join(parts), chosen)
+        self.views.check(parts, chosen)
         return parts
 
     def alone(self, index: int) -> str:
         """Return the text of an item in its longest form, without a page; raises as `parts` does."""
         form = self.forms(index)[0]
-        text = str.__str__(self.text(index, form))
-        self._check(text, {index: form})
+        self.views.check([text := str.__str__(self.text(index, form))], {index: form})
         return text
-
-    def _check(self, text: str, chosen: Mapping[int, Form]) -> None:
-        if self._word is not None:
-            shown = (self.views.view(index, form)[field] for index, form in chosen.items() for field in _LONG)
-            check(text, self._word, [content.printed for content in shown if isinstance(content, Verbatim)])
 
     def _build(self, chosen: Mapping[int, Form]) -> tuple[dict[int, Form], list[str], Cost]:
         if self._last is None or self._last[0] != chosen:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -10,6 +10,7 @@ import msgspec
 
 from .cleaning import VERBATIM, Cleaned, clean
 from .controls import Controls
+from .enclosing import check
 from .escaping import Content, Verbatim
 from .fitting.scale import Form
 from .items import Item
@@ -164,6 +165,14 @@ class Views:
             return clean(text, self._look.syntax, self._frame, self._controls)
         cleaned = clean(text, VERBATIM, None, self._controls)
         return cleaned._replace(text=Verbatim(cleaned.text, self._word))
+
+    def check(self, parts: Sequence[str], chosen: Mapping[int, Form]) -> None:
+        """Raise `UnkeptError` where a finished text of the `chosen` holds the tags of contents, or their word, beside
+        these.
+        """
+        if self._word is not None:
+            shown = (self.view(index, form)[name] for index, form in chosen.items() for name in ("content", "summary"))
+            check("".join(parts), self._word, [text.printed for text in shown if isinstance(text, Verbatim)])
 
     def written_apart(self, item: Item, language: str | None = None) -> tuple[Item, str | None, int]:
         """Return an item whose labels and metadata hold no control token, its language, and how many there were."""
