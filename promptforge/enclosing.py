@@ -20,6 +20,8 @@ DIGITS = 6
 _LETTER = "k"
 _FIRST, _STEP = 417_082, 618_033
 """The first word, and what leads from each to the next: without a factor in common with 10, so all come in turn."""
+_ROW = 1000
+"""Texts that are looked through at once, for most are short."""
 _OPEN, _CLOSE = "\n<content-", "\n</content-"
 _ALIKE = re.compile(rf"(?im)^[ \t]*</?content-{_LETTER}[0-9]+>[ \t]*$")
 _BREAKS = "\n\r\t"
@@ -38,7 +40,8 @@ def free_word(texts: Iterable[str]) -> str:
     texts = list(texts)
     for digits in count(DIGITS, 3):
         pattern = re.compile(rf"{_LETTER}([0-9]{{{digits}}})")
-        held = {found for text in texts for form in (text, lenient(text)) for found in pattern.findall(form)}
+        rows = ("\n".join(texts[at : at + _ROW]) for at in range(0, len(texts), _ROW))
+        held = {found for row in rows for form in (row, lenient(row)) for found in pattern.findall(form)}
         for number in range(min(len(held) + 1, 10**digits)):
             word = f"{(_FIRST + number * _STEP) % 10**digits:0{digits}}"
             if word not in held:
