@@ -27,10 +27,13 @@ FRAMINGS: dict[str, tuple[str, ...]] = {
 """By syntax, its own framing first. A fence in plain text is none: a label may open another there."""
 
 
-def framing_of(asked: str, syntax: str) -> tuple[str, bool]:
-    """Return the framing to print by, and whether it is the one asked for; `auto` asks for the syntax's own."""
+def framing_of(asked: str, syntax: str, format: str) -> tuple[str, str | None]:  # noqa: A002
+    """Return the framing to print by, and what is wrong where it is not the one asked for: `auto` asks for its own."""
     own, *others = FRAMINGS[syntax]
-    return (asked, True) if asked in others else (own, asked in ("auto", own))
+    if asked in ("auto", own, *others):
+        return (asked if asked in others else own), None
+    takes = " or ".join(FRAMINGS[syntax])
+    return own, f"framing: {asked} does not go with the format {format}, which takes {takes}"
 
 
 LINE_ENDS = "\n\r\v\f\x1c-\x1e\x85\u2028\u2029"

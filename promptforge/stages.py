@@ -14,7 +14,7 @@ from .diagnostics import Diagnostics, Severity
 from .enclosing import UnkeptError, free_word, texts_of
 from .fitting.fit import Fit, fit
 from .fitting.scale import UNLIMITED, Cost, excess
-from .framing import FRAMINGS, TAGGED, framing_of
+from .framing import TAGGED, framing_of
 from .items import Item
 from .layouts import LayoutSettings
 from .looks import Look
@@ -170,13 +170,10 @@ class Stages:
 
 def _framing(look: Look, options: Options, diagnostics: Diagnostics) -> str:
     """Return how contents are framed; a framing that does not go with the format is said, and its own is used."""
-    framing, suits = framing_of(options.framing, look.syntax)
-    if not suits:
-        takes = " or ".join(FRAMINGS[look.syntax])
-        message = f"framing: {options.framing} does not go with the format {options.format}, which takes {takes}"
-        # A profile may well ask for tags wherever these can stand; any other framing was meant for another format.
+    framing, problem = framing_of(options.framing, look.syntax, options.format)
+    if problem:  # a profile may well ask for tags wherever these can stand: any other was meant for another format
         severity: Severity = "info" if options.framing == TAGGED else "warning"
-        diagnostics.add("PF107", f"{message}; {framing} was used", severity=severity)
+        diagnostics.add("PF107", f"{problem}; {framing} was used", severity=severity)
     return framing
 
 
