@@ -8,6 +8,8 @@ from typing import NamedTuple
 from .controls import Controls
 from .escaping import INVISIBLE, SURROGATE, XML_ILLEGAL, Content
 
+VERBATIM = "verbatim"
+"""The syntax of what is printed as it is, between tags."""
 FENCE_CAP = 24
 """Backticks, and tildes, of a fence at the most: a longer one would cost more than it is worth."""
 
@@ -53,7 +55,7 @@ def clean(text: str, syntax: str, frame: re.Pattern[str] | None = None, controls
             notes.append(("PF702", f"{seen} invisible or direction-changing characters are in the content"))
     elif "\x1b" in body or "\x08" in body:
         notes.append(("PF703", "terminal control characters are in the content"))
-    if "\r" in body and syntax != "json":
+    if "\r" in body and syntax not in ("json", VERBATIM):
         body, count = _LONE_CR.subn("\n", body)
         if count:
             notes.append(("PF303", f"{count} carriage returns without a line feed became line ends"))

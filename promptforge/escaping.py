@@ -52,6 +52,39 @@ class Content(str):
     __slots__ = ()
 
 
+class Tags(Block):
+    """Safe text between the two tags of a `Verbatim` content."""
+
+    __slots__ = ()
+
+
+class Verbatim(Content):
+    """Content to be printed as it is, between tags that carry `word`. Where no tags can stand it is a label."""
+
+    __slots__ = ("printed", "word")
+    word: str
+    """What nothing else on the page holds; `enclosing` finds it."""
+    printed: set[str]
+    """What has been put between tags of this content, and of what filters made of it."""
+
+    def __new__(cls, text: str, word: str, printed: set[str] | None = None) -> Verbatim:
+        """Take a text and the word that it does not hold."""
+        made = super().__new__(cls, text)
+        made.word = word
+        made.printed = set() if printed is None else printed
+        return made
+
+    def like(self, text: str) -> Verbatim:
+        """Return what a filter made of this content."""
+        return Verbatim(text, self.word, self.printed)
+
+    def tags(self) -> Tags:
+        """Return the content between its tags, each on a line of its own."""
+        text = str.__str__(self)
+        self.printed.add(text)
+        return Tags(f"<content-{self.word}>\n{text}\n</content-{self.word}>")
+
+
 LABEL_CAP = 2000
 """Characters of a label that are shown; more is cut with an ellipsis."""
 
@@ -205,6 +238,8 @@ def xml_text(value: object) -> Safe:
     """Return a value for character data: only `&`, `<` and the `>` of `]]>` are escaped."""
     if isinstance(value, Safe):
         return value
+    if type(value) is Verbatim:
+        return value.tags()
     text = value if type(value) is Content else label(value)
     if "&" in text or "<" in text or "]]>" in text:
         text = text.replace("&", "&amp;").replace("<", "&lt;").replace("]]>", "]]&gt;")
@@ -214,7 +249,7 @@ def xml_text(value: object) -> Safe:
 def xml_joined(value: object) -> Safe:
     """Return a value for character data after another value or a bracket, where a `>` may end a `]]>`."""
     text = xml_text(value)
-    return text if isinstance(value, Safe) else Safe(re.sub(r"^(\]{0,2})>", r"\1&gt;", text))
+    return text if isinstance(value, Safe | Verbatim) else Safe(re.sub(r"^(\]{0,2})>", r"\1&gt;", text))
 
 
 def xml_unknown(value: object) -> Safe:
@@ -284,6 +319,8 @@ def plain(value: object) -> Safe:
     """Return a value for plain text: a label on one line, content as it is (its lines are guarded by `clean`)."""
     if isinstance(value, Safe):
         return value
+    if type(value) is Verbatim:
+        return value.tags()
     return Safe(value if type(value) is Content else label(value))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from .cleaning import FENCE_CAP, clean, longest_run
-from .escaping import Block, Content, to_text
+from .escaping import Block, Content, Verbatim, to_text
 
 TAG = re.compile(r"[A-Za-z0-9_+#.\-]{1,40}")
 """What may stand after the mark of a fence."""
@@ -16,7 +16,10 @@ def fence(text: object, language: object = None) -> Block:
 
     The fence is one longer than any run of its mark inside, at least three. Where that would take more than 24
     backticks, tildes are used; where both are out, each line gets the prefix `| ` (see `clean`, which says so).
+    Verbatim content stands between its tags instead.
     """
+    if type(text) is Verbatim:
+        return text.tags()
     body = text if isinstance(text, Content) else clean(to_text(text), "md").text
     run = longest_run(body, "`")
     mark = "`"

@@ -1,9 +1,40 @@
-"""The lines that templates print around items, as a pattern for what could pass for one of them in plain text."""
+"""What stands around contents: which framings go with which syntax, and the lines that templates print.
+
+The lines become a pattern for what could pass for one of them in plain text.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+
+TAGGED = "tagged"
+"""The framing that leaves contents as they are: see `enclosing`."""
+
+ABOUT = {
+    "fenced": "a fence longer than any run of its mark inside",
+    "xml": "escapes, so that a parser reads the content back",
+    "json": "quotes",
+    "plain": "lines that could be taken for the template's own are marked",
+    TAGGED: "the content as it is, between tags with a word that nothing else on the page holds",
+}
+FRAMINGS: dict[str, tuple[str, ...]] = {
+    "md": ("fenced", TAGGED),
+    "xml": ("xml", TAGGED),
+    "json": ("json",),
+    "txt": ("plain", TAGGED),
+}
+"""By syntax, its own framing first. A fence in plain text is none: a label may open another there."""
+
+
+def framing_of(asked: str, syntax: str, format: str) -> tuple[str, str | None]:  # noqa: A002
+    """Return the framing to print by, and what is wrong where it is not the one asked for: `auto` asks for its own."""
+    own, *others = FRAMINGS[syntax]
+    if asked in ("auto", own, *others):
+        return (asked if asked in others else own), None
+    takes = " or ".join(FRAMINGS[syntax])
+    return own, f"framing: {asked} does not go with the format {format}, which takes {takes}"
+
 
 LINE_ENDS = "\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 """What anybody may take for the end of a line, as the inside of a character class."""

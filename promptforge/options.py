@@ -158,6 +158,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         Literal["keep", "escape"],
         "Control tokens of the profile in an item's texts: as they are, or written apart by a backslash.",
     ] = "keep"
+    framing: Annotated[
+        Literal["auto", "fenced", "xml", "json", "plain", "tagged"],
+        "What keeps a content in its place: the format's own way (auto: a fence, escapes, quotes, marked lines), or"
+        " tags around it as it is, with a word that nothing else on the page holds (tagged).",
+    ] = "auto"
     separator: Annotated[str | None, "Text between two items; none: the layout's own."] = None
     header: Annotated[str | None, "Text before everything; none: nothing."] = None
     footer: Annotated[str | None, "Text after everything; none: nothing."] = None

@@ -52,11 +52,13 @@ class Page:
         language: Language,
         memory: Memory,
         controls: Controls | None = None,
+        word: str | None = None,
     ) -> None:
         """Make a page of `candidates`.
 
         `tag` tells what to print as an item's language, `language` what it is, `memory` how items looked before. With
-        `controls` no control token comes out of an item, nor out of two texts that meet.
+        `controls` no control token comes out of an item, nor out of two texts that meet; with a `word` contents stand
+        verbatim between tags that carry it.
         """
         self.look = look
         self.options = options
@@ -81,7 +83,7 @@ class Page:
             "footer": made(options.footer) if options.footer else None,
             "query": options.query,
         }
-        self.views = Views(look, options, self.separator, self._items, tag, memory, self.tank, controls)
+        self.views = Views(look, options, self.separator, self._items, tag, memory, self.tank, controls, word)
         self.notes: Notes = ()
         """What is to be said of control tokens where texts meet on the page."""
         self._twins = Twins(self._items)
@@ -190,8 +192,16 @@ class Page:
         return self._build(chosen)[2]
 
     def parts(self, chosen: Mapping[int, Form]) -> list[str]:
-        """Return the page with just these items on it, in parts."""
-        return self._build(chosen)[1]
+        """Return the finished page with just these items on it, in parts; raises as `Views.check` does."""
+        parts = self._build(chosen)[1]
+        self.views.check(parts, chosen)
+        return parts
+
+    def alone(self, index: int) -> str:
+        """Return the text of an item in its longest form, without a page; raises as `parts` does."""
+        form = self.forms(index)[0]
+        self.views.check([text := str.__str__(self.text(index, form))], {index: form})
+        return text
 
     def _build(self, chosen: Mapping[int, Form]) -> tuple[dict[int, Form], list[str], Cost]:
         if self._last is None or self._last[0] != chosen:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -138,8 +138,12 @@ class ContextRenderer:
         before: tuple[Diagnostic, ...],
         options: Mapping[str, Any],
         current: TemplateSet | None = None,
+        beside: Sequence[str] = (),
     ) -> tuple[Result, Options]:
-        """Return the result and the options in force; whoever calls judges what there was to say."""
+        """Return the result and the options in force; whoever calls judges what there was to say.
+
+        `beside` are texts that will stand beside the result's.
+        """
         started = time.perf_counter()
         diagnostics = Diagnostics()
         diagnostics.extend(before)
@@ -148,11 +152,11 @@ class ContextRenderer:
         loaded = load_records(items, where="items", diagnostics=diagnostics)
         said = tuple(diagnostics)
         try:
-            result = self._stages.make(current.templates, settings, chosen, loaded, diagnostics, started)
+            result = self._stages.make(current.templates, settings, chosen, loaded, diagnostics, started, beside)
         except TemplateError as error:  # what the failed attempt said, the next will say again
             diagnostics = Diagnostics()
             diagnostics.extend(said)
-            result = self._fall_back(error, current.templates, chosen, loaded, diagnostics, started)
+            result = self._fall_back(error, current.templates, chosen, loaded, diagnostics, started, beside)
         return result, chosen
 
     def _fall_back(
@@ -163,6 +167,7 @@ class ContextRenderer:
         items: list[Item],
         diagnostics: Diagnostics,
         started: float,
+        beside: Sequence[str],
     ) -> Result:
         """Render with the shipped templates after a template of the user's failed."""
         shipped = Templates()
@@ -172,7 +177,7 @@ class ContextRenderer:
             raise error
         diagnostics.extend((stood_in(error),))
         settings = shipped.settings(options.layout)
-        return self._stages.make(shipped, settings, options, items, diagnostics, started)
+        return self._stages.make(shipped, settings, options, items, diagnostics, started, beside)
 
     def render_item(self, item: object, **options: Any) -> str:
         """Return one item's text alone, without a page around it; `options` win over the renderer's own."""

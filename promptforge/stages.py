@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from . import accounts, planning, selection
 from .answers.asking import Embed
 from .controls import Controls, controls_of
-from .diagnostics import Diagnostics
+from .diagnostics import Diagnostics, Severity
+from .enclosing import UnkeptError, free_word, texts_of
 from .fitting.fit import Fit, fit
 from .fitting.scale import UNLIMITED, Cost, excess
+from .framing import TAGGED, framing_of
 from .items import Item
 from .layouts import LayoutSettings
+from .looks import Look
 from .options import Options
 from .page import Page
 from .profiles import Profile
@@ -47,11 +51,30 @@ class Stages:
         items: list[Item],
         diagnostics: Diagnostics,
         started: float,
+        beside: Sequence[str] = (),
     ) -> Result:
         """Return the result of `items` under these options; `started` is when `time.perf_counter` began it.
 
-        Raises `BudgetError` when a required item does not fit, `TemplateError` when a template cannot be used.
+        `beside` are texts that will stand beside the result's. Raises `BudgetError` when a required item does not fit,
+        `TemplateError` when a template cannot be used.
         """
+        if options.framing == TAGGED:
+            try:
+                return self._make(templates, settings, options, items, diagnostics.copy(), started, beside)
+            except UnkeptError:
+                options = _untagged(options, diagnostics)
+        return self._make(templates, settings, options, items, diagnostics, started, beside)
+
+    def _make(
+        self,
+        templates: Templates,
+        settings: LayoutSettings,
+        options: Options,
+        items: list[Item],
+        diagnostics: Diagnostics,
+        started: float,
+        beside: Sequence[str],
+    ) -> Result:
         counter = get_tokenizer(options.tokenizer)
         if isinstance(counter, RemoteTokenizer):
             return counter.settle(
@@ -62,6 +85,7 @@ class Stages:
                     items,
                     diagnostics.copy(),
                     started,
+                    beside,
                 )
             )
         look = templates.look(options.layout, options.format)
@@ -69,6 +93,7 @@ class Stages:
             if getattr(options, name) != getattr(_PLAIN, name) and not look.uses(name):
                 message = f"{name} changes nothing in the layout {options.layout} as {options.format}"
                 diagnostics.add("PF105", message, severity="info")
+        framing = _framing(look, options, diagnostics)
         tag = self._tagger.tags(options, settings)
         language = self._tagger.tags(_PLAIN, LayoutSettings())
         controls = self.controls(options, diagnostics)
@@ -76,12 +101,13 @@ class Stages:
         limit = _limit(options)
         every = selection.select(items, options, language, diagnostics, self._embed)
         candidates = selection.combine(every, options)
-        page = Page(look, options, settings, counter, candidates, tag, language, self._views, controls)
+        word = free_word(_texts(look, settings, options, every.pool, beside)) if framing == TAGGED else None
+        page = Page(look, options, settings, counter, candidates, tag, language, self._views, controls, word)
         found = _fit(page, options, limit, diagnostics)
         if options.combine == "explicit_first" and not found.chosen and len(candidates) < len(every):
             # Nothing that the user named is in the text: fall back to what a search found.
             candidates = every
-            page = Page(look, options, settings, counter, candidates, tag, language, self._views, controls)
+            page = Page(look, options, settings, counter, candidates, tag, language, self._views, controls, word)
             found = _fit(page, options, limit, diagnostics)
         if found.twins:
             found = page.note_twins(found, limit)
@@ -100,7 +126,7 @@ class Stages:
 
         def again(max_tokens: int) -> Result:
             other = msgspec.structs.replace(options, max_tokens=max_tokens)
-            return self.make(templates, settings, other, items, Diagnostics(), time.perf_counter())
+            return self.make(templates, settings, other, items, Diagnostics(), time.perf_counter(), beside)
 
         return accounts.account(page, found, items, dropped, self._profile, templates, diagnostics, started, again)
 
@@ -108,8 +134,12 @@ class Stages:
         self, item: Item, templates: Templates, settings: LayoutSettings, options: Options, diagnostics: Diagnostics
     ) -> str:
         """Return one item's text without a page around it, in its longest form."""
+        look = templates.look(options.layout, options.format)
+        word = None
+        if _framing(look, options, diagnostics) == TAGGED:
+            word = free_word(_texts(look, settings, options, [item]))
         page = Page(
-            templates.look(options.layout, options.format),
+            look,
             options,
             settings,
             get_tokenizer(options.tokenizer),
@@ -118,8 +148,12 @@ class Stages:
             self._tagger.tags(_PLAIN, LayoutSettings()),
             {},
             self.controls(options, diagnostics),
+            word,
         )
-        return str.__str__(page.text(0, page.forms(0)[0]))
+        try:
+            return page.alone(0)
+        except UnkeptError:
+            return self.alone(item, templates, settings, _untagged(options, diagnostics), diagnostics)
 
     def controls(self, options: Options, diagnostics: Diagnostics) -> Controls | None:
         """Return what keeps control tokens from coming out of items; `None` where they are kept as they are."""
@@ -132,6 +166,32 @@ class Stages:
             diagnostics.add("PF106", f"{message}; choose the profile of the LLM's family")
             return None
         return controls_of(self._profile.control_tokens)
+
+
+def _framing(look: Look, options: Options, diagnostics: Diagnostics) -> str:
+    """Return how contents are framed; a framing that does not go with the format is said, and its own is used."""
+    framing, problem = framing_of(options.framing, look.syntax, options.format)
+    if problem:  # a profile may well ask for tags wherever these can stand: any other was meant for another format
+        severity: Severity = "info" if options.framing == TAGGED else "warning"
+        diagnostics.add("PF107", f"{problem}; {framing} was used", severity=severity)
+    return framing
+
+
+def _untagged(options: Options, diagnostics: Diagnostics) -> Options:
+    message = "other places of the page hold its tags, or the word in them, so the format's own framing was used"
+    diagnostics.add("PF306", message)
+    return msgspec.structs.replace(options, framing="auto")
+
+
+def _texts(
+    look: Look, settings: LayoutSettings, options: Options, items: Iterable[Item], beside: Sequence[str] = ()
+) -> Iterator[str]:
+    """Yield every text that may come to stand on the page, or beside it."""
+    for item in items:
+        yield from texts_of(item)
+    own = (options.query, options.header, options.footer, options.separator, options.marker, options.fence_language)
+    yield from filter(None, own)
+    yield from (look.sources(), settings.separator or "", *settings.titles.values(), *beside)
 
 
 def _ceiling(options: Options, diagnostics: Diagnostics) -> Options:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
 import msgspec
 
-from .cleaning import clean
+from .cleaning import VERBATIM, Cleaned, clean
 from .controls import Controls
-from .escaping import Content
+from .enclosing import check
+from .escaping import Content, Verbatim
 from .fitting.scale import Form
 from .items import Item
 from .joints import Joints, Mended
@@ -45,8 +46,12 @@ class Views:
         memory: Memory,
         tank: Tank,
         controls: Controls | None = None,
+        word: str | None = None,
     ) -> None:
-        """Make the views of `items`; with `controls` no control token comes out of one."""
+        """Make the views of `items`; with `controls` no control token comes out of one.
+
+        With a `word` contents are verbatim, between tags that carry it.
+        """
         self.notes: dict[tuple[int, Form], Notes] = {}
         """What cleaning the content of a form had to change."""
         self._items = items
@@ -66,9 +71,10 @@ class Views:
             "query": options.query,
         }
         lines = [separator, options.header or "", options.footer or "", options.marker]
-        self._frame = look.frame([line for line in lines if line.strip()])
+        self._word = word
+        self._frame = None if word else look.frame([line for line in lines if line.strip()])
         shown = {**self._flags, "query": options.query if look.uses("query") else None}
-        setting: tuple[object, ...] = (look, self._frame, tuple(shown.values()), options.marker)
+        setting: tuple[object, ...] = (look, self._frame, tuple(shown.values()), options.marker, word)
         self._controls = controls
         self.joints: Joints | None = None
         """What keeps texts that meet from making a control token; `None` where tokens are kept."""
@@ -119,12 +125,13 @@ class Views:
         return view
 
     def _view(self, item: Item, form: Form, language: str | None) -> tuple[Fields, Notes]:
-        content, notes, apart = clean(form.text, self._look.syntax, self._frame, self._controls)
+        content, notes, apart = self._clean(form.text)
         if form.cut:
-            content = Content(mark(content, self._options.marker))
+            marked = mark(content, self._options.marker)
+            content = content.like(marked) if isinstance(content, Verbatim) else Content(marked)
         summary: Content | None = content if form.name == "summary" else None
         if summary is None and item.summary is not None:
-            summary, more, count = clean(item.summary, self._look.syntax, self._frame, self._controls)
+            summary, more, count = self._clean(item.summary)
             notes += more
             apart += count
         kind = item.kind
@@ -160,6 +167,20 @@ class Views:
         self._met = Mended([])
         view["text"] = show(view)
         return view, (*notes, *said(apart + self._met.apart, self._met.left))
+
+    def _clean(self, text: str) -> Cleaned:
+        if self._word is None:
+            return clean(text, self._look.syntax, self._frame, self._controls)
+        cleaned = clean(text, VERBATIM, None, self._controls)
+        return cleaned._replace(text=Verbatim(cleaned.text, self._word))
+
+    def check(self, parts: Sequence[str], chosen: Mapping[int, Form]) -> None:
+        """Raise `UnkeptError` where a finished text of the `chosen` holds the tags of contents, or their word, beside
+        these.
+        """
+        if self._word is not None:
+            shown = (self.view(index, form)[name] for index, form in chosen.items() for name in ("content", "summary"))
+            check("".join(parts), self._word, [text.printed for text in shown if isinstance(text, Verbatim)])
 
     def written_apart(self, item: Item, language: str | None = None) -> tuple[Item, str | None, int]:
         """Return an item whose labels and metadata hold no control token, its language, and how many there were."""

@@ -229,9 +229,54 @@ def plain_structure(text: str, patterns: list[re.Pattern[str]]) -> list[str]:
     return seen
 
 
+# Tags
+
+
+OPENING = re.compile("<content-(k[0-9]+)>")
+
+
+def tagged(text: str) -> tuple[list[str], list[str]]:
+    """The contents between tags and the lines beside them, to a reader who knows the word of the first opening line.
+
+    A tag is a whole line with that word. An error: the word anywhere else, or a tag that is not closed.
+    """
+    contents: list[str] = []
+    beside: list[str] = []
+    inside: list[str] | None = None
+    word = None
+    for line in text.split("\n"):
+        if inside is None:
+            word = word or ((found := OPENING.fullmatch(line)) and found[1])
+            if line == f"<content-{word}>":
+                inside = []
+            elif word and word in line:
+                raise ValueError(f"the word in {line[:100]!a}")
+            beside.append(line.replace(word or "\n", "WORD"))
+        elif line == f"</content-{word}>":
+            contents.append("\n".join(inside))
+            inside = None
+        elif word and word in line:
+            raise ValueError(f"the word in {line[:100]!a}")
+        else:
+            inside.append(line)
+    if inside is not None:
+        raise ValueError("a tag that is not closed")
+    return contents, beside
+
+
+def untagged(text: str, block: str) -> str:
+    """The text with a harmless block in the place of each content and its tags."""
+    return "\n".join(block if line == "<content-WORD>" else line for line in tagged(text)[1])
+
+
+def tagged_structure(text: str) -> list[str]:
+    """The lines beside contents, each opening tag in its place."""
+    return tagged(text)[1]
+
+
 STRUCTURES: dict[str, Callable[[str], Any]] = {
     "markdown": markdown_structure,
     "xml": xml_structure,
     "json": json_structure,
 }
-"""The judge of each format that has a parser. Plain text has `plain_structure`."""
+"""The judge of each format that has a parser. Plain text has `plain_structure`, tags have `tagged_structure`."""

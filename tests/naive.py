@@ -20,6 +20,14 @@ def plain_judge(text: str) -> list[str]:
     return judges.plain_structure(text, judges.frame_patterns(plain("harmless"), ["harmless"], ["PLACE"]))
 
 
+FIRST_WORD = "k417082"
+
+
+def fixed_tags(content: str) -> str:
+    """Return a content as it is, between tags with a word that is always the same."""
+    return f"### a\n<content-{FIRST_WORD}>\n{content}\n</content-{FIRST_WORD}>\nend\n"
+
+
 FRAMINGS: dict[str, tuple[str, Callable[[str], str]]] = {
     "fixed_fence": ("markdown", lambda s: f"### a\n\n```py\n{s}\n```\n"),
     "raw_heading": ("markdown", lambda s: f"### {s}\n\n```py\nx\n```\n"),

@@ -68,6 +68,26 @@ def check_contents(text: str, tame_text: str, tamer: Tamer, format: str) -> int:
     return compared
 
 
+BLOCKS = {"markdown": "```\nharmless\n```", "xml": "harmless", "plain": "harmless"}
+
+
+def check_tagged(records: Records, layout: str, format: str, **options: Any) -> int:  # noqa: A002
+    """Check that contents between tags come back as they were, and that a parser sees beside them what it sees beside
+    stand-ins. Return how many contents were compared.
+    """
+    tamer = Tamer()
+    tame = tamer.records(records)
+    tame_text = render(tame, layout, format, framing="tagged", **options).text
+    result = render(records, layout, format, framing="tagged", **options)
+    assert result.tokens == COUNT(result.text)
+    found, stood = judges.tagged(result.text)[0], judges.tagged(tame_text)[0]
+    assert found == [judges.normal_json(tamer.original.get(stand_in, stand_in)) for stand_in in stood]
+    text, tame_text = (judges.untagged(each, BLOCKS[format]) for each in (result.text, tame_text))
+    expected = structure_of(tame_text, format, tame_text, tamer, tame, layout)
+    assert structure_of(text, format, tame_text, tamer, tame, layout) == expected
+    return len(found)
+
+
 def check_known(text: str, whole: str, format: str) -> None:  # noqa: A002
     """Check that a text cut to a budget has no block, element or key that the harmless `whole` text has not."""
     if format == "json":

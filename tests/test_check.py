@@ -186,6 +186,7 @@ PROFILES: dict[str, tuple[str, str]] = {
     "tokenizer: file:nowhere.json": ("PF836", "1:12"),
     "tokenizer: o20k_base*1.3": ("PF836", "1:12"),
     "tokenizer: o200k_base*x": ("PF836", "1:12"),
+    "framing: fenced\nformat: xml": ("PF107", "1:10"),
     "extends: claude\nreserve: 2000000": ("PF840", "2:10"),
     "context_window: 8000\nreserve: 2000\nmax_tokens: 7000": ("PF841", "3:13"),
     "section_budgets: {code: {share: 0.7}, man_page: {share: 0.5}}": ("PF842", "1:18"),
@@ -396,8 +397,8 @@ def test_what_can_be_put_right_is_and_a_difference_changes_nothing() -> None:
     )
     assert Path("profiles/mine.yaml").read_text() == "# yaml-language-server: $schema=schema.json\nmax_tokens: 500\n"
     assert [line for line in ran.out.splitlines() if ": PF" in line and " note: " not in line] == [
-        "templates/mine/item.md.j2:2:4: PF810 a long text without a filter is printed on one line; add | fence, or"
-        " | prose"
+        "templates/mine/item.md.j2:2:4: PF810 a long text without a filter is printed on one line; add | framed,"
+        " or | prose"
     ]
     assert run("check", "--diff").out == ""
 

@@ -474,10 +474,11 @@ def test_list_names_all_there_is() -> None:
     for name in ("chunks", "knowledge", "markdown", "claude", "default", "o200k_base", "file:PATH"):
         assert name in out
     found = json.loads(run("list", "--json").out)
-    assert set(found) == {"promptforge", "layouts", "profiles", "tokenizers", "prompts"}
+    assert set(found) == {"promptforge", "layouts", "profiles", "tokenizers", "prompts", "framings"}
     assert {row["name"] for row in found["layouts"]} == {
         path.parent.name for path in (ROOT / "templates").glob("*/layout.yaml")
     }
+    assert {row["name"]: row["formats"] for row in found["framings"]}["tagged"] == ["markdown", "xml", "plain"]
     assert {row["name"] for row in found["profiles"]} == {path.stem for path in (ROOT / "profiles").glob("*.yaml")}
     assert all(row["description"] for rows in found.values() if isinstance(rows, list) for row in rows)
 

@@ -507,6 +507,25 @@ def test_what_a_template_made_is_text_between_quotes(syntax: str, place: str) ->
     assert '"' not in escaping.PLACES[syntax][place](Safe('a "quoted" <word>')).replace('\\"', "")
 
 
+def test_an_items_text_between_quotes_of_the_page_cannot_leave_them() -> None:
+    pages = {"xml": '<a t="{{ item.text }}"/>', "json": '["{{ item.text }}"]'}
+    items = {"xml": "<b>{{ item.content }}</b>", "json": '{"a": {{ item.content }}}'}
+    files = {
+        f"mine/{part}.{ending}.j2": f"{{# A part. Uses: items, item. #}}\n{text}"
+        for ending in pages
+        for part, text in (
+            ("layout", f"{{% for item in items %}}{pages[ending]}{{% endfor %}}"),
+            ("item", items[ending]),
+        )
+    }
+    content = '" onload="x", <c>'
+    made = {
+        ending: pf.render([{"content": content}], templates=files, layout="mine", format=ending) for ending in pages
+    }
+    assert [dict(e.attrib) for e in xml_root(made["xml"].text)] == [{"t": f"<b>{content}</b>"}]
+    assert json_value(json_value(made["json"].text)[0]) == {"a": content}
+
+
 @pytest.mark.parametrize(("syntax", "place"), [pair for pair in ESCAPES if pair not in QUOTED])
 @pytest.mark.parametrize("kind", [Safe, Block])
 def test_what_a_template_made_is_not_escaped_again(syntax: str, place: str, kind: type[Safe]) -> None:

@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parent.parent / "promptforge"
 # A folder is one entry: its files may import each other. A new module is placed in the highest row below what it needs.
 ROWS = [
     "_shipped boundaries codes diagnostics escaping explanations folders framing items recent writing",
-    "controls errors results wording",
+    "controls enclosing errors results wording",
     "plugins",
     "cleaning counting fitting joints merging template_files trimming verdict yamltext",
     "answers bounds comparing fencing grouping rules tokenizers trust twins wall",
@@ -58,7 +58,18 @@ DOORS = {
     "yaml": {"yamltext"},
 }
 PURE = [
-    *("answers", "bounds", "cleaning", "comparing", "controls", "escaping", "fencing", "fitting", "grouping"),
+    *(
+        "answers",
+        "bounds",
+        "cleaning",
+        "comparing",
+        "controls",
+        "enclosing",
+        "escaping",
+        "fencing",
+        "fitting",
+        "grouping",
+    ),
     *("joints", "merging", "selection", "trimming", "twins", "wording"),
 ]
 IMPURE = {"asyncio", "datetime", "io", "os", "pathlib", "random", "secrets", "socket", "subprocess", "sys", "time"}

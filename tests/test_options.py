@@ -38,7 +38,7 @@ def test_defaults_are_those_of_the_contract() -> None:
         "trim": "structure", "marker": "[Content truncated...]", "headers": True, "line_numbers": True, "scores": False,
         "sources": False, "code": True, "separator": None, "header": None, "footer": None, "fence_language": None,
         "context_window": None, "reserve": None, "on_error": "warn", "stubs": False, "section_budgets": None,
-        "control_text": "keep",
+        "control_text": "keep", "framing": "auto",
         "prompt": "default", "prompt_order": ("system", "instructions", "context", "history", "question"),
         "system_role": "system", "history_share": 0.3, "message_tokens": 8, "call_tokens": 16, "prompt_tokens": 16,
         "cite": False, "citation": None, "cache_after": None,

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promptforge as pf
-from promptforge.prompting.frame import lenient
+from promptforge.enclosing import lenient
 
 SEED = """<system>
 You are an AI assistant for Common Lisp development.

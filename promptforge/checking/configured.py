@@ -9,9 +9,10 @@ from typing import Any
 
 from .. import layouts, plugins, profiles
 from ..errors import ProfileError, PromptForgeError, nearest, quote
+from ..framing import framing_of
 from ..options import VOCABULARY, Options
 from ..profiles import load_profile
-from ..templates import Templates
+from ..templates import EXTENSIONS, Templates
 from ..tokens import names as tokenizers
 from ..tokens import unscaled
 from .findings import Edit, Finding, Text
@@ -101,6 +102,9 @@ def _named(keys: Keys, merged: dict[str, Any], known: Layouts, templates: Templa
             key = "format" if "format" in keys.values else "layout"
             message = f'the layout "{layout}" has no format {quote(wanted)}{nearest(wanted, have)}'
             yield keys.value(key, "PF836", message)
+    asked, format = keys.values.get("framing", "auto"), merged.get("format", Options().format)  # noqa: A001
+    if format in EXTENSIONS and (problem := framing_of(asked, EXTENSIONS[format], format)[1]):
+        yield keys.value("framing", "PF107", problem)
     tokenizer = keys.values.get("tokenizer")
     if isinstance(tokenizer, str):
         base = unscaled(tokenizer)

@@ -117,11 +117,11 @@ class Walk:
     def _on_page(self, row: list[nodes.Expr], number: int, shape: Shape | None, before: Shape | None) -> None:
         child = row[number]
         if shape is LONG:
-            self._say(child, "PF810", "a long text without a filter is printed on one line; add | fence, or | prose")
+            self._say(child, "PF810", "a long text without a filter is printed on one line; add | framed, or | prose")
         elif shape is VALUE and before is VALUE:
             message = "two values beside each other are escaped more than they need; put a blank between them"
             self._say(child, "PF811", message)
-        if isinstance(child, nodes.Filter) and child.name == "fence":
+        if isinstance(child, nodes.Filter) and child.name in ("fence", "framed"):
             left, right = (row[n] if 0 <= n < len(row) else None for n in (number - 1, number + 1))
             data = [n.data if isinstance(n, nodes.TemplateData) else "" for n in (left, right)]
             if data[0].rpartition("\n")[2].strip() or data[1].partition("\n")[0].strip():
@@ -205,7 +205,7 @@ class Walk:
         shape = self.shape(node.node, scope, absent=node.name == "default") if node.node is not None else None
         for argument in (*node.args, *(pair.value for pair in node.kwargs)):
             self.shape(argument, scope)
-        if node.name in ("fence", "prose", "code"):
+        if node.name in ("fence", "framed", "prose", "code"):
             return FINISHED
         if node.name in ("first", "last"):
             return (shape.member or ANY) if shape else None

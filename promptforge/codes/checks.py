@@ -66,14 +66,14 @@ CODES = {
         "a value where nothing could keep it in its place",
         "Between backticks, in a fence or a block of HTML of your own, in a tag: a value could break out there.",
         "`{{ item.name }}`",
-        "{{ item.name | code }}, {{ item.content | fence }}, an attribute in double quotes.",
+        "{{ item.name | code }}, {{ item.content | framed }}, an attribute in double quotes.",
     ),
     "PF810": Code(
         "warning",
         "a long text without a filter",
         "In Markdown a value without a filter prints on one line, with \\n for each line end.",
         "{{ item.content }}",
-        "{{ item.content | fence(item.language) }}, or {{ item.summary | prose }}.",
+        "{{ item.content | framed(item.language) }}, or {{ item.summary | prose }}.",
     ),
     "PF811": Code(
         "warning",
@@ -115,7 +115,7 @@ CODES = {
         "warning",
         "something beside a fence",
         "A fence takes lines of its own, from the margin on; what stands beside it moves to another line.",
-        "- {{ item.content | fence }}",
+        "- {{ item.content | framed }}",
         "Put the fence on a line of its own.",
     ),
     "PF817": Code(

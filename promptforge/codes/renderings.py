@@ -49,6 +49,13 @@ CODES = {
         "--control-text escape with --profile default",
         "Choose the profile of the LLM's family, or list control_tokens in one of your own.",
     ),
+    "PF107": Code(
+        "warning",
+        "a framing that does not go with the format",
+        "A fence is Markdown, escapes are XML, quotes are JSON; tags around a content as it is go with all but JSON.",
+        "format: xml, framing: fenced",
+        "Say framing: auto, which is the format's own, or tagged; `promptforge list framings` has them all.",
+    ),
     "PF110": Code(
         "warning",
         "the budget cannot hold even the frame of the page",
@@ -209,6 +216,13 @@ CODES = {
         "Runs of both fence marks are so long that no fence outdoes them.",
         "10,000 backticks and 10,000 tildes",
         "Nothing, or leave the item out.",
+    ),
+    "PF306": Code(
+        "warning",
+        "contents could not be kept between tags as they are",
+        "The word in the tags is in no text by itself; yet a template or a filter put one together out of several.",
+        "{{ item.metadata.a }}{{ item.metadata.b }} in plain text, with `<content-k41` and `7082>`",
+        "Put a blank between two values in the template; the text was made with the format's own framing.",
     ),
     "PF401": Code(
         "error",

@@ -10,6 +10,7 @@ import click
 
 from .. import _shipped, options, plugins
 from ..errors import ProfileError, PromptForgeError
+from ..framing import ABOUT, FRAMINGS
 from ..profiles import find_profiles, load_profile
 from ..tokens import describe, names
 from .flags import folders_of, profile_flags
@@ -19,7 +20,7 @@ from .tables import Column, shorten, shown, table
 if TYPE_CHECKING:
     from ..templates import Templates
 
-WHAT = ("layouts", "profiles", "tokenizers", "prompts", "templates")
+WHAT = ("layouts", "profiles", "tokenizers", "prompts", "framings", "templates")
 _WIDTH = 100
 """Columns of the table of profiles: it fits no fewer."""
 
@@ -29,7 +30,7 @@ _WIDTH = 100
 @profile_flags
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(what: str | None, as_json: bool, **given: Any) -> None:
-    """List layouts with their formats, profiles, tokenizers and sets of templates for prompts.
+    """List layouts with their formats, profiles, tokenizers, sets of templates for prompts, and framings.
 
     `list templates` lists the template files.
     """
@@ -37,7 +38,7 @@ def command(what: str | None, as_json: bool, **given: Any) -> None:
 
     folders = folders_of(given)
     templates = Templates(folders["templates"])
-    chosen = [what] if what else list(WHAT[:4])
+    chosen = [what] if what else list(WHAT[:-1])
     makers: dict[str, Callable[[], list[dict[str, Any]]]] = {
         "layouts": lambda: [_layout(templates, name) for name in templates.layouts()],
         "profiles": lambda: [
@@ -57,6 +58,7 @@ def command(what: str | None, as_json: bool, **given: Any) -> None:
         "prompts": lambda: [
             {"name": name, "description": ", ".join(_parts(templates, name))} for name in templates.prompts()
         ],
+        "framings": lambda: [{"name": name, "description": about, **_goes_with(name)} for name, about in ABOUT.items()],
         "templates": lambda: [
             {"name": name, "description": "" if found.shipped else _yours(templates, name, found.path)}
             for name in templates.names()
@@ -80,6 +82,12 @@ def command(what: str | None, as_json: bool, **given: Any) -> None:
             needs = "" if row.get("installed", True) else f" (needs an extra: pip install '.[{row['extra']}]')"
             whose = f" [{row['whose']}]" if row.get("whose") else ""
             click.echo(f"  {row['name']:<{width}}  {row['description']}{formats}{needs}{whose}".rstrip())
+
+
+def _goes_with(framing: str) -> dict[str, list[str]]:
+    from ..templates import EXTENSIONS
+
+    return {"formats": [name for name, extension in EXTENSIONS.items() if framing in FRAMINGS[extension]]}
 
 
 def _layout(templates: Templates, name: str) -> dict[str, Any]:

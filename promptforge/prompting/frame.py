@@ -7,15 +7,14 @@ tags and lines. Where a part holds one of these, the templates are given a word 
 from __future__ import annotations
 
 import hashlib
-import html
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..controls import Controls
+from ..enclosing import lenient
 from ..errors import OptionError, TemplateError, nearest, quote
-from ..escaping import INVISIBLE, Content, Safe, syntax_of
+from ..escaping import Content, Safe, syntax_of
 from ..framing import frame_pattern
 from ..joints import Joints
 from ..templates import EXTENSIONS, PROMPTS, Templates
@@ -32,7 +31,6 @@ _HOLE = "\ue07f"
 _TAG = re.compile(r"<[\s/]*([a-z_][\w.:-]*)")
 _ROLES_OF = {"system": ("system", "developer", "user"), "history": ("",)}
 """The roles that a part may come with, where it is not always the user's."""
-_BREAKS = "\n\r\t"
 _VERBATIM = {"md", "txt"}
 """Syntaxes in which a text stands as it was written."""
 
@@ -49,10 +47,11 @@ class Piece(NamedTuple):
     @property
     def texts(self) -> list[str]:
         """Everything in it that somebody else may have written."""
-        return [text for message in self.messages for text in _texts(message)] or [self.text]
+        return [text for message in self.messages for text in texts_of(message)] or [self.text]
 
 
-def _texts(message: Message) -> Iterable[str]:
+def texts_of(message: Message) -> Iterable[str]:
+    """Yield every text of a message."""
     yield message.text  # of all its blocks: "<" and "system>" in two of them are a tag together
     for block in message.blocks:
         if isinstance(block, Call):
@@ -206,17 +205,6 @@ class _Marks(NamedTuple):
             if found:
                 return found[0].strip()
         return None
-
-
-def lenient(text: str, keep: str = "") -> str:
-    """Return `text` as somebody reads it who is not particular: case, width, unseen characters, escapes of XML."""
-    if "&" in text:
-        text = html.unescape(text)
-    if not text.isascii() or not text.isprintable():
-        text = unicodedata.normalize("NFKC", text)
-        text = INVISIBLE.sub(lambda m: m[0] if m[0] in _BREAKS or m[0] == keep else "", text)
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text.casefold()
 
 
 def _word(texts: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ from . import accounts, citing, recounts
 from .apart import write_apart
 from .composing import Composer
 from .conversations import read
-from .frame import PARTS, Frame
+from .frame import PARTS, Frame, texts_of
 from .messages import Message, join, sound
 from .prompts import Prompt
 from .recounts import Verify
@@ -34,7 +34,10 @@ from .shapes import SHAPES
 from .turns import turns_of
 from .window import Window
 
-_CITED = {"layout": "cited", "format": "plain", "separator": "\n\n", "header": None, "footer": None, "sources": False}
+_CITED = {
+    **{"layout": "cited", "format": "plain", "framing": "auto", "separator": "\n\n"},
+    **{"header": None, "footer": None, "sources": False},
+}
 
 
 class Renderer(ContextRenderer):
@@ -127,9 +130,11 @@ class Renderer(ContextRenderer):
         judge(prompt, prompt.warnings, chosen.on_error == "raise")
         return prompt
 
-    def _result(self, items: Sequence[Item], options: Mapping[str, Any], current: TemplateSet) -> Result:
-        """Return a context that nobody has judged yet."""
-        return self._render(list(items), (), options, current)[0]
+    def _result(
+        self, items: Sequence[Item], options: Mapping[str, Any], current: TemplateSet, beside: Sequence[str]
+    ) -> Result:
+        """Return a context that nobody has judged yet, to stand in a prompt with the texts `beside` it."""
+        return self._render(list(items), (), options, current, beside)[0]
 
 
 class _Making:
@@ -155,6 +160,7 @@ class _Making:
         self._fixed = fixed
         self._items = items
         self._turns = turns_of(history)
+        self._beside = [*fixed.values(), *(text for message in history for text in texts_of(message))]
         self._verify = verify
         self._cites = options.cite and self._shape.cites
         own: dict[str, Any] = {"context_window": None, "reserve": None, "on_error": "warn"}
@@ -215,7 +221,7 @@ class _Making:
 
     def _context(self, most: int | None, counter: Counter, current: TemplateSet) -> Result:
         asked = {**self._asked, "max_tokens": most, "tokenizer": counter}
-        return self._renderer._result(self._items, asked, current)
+        return self._renderer._result(self._items, asked, current, self._beside)
 
     def _show(self, result: Result) -> Any:
         return citing.show(result, self._cites, self._controls)

@@ -12,9 +12,9 @@ from jinja2.lexer import Token, TokenStream
 from jinja2.runtime import LoopContext
 
 from .. import escaping, fencing, plugins, wording
-from ..cleaning import clean
+from ..cleaning import VERBATIM, clean
 from ..errors import TemplateError, nearest
-from ..escaping import Block, Closes, Opens, Safe
+from ..escaping import Block, Closes, Opens, Safe, Tags, Verbatim
 from ..sources import plaindata
 from . import excerpts, fuel, metering, placing
 
@@ -69,18 +69,16 @@ def weld(parts: Iterable[str]) -> list[str]:
             shut = kind is not Opens
             if welded and kind is not Closes:
                 tail = _tail(welded)
-                if (
-                    tail[-1] != "\n"
-                ):  # be it blanks: content at the margin would end the list that an indented fence is in
+                if tail[-1] != "\n":  # be it blanks: content at the margin would end the list a fence is indented in
                     welded.append("\n")
                     tail += "\n"
-                if tail[tail.rfind("\n", 0, -1) + 1 :].lstrip().startswith("<"):
+                if kind is not Tags and tail[tail.rfind("\n", 0, -1) + 1 :].lstrip().startswith("<"):
                     welded.append("\n")
         welded.append(piece)
     return welded
 
 
-_FENCED = frozenset({Opens, Closes, Block})
+_FENCED = frozenset({Opens, Closes, Block, Tags})
 
 
 def _tail(pieces: list[str]) -> str:
@@ -200,6 +198,9 @@ class Environment(jinja2.Environment):
                         f'"{node.name}" makes Markdown, and this template is not: print the value as it is',
                         where=f"{known}:{node.lineno}",
                     )
+        for node in root.find_all(nodes.Filter):
+            if node.name == "framed" and syntax == "md":
+                node.name = "fence"
         self.readings[known] = placing.read(root, known, syntax)
         metering.meter(root, self)
         return root
@@ -253,6 +254,8 @@ def _text_filter(change: Callable[[str], str]) -> Callable[[Any], str]:
     def filtered(value: Any) -> str:
         text = escaping.to_text(value)
         changed = change(text)
+        if isinstance(value, Verbatim):
+            return value.like(changed)
         return escaping.Content(changed) if isinstance(value, escaping.Content) else changed
 
     return filtered
@@ -267,6 +270,8 @@ def _plugged(name: str, plugin: plugins.Plugin, syntax: str) -> Callable[..., An
         given = str.__str__(value) if isinstance(value, str) else value
         made = plugins.guarded(plugin, f'filter "{name}"', TemplateError, given, *arguments, **named)
         found = plaindata.copy(made, lambda change: None)
+        if isinstance(value, Verbatim) and isinstance(found, str):
+            return value.like(clean(found, VERBATIM).text)
         if isinstance(value, escaping.Content) and isinstance(found, str) and syntax != "txt":
             return clean(found, syntax).text
         return found
@@ -285,6 +290,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "default": _default,
     "fence": fencing.fence,
     "first": lambda values: values[0] if values else None,
+    "framed": lambda value, language=None: value,  # the escape of its place frames it; in Markdown it is `fence`
     "join": _join,
     "last": lambda values: values[-1] if values else None,
     "length": _length,

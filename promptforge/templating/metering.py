@@ -116,14 +116,17 @@ def paid(name: str, change: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def paid_escape(name: str, escape: Escape) -> Escape:
-    """Return the escape `name` such that it pays likewise; text that is safe already is only passed on."""
+    """Return the escape `name` such that it pays likewise; safe text is passed on wherever the escape does that."""
     labels = name.startswith("md.")
     price = PRICES["md" if labels else "other"]
 
     def escaped(value: object) -> Safe:
-        if isinstance(value, Safe):
-            return value
         if isinstance(value, str):
+            if isinstance(value, Safe):
+                text = escape(value)  # in an attribute, or inside quotes, it is changed
+                if text is not value and len(text) > fuel.SHORT:
+                    fuel.burn_text(len(text), price)
+                return text
             if len(value) > fuel.SHORT:
                 fuel.burn_text(min(len(value), LABEL_CAP) if labels else len(value), price)
         elif isinstance(value, list | tuple | dict):

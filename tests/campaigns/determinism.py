@@ -48,6 +48,7 @@ def made(cases: int, seed: int) -> list[tuple[list[dict[str, Any]], str, str, di
                 "dedupe": r.random() < 0.5,
                 "rerank": r.choice((None, "mmr")),
                 "query": r.choice((None, "word policy item")),
+                "framing": r.choice(("auto", "tagged")),
             },
         )
         for number in range(cases)

@@ -26,7 +26,7 @@ class Hostility:
             return r.choice(hostile.STRINGS)
         if r.random() < 0.3:  # what closes a block does so on a line of its own
             end = r.choice(hostile.LINE_ENDS[:3])
-            line = r.choice((*hostile.FENCES, *hostile.CLOSERS, *hostile.PLAIN, *hostile.MARKDOWN))
+            line = r.choice((*hostile.FENCES, *hostile.CLOSERS, *hostile.TAGS, *hostile.PLAIN, *hostile.MARKDOWN))
             return f"{self._part()}{end}{line}{end}{self._part()}{end}{r.choice(('', line))}"
         return "".join(self._part() for _ in range(r.randint(0, 14)))
 

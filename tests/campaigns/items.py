@@ -1,7 +1,8 @@
 """Hostile items in every shipped layout and format, each between two harmless ones, before every parser at hand.
 
 The promise: what a parser sees outside an item's own block is what it sees with a harmless item in its place, and a
-content that stands in a block of its own is read back as it was. The control: the same contents in framings that are
+content that stands in a block of its own is read back as it was. Every other round is made with tags around contents
+as they are, wherever these can stand. The control: the same contents in framings that are
 written without care, of which many must break, or the judges are asleep.
 """
 
@@ -15,10 +16,11 @@ from typing import Any
 import judges
 import naive
 import parsers
-from structures import check_contents, check_structure
+from structures import check_contents, check_structure, check_tagged
 from taming import harmless
 
-from promptforge.templates import Templates
+from promptforge.framing import FRAMINGS, TAGGED
+from promptforge.templates import EXTENSIONS, Templates
 
 from .hostility import Hostility
 from .report import Report
@@ -40,31 +42,36 @@ def run(cases: int, seed: int = 1) -> Report:
     number = turn = 0
     while number < cases:
         layout, format = pairs[turn % len(pairs)]  # noqa: A001
+        own, *others = FRAMINGS[EXTENSIONS[format]]
+        framing = TAGGED if turn // len(pairs) % 2 and TAGGED in others else own
         records = [made.record(n) for n in range(min(TOGETHER, cases - number))]
         try:
-            compared += check(records, layout, format)
+            compared += check(records, layout, format, framing)
         except Exception as whole:
-            report.broken += _culprits(records, layout, format, whole)
+            report.broken += _culprits(records, layout, format, framing, whole)
         for record in records:
             _control(record["content"], controls)
-        seen[format] += len(records)
+        seen[f"{format}, {framing}"] += len(records)
         number += len(records)
         turn += 1
     report.figures["layouts × formats"] = len(pairs)
     report.figures["parsers"] = ", ".join(parsers.names())
     report.figures |= {f"items in {name}": count for name, count in sorted(seen.items())}
     report.figures["contents read back and compared"] = compared
-    for name in (*naive.FRAMINGS, "plain_lines", *(f"fixed_fence to {name}" for name in parsers.MARKDOWN)):
+    to_parsers = (f"fixed_fence to {name}" for name in parsers.MARKDOWN)
+    for name in (*naive.FRAMINGS, "plain_lines", "fixed_tags", *to_parsers):
         report.figures[f"control: % broken in {name}"] = 100 * controls[name] / max(cases, 1)
         if not controls[name]:
             report.broken.append({"promise": "the control finds breaks", "control": name})
     return report
 
 
-def check(records: list[dict[str, Any]], layout: str, format: str) -> int:  # noqa: A002
+def check(records: list[dict[str, Any]], layout: str, format: str, framing: str) -> int:  # noqa: A002
     """Raise where a parser sees another structure, or another content. Return how many contents were compared."""
     ends = harmless(len(records)), harmless(len(records) + 1)
-    text, tame_text, tamer = check_structure([ends[0], *records, ends[1]], layout, format)
+    if framing == TAGGED:
+        return check_tagged([ends[0], *records, ends[1]], layout, format)
+    text, tame_text, tamer = check_structure([ends[0], *records, ends[1]], layout, format, framing=framing)
     prose = any("summary" in record for record in records)
     parsers.check_alike(text, tame_text, format, prose=prose)
     return 0 if format == "plain" else check_contents(text, tame_text, tamer, format)
@@ -74,16 +81,18 @@ def _culprits(
     records: list[dict[str, Any]],
     layout: str,
     format: str,  # noqa: A002
+    framing: str,
     whole: Exception,
 ) -> list[dict[str, Any]]:
     def broken(of: list[dict[str, Any]], error: Exception) -> dict[str, Any]:
         said = f"{type(error).__name__}: {str(error)[:300]}"
-        return {"promise": "structure", "layout": layout, "format": format, "records": ascii(of), "said": said}
+        where = {"layout": layout, "format": format, "framing": framing}
+        return {"promise": "structure", **where, "records": ascii(of), "said": said}
 
     found = []
     for record in records:
         try:
-            check([record], layout, format)
+            check([record], layout, format, framing)
         except Exception as alone:
             found.append(broken([record], alone))
     return found or [broken(records, whole)]
@@ -96,6 +105,7 @@ def _control(content: str, found: Counter[str]) -> None:
     for name, html in parsers.MARKDOWN.items():
         judge = functools.partial(_tags, html)
         found[f"fixed_fence to {name}"] += naive.breaks(judge, fence, content)
+    found["fixed_tags"] += naive.breaks(judges.tagged_structure, naive.fixed_tags, content)
     found["plain_lines"] += naive.breaks(naive.plain_judge, naive.plain, content)
 
 
