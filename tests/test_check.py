@@ -424,6 +424,16 @@ def test_one_file_is_checked_with_all_that_it_builds_on() -> None:
     assert found("t") == found("t/mine")
 
 
+def test_prompts_are_checked_from_wherever_they_are_named() -> None:
+    path = "t/prompt/ours/question.txt.j2"
+    write({path: "{{ qestion }}", "t/prompt/ours/system.txt.j2": "{{ sytem }}"})
+    for name in ("t", "t/prompt", "t/prompt/ours"):
+        assert len(found(name)) == 2
+    assert found(path) == [f"{path}:1:4: PF802"]
+    for folder, name in (("t/prompt/ours", "question.txt.j2"), ("t/prompt", "ours/question.txt.j2")):
+        assert "question.txt.j2:1:4: PF802" in run("check", name, cwd=Path(folder)).out
+
+
 def test_templates_that_include_each_other_without_end_are_read_in_no_time() -> None:
     for n in range(40):  # 2 to the 40 ways
         text = f'{{% include "mine/_{n + 1}.md.j2" %}}' * 2

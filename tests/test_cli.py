@@ -332,8 +332,9 @@ def test_2_a_layout_or_format_that_is_not_there() -> None:
     said(run("render", "items.json", "--format", "markdwn"), 2, 'did you mean "markdown"')
 
 
-def test_5_a_template_that_is_not_there() -> None:
-    said(run("show", "chunks/item.md.j"), 5, 'did you mean "chunks/item.md.j2"')
+def test_2_a_name_that_show_does_not_know() -> None:
+    said(run("show", "chunks/item.md.j"), 2, 'did you mean "chunks/item.md.j2"')
+    said(run("show", "items.json"), 2, "it is a file")
 
 
 def test_5_a_template_of_the_users_that_does_not_compile() -> None:
@@ -397,7 +398,7 @@ def test_templates_of_the_users_own(by: str, monkeypatch: pytest.MonkeyPatch) ->
     assert "A layout of mine" in run("list", "layouts", *arguments).out
     assert "mine/layout.md.j2" in run("list", "templates", *arguments).out
     assert run("show", "mine/layout.md.j2", *arguments).out == "mine: {{ items | length }}"
-    assert run("show", "mine").code == (0 if by == "environment" else 5)
+    assert run("show", "mine").code == (0 if by == "environment" else 2)
 
 
 @pytest.mark.parametrize("by", ["flag", "environment"])

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ..errors import OptionError, quote
+from ..templates import PROMPTS
 
 MOST = 50_000
 """Files of one folder that are looked at."""
@@ -33,10 +34,11 @@ class Targets:
             self._add_folder(path)
         elif not path.exists():
             raise OptionError(f"there is no file or folder {quote(str(path))}")
+        elif path.suffix == ".j2" and _is_set(path.parent):
+            self._some(path, 3)
         elif path.suffix == ".j2" or path.name == "layout.yaml":
             nested = _is_root(path.parent) and not any(_is_page(each.name) for each in path.parent.iterdir())
-            self._root(path.parent if nested and path.suffix == ".j2" else path.parent.parent)
-            self.only.add(path)
+            self._some(path, 1 if nested and path.suffix == ".j2" else 2)
         elif path.suffix in _YAML:
             self.profiles.append(path)
         else:
@@ -49,8 +51,10 @@ class Targets:
             raise OptionError(f"the folder {quote(str(path))} cannot be read: {error.strerror}") from None
         names = {entry.name for entry in entries}
         if any(map(_is_page, names)) and not _is_root(path):
-            self._root(path.parent)
-            self.only.update(path / name for name in names)
+            self._some(path, 1)
+            return
+        if _is_set(path) or (os.path.basename(os.path.abspath(path)) == PROMPTS and _is_root(path)):
+            self._some(path, 2 if _is_set(path) else 1)
             return
         known = False
         if _is_root(path) or any(name.endswith(".j2") for name in names):
@@ -76,6 +80,13 @@ class Targets:
         else:
             self.profiles += [path / each.name for each in sorted(path.iterdir()) if each.suffix in _YAML]
 
+    def _some(self, path: Path, depth: int) -> None:
+        """Add a file, or all of a folder, that lies so deep in a template folder."""
+        if len(path.parts) < depth:  # `item.md.j2`, seen from its own folder
+            path = Path(os.path.abspath(path))
+        self._root(path.parents[depth - 1])
+        self.only.update([path] if path.is_file() else files_in(path))
+
     def _root(self, path: Path) -> None:
         if path not in self.templates:
             self.templates.append(path)
@@ -90,7 +101,13 @@ def _is_page(name: str) -> bool:
 
 
 def _is_root(path: Path) -> bool:
-    return any(any(path.glob(pattern)) for pattern in ("*/layout.yaml", "*/*.j2"))
+    return any(any(path.glob(pattern)) for pattern in ("*/layout.yaml", "*/*.j2", f"{PROMPTS}/*/*.j2"))
+
+
+def _is_set(folder: Path) -> bool:
+    """Whether a folder is a set of templates for whole prompts: `prompt/SET`."""
+    above = Path(os.path.abspath(folder)).parent
+    return above.name == PROMPTS and not any(_is_page(each.name) for each in above.iterdir())
 
 
 def files_in(folder: Path, deepest: int = 4) -> Iterator[Path]:
