@@ -44,7 +44,7 @@ def test_a_copy_of_a_layout_prints_what_the_original_prints(layout: str) -> None
     for form in Templates().formats(layout):
         ours = pf.render(ITEMS, templates="templates", layout="mine", format=form).text
         assert ours == pf.render(ITEMS, layout=layout, format=form).text
-    assert run("check", "--no-prices").out == ""
+    assert run("check").out == ""
 
 
 @pytest.mark.parametrize("source", ["markdown", "xml", "json", "plain"])
@@ -53,7 +53,7 @@ def test_a_copy_of_a_format_prints_what_the_original_prints(source: str) -> None
     for layout in Templates().layouts():
         ours = pf.render(ITEMS, templates="templates", layout=layout, format="mine").text
         assert ours == pf.render(ITEMS, layout=layout, format=source).text
-    assert run("check", "--no-prices").out == ""
+    assert run("check").out == ""
 
 
 def test_a_format_that_is_called_as_a_kind_of_xml_ends_so() -> None:
@@ -120,7 +120,7 @@ def test_a_copy_of_a_profile_says_what_the_original_says(name: str) -> None:
 def test_a_copy_under_a_shipped_name_stands_in_for_it() -> None:
     assert run("new", "layout", "context").code == 0
     assert run("new", "profile", "claude").code == 0
-    assert "PF823" in run("check", "--no-prices").out
+    assert "PF823" in run("check").out
     assert pf.render(ITEMS, templates="templates", layout="context").text == pf.render(ITEMS, layout="context").text
     assert load_profile("claude", ["profiles"]).options == load_profile("claude").options
 
@@ -180,7 +180,7 @@ def test_a_name_that_cannot_be(arguments: list[str]) -> None:
 )
 def test_a_name_that_is_a_word_elsewhere(arguments: list[str]) -> None:
     assert run("new", *arguments).code == 0
-    assert run("check", "--no-prices").code == 0
+    assert run("check").code == 0
 
 
 def test_nothing_is_overwritten_and_all_is_written_or_none() -> None:
