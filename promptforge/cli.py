@@ -110,9 +110,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         error.show()
         code = error.exit_code
     except click.ClickException as error:
-        context = getattr(error, "ctx", None)
-        way_out = f" (see {context.command_path} --help)" if context is not None else ""
-        _say("usage", f"{error.format_message()}{way_out}", as_json=as_json)
+        from .commands import usage
+
+        _say("usage", usage.said(error), as_json=as_json)
         code = error.exit_code
     except RecursionError:
         _say("input", "something in the input nests too deeply", as_json=as_json)

@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ..errors import OptionError, quote
+from .. import yamltext
+from ..errors import OptionError, PromptForgeError, quote
 from ..templates import PROMPTS
 
 MOST = 50_000
@@ -39,10 +40,12 @@ class Targets:
         elif path.suffix == ".j2" or path.name == "layout.yaml":
             nested = _is_root(path.parent) and not any(_is_page(each.name) for each in path.parent.iterdir())
             self._some(path, 1 if nested and path.suffix == ".j2" else 2)
-        elif path.suffix in _YAML:
-            self.profiles.append(path)
         else:
-            raise OptionError(f"{quote(str(path))} is neither a template (.j2), a layout.yaml nor a profile (.yaml)")
+            other = _other(path)
+            if path.suffix not in _YAML or other:
+                message = f"{quote(str(path))} is neither a template (.j2), a layout.yaml nor a profile (.yaml)"
+                raise OptionError(f"{message}{other}")
+            self.profiles.append(path)
 
     def _add_folder(self, path: Path) -> None:
         try:
@@ -70,7 +73,7 @@ class Targets:
             found = [path / name for name in sorted(names) if name.endswith(_YAML)]
             self.profiles += found
             known = known or bool(found)
-        if not known and names:
+        if not known and (names or path.name not in ("templates", "profiles")):
             raise OptionError(f"the folder {quote(str(path))} holds no templates, layouts or profiles")
 
     def _part(self, path: Path, name: str) -> None:
@@ -108,6 +111,23 @@ def _is_set(folder: Path) -> bool:
     """Whether a folder is a set of templates for whole prompts: `prompt/SET`."""
     above = Path(os.path.abspath(folder)).parent
     return above.name == PROMPTS and not any(_is_page(each.name) for each in above.iterdir())
+
+
+def _other(path: Path) -> str:
+    """Return what a YAML or JSON file is that is no profile, and which command takes it; empty where it may be one."""
+    if path.suffix in (".json", ".jsonl"):
+        return "; files of items are for `promptforge render`"
+    if path.suffix not in _YAML:
+        return ""
+    try:
+        values = yamltext.load(path.read_text(encoding="utf-8-sig"), str(path))
+    except (OSError, ValueError, PromptForgeError):  # said where it is read
+        return ""
+    if isinstance(values, dict) and "cases" in values:
+        return "; it holds cases, which `promptforge test` takes"
+    if isinstance(values, list) or (isinstance(values, dict) and "items" in values):
+        return "; it holds items, which `promptforge render` takes"
+    return "; it is a job: `promptforge render --job`" if isinstance(values, dict) and "knowledge" in values else ""
 
 
 def files_in(folder: Path, deepest: int = 4) -> Iterator[Path]:
