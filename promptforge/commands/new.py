@@ -17,7 +17,7 @@ from .flags import folders_of, profile_flags
 if TYPE_CHECKING:
     from ..drafts import Draft
 
-_EDITED = {"layout": "item.md", "prompt": "prompt."}
+_EDITED = {"layout": "item.md", "format": "item.", "prompt": "prompt."}
 """How the name of the file begins that is looked at first."""
 _KEYS = ("layout", "format", "prompt")
 """What a profile chooses by the key of that name."""
