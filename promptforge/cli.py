@@ -26,13 +26,13 @@ COMMANDS = {
     "init": "Write a project to start from: a layout, a profile, items, golden cases.",
     "list": "List layouts, formats, profiles and tokenizers.",
     "mcp": "Serve contexts and layouts to a client of the Model Context Protocol.",
-    "new": "Copy a layout, a format, the look of a kind or a profile, to edit it.",
+    "new": "Copy a layout, a format, the look of a kind, a prompt or a profile, to edit it.",
     "preview": "Show a local page that follows templates, profiles and the budget.",
     "prompt": "Make the whole prompt: system text, context, history and question in one window.",
     "render": "Turn items and named sources into one context text.",
     "rule": "Explain a code such as PF802, with an example and the way out.",
     "schema": "Print the JSON Schema of a profile, for editors.",
-    "show": "Print a template, a profile or a layout's settings.",
+    "show": "Print a template, a layout's settings, a prompt's frame or a profile.",
     "test": "Render your own golden cases and compare.",
     "trust": "Let templates and profiles that came with a project be used.",
 }
@@ -108,9 +108,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         error.show()
         code = error.exit_code
     except click.ClickException as error:
-        context = getattr(error, "ctx", None)
-        way_out = f" (see {context.command_path} --help)" if context is not None else ""
-        _say("usage", f"{error.format_message()}{way_out}", as_json=as_json)
+        from .commands import usage
+
+        _say("usage", usage.said(error), as_json=as_json)
         code = error.exit_code
     except RecursionError:
         _say("input", "something in the input nests too deeply", as_json=as_json)

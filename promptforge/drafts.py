@@ -1,4 +1,4 @@
-"""Files to begin with: copies of layouts, formats, profiles and looks of kinds, under a name of the user's own."""
+"""Files to begin with: copies of layouts, formats, looks of kinds, prompts and profiles, under a name of one's own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from . import _shipped
 from .errors import OptionError, TemplateError, nearest, quote
 from .escaping import syntax_of
 from .profiles import find_profiles, schema
-from .templates import EXTENSIONS, Templates
+from .templates import EXTENSIONS, PROMPTS, Templates
 
 MODELINE = "# yaml-language-server: $schema="
 _LAYOUT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -142,7 +142,7 @@ def new_format(
 
 
 def _stem(name: str) -> str:
-    return name.partition("/")[2].partition(".")[0]
+    return _part(name.partition("/")[2])
 
 
 def kind(
@@ -167,6 +167,33 @@ def kind(
             raise TemplateError(f'the layout "{of}" has no "item.{ending}.j2" to copy')
         drafts.append(Draft(folder / of / f"{name}.{ending}.j2", templates.source(source)[0]))
     return drafts
+
+
+def prompt(templates: Templates, folder: Path, name: str, like: str | None = None) -> list[Draft]:
+    """Return a copy of the prompt templates `like` (of `name` itself, if there are such; else of default) as `name`.
+
+    It is whole: what `like` leaves to default is in it too. Raises `OptionError`.
+    """
+    _named("prompt", name, _LAYOUT, {"shipped"})
+    known = templates.prompts()
+    source = like or (name if name in known else "default")
+    plain = source.removeprefix("shipped/")
+    if plain not in known:
+        raise OptionError(f"there are no prompt templates {quote(source)}{nearest(source, known)}", option="prompt")
+    copied: dict[str, str] = {}
+    for own, shipped in ((plain, source.removesuffix(plain)), ("default", "")):
+        lead = f"{PROMPTS}/{own}/"
+        there = {_part(file) for file in copied}
+        for template in templates.names():
+            file = template.removeprefix(lead)
+            if file != template and _part(file) not in there and templates.find(f"{shipped}{template}"):
+                text = templates.source(f"{shipped}{template}")[0]
+                copied[file] = text.replace(f'"{lead}', f'"{PROMPTS}/{name}/')
+    return [Draft(folder / PROMPTS / name / file, text) for file, text in sorted(copied.items())]
+
+
+def _part(file: str) -> str:
+    return file.partition(".")[0]
 
 
 def profile(folders: Sequence[Path], folder: Path, name: str, like: str | None = None) -> list[Draft]:

@@ -60,9 +60,16 @@ class OptionError(PromptForgeError):
 class ProfileError(OptionError):
     """A profile, job or layout file that cannot be read. `where` is `file:line`."""
 
-    def __init__(self, message: str, *, where: str | None = None, option: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, where: str | None = None, option: str | None = None, column: int | None = None,
+        inside: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
         super().__init__(f"{where}: {message}" if where else message, option=option)
         self.where = where
+        self.column = column
+        """The character of the line, from 1, where it is known."""
+        self.inside = inside
+        """The keys within the value of `option` that lead to what is wrong."""
 
 
 class BudgetError(PromptForgeError):

@@ -267,12 +267,34 @@ def _refuse_value(rule: Rule, value: Any, where: Where | None) -> NoReturn:
         text = next((part for part in value if isinstance(part, str) and part not in rule.choices), "")
     hint = nearest(text, rule.choices) if text and rule.choices else ""
     hint = hint if "did you mean" in hint else ""
+    if isinstance(value, dict) and (wrong := _wrong_inside(_bare(rule.shape), value)) is not None:
+        key, field, said = wrong
+        _fail(f"{rule.name}: {key}: {said}", rule.name, where, (key, field) if field else (key,))
     if text and not hint and not _encodable(text):
         hint = ", where a lone surrogate stands that UTF-8 cannot carry"
     _fail(f"{rule.name} takes {rule.takes}; got {show(value)}{hint}", rule.name, where)
 
 
-def _fail(message: str, name: str, where: Where | None) -> NoReturn:
+def _wrong_inside(shape: Any, value: dict[Any, Any]) -> tuple[str, str, str] | None:
+    """Return key, field and what is wrong there, in a mapping of texts to Structs; `None` for any other shape."""
+    member = typing.get_args(shape)[1] if typing.get_origin(shape) is dict else None
+    if not (isinstance(member, type) and issubclass(member, msgspec.Struct)):
+        return None
+    fields = typing.get_type_hints(member, include_extras=True)
+    for key, given in value.items():
+        if not isinstance(key, str) or not isinstance(given, dict):
+            return str(key), "", f"takes {', '.join(fields)} in braces; got {show(given)}"
+        for field, one in given.items():
+            if field not in fields:
+                return key, str(field), f"unknown key {quote(field)}{nearest(str(field), fields)}"
+            try:
+                msgspec.convert({field: one}, member)
+            except (msgspec.ValidationError, ValueError):
+                return key, field, f"{field} takes {_describe(_without_none(fields[field])[0])}; got {show(one)}"
+    return None
+
+
+def _fail(message: str, name: str, where: Where | None, inside: tuple[str, ...] = ()) -> NoReturn:
     if where is None:
         raise OptionError(message, option=name) from None
-    raise ProfileError(message, where=where(name), option=name) from None
+    raise ProfileError(message, where=where(name), option=name, inside=inside) from None

@@ -15,7 +15,7 @@ from .escaping import Safe
 from .folders import Source
 from .layouts import LayoutSettings, load_layout_settings
 from .looks import Look
-from .templating import excerpts, fuel, placing
+from .templating import excerpts, fuel, located, placing
 from .templating.environment import Environment, join
 from .templating.failures import explain
 
@@ -206,9 +206,9 @@ class Templates:
                 f'there is no template "{error.name}"{nearest(str(error.name), self.names())}'
             ) from None
         except jinja2.TemplateSyntaxError as error:
-            message = str(error.message)
-            line = excerpts.excerpt(error.source or "", error.lineno, message)
-            raise TemplateError(message, where=f"{error.name or name}:{error.lineno}", excerpt=line) from None
+            start, length, message, _ = located.reread(error.source or "", error)
+            line = excerpts.at(error.source or "", start, length)
+            raise TemplateError(message, where=f"{error.name or name}:{line.line}", excerpt=line) from None
         except TemplateError:
             raise
         except Exception as error:  # whatever Jinja and Python's compiler raise, such as TypeError for {[1]: 2}

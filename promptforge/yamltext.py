@@ -63,9 +63,8 @@ def load_with_lines(text: str, where: str) -> tuple[Any, Lines]:
     except ProfileError:
         raise
     except yaml.MarkedYAMLError as exc:
-        mark = exc.problem_mark or exc.context_mark
-        said = ascii(exc.problem or exc.context or "")[1:-1][:200]
-        raise ProfileError(f"not valid YAML: {said}", where=f"{where}:{mark.line + 1 if mark else 1}") from None
+        line, column, said = _explained(exc, text)
+        raise ProfileError(f"not valid YAML: {said}", where=f"{where}:{line}", column=column) from None
     except yaml.reader.ReaderError as exc:
         line = text.count("\n", 0, exc.position) + 1
         said = f"the character U+{exc.character:04X}" if isinstance(exc.character, int) else "a character"
@@ -73,6 +72,43 @@ def load_with_lines(text: str, where: str) -> tuple[Any, Lines]:
     except Exception as exc:  # whatever else a parser of hostile text comes to
         raise ProfileError(f"not valid YAML ({type(exc).__name__})", where=f"{where}:1") from None
     return builder.root, builder.lines
+
+
+def _explained(error: yaml.MarkedYAMLError, text: str) -> tuple[int, int, str]:
+    """Return line and column of a mistake, where it begins rather than where it was noticed, and what it is."""
+    problem, context = error.problem or error.context or "", error.context or ""
+    mark = error.problem_mark or error.context_mark
+    begin = error.context_mark or mark
+    if mark is None or begin is None:
+        return 1, 1, ascii(problem)[1:-1][:200]
+    lines = text.split("\n")
+    before = lines[mark.line][: mark.column] if mark.line < len(lines) else ""
+    said = ascii(problem)[1:-1][:200]
+    if "quoted scalar" in context and "end of stream" in problem:
+        mark, said = begin, "the quote that begins here is not closed"
+    elif "flow" in context and problem.startswith("expected ','"):
+        opened = lines[begin.line][begin.column : begin.column + 1]
+        if mark.line > begin.line or mark.column >= len(lines[mark.line]):
+            mark, said = begin, f"the {opened} that begins here is not closed"
+        else:
+            said = f"a comma is missing here, or what closes the {opened} before it"
+    elif "'\\t'" in problem:
+        said = "a tab; indent with blanks"
+    elif problem.startswith("mapping values"):
+        said = "a text with a colon and a blank in it goes into double quotes"
+        if not re.search(r":\s", before):
+            mark.column = len(before) - len(before.lstrip())
+            said = "this line is indented otherwise than those that it belongs to"
+    elif found := re.match(r"found unknown escape character '(.*)'", problem):
+        said = (
+            ascii(f"\\{found[1]}")[1:-1].replace("\\\\", "\\")
+            + " means nothing in double quotes; write two backslashes"
+        )
+    elif "expected ':'" in problem:
+        mark, said = begin, "a line that is no `key: value`"
+    elif problem.startswith("expected <block end>"):
+        said = "this line is indented otherwise than those that it belongs to"
+    return mark.line + 1, mark.column + 1, said
 
 
 def invisible(text: str) -> list[tuple[int, str]]:
@@ -114,9 +150,11 @@ class _Builder:
         self._open: list[_Frame] = []
         self._documents = 0
         self._nodes = 0
+        self._column = 1
 
     def take(self, event: Any) -> None:
         line = event.start_mark.line + 1
+        self._column = event.start_mark.column + 1
         if isinstance(event, yaml.DocumentStartEvent):
             self._documents += 1
             if self._documents > 1:
@@ -127,7 +165,7 @@ class _Builder:
             self._node(event, line)
 
     def _refusal(self, message: str, line: int) -> ProfileError:
-        return ProfileError(message, where=f"{self._where}:{line}")
+        return ProfileError(message, where=f"{self._where}:{line}", column=self._column)
 
     def _node(self, event: Any, line: int) -> None:
         self._nodes += 1
@@ -139,7 +177,7 @@ class _Builder:
             raise self._refusal("tags (!) are not read; write plain text, numbers, lists and maps", line)
         frame = self._open[-1] if self._open else None
         if frame is not None and isinstance(frame.value, dict) and frame.key is None:
-            frame.key = self._key(event, frame.value, line)
+            frame.key = self._key(event, frame, line)
             self.lines[(*frame.path, frame.key)] = line
         elif isinstance(event, yaml.ScalarEvent):
             self._put(frame, self._scalar(event, line), line)
@@ -149,14 +187,15 @@ class _Builder:
             value: dict[str, Any] | list[Any] = {} if isinstance(event, yaml.MappingStartEvent) else []
             self._open.append(_Frame(value, self._put(frame, value, line)))
 
-    def _key(self, event: Any, taken: dict[str, Any], line: int) -> str:
+    def _key(self, event: Any, frame: _Frame, line: int) -> str:
         if not isinstance(event, yaml.ScalarEvent):
             raise self._refusal("a key must be one word or text, not a list or a map", line)
         key = self._text(event.value, line)
         if key == "<<" and event.style is None:
             raise self._refusal("merge keys (<<) are not read; write the values out", line)
-        if key in taken:
-            raise self._refusal(f"the key {quote(key)} is there twice", line)
+        if key in frame.value:
+            first = self.lines[(*frame.path, key)]
+            raise self._refusal(f"the key {quote(key)} is there twice, first in line {first}; take one out", line)
         return key
 
     def _put(self, frame: _Frame | None, value: Any, line: int) -> Path:

@@ -15,17 +15,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jinja2 import nodes
 
-from promptforge.checking import shapes
+from promptforge.checking import shapes, trial
 from promptforge.checking.check import check
-from promptforge.checking.parsing import At, parse
+from promptforge.checking.parsing import parse
 from promptforge.checking.targets import Targets
 from promptforge.codes import CODES
+from promptforge.counting import Counter
 from promptforge.items import Item
 from promptforge.layouts import LayoutSettings
 from promptforge.options import Options
 from promptforge.page import Page
 from promptforge.selection import Candidates
 from promptforge.templates import Templates
+from promptforge.templating.located import At
 from promptforge.tokens import get_tokenizer
 
 PAGE = "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n"
@@ -50,7 +52,7 @@ def write(files: dict[str, str | bytes]) -> None:
 
 def found(*paths: str, notes: bool = False) -> list[str]:
     """Return the findings as `place: CODE`, without the notes."""
-    ran = run("check", "--no-prices", *paths)
+    ran = run("check", *paths)
     lines = re.findall(r"^(\S.*?: PF\d+)( note)?", ran.out, re.MULTILINE)
     assert ran.code == int(any(not note for _, note in lines)), ran
     return [line for line, note in lines if notes or not note]
@@ -70,7 +72,7 @@ def marked(out: str) -> list[str]:
 
 TEMPLATES: dict[str, tuple[str, str, str]] = {
     # what an item's template says → the code, the place, what is marked
-    "{% if item.name }": ("PF801", "1:17", "}"),
+    "{% if item.name }": ("PF801", "1:1", "{% if item.name }"),
     "{{ itm.name }}": ("PF802", "1:4", "itm"),
     "{% for a in [1] %}{% endfor %}{{ a }}": ("PF802", "1:34", "a"),
     "{% if item.name %}{% elif nme %}{% endif %}": ("PF802", "1:27", "nme"),
@@ -84,8 +86,8 @@ TEMPLATES: dict[str, tuple[str, str, str]] = {
     "{{ item.text }}": ("PF806", "1:9", "text"),
     "{{ item.name.first }}": ("PF806", "1:14", "first"),
     '{% include "mine/item.md.j2" %}': ("PF807", "1:12", '"mine/item.md.j2"'),
-    "{{ item.name.upper() }}": ("PF808", "1:19", "("),
-    "{{ 2 * 3 }}": ("PF808", "1:4", "2"),
+    "{{ item.name.upper() }}": ("PF808", "1:14", "upper"),
+    "{{ 2 * 3 }}": ("PF808", "1:6", "*"),
     "a `{{ item.name }}` b": ("PF809", "1:12", "name"),
     "<pre>\n{{ item.name }}": ("PF809", "1:1", "<pre"),
     "```\n{{ item.content }}\n```": ("PF809", "2:9", "content"),
@@ -102,7 +104,7 @@ def test_an_items_template(text: str) -> None:
     write({"templates/mine/layout.md.j2": PAGE, "templates/mine/item.md.j2": text})
     said = found()
     assert f"templates/mine/item.md.j2:{place}: {code}" in said
-    out = run("check", "--no-prices").out
+    out = run("check").out
     assert word in marked(out)
 
 
@@ -205,9 +207,9 @@ def test_a_profile(text: str) -> None:
 def test_a_page_that_costs_more_than_there_is() -> None:
     write({"templates/mine/layout.md.j2": "word " * 50 + PAGE, "templates/mine/item.md.j2": ITEM})
     write({"profiles/small.yaml": "max_tokens: 20"})
-    ran = run("check", "templates", "--profiles", "profiles", "--profile", "small")
+    ran = run("check", "--prices", "templates", "--profiles", "profiles", "--profile", "small")
     assert "PF843" in ran.out
-    assert "PF843" not in run("check", "templates").out
+    assert "PF843" not in run("check", "--prices", "templates").out
 
 
 def test_notes_fail_nothing() -> None:
@@ -222,7 +224,7 @@ def test_notes_fail_nothing() -> None:
 
 
 def test_what_is_shipped_has_nothing_against_it() -> None:
-    ran = run("check", "--no-prices", ROOT / "templates", ROOT / "profiles")
+    ran = run("check", ROOT / "templates", ROOT / "profiles")
     assert (ran.code, ran.out) == (0, "")
 
 
@@ -348,25 +350,25 @@ def test_json_github_and_sarif_say_the_same() -> None:
 
 def test_the_caret_stands_below_the_word_also_after_wide_characters() -> None:
     write({"templates/mine/item.md.j2": "名前\t{{ item.pth }}", "templates/mine/layout.yaml": "base: chunks"})
-    rows = run("check", "--no-prices").out.splitlines()
+    rows = run("check").out.splitlines()
     assert rows[1:] == ["  1 | 名前    {{ item.pth }}", "    | " + " " * 16 + "^^^"]
 
 
 def test_a_very_long_line_is_cut_around_the_place() -> None:
     write({"templates/mine/item.md.j2": "x" * 5000 + "{{ item.pth }}", "templates/mine/layout.yaml": "base: chunks"})
-    out = run("check", "--no-prices").out
+    out = run("check").out
     assert max(map(len, out.splitlines())) < 130
     assert marked(out) == ["pth"]
 
 
 def test_prices_are_measured_by_rendering() -> None:
     write({"templates/mine/layout.md.j2": "# A heading of four words\n" + PAGE, "templates/mine/item.md.j2": LONG})
-    facts = json.loads(run("check", "--json").out)
+    facts = json.loads(run("check", "--json", "--prices").out)
     (price,) = facts["prices"]
     assert (price["layout"], price["format"], facts["tokenizer"]) == ("mine", "markdown", "o200k_base")
     assert 5 <= price["page"] <= 8
     write({"templates/mine/item.md.j2": LONG + "one two three four five\n"})
-    more = json.loads(run("check", "--json").out)["prices"][0]
+    more = json.loads(run("check", "--json", "--prices").out)["prices"][0]
     assert more["page"] == price["page"] and more["items"]["item"] - price["items"]["item"] in (5, 6)
 
 
@@ -388,7 +390,7 @@ def test_what_can_be_put_right_is_and_a_difference_changes_nothing() -> None:
         ran.code == 1 and "+max_tokens: 500" in ran.out and '+{% extends "shipped/context/layout.md.j2" %}' in ran.out
     )
     assert {name: Path(name).read_bytes() for name in files} == before
-    ran = run("check", "--fix", "--no-prices")
+    ran = run("check", "--fix")
     assert (
         Path("templates/context/layout.md.j2").read_text() == '{# x #}\n{% extends "shipped/context/layout.md.j2" %}\n'
     )
@@ -423,6 +425,16 @@ def test_one_file_is_checked_with_all_that_it_builds_on() -> None:
     assert found("t/mine/item.md.j2") == ["t/mine/item.md.j2:1:4: PF802"]
     assert found("t/mine") == ["t/mine/item.md.j2:1:4: PF802", "t/mine/item.txt.j2:1:4: PF802"]
     assert found("t") == found("t/mine")
+
+
+def test_prompts_are_checked_from_wherever_they_are_named() -> None:
+    path = "t/prompt/ours/question.txt.j2"
+    write({path: "{{ qestion }}", "t/prompt/ours/system.txt.j2": "{{ sytem }}"})
+    for name in ("t", "t/prompt", "t/prompt/ours"):
+        assert len(found(name)) == 2
+    assert found(path) == [f"{path}:1:4: PF802"]
+    for folder, name in (("t/prompt/ours", "question.txt.j2"), ("t/prompt", "ours/question.txt.j2")):
+        assert "question.txt.j2:1:4: PF802" in run("check", name, cwd=Path(folder)).out
 
 
 def test_templates_that_include_each_other_without_end_are_read_in_no_time() -> None:
@@ -480,6 +492,31 @@ def test_a_link_out_of_the_folder_is_not_followed() -> None:
     Path("templates/mine/item.md.j2").symlink_to(Path("secret.txt").absolute())
     assert found() == ["templates/mine/item.md.j2: PF824"]
     assert "secret" not in run("check", "--json").out
+
+
+def test_no_vocabulary_is_loaded_unless_prices_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def counter(name: str) -> Counter:
+        asked.append(name)
+        return get_tokenizer("characters")
+
+    monkeypatch.setattr(trial, "get_tokenizer", counter)
+    write({"templates/mine/item.md.j2": LONG, "templates/mine/layout.yaml": "base: chunks"})
+    assert run("check").code == 0 and set(asked) == {"characters"}
+    assert run("check", "--prices").code == 0 and set(asked) == {"characters", "o200k_base"}
+
+
+def test_a_piece_that_only_shipped_pages_draw_on_is_read_and_not_unused() -> None:
+    shipped = (ROOT / "templates" / "_page.md.j2").read_text("utf-8")
+    write({"templates/_page.md.j2": shipped + "{{ headr }}"})
+    line = shipped.count("\n") + 1
+    assert found() == [f"templates/_page.md.j2:{line}:4: PF802"]
+
+
+def test_a_profile_may_name_what_lies_beside_it() -> None:
+    write({"templates/mine/layout.yaml": "base: chunks", "profiles/a.yaml": "layout: mine"})
+    assert found("profiles") == found("profiles/a.yaml") == []
 
 
 def test_thousands_of_files() -> None:

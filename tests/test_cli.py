@@ -254,7 +254,7 @@ def test_2_a_command_or_option_that_does_not_exist_and_the_nearest_that_does() -
     said(run("render", "items.json", "--max-token", "3"), 2, "--max-token", "--max-tokens")
     said(run("--versio"), 2, "--versio")
     said(run("list", "layout"), 2, "layouts")
-    said(run("schema", "layouts"), 2, "profile")
+    said(run("schema", "layouts"), 2, 'did you mean "layout"?')
     said(run("show"), 2, "NAME")
 
 
@@ -327,13 +327,81 @@ def test_4_a_file_that_cannot_be_counted(arguments: list[str], word: str) -> Non
     said(run("count", *arguments), 4, word)
 
 
+SAID: dict[str, tuple[int, str]] = {
+    # a command line → its exit code, and what the one line on standard error says
+    "render": (2, "nothing to render: name a file of items, pipe one in, or give --file"),
+    "explain": (2, "nothing to render: name a file of items"),
+    "prompt": (2, "nothing to make a prompt of: give items, or system"),
+    "count": (2, "nothing to count: name a file, or pipe a text in"),
+    "check": (2, "nothing to check: there is neither ./templates nor ./profiles"),
+    "test": (2, "there is no folder ./tests; name a file of cases"),
+    "diff": (2, "A is missing: promptforge diff [OPTIONS] A B [ITEMS]..."),
+    "diff a": (2, "B is missing"),
+    "diff a b": (2, '"a" is neither a file nor options such as profile=claude'),
+    "show": (2, "NAME is missing: promptforge show [OPTIONS] NAME"),
+    "show nothing": (2, "`promptforge list` and `promptforge list templates` print all names"),
+    "show claud": (2, 'did you mean "claude"?'),
+    "show dir": (2, "it is a file or folder, and show takes names"),
+    "new": (2, "one of layout, format, kind, prompt, profile is missing: promptforge new"),
+    "new thing x": (2, 'there is no "thing" here; there are: format, kind, layout, profile, prompt'),
+    "new layout": (2, "NAME is missing: promptforge new"),
+    "new layout x --from contxt": (2, 'did you mean "context"?'),
+    "list layuts": (2, 'did you mean "layouts"?'),
+    "rule PFXXX": (2, "`promptforge rule` lists them"),
+    "completion csh": (2, 'there is no "csh" here'),
+    "batch": (2, "INPUT is missing: promptforge batch"),
+    "rendr": (2, 'there is no command "rendr"; did you mean "render"?'),
+    "render --layot x": (2, 'there is no option "--layot"; did you mean "--layout"?'),
+    "render --layout": (2, "--layout wants a value behind it"),
+    "render items.json --templates items.json": (2, '--templates takes a folder, and "items.json" is a file'),
+    "render items.json --templates nowhere": (2, '--templates: there is no folder "nowhere"'),
+    "render items.jsn": (4, 'no such file or directory; did you mean "items.json"?'),
+    "render dir": (4, "dir: not a file but a folder; name the files in it"),
+    "render items.json --layout chnks": (2, 'did you mean "chunks"?'),
+    "prompt items.json --user x --history dir": (4, "dir: not a file but a folder"),
+    "prompt items.json --user x --to openi": (2, 'did you mean "openai"?'),
+    "explain locked.json": (4, "locked.json: cannot read it: permission denied"),
+    "count nope.txt": (4, "nope.txt: cannot read it: no such file or directory"),
+    "count dir": (4, "dir: not a file but a folder"),
+    "check nope": (2, 'there is no file or folder "nope"'),
+    "check items.json": (2, "neither a template (.j2), a layout.yaml nor a profile (.yaml); files of items are for"),
+    "check items.yaml": (2, "it holds items, which `promptforge render` takes"),
+    "check cases.yaml": (2, "it holds cases, which `promptforge test` takes"),
+    "check job.yaml": (2, "it is a job: `promptforge render --job`"),
+    "check dir": (2, "holds no templates, layouts or profiles"),
+    "test nope": (2, 'there is no file or folder "nope"'),
+    "test dir": (2, "holds no file of cases (`cases:` in a .yaml file)"),
+    "test items.yaml": (4, "a file of cases has the key `cases` with a list"),
+}
+
+
+@pytest.mark.parametrize("line", SAID)
+def test_what_is_said_of_a_command_line_that_cannot_be_run(line: str) -> None:
+    code, words = SAID[line]
+    for name, text in (
+        ("items.yaml", "- {content: x}"),
+        ("cases.yaml", "cases: []"),
+        ("job.yaml", "knowledge: {}"),
+        ("locked.json", "[]"),
+    ):
+        write(name, text)
+    Path("dir").mkdir()
+    Path("locked.json").chmod(0)
+    if "locked" in line and os.access("locked.json", os.R_OK):
+        pytest.skip("whoever runs the tests may read everything")
+    ran = run(*line.split())
+    said(ran, code, words)
+    assert ran.err.count("\n") == 1 and "Error" not in ran.err
+
+
 def test_2_a_layout_or_format_that_is_not_there() -> None:
     said(run("render", "items.json", "--layout", "chnks"), 2, 'did you mean "chunks"')
     said(run("render", "items.json", "--format", "markdwn"), 2, 'did you mean "markdown"')
 
 
-def test_5_a_template_that_is_not_there() -> None:
-    said(run("show", "chunks/item.md.j"), 5, 'did you mean "chunks/item.md.j2"')
+def test_2_a_name_that_show_does_not_know() -> None:
+    said(run("show", "chunks/item.md.j"), 2, 'did you mean "chunks/item.md.j2"')
+    said(run("show", "items.json"), 2, "it is a file")
 
 
 def test_5_a_template_of_the_users_that_does_not_compile() -> None:
@@ -397,7 +465,7 @@ def test_templates_of_the_users_own(by: str, monkeypatch: pytest.MonkeyPatch) ->
     assert "A layout of mine" in run("list", "layouts", *arguments).out
     assert "mine/layout.md.j2" in run("list", "templates", *arguments).out
     assert run("show", "mine/layout.md.j2", *arguments).out == "mine: {{ items | length }}"
-    assert run("show", "mine").code == (0 if by == "environment" else 5)
+    assert run("show", "mine").code == (0 if by == "environment" else 2)
 
 
 @pytest.mark.parametrize("by", ["flag", "environment"])

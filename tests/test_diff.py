@@ -236,7 +236,7 @@ def test_what_cannot_be_compared_is_said_with_the_way_out() -> None:
     assert "leave out ITEMS" in refused(2, a, a, "items.json")
     assert "leave out ITEMS" in refused(2, a, a, "--max-tokens", "9")
     assert "nothing to render" in refused(2, a, "max_tokens=9")
-    assert "Missing argument" in refused(2, a)
+    assert "B is missing" in refused(2, a)
     assert "items.json: is not a saved result" in refused(4, "items.json", a)
     for text, words in {
         "{": "truncated",

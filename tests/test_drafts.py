@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 from commandline import run
 
 import promptforge as pf
+from promptforge.checking.shapes import PROMPT
 from promptforge.layouts import schema
 from promptforge.profiles import load_profile
 from promptforge.templates import Templates
@@ -41,7 +44,7 @@ def test_a_copy_of_a_layout_prints_what_the_original_prints(layout: str) -> None
     for form in Templates().formats(layout):
         ours = pf.render(ITEMS, templates="templates", layout="mine", format=form).text
         assert ours == pf.render(ITEMS, layout=layout, format=form).text
-    assert run("check", "--no-prices").out == ""
+    assert run("check").out == ""
 
 
 @pytest.mark.parametrize("source", ["markdown", "xml", "json", "plain"])
@@ -50,7 +53,7 @@ def test_a_copy_of_a_format_prints_what_the_original_prints(source: str) -> None
     for layout in Templates().layouts():
         ours = pf.render(ITEMS, templates="templates", layout=layout, format="mine").text
         assert ours == pf.render(ITEMS, layout=layout, format=source).text
-    assert run("check", "--no-prices").out == ""
+    assert run("check").out == ""
 
 
 def test_a_format_that_is_called_as_a_kind_of_xml_ends_so() -> None:
@@ -72,6 +75,37 @@ def test_the_look_of_a_kind() -> None:
     assert Path("templates/knowledge/requirement.txt.j2").read_text(encoding="utf-8") == original
 
 
+@pytest.mark.parametrize("source", ["default", "lisp", "shipped/lisp"])
+def test_a_copy_of_a_prompt_prints_what_the_original_prints(source: str) -> None:
+    ran = run("new", "prompt", "ours", "--from", source)
+    assert (ran.code, set(ran.out.splitlines())) == (0, files())
+    assert {Path(name).name.split(".")[0] for name in files()} == set(PROMPT), "whole, so that every part can be edited"
+    asked: dict[str, Any] = {"system": "Be kind.", "user": "Why?", "history": [{"role": "user", "content": "Hello"}]}
+    ours = pf.Renderer(templates="templates", prompt="ours").prompt(ITEMS, **asked)
+    assert ours.text == pf.Renderer(prompt=source).prompt(ITEMS, **asked).text
+    assert run("check").out == ""
+
+
+def test_a_copy_of_a_prompt_draws_on_its_own_pieces() -> None:
+    for name, text in (("_tag", "<q>"), ("question", '{% include "prompt/a/_tag.txt.j2" %}{{ question }}')):
+        Path("templates/prompt/a").mkdir(parents=True, exist_ok=True)
+        Path(f"templates/prompt/a/{name}.txt.j2").write_text(text)
+    assert run("new", "prompt", "b", "--from", "a").code == 0
+    assert "prompt/b/_tag" in Path("templates/prompt/b/question.txt.j2").read_text()
+    assert "prompt/b/system.txt.j2" in " ".join(files())
+
+
+def test_list_and_show_know_a_prompt_of_ones_own() -> None:
+    run("new", "prompt", "ours", "--from", "lisp")
+    mine = ("--templates", "templates")
+    assert "[yours]" in next(line for line in run("list", "prompts", *mine).out.splitlines() if "ours" in line)
+    frame = Path("templates/prompt/ours/prompt.txt.j2").read_text("utf-8")
+    for name in ("ours", "prompt/ours", "prompt/ours/prompt.txt.j2"):
+        assert run("show", name, *mine).out == frame
+    assert run("show", "prompt/lisp").out == frame == run("show", "shipped/prompt/lisp").out
+    assert run("show", "lisp").out != frame, "the profile of that name"
+
+
 @pytest.mark.parametrize("name", ["claude", "lisp", "default"])
 def test_a_copy_of_a_profile_says_what_the_original_says(name: str) -> None:
     assert run("new", "profile", "mine", "--from", name).code == 0
@@ -86,7 +120,7 @@ def test_a_copy_of_a_profile_says_what_the_original_says(name: str) -> None:
 def test_a_copy_under_a_shipped_name_stands_in_for_it() -> None:
     assert run("new", "layout", "context").code == 0
     assert run("new", "profile", "claude").code == 0
-    assert "PF823" in run("check", "--no-prices").out
+    assert "PF823" in run("check").out
     assert pf.render(ITEMS, templates="templates", layout="context").text == pf.render(ITEMS, layout="context").text
     assert load_profile("claude", ["profiles"]).options == load_profile("claude").options
 
@@ -96,13 +130,18 @@ def test_the_next_steps_run() -> None:
         ["layout", "brief"],
         ["format", "slides"],
         ["kind", "note", "--layout", "chunks"],
+        ["prompt", "0"],
         ["profile", "p"],
     ):
         ran = json.loads(run("new", *arguments, "--json").out)
-        edit, show, check = (step.split() for step in ran["next"])
-        assert Path(edit[1]).is_file()
-        assert run(*show[2:]).code == 0, show
-        assert run(*check[2:]).code == 0, check
+        steps = {word: rest.strip() for word, _, rest in (step.partition(" ") for step in ran["next"])}
+        assert Path(steps["edit"]).is_file()
+        for word in ("show", "check"):
+            assert run(*shlex.split(steps[word])[1:]).code == 0, steps
+        if use := steps.get("use"):
+            Path("profiles").mkdir(exist_ok=True)
+            Path("profiles/uses.yaml").write_text(use, "utf-8")
+            assert load_profile("uses", ["profiles"]).options == {arguments[0]: arguments[1]}
 
 
 def test_the_folder_is_that_of_the_flag_or_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,6 +163,7 @@ REFUSED = [
     ["kind", "x", "--layout", "nope"], ["kind", "x", "--layout", "chunks", "--format", "nope"],
     ["profile", "../x"], ["profile", "aux.old"], ["profile", "x", "--from", "nope"], ["layout", "x", "--from", "nope"],
     ["layout", "x", "--from", "../chunks"], ["format", "x", "--from", "nope"], ["format", "x", "--layout", "nope"],
+    ["prompt", "shipped"], ["prompt", "x", "--from", "lips"], ["prompt", "x", "--layout", "chunks"],
     ["layout", "x", "--layout", "chunks"], ["profile", "x", "--format", "xml"], ["layout", "--headers"], ["thing", "x"],
 ]  # fmt: skip
 
@@ -140,7 +180,7 @@ def test_a_name_that_cannot_be(arguments: list[str]) -> None:
 )
 def test_a_name_that_is_a_word_elsewhere(arguments: list[str]) -> None:
     assert run("new", *arguments).code == 0
-    assert run("check", "--no-prices").code == 0
+    assert run("check").code == 0
 
 
 def test_nothing_is_overwritten_and_all_is_written_or_none() -> None:

@@ -13,7 +13,7 @@ from ..templates import EXTENSIONS, Templates
 from . import configured, trial
 from .findings import Finding, Text, ordered
 from .library import Library
-from .looks import Layouts, Pair, Part, near_kind, part_of, prompt_part, sees
+from .looks import KINDS, Layouts, Pair, Part, near_kind, part_of, prompt_part, sees
 from .shapes import PROMPT
 from .targets import Targets, files_in, unreadable_folders
 from .weight import MOST
@@ -96,12 +96,17 @@ def _templates(library: Library, known: Layouts, meant: dict[str, Path]) -> Iter
     pages = list(known.pairs())
     used: set[str] = set()
     for pair in pages:
+        if meant.keys().isdisjoint(name for page in (pair.page, *pair.items.values()) for name in library.drawn(page)):
+            continue
         for stem, name in (("layout", pair.page), *pair.items.items()):
             if name not in used:
                 library.walk(name, sees(stem))
                 used |= _reached(library, name)
         if "item" not in pair.items and pair.page in meant:
-            message = f'the layout "{pair.layout}" has no "item.{pair.ending}.j2" for items of any kind'
+            look = f"item.{pair.ending}.j2"
+            message = (
+                f'the layout "{pair.layout}" has no "{look}" for items of any kind; add it, or a base in layout.yaml'
+            )
             yield Text(meant[pair.page], "").whole("PF822", message)
     for name in meant:
         if (part_of_prompt := prompt_part(name)) is not None:
@@ -118,7 +123,7 @@ def _templates(library: Library, known: Layouts, meant: dict[str, Path]) -> Iter
         if not name.endswith(".j2"):
             continue
         text = Text(meant[name], "")
-        if name not in used and name.split("/")[0] not in known.broken:
+        if name not in used and known.settings(name.split("/")[0]) is not None:
             yield text.whole("PF820", _why_unused(name, known, pages))
         elif (part := part_of(name)) and (near := near_kind(part.stem, _kinds(part, known))):
             yield text.whole("PF821", f'shows items of the kind "{part.stem}"; did you mean "{near}"?')
@@ -129,7 +134,7 @@ def _templates(library: Library, known: Layouts, meant: dict[str, Path]) -> Iter
 
 def _kinds(part: Part, known: Layouts) -> set[str]:
     """Return the kinds that a layout names: in its settings, which say what is right, else in more than one ending."""
-    settings = known.settings.get(part.layout)
+    settings = known.settings(part.layout)
     named = {*settings.sections, *settings.titles} if settings else set()
     stems = [other.stem for name in known.names.get(part.layout, ()) if (other := part_of(name))]
     return named | {stem for stem in stems if stems.count(stem) > 1}
@@ -154,12 +159,18 @@ def _why_unused(name: str, known: Layouts, pages: Sequence[Pair]) -> str:
     if part is None and name.startswith("prompt/") and name.count("/") == 2:
         stem = name.rpartition("/")[2].partition(".")[0]
         return f'"{stem}" is no part of a prompt{nearest(stem, PROMPT)}'
+    if part is None and name.count("/") == 0 and not name.startswith("_"):
+        return "lies beside the layouts; templates are called LAYOUT/PART.EXT.j2"
+    if part is None and name.count("/") == 1 and "." not in name.removesuffix(".j2"):
+        return f'has no format; call it "{Path(name).stem}.md.j2", or with xml, json or txt for md'
     if part is None:
-        return "no template extends, includes or imports from this one"
+        return "no template extends, includes or imports from this one; do so, or delete it"
     if part.layout not in known.layouts:
         hint = nearest(part.layout, known.layouts)
         hint = hint if "did you mean" in hint else "; a layout.yaml with `base:` makes one of it"
         return f'"{part.layout}" is no layout: it has neither a page nor a layout.yaml{hint}'
+    if (ending := EXTENSIONS.get(part.ending)) is not None and ending != part.ending:
+        return f'the format {part.ending} ends in "{ending}": call it "{part.stem}.{ending}.j2"'
     have = sorted({pair.ending for pair in pages if pair.layout == part.layout})
     return (
         f'the layout "{part.layout}" has no page "layout.{part.ending}.j2"{nearest(part.ending, have) if have else ""}'
@@ -178,6 +189,8 @@ def _strays(folder: Path, library: Library) -> Iterator[Finding]:
         end = path.suffix
         if name.endswith("layout.yml"):
             yield Text(path, "").whole("PF824", 'is not read; settings are called "layout.yaml"')
+        elif end[1:] in EXTENSIONS.values() and name.count("/") == 1 and path.stem in (*KINDS, "layout", "item"):
+            yield Text(path, "").whole("PF824", f'is not read; a template is called "{path.name}.j2"')
         elif end in (".jinja", ".jinja2", ".j2.txt", ".tmpl") or name.endswith(".j2.txt"):
             yield Text(path, "").whole("PF824", 'is not read; templates are called "LAYOUT/PART.EXT.j2"')
         elif end == ".j2":

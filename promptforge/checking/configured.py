@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -71,8 +70,14 @@ def profile(path: Path, folders: Sequence[Path], known: Layouts, templates: Temp
     yield from modeline(text, "schema.json")
     merged: dict[str, Any] = {}
     if any(f.severity == "error" for f in keys.findings):
-        with contextlib.suppress(ProfileError):  # the figures below it are right all the same
+        try:  # the figures below it are right all the same
             merged = load_profile(keys.values.get("extends") or "default", folders).options
+        except ProfileError as error:
+            file = (error.where or "").rpartition(":")[0]
+            message = str(error) if not file else f"what this builds on is wrong: {error}"
+            if file and Path(file).resolve() == path.resolve():  # it leads back to here
+                message = f'"{keys.values.get("extends")}" builds on this file in turn, in a circle'
+            yield keys.value("extends", "PF833", message)
     else:
         try:
             merged = load_profile(path, folders).options
@@ -105,6 +110,9 @@ def _named(keys: Keys, merged: dict[str, Any], known: Layouts, templates: Templa
     asked, format = keys.values.get("framing", "auto"), merged.get("format", Options().format)  # noqa: A001
     if format in EXTENSIONS and (problem := framing_of(asked, EXTENSIONS[format], format)[1]):
         yield keys.value("framing", "PF107", problem)
+    prompt = keys.values.get("prompt")
+    if prompt is not None and prompt.removeprefix("shipped/") not in templates.prompts():
+        yield keys.value("prompt", "PF836", f"there is no prompt {quote(prompt)}{nearest(prompt, templates.prompts())}")
     tokenizer = keys.values.get("tokenizer")
     if isinstance(tokenizer, str):
         base = unscaled(tokenizer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -73,16 +74,16 @@ class Text:
         start, length, code, message, new = problem
         return self.at(start, length, code, message, None if new is None else Edit(start, start + length, new))
 
-    def on(self, number: int, code: str, message: str, word: str = "") -> Finding:
-        """Return a finding about a line, at `word` if it stands there, else at its first character."""
+    def on(self, number: int, code: str, message: str, word: str = "", column: int | None = None) -> Finding:
+        """Return a finding about a line: at `word` if it stands there, or at `column`, else all of it."""
         lines = self.text.split("\n")
         number = min(max(number, 1), len(lines))
         line = lines[number - 1]
-        column = line.find(word) if word else -1
-        length = len(word)
-        if column < 0:
-            column, length = len(line) - len(line.lstrip()), len(line.strip())
-        return self.at(sum(len(one) + 1 for one in lines[: number - 1]) + column, length, code, message)
+        at = line.find(word) if word else -1 if column is None else column - 1
+        length = len(word) or len(re.compile(r"\w*").match(line, max(at, 0))[0])  # type: ignore[index]
+        if at < 0:
+            at, length = len(line) - len(line.lstrip()), len(line.strip())
+        return self.at(sum(len(one) + 1 for one in lines[: number - 1]) + at, length, code, message)
 
     def whole(self, code: str, message: str, edit: Edit | None = None) -> Finding:
         """Return a finding about the file as a whole."""
@@ -92,4 +93,8 @@ class Text:
 def ordered(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings in the order of files and places, each once."""
     found = {(f.path, f.line, f.column, f.code, f.message): f for f in findings}
+    refused = {(f.path, f.line, f.end_column) for f in found.values() if f.code == "PF809"}
+    for key, f in list(found.items()):  # what cannot stand there at all needs no filter
+        if f.code == "PF810" and (f.path, f.line, f.end_column) in refused:
+            del found[key]
     return [found[key] for key in sorted(found)]

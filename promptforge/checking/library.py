@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from .parsing import Parsed, offset, parse, word_at
 from .scopes import Scope, Walk
 from .shapes import ANY, Shape
 
+_NAMED = re.compile(r"[\"']([\w./-]+\.j2)[\"']")
 MOST_WALKS = 2000
 """How many different views of templates are looked at for one root; pieces that include each other twice make many."""
 
@@ -42,7 +44,10 @@ class Library:
         self.findings: list[Finding] = []
         self._volumes: dict[str, Volume | None] = {}
         self._walked: dict[tuple[str, tuple[str, ...]], dict[str, Scope]] = {}
+        self._drawn: dict[str, set[str]] = {}
         self._left = MOST_WALKS
+        self._circles: set[str] = set()
+        """Templates that draw on themselves."""
         self._weights: dict[str, int] = {}
 
     def volume(self, name: str) -> Volume | None:
@@ -62,6 +67,23 @@ class Library:
             return None
         parsed = parse(text, name)
         return Volume(name, Text(found.path, text), found.shipped, parsed, tuple(_links(parsed.root)))
+
+    def drawn(self, name: str) -> set[str]:
+        """Return the names of a template and of all that it may draw on, told without parsing: rather too many."""
+        if name not in self._drawn:
+            found = self._drawn[name] = {name}
+            waiting = [name]
+            while waiting:
+                for other in self._named(waiting.pop()) - found:
+                    found.add(other)
+                    waiting.append(other)
+        return self._drawn[name]
+
+    def _named(self, name: str) -> set[str]:
+        try:
+            return set(_NAMED.findall(self.templates.source(name)[0]))
+        except PromptForgeError:
+            return set()
 
     def weight(self, name: str) -> int:
         """Return how much a template does at the most, with all that it draws on; see `weight.MOST`."""
@@ -118,13 +140,18 @@ class Library:
         return False
 
     def _circle(self, volume: Volume, at: int, length: int, target: str) -> Finding:
+        self._circles.add(volume.name)
         original = self.templates.find(f"shipped/{target}")
         if original is not None and not volume.shipped and target == volume.name:
             edit = Edit(at + 1, at + 1, "shipped/")
             message = f'this is the file itself; the original is "shipped/{target}"'
             return volume.text.at(at, length, "PF807", message, edit)
-        way_out = f'; the original is "shipped/{target}"' if original is not None else ""
-        return volume.text.at(at, length, "PF807", f'"{target}" draws on this file in turn, in a circle{way_out}')
+        if target == volume.name:
+            return volume.text.at(
+                at, length, "PF807", "this is the file itself; name the one it builds on, or take it out"
+            )
+        way_out = f'the original is "shipped/{target}"' if original is not None else "one of them must do without"
+        return volume.text.at(at, length, "PF807", f'"{target}" draws on this file in turn, in a circle; {way_out}')
 
     # --- what a template uses of what it sees -----------------------------------------------------------------------
 
@@ -169,6 +196,8 @@ class Library:
         """Note blocks that no parent has, and so nobody shows."""
         root = volume.parsed.root
         assert root is not None
+        if volume.name in self._circles:  # what is above it is not known
+            return
         for block in root.find_all(nodes.Block):
             if block.name in outer or not any(block is node for node in root.body):
                 continue

@@ -47,22 +47,35 @@ class Layouts:
     """The layouts of some folders, read without stopping at what is wrong with one of them."""
 
     def __init__(self, templates: Templates, names: list[str]) -> None:
-        self.settings: dict[str, LayoutSettings] = {}
-        """Of each layout that has a `layout.yaml` that can be read, its own alone."""
-        self.broken: set[str] = set()
-        """Those of which it cannot be read."""
+        self._templates = templates
+        self._settings: dict[str, LayoutSettings | None] = {}
         self.names: dict[str, list[str]] = {}
         """The names of the templates in each layout's folder."""
         for name in names:
             if name.endswith("/layout.yaml") or part_of(name):
                 self.names.setdefault(name.split("/")[0], []).append(name)
-            if name.endswith("/layout.yaml"):
-                try:
-                    text, found = templates.source(name)
-                    self.settings[name.split("/")[0]] = load_layout_settings(text, str(found.path))
-                except PromptForgeError:  # said where layout.yaml is looked at
-                    self.broken.add(name.split("/")[0])
         self.layouts = {layout for layout, files in self.names.items() if any("/layout." in name for name in files)}
+
+    def settings(self, layout: str) -> LayoutSettings | None:
+        """Return the settings of a layout, its own alone; `None` where its `layout.yaml` cannot be read."""
+        if layout not in self._settings:
+            name = f"{layout}/layout.yaml"
+            self._settings[layout] = LayoutSettings()
+            if self._templates.find(name) is not None:
+                try:
+                    text, found = self._templates.source(name)
+                    self._settings[layout] = load_layout_settings(text, str(found.path))
+                except PromptForgeError:  # said where layout.yaml is looked at
+                    self._settings[layout] = None
+        return self._settings[layout]
+
+    def _base(self, layout: str) -> str | None:
+        name = f"{layout}/layout.yaml"
+        found = self._templates.find(name)
+        if found is None or (found.shipped and "base:" not in self._templates.source(name)[0]):  # no YAML to be read
+            return None
+        settings = self.settings(layout)
+        return settings.base if settings else None
 
     def chain(self, layout: str) -> list[str]:
         """Return a layout and those it is based on, nearest first; it ends where a base is not there."""
@@ -70,7 +83,7 @@ class Layouts:
         name: str | None = layout
         while name and name in self.layouts and name not in chain:
             chain.append(name)
-            name = self.settings[name].base if name in self.settings else None
+            name = self._base(name)
         return chain
 
     def pairs(self) -> Iterator[Pair]:

@@ -3,61 +3,21 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import jinja2
 from jinja2 import nodes
-from jinja2.lexer import TokenStream
-from jinja2.parser import Parser
 
 from ..errors import TemplateError, nearest
 from ..escaping import syntax_of
-from ..templating.environment import FILTERS, Environment
-from ..templating.placing import STEPS_CAP, Reader, State
+from ..templating.environment import FILTERS
+from ..templating.located import ENVIRONMENT, At, mistake
+from ..templating.placing import SIGNS, STEPS_CAP, Reader, State
 
-
-class At(int):
-    """The number of a line that also knows the place in the text."""
-
-    offset: int = 0
-
-    def __new__(cls, line: int, offset: int) -> At:
-        """Return the line with its place."""
-        new = super().__new__(cls, line)
-        new.offset = offset
-        return new
-
-
-class _Located(Environment):
-    """The templates' own language, read without running or escaping anything."""
-
-    def _tokenize(
-        self, source: str, name: str | None, filename: str | None = None, state: str | None = None
-    ) -> TokenStream:
-        tokens = _located(self.lexer.tokeniter(source, name, filename, state), source)
-        return TokenStream(self.lexer.wrap(tokens, name, filename), name, filename)
-
-    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
-        return Parser(self, source, name, filename).parse()
-
-
-def _located(tokens: Iterator[tuple[int, str, str]], source: str) -> Iterator[tuple[int, str, str]]:
-    at = 0
-    try:
-        for line, kind, value in tokens:
-            start = source.find(value, at)  # blanks that a tag takes away are in no token
-            start = at if start < 0 else start
-            yield At(line, start), kind, value
-            at = start + len(value)
-    except jinja2.TemplateSyntaxError as error:
-        error.lineno = At(error.lineno, at + len(source[at:]) - len(source[at:].lstrip()))
-        raise
-
-
-_ENVIRONMENT = _Located(jinja2.DictLoader({}))
-TESTS = frozenset(_ENVIRONMENT.tests)
+TESTS = frozenset(ENVIRONMENT.tests)
 """What may stand after `is`."""
 
 
@@ -89,14 +49,26 @@ class Parsed(NamedTuple):
 def parse(text: str, name: str) -> Parsed:
     """Return the tree of a template's text; never raises, and runs nothing of it."""
     try:
-        root = _ENVIRONMENT._parse(text, name, None)
-        return Parsed(root, _refusals(root, text, name))
+        root = ENVIRONMENT._parse(text, name, None)
+        return Parsed(root, [*_twice(root, text), *_refusals(root, text, name)])
     except jinja2.TemplateSyntaxError as error:
-        return Parsed(None, [_syntax(error, text)])
+        start, length, message, new = mistake(text, error)
+        return Parsed(None, [Problem(start, length, "PF801", message, new)])
     except RecursionError:
         return Parsed(None, [Problem(0, 1, "PF801", "nests too deeply")])
     except Exception as error:  # whatever a parser of hostile text comes to
         return Parsed(None, [Problem(0, 1, "PF801", f"cannot be read: {type(error).__name__}")])
+
+
+def _twice(root: nodes.Template, text: str) -> Iterator[Problem]:
+    """Yield blocks of a name that another has."""
+    seen: set[str] = set()
+    for block in root.find_all(nodes.Block):
+        if block.name in seen:
+            at, length = word_after(text, offset(block), r"(?:block)?\s*")
+            message = f'the block "{block.name}" is there twice; a name stands for one place'
+            yield Problem(at, length, "PF801", message)
+        seen.add(block.name)
 
 
 def offset(node: nodes.Node) -> int:
@@ -119,22 +91,6 @@ def word_at(text: str, start: int) -> int:
     """Return the length of the word, quoted text or tag at a place."""
     match = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|\w+|\S").match(text, start)
     return len(match[0]) if match else 1
-
-
-def _syntax(error: jinja2.TemplateSyntaxError, text: str) -> Problem:
-    message = str(error.message or "cannot be read").rstrip(".")
-    if found := re.search(r"^(unexpected char .*) at (\d+)$", message, re.DOTALL):
-        message, start = found[1], int(found[2])
-    elif isinstance(error.lineno, At):
-        start = error.lineno.offset
-    else:
-        lines = text.split("\n")[: max(error.lineno - 1, 0)]
-        start = sum(len(line) + 1 for line in lines)
-    end = len(text.rstrip())
-    if start >= end:  # the end of the file: the last that can be seen
-        start = text.rfind("\n", 0, end) + 1
-        return Problem(start, end - start, "PF801", message)
-    return Problem(start, word_at(text, start), "PF801", message)
 
 
 class _Collector(Reader):
@@ -187,6 +143,21 @@ class _Collector(Reader):
             return state
 
 
+def _opening(message: str, text: str) -> tuple[int, int]:
+    """Return place and length of what a template has opened in its own text and left open at its end."""
+    own = re.sub(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", lambda tag: re.sub(r"[^\n]", "_", tag[0]), text, flags=re.DOTALL)
+    for word, pattern in _OPENS.items():
+        if word in message and (found := list(re.finditer(pattern, own, re.MULTILINE))):
+            return found[-1].start(1), len(found[-1][1])
+    at = text.rfind("\n", 0, len(text.rstrip())) + 1
+    return at, len(text.rstrip()) - at
+
+
+_OPENS = {
+    "fence": r"^ {0,3}(`{3,}|~{3,})", "quotes": r'(?<!\\)(")', "HTML": r"(?:\A|\n\s*\n) {0,3}(<[^\s>]*)",
+    "cannot begin or end": r"(<[^\s>]*)",
+}  # fmt: skip
+"""By a word of the message: what opens that of which it speaks."""
 _MARKDOWN_ONLY = frozenset({"code", "fence", "prose"})
 
 
@@ -201,6 +172,8 @@ def _refusals(root: nodes.Template, text: str, name: str) -> list[Problem]:
             if node.name not in FILTERS:
                 message = f'unknown filter "{node.name}"{nearest(node.name, FILTERS)}'
                 found.append(Problem(at, length, "PF803", message, sure(node.name, FILTERS)))
+            elif (wrong := _arguments(node)) is not None:
+                found.append(Problem(at, length, "PF803", wrong))
             elif node.name in _MARKDOWN_ONLY and syntax != "md":
                 message = f'"{node.name}" makes Markdown, and this template is not: print the value as it is'
                 found.append(Problem(at, length, "PF809", message))
@@ -219,13 +192,31 @@ def _refusals(root: nodes.Template, text: str, name: str) -> list[Problem]:
     return found
 
 
+def _arguments(node: nodes.Filter) -> str | None:
+    """Return what is wrong with the values that a filter is given in brackets."""
+    takes = inspect.signature(FILTERS[node.name])
+    try:
+        takes.bind(None, *node.args, **{str(pair.key): pair.value for pair in node.kwargs})
+    except TypeError:
+        most = len(takes.parameters) - 1
+        what = f"at most {most} value{'s' if most != 1 else ''} in brackets" if most else "no values in brackets"
+        return f'"{node.name}" takes {what}, and here are {len(node.args) + len(node.kwargs)}'
+    return None
+
+
 def _where(node: nodes.Node, message: str, text: str) -> tuple[int, int]:
     at = offset(node)
     if isinstance(node, nodes.Template):  # what is open at the end
-        at = text.rfind("\n", 0, len(text.rstrip())) + 1
-        return at, len(text.rstrip()) - at
+        return _opening(message, text)
+    if isinstance(node, nodes.BinExpr):
+        sign = SIGNS.get(type(node).__name__, "+")
+        return max(text.rfind(sign, at, offset(node.right)), at), len(sign)
+    if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr):
+        return word_after(text, offset(node.node), r"\.\s*")
     if isinstance(node, nodes.TemplateData):
         quoted = re.match(r'"(.+?)" ', message)
+        if "in double quotes" in message:
+            return max(text.find("'", at), at), 1
         found = text.find(quoted[1], at) if quoted else -1
         return (found, len(quoted[1])) if quoted and found >= 0 else (at, 1)
     if isinstance(node, nodes.Getattr):

@@ -10,6 +10,8 @@ from ..errors import nearest
 from .parsing import Problem, offset, sure, word_after, word_at
 from .shapes import ANY, FINISHED, LONG, LOOP, VALUE, Shape, list_of
 
+_FILTERS = {"len": "length", "str": "trim", "upper": "upper", "lower": "lower", "join": "join", "round": "decimals(0)"}
+"""What stands for a function that somebody may look for."""
 Scope = dict[str, Shape]
 Follow = Callable[[str, Mapping[str, Shape]], None]
 """Called with the name of an included template and what it sees there."""
@@ -161,6 +163,17 @@ class Walk:
             return list_of(_common([self.shape(part, scope) for part in node.items]) or ANY)
         if isinstance(node, nodes.Const):
             return VALUE
+        if (
+            isinstance(node, nodes.Call)
+            and isinstance(node.node, nodes.Name)
+            and node.node.name not in (*scope, "super")
+        ):
+            name = node.node.name
+            hint = f"write | {_FILTERS[name]} after a value" if name in _FILTERS else "a value is changed by a filter"
+            self._say(node.node, "PF802", f'there is no macro "{name}", and templates call nothing else; {hint}')
+            for argument in node.args:
+                self.shape(argument, scope)
+            return None
         if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr):  # refused already, whatever it is
             self.shape(node.node.node, scope)
             return None
@@ -187,7 +200,8 @@ class Walk:
             return owner
         if owner.fields is None:
             if not absent:
-                message = f'"{name}" is asked of {owner.what}, which has no fields'
+                each = "; ask each of its members: {% for one in … %}" if owner.member else ""
+                message = f'"{name}" is asked of {owner.what}, which has no fields{each}'
                 self.problems.append(Problem(at, length, "PF806", message))
             return None
         shape = owner.fields.get(name)

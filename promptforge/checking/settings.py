@@ -31,10 +31,11 @@ class Keys:
             values, self._lines = load_with_lines(text.text, text.path)
         except ProfileError as error:
             line, message = split(error, text.path)
-            self.findings.append(text.on(line, "PF830", message))
+            self.findings.append(text.on(line, "PF830", message, column=error.column))
             return
         if values is not None and not isinstance(values, dict):
-            self.findings.append(text.on(1, "PF830", "the file has lines of the form `key: value`"))
+            message = "the file has lines of the form `key: value`, with a blank after the colon"
+            self.findings.append(text.on(self._first(), "PF830", message))
             return
         for key, value in (values or {}).items():
             try:
@@ -44,7 +45,7 @@ class Keys:
                 if key not in vocabulary:
                     self.findings.append(self.key(key, "PF831", message, _renamed(key, vocabulary, vocabulary)))
                 else:
-                    self.findings.append(self.value(key, "PF832", message))
+                    self.findings.append(self.value(key, "PF832", message, error.inside))
 
     def key(self, key: str, code: str, message: str, new: str | None = None) -> Finding:
         """Return a finding about a key; `new` is what `--fix` calls it."""
@@ -57,15 +58,33 @@ class Keys:
             found.start(), length, code, message, Edit(found.start(), found.end(), new) if new else None
         )
 
-    def value(self, key: str, code: str, message: str) -> Finding:
-        """Return a finding about the value of a key."""
+    def _first(self) -> int:
+        """Return the first line that holds more than a comment."""
+        lines = enumerate(self.text.text.split("\n"), 1)
+        return next((n for n, line in lines if line.strip() and not line.lstrip().startswith("#")), 1)
+
+    def value(self, key: str, code: str, message: str, inside: tuple[str, ...] = ()) -> Finding:
+        """Return a finding about the value of a key, or of one `inside` of it."""
         start = self._start(key)
+        if inside and (found := self._inside(start, key, inside)) is not None:
+            which = 1 if "unknown key" in message or not found[2] else 2
+            return self.text.at(found.start(which), len(found[which]), code, message)
         found = re.compile(rf"[\"']?{re.escape(key)}[\"']?\s*:[ \t]*([^\n]*?)[ \t]*(?:[ \t]#[^\n]*)?(?=\n|\Z)").search(
             self.text.text, start
         )
         if found is None or "\n" in self.text.text[start : found.start()] or not found[1]:
             return self.key(key, code, message)
         return self.text.at(found.start(1), len(found[1]), code, message)
+
+    def _inside(self, at: int, key: str, inside: tuple[str, ...]) -> re.Match[str] | None:
+        found = None
+        for word in (key, *inside):
+            pattern = rf"([\"']?{re.escape(word)}[\"']?)\s*:[ \t]*([^\n,}}]*[^\s,}}])?"
+            found = re.compile(pattern).search(self.text.text, at)
+            if found is None:
+                return None
+            at = found.end(1)
+        return found
 
     def _line(self, key: str) -> int:
         return self._lines.get((key,), 1)
@@ -112,7 +131,7 @@ def sums(keys: Keys, merged: Mapping[str, Any]) -> Iterator[Finding]:
     say = _sayer(keys)
     if window is not None:
         if reserve is not None and reserve >= window:
-            message = f"reserve {reserve:,} leaves nothing of the context_window, {window:,}"
+            message = f"reserve {reserve:,} leaves nothing of the context_window, {window:,}; lower it"
             yield from say(("reserve", "context_window"), "PF840", message)
         elif most is not None and most > window - (reserve or 0):
             left = window - (reserve or 0)
@@ -123,7 +142,11 @@ def sums(keys: Keys, merged: Mapping[str, Any]) -> Iterator[Finding]:
     budgets = options.get("section_budgets") or {}
     share = sum(budget.share for budget in budgets.values())
     if share > 1 + 1e-9:
-        yield from say(("section_budgets",), "PF842", f"the shares of the sections add up to {share:.0%} of max_tokens")
+        yield from say(
+            ("section_budgets",),
+            "PF842",
+            f"the shares of the sections add up to {share:.0%} of max_tokens; 100% is all there is",
+        )
     least = sum(budget.min_tokens for budget in budgets.values())
     if most is not None and least > most:
         message = f"the sections are sure of {least:,} tokens together, and max_tokens is {most:,}"

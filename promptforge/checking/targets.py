@@ -6,7 +6,9 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ..errors import OptionError, quote
+from .. import yamltext
+from ..errors import OptionError, PromptForgeError, quote
+from ..templates import PROMPTS
 
 MOST = 50_000
 """Files of one folder that are looked at."""
@@ -33,14 +35,17 @@ class Targets:
             self._add_folder(path)
         elif not path.exists():
             raise OptionError(f"there is no file or folder {quote(str(path))}")
+        elif path.suffix == ".j2" and _is_set(path.parent):
+            self._some(path, 3)
         elif path.suffix == ".j2" or path.name == "layout.yaml":
             nested = _is_root(path.parent) and not any(_is_page(each.name) for each in path.parent.iterdir())
-            self._root(path.parent if nested and path.suffix == ".j2" else path.parent.parent)
-            self.only.add(path)
-        elif path.suffix in _YAML:
-            self.profiles.append(path)
+            self._some(path, 1 if nested and path.suffix == ".j2" else 2)
         else:
-            raise OptionError(f"{quote(str(path))} is neither a template (.j2), a layout.yaml nor a profile (.yaml)")
+            other = _other(path)
+            if path.suffix not in _YAML or other:
+                message = f"{quote(str(path))} is neither a template (.j2), a layout.yaml nor a profile (.yaml)"
+                raise OptionError(f"{message}{other}")
+            self.profiles.append(path)
 
     def _add_folder(self, path: Path) -> None:
         try:
@@ -49,8 +54,10 @@ class Targets:
             raise OptionError(f"the folder {quote(str(path))} cannot be read: {error.strerror}") from None
         names = {entry.name for entry in entries}
         if any(map(_is_page, names)) and not _is_root(path):
-            self._root(path.parent)
-            self.only.update(path / name for name in names)
+            self._some(path, 1)
+            return
+        if _is_set(path) or (os.path.basename(os.path.abspath(path)) == PROMPTS and _is_root(path)):
+            self._some(path, 2 if _is_set(path) else 1)
             return
         known = False
         if _is_root(path) or any(name.endswith(".j2") for name in names):
@@ -66,7 +73,7 @@ class Targets:
             found = [path / name for name in sorted(names) if name.endswith(_YAML)]
             self.profiles += found
             known = known or bool(found)
-        if not known and names:
+        if not known and (names or path.name not in ("templates", "profiles")):
             raise OptionError(f"the folder {quote(str(path))} holds no templates, layouts or profiles")
 
     def _part(self, path: Path, name: str) -> None:
@@ -75,6 +82,13 @@ class Targets:
             self.all.add(path)
         else:
             self.profiles += [path / each.name for each in sorted(path.iterdir()) if each.suffix in _YAML]
+
+    def _some(self, path: Path, depth: int) -> None:
+        """Add a file, or all of a folder, that lies so deep in a template folder."""
+        if len(path.parts) < depth:  # `item.md.j2`, seen from its own folder
+            path = Path(os.path.abspath(path))
+        self._root(path.parents[depth - 1])
+        self.only.update([path] if path.is_file() else files_in(path))
 
     def _root(self, path: Path) -> None:
         if path not in self.templates:
@@ -90,7 +104,30 @@ def _is_page(name: str) -> bool:
 
 
 def _is_root(path: Path) -> bool:
-    return any(any(path.glob(pattern)) for pattern in ("*/layout.yaml", "*/*.j2"))
+    return any(any(path.glob(pattern)) for pattern in ("*/layout.yaml", "*/*.j2", f"{PROMPTS}/*/*.j2"))
+
+
+def _is_set(folder: Path) -> bool:
+    """Whether a folder is a set of templates for whole prompts: `prompt/SET`."""
+    above = Path(os.path.abspath(folder)).parent
+    return above.name == PROMPTS and not any(_is_page(each.name) for each in above.iterdir())
+
+
+def _other(path: Path) -> str:
+    """Return what a YAML or JSON file is that is no profile, and which command takes it; empty where it may be one."""
+    if path.suffix in (".json", ".jsonl"):
+        return "; files of items are for `promptforge render`"
+    if path.suffix not in _YAML:
+        return ""
+    try:
+        values = yamltext.load(path.read_text(encoding="utf-8-sig"), str(path))
+    except (OSError, ValueError, PromptForgeError):  # said where it is read
+        return ""
+    if isinstance(values, dict) and "cases" in values:
+        return "; it holds cases, which `promptforge test` takes"
+    if isinstance(values, list) or (isinstance(values, dict) and "items" in values):
+        return "; it holds items, which `promptforge render` takes"
+    return "; it is a job: `promptforge render --job`" if isinstance(values, dict) and "knowledge" in values else ""
 
 
 def files_in(folder: Path, deepest: int = 4) -> Iterator[Path]:

@@ -10,7 +10,7 @@ CODES = {
         "the template cannot be read",
         "A tag or a value is not closed, or something stands where it does not belong.",
         "{% if item.name }",
-        "Close every {{ with }}, every {% with %}, every if with {% endif %}, every for with {% endfor %}.",
+        "What was opened is marked: close {{ with }}, {% with %}, if with {% endif %}, for with {% endfor %}.",
     ),
     "PF802": Code(
         "error",
@@ -21,8 +21,8 @@ CODES = {
     ),
     "PF803": Code(
         "error",
-        "unknown filter",
-        "There are few filters, and no others can be added.",
+        "unknown filter, or values that it does not take",
+        "There are few filters; a plug-in may bring more.",
         "{{ item.name | fnce }}",
         "Use one of those that the message names.",
     ),
@@ -219,7 +219,7 @@ CODES = {
     ),
     "PF836": Code(
         "error",
-        "a layout, format or tokenizer that is not there",
+        "a layout, format, prompt or tokenizer that is not there",
         "The profile could not be used.",
         "layout: chunk",
         "`promptforge list` names what there is.",

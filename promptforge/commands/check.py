@@ -25,12 +25,14 @@ FORMATS = ("text", "json", "github", "sarif")
 @profile_flags
 @click.option("--output-format", "shape", type=click.Choice(FORMATS), default="text", help="What findings look like.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --output-format json.")
-@click.option("--prices/--no-prices", default=None, help="What each layout costs [default: in text and JSON].")
+@click.option(
+    "--prices/--no-prices", default=False, help="What each layout costs beside the texts of items, in tokens."
+)
 @click.option("--fix", is_flag=True, help="Put right what can be put right safely.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
-@click.option("-q", "--quiet", is_flag=True, help="No notes, no prices and no summary.")
+@click.option("-q", "--quiet", is_flag=True, help="No notes and no summary.")
 def command(
-    paths: tuple[Path, ...], shape: str, as_json: bool, prices: bool | None, fix: bool, diff: bool, quiet: bool,
+    paths: tuple[Path, ...], shape: str, as_json: bool, prices: bool, fix: bool, diff: bool, quiet: bool,
     **given: Any,
 ) -> int:  # fmt: skip
     """Check templates, layouts and profiles before they are used.
@@ -47,15 +49,16 @@ def command(
 
     shape = "json" if as_json else shape
     folders = folders_of(given)
-    wants = (shape in ("text", "json") and not quiet) if prices is None else prices
     wanted = _wanted(paths, folders)
+    for name in ("templates", "profiles"):  # what is checked may build on what lies beside it
+        if not folders[name] and Path(name).is_dir():
+            folders[name] = [Path(name)]
 
     def run() -> Report:
         targets = Targets()
         for path in wanted:
             targets.add(path)
-        measured = wants and not diff
-        return check(targets, folders["templates"], folders["profiles"], given["profile"], prices=measured)
+        return check(targets, folders["templates"], folders["profiles"], given["profile"], prices=prices and not diff)
 
     report = run()
     if diff:

@@ -34,9 +34,7 @@ class _Value(click.ParamType):  # type: ignore[type-arg]  # generic in the newes
         if self.rule.choices:
             return f"[{self.name}]"
         kind = _base(self.rule.shape)
-        return {int: "N", float: "X"}.get(
-            kind, "NAME" if self.rule.name in ("layout", "format", "tokenizer") else "TEXT"
-        )
+        return {int: "N", float: "X"}.get(kind, "NAME" if self.rule.name in names.OPTIONS else "TEXT")
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem

@@ -34,7 +34,7 @@ def command(what: str | None, as_json: bool, **given: Any) -> None:
 
     `list templates` lists the template files.
     """
-    from ..templates import Templates
+    from ..templates import PROMPTS, Templates
 
     folders = folders_of(given)
     templates = Templates(folders["templates"])
@@ -56,7 +56,12 @@ def command(what: str | None, as_json: bool, **given: Any) -> None:
             *({"name": name, "description": f"a plug-in of {by}"} for name, by in plugins.names("tokenizers")),
         ],
         "prompts": lambda: [
-            {"name": name, "description": ", ".join(_parts(templates, name))} for name in templates.prompts()
+            {
+                "name": name,
+                "description": ", ".join(_parts(templates, name)),
+                "whose": _owner(templates, f"{PROMPTS}/{name}"),
+            }
+            for name in templates.prompts()
         ],
         "framings": lambda: [{"name": name, "description": about, **_goes_with(name)} for name, about in ABOUT.items()],
         "templates": lambda: [
@@ -93,13 +98,18 @@ def _goes_with(framing: str) -> dict[str, list[str]]:
 def _layout(templates: Templates, name: str) -> dict[str, Any]:
     try:
         about = templates.settings(name).description
-        files = [n for n in templates.names() if n.startswith(f"{name}/")]
-        own = [n for n in files if (found := templates.find(n)) is not None and not found.shipped]
-        hidden = any(templates.find(f"shipped/{n}") is not None for n in files)
-        whose = "" if not own else f"{len(own)} of {len(files)} files yours" if hidden else "yours"
+        whose = _owner(templates, name)
         return {"name": name, "formats": templates.formats(name), "description": about, "whose": whose}
     except PromptForgeError as error:
         return {"name": name, "formats": [], "description": f"not usable: {error}"}
+
+
+def _owner(templates: Templates, folder: str) -> str:
+    """Return how much of a layout, or of a set of templates for prompts, is the user's own."""
+    files = [n for n in templates.names() if n.startswith(f"{folder}/")]
+    own = [n for n in files if (found := templates.find(n)) is not None and not found.shipped]
+    hidden = any(templates.find(f"shipped/{n}") is not None for n in files)
+    return "" if not own else f"{len(own)} of {len(files)} files yours" if hidden else "yours"
 
 
 def _figures(name: str, folders: Sequence[Path]) -> dict[str, Any]:

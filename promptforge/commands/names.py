@@ -54,6 +54,12 @@ def profiles(context: click.Context, _parameter: click.Parameter, begun: str) ->
     return _some({Path(name).stem for name in found if name.endswith((".yaml", ".yml"))}, begun)
 
 
+def prompts(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+    """Complete the name of a set of templates for whole prompts."""
+    folders = (_listed(folder / "prompt") for folder in _folders(context, "templates"))
+    return _some({entry.name for listed in folders for entry in listed if entry.is_dir()}, begun)
+
+
 def tokenizers(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
     """Complete the name of a tokenizer."""
     from ..tokens import names  # it names them without loading one
@@ -62,18 +68,19 @@ def tokenizers(_context: click.Context, _parameter: click.Parameter, begun: str)
 
 
 def shown(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
-    """Complete what `show` takes: a layout, a profile or a template."""
+    """Complete what `show` takes: a layout, a profile, a set of templates for prompts, or a template."""
     files = set()
+    lead = begun.rpartition("/")[0]
     for folder in _folders(context, "templates"):
-        for entry in _listed(folder):
-            inside = _listed(Path(entry.path)) if "/" in begun and entry.is_dir() else ()
-            files |= {f"{entry.name}/{file.name}" for file in inside}
+        for entry in _listed(folder / lead) if lead and ".." not in lead else ():
+            files.add(f"{lead}/{entry.name}")
+    files |= {f"prompt/{name}" for name in prompts(context, parameter, "")}
     return [*layouts(context, parameter, begun), *profiles(context, parameter, begun), *_some(files, begun)]
 
 
 def copied(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
     """Complete what `new` copies, by what is to be made."""
-    by: dict[str, Complete] = {"layout": layouts, "format": formats, "profile": profiles}
+    by: dict[str, Complete] = {"layout": layouts, "format": formats, "prompt": prompts, "profile": profiles}
     what = context.params.get("what")  # not known yet where the line ends in --from
     return [name for each in ([by[what]] if what in by else by.values()) for name in each(context, parameter, begun)]
 
@@ -89,5 +96,5 @@ def _some(names: Iterable[str], begun: str) -> list[str]:
     return sorted(name for name in names if name.startswith(begun))
 
 
-OPTIONS: dict[str, Complete] = {"layout": layouts, "format": formats, "tokenizer": tokenizers}
+OPTIONS: dict[str, Complete] = {"layout": layouts, "format": formats, "prompt": prompts, "tokenizer": tokenizers}
 """By the option that takes such a name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +17,11 @@ from .flags import folders_of, profile_flags
 if TYPE_CHECKING:
     from ..drafts import Draft
 
-WHAT = ("layout", "format", "kind", "profile")
+_EDITED = {"layout": "item.md", "format": "item.", "prompt": "prompt."}
+"""How the name of the file begins that is looked at first."""
+_KEYS = ("layout", "format", "prompt")
+"""What a profile chooses by the key of that name."""
+WHAT = ("layout", "format", "kind", "prompt", "profile")
 
 
 @click.command("new")
@@ -52,7 +57,7 @@ def command(
     what: str, name: str, like: str | None, layouts: tuple[str, ...], formats: tuple[str, ...], pretend: bool,
     as_json: bool, **given: Any,
 ) -> None:  # fmt: skip
-    """Copy a layout, a format, the look of a kind or a profile, to be edited under the name NAME.
+    """Copy a layout, a format, the look of a kind, the frame of a prompt or a profile, to edit it as NAME.
 
     The copy goes to the first folder of --templates or --profiles (or of PROMPTFORGE_TEMPLATES and
     PROMPTFORGE_PROFILES), else to ./templates or ./profiles. Nothing is overwritten.
@@ -61,6 +66,7 @@ def command(
       promptforge new layout brief --from context
       promptforge new format slides --from markdown --layout knowledge
       promptforge new kind requirement --layout knowledge
+      promptforge new prompt ours --from lisp
       promptforge new profile mine --from claude
     """  # noqa: D301  click's mark for lines that stay as they are is a backspace
     from .. import drafts
@@ -83,6 +89,8 @@ def command(
             made = drafts.layout(templates, target, name, like)
         elif what == "format":
             made = drafts.new_format(templates, target, name, like, layouts)
+        elif what == "prompt":
+            made = drafts.prompt(templates, target, name, like)
         else:
             made = drafts.kind(templates, target, name, layouts[0], like, formats)
     finish(made, _steps(what, name, target, made, layouts), pretend=pretend, as_json=as_json)
@@ -98,18 +106,24 @@ def _folders(given: dict[str, Any], place: str) -> dict[str, list[Path]]:
 
 
 def _steps(what: str, name: str, target: Path, made: Sequence[Draft], layouts: Sequence[str]) -> list[str]:
-    """Return what to do next: what to edit, the command that shows it and the command that checks it."""
+    """Return what to do next: what to edit, the command that shows it, how it is chosen, the command that checks it."""
+    from ..yamltext import load
+
     folder = shlex.quote(str(target))
+    first = shlex.quote(str(made[0].path))
     there = [name for name in ("items.json", "items.jsonl", "items.yaml") if Path(name).is_file()]
-    shown = there[0] if there else "--doc README.md" if Path("README.md").is_file() else f"--file {made[0].path}"
-    if what == "profile":
-        show = f"promptforge render {shown} --profiles {folder} --profile {name}"
-    elif what == "layout":
-        show = f"promptforge render {shown} --templates {folder} --layout {name}"
-    elif what == "format":
-        layout = layouts[0] if layouts else "chunks"
-        show = f"promptforge render {shown} --templates {folder} --layout {layout} --format {name}"
-    else:
-        show = f"promptforge render {shown} --templates {folder} --layout {layouts[0]}"
-    edit = next((d.path for d in made if d.path.name.startswith(("item.md", f"{name}.md"))), made[0].path)
-    return [f"edit  {edit}", f"show  {show}", f"check promptforge check {folder}"]
+    shown = there[0] if there else "--doc README.md" if Path("README.md").is_file() else f"--file {first}"
+    render = f"promptforge render {shown}"
+    show = {
+        "profile": f"{render} --profiles {folder} --profile {name}",
+        "layout": f"{render} --templates {folder} --layout {name}",
+        "format": f"{render} --templates {folder} --layout {layouts[0] if layouts else 'chunks'} --format {name}",
+        "kind": f"{render} --templates {folder} --layout {''.join(layouts[:1])}",
+        "prompt": f"promptforge prompt {shown} --user 'A question?' --templates {folder} --prompt {name}",
+    }[what]
+    edit = next((d.path for d in made if d.path.name.startswith(_EDITED.get(what, f"{name}.md"))), made[0].path)
+    steps = [f"edit  {edit}", f"show  {show}", f"check promptforge check {folder}"]
+    if what in _KEYS:
+        value = name if load(name, "") == name else json.dumps(name)  # such as 0 or none
+        steps.insert(2, f"use   {what}: {value}  # a line of your profile")
+    return steps

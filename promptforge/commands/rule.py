@@ -18,7 +18,9 @@ def command(codes: tuple[str, ...], as_json: bool) -> None:
     wanted = [code.upper() for code in codes]
     for code in wanted:
         if code not in CODES:
-            raise click.UsageError(f"there is no code {quote(code)}{nearest(code, CODES)}")
+            hint = nearest(code, CODES)
+            hint = hint if "did you mean" in hint else "; `promptforge rule` lists them"
+            raise click.UsageError(f"there is no code {quote(code)}{hint}")
     if as_json:
         write_json({"codes": [{"code": code, **CODES[code]._asdict()} for code in wanted or CODES]})
     elif wanted:

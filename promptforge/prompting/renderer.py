@@ -202,7 +202,9 @@ class _Making:
         else:
             fitted = fitting.fit(window)
         if not fitted.composed.parts:
-            raise OptionError("there is nothing to make a prompt of: no system, instructions, items, history or user")
+            raise OptionError(
+                "there is nothing to make a prompt of: give items, or system, instructions, history or user"
+            )
         return accounts.account(
             fitted,
             self._shape.make(fitted.composed.messages),

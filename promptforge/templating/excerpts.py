@@ -39,6 +39,14 @@ def excerpt(source: str, line: int, message: str) -> Excerpt | None:
     return Excerpt(line, text, len(text) - len(text.lstrip()) + 1, len(text.rstrip()) + 1)
 
 
+def at(source: str, start: int, length: int) -> Excerpt:
+    """Return the line of a place of `source`, with the columns of `length` characters, as far as the line goes."""
+    begin = source.rfind("\n", 0, start) + 1
+    line = source[begin:].partition("\n")[0]
+    column = start - begin + 1
+    return Excerpt(source.count("\n", 0, start) + 1, line, column, min(column + max(length, 1), len(line) + 2))
+
+
 def values(line: str, variables: Mapping[str, Any]) -> str:
     """Return what the values that a line uses are, as `item.start_line is none`; capped, and escaped as in messages."""
     said: dict[str, str] = {}
@@ -92,4 +100,4 @@ def plainly(error: Exception) -> str:
         return "+ and - take two numbers, and + two texts; ~ joins any two values"
     if isinstance(error, TypeError) and "not iterable" in message and names:
         return f"{names[0]} is no list, and for needs one"
-    return f"{type(error).__name__}: {message}"
+    return f"cannot be worked out: {message} ({type(error).__name__})"

@@ -13,6 +13,7 @@ import jinja2
 from jinja2 import nodes
 from jinja2.runtime import Context
 
+from ..errors import TemplateError
 from ..escaping import LABEL_CAP, Escape, Safe
 from . import fuel
 
@@ -153,7 +154,7 @@ def _rounds(_: Context, values: Any, weight: int) -> Any:
         return values
     if not isinstance(values, list | tuple | dict | str):
         what = "nothing (null)" if values is None else f"a {type(values).__name__}"
-        raise TypeError(f"a loop goes through a list, and this is {what}")
+        raise TemplateError(f"a loop goes through a list, and this is {what}")
     fuel.burn(len(values) * weight, f"a loop of {len(values):,} rounds")
     return values
 

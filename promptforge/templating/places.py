@@ -110,9 +110,9 @@ class Markdown:
     def end(self, mode: str) -> None:
         """Refuse what would be left open."""
         if mode == "html":
-            raise RefusedError("a block of HTML must be followed by a blank line")
+            raise RefusedError("a block of HTML must be followed by a blank line; leave one after it")
         if mode == "fence":
-            raise RefusedError("the fence is not closed here")
+            raise RefusedError("the fence is not closed; write its marks again on a line of their own")
 
 
 _ARTICLES = {"tag": "a", "attribute": "an", "comment": "a"}
@@ -173,7 +173,7 @@ class Xml:
     def end(self, mode: str) -> None:
         """Refuse what would be left open."""
         if mode in ("tag", "attribute", "comment"):
-            raise RefusedError(f"a template or block cannot begin or end in {_ARTICLES[mode]} {mode}")
+            raise RefusedError(f"a template or block cannot begin or end in {_ARTICLES[mode]} {mode}; close it first")
 
 
 class Json:
@@ -204,7 +204,7 @@ class Json:
     def end(self, mode: str) -> None:
         """Refuse what would be left open."""
         if mode:
-            raise RefusedError("the quotes are not closed here")
+            raise RefusedError('the quotes are not closed; write " where the text ends')
 
 
 class Plain:

@@ -23,6 +23,8 @@ _ALLOWED = (
     nodes.Neg,
 )  # fmt: skip
 _TAGS = "if, for, set, block, extends, include, from … import, macro"
+SIGNS = {"Mul": "*", "Div": "/", "FloorDiv": "//", "Mod": "%", "Pow": "**"}
+"""What computes elsewhere, as it is written."""
 LINE_CAP = 400
 """Texts and values in a line of a template."""
 DEPTH_CAP = 100
@@ -78,10 +80,13 @@ class Reader:
         if depth > DEPTH_CAP or loops > LOOPS_CAP:
             raise self.fail(node, f"nested too deep, over {f'{LOOPS_CAP} loops' if loops > LOOPS_CAP else DEPTH_CAP}")
         if not isinstance(node, _ALLOWED):
-            word = type(node).__name__.lower()
-            raise self.fail(node, f'"{word}" is not part of the template language; it has {_TAGS} and filters')
+            word = SIGNS.get(type(node).__name__, type(node).__name__.lower())
+            has = "+ and - alone, and filters" if word in SIGNS.values() else f"{_TAGS} and filters"
+            raise self.fail(node, f'"{word}" is not part of the template language; it has {has}')
         if isinstance(node, nodes.Call) and not isinstance(node.node, nodes.Name):
-            raise self.fail(node, "only macros and super() can be called; use a filter instead")
+            raise self.fail(
+                node, "only macros and super() can be called; a filter changes a value: {{ value | upper }}"
+            )
         if isinstance(node, nodes.Call | nodes.Filter | nodes.Test) and (node.dyn_args or node.dyn_kwargs):
             raise self.fail(node, "* and ** are not part of the template language; write the values out")
         if isinstance(node, nodes.Getattr) and node.attr.startswith("_"):
