@@ -23,8 +23,10 @@ from promptforge.templates import Templates
 from .hostility import Hostility
 from .report import Report
 
-TOGETHER = 8
+TOGETHER = 24
 """Hostile items of one text: what breaks a text is then looked for in each of them alone."""
+CONTROLLED = 16
+"""Of so many contents one is put into the careless framings."""
 
 
 def framings() -> list[tuple[str, str]]:
@@ -45,7 +47,8 @@ def run(cases: int, seed: int = 1) -> Report:
             compared += check(records, layout, format)
         except Exception as whole:
             report.broken += _culprits(records, layout, format, whole)
-        for record in records:
+        for record in records[-(-number // CONTROLLED) * CONTROLLED - number :: CONTROLLED]:
+            controls["contents"] += 1
             _control(record["content"], controls)
         seen[format] += len(records)
         number += len(records)
@@ -55,7 +58,7 @@ def run(cases: int, seed: int = 1) -> Report:
     report.figures |= {f"items in {name}": count for name, count in sorted(seen.items())}
     report.figures["contents read back and compared"] = compared
     for name in (*naive.FRAMINGS, "plain_lines", *(f"fixed_fence to {name}" for name in parsers.MARKDOWN)):
-        report.figures[f"control: % broken in {name}"] = 100 * controls[name] / max(cases, 1)
+        report.figures[f"control: % broken in {name}"] = 100 * controls[name] / max(controls["contents"], 1)
         if not controls[name]:
             report.broken.append({"promise": "the control finds breaks", "control": name})
     return report
@@ -86,18 +89,38 @@ def _culprits(
             check([record], layout, format)
         except Exception as alone:
             found.append(broken([record], alone))
-    return found or [broken(records, whole)]
+    return found or [_together(records, layout, format, whole, broken)]
+
+
+def _together(
+    records: list[dict[str, Any]],
+    layout: str,
+    format: str,  # noqa: A002
+    error: Exception,
+    broken: Callable[[list[dict[str, Any]], Exception], dict[str, Any]],
+) -> dict[str, Any]:
+    """Return the fewest of `records` found that break a text only together."""
+    at = 0
+    while at < len(records):
+        fewer = records[:at] + records[at + 1 :]
+        try:
+            check(fewer, layout, format)
+            at += 1
+        except Exception as still:
+            records, error = fewer, still
+    return broken(records, error)
 
 
 def _control(content: str, found: Counter[str]) -> None:
     for name, (format, frame) in naive.FRAMINGS.items():  # noqa: A001
         found[name] += naive.breaks(judges.STRUCTURES[format], frame, content)
     fence = naive.FRAMINGS["fixed_fence"][1]
-    for name, html in parsers.MARKDOWN.items():
-        judge = functools.partial(_tags, html)
+    for name in parsers.MARKDOWN:
+        judge = _judge(name)
         found[f"fixed_fence to {name}"] += naive.breaks(judge, fence, content)
     found["plain_lines"] += naive.breaks(naive.plain_judge, naive.plain, content)
 
 
-def _tags(html: Callable[[str], str], text: str) -> list[str]:
-    return parsers.html_structure(html(text))
+@functools.cache
+def _judge(parser: str) -> Callable[[str], list[str]]:
+    return lambda text: parsers.html_structure(parsers.MARKDOWN[parser](text))
