@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -10,7 +10,7 @@ import msgspec
 
 from .cleaning import clean
 from .controls import Controls
-from .escaping import Content
+from .escaping import Content, plain_line
 from .fitting.scale import Form
 from .items import Item
 from .joints import Joints, Mended
@@ -45,8 +45,12 @@ class Views:
         memory: Memory,
         tank: Tank,
         controls: Controls | None = None,
+        titles: Iterable[str] = (),
     ) -> None:
-        """Make the views of `items`; with `controls` no control token comes out of one."""
+        """Make the views of `items`; with `controls` no control token comes out of one.
+
+        `titles` are those that sections may have on this page.
+        """
         self.notes: dict[tuple[int, Form], Notes] = {}
         """What cleaning the content of a form had to change."""
         self._items = items
@@ -67,7 +71,8 @@ class Views:
             "query": options.query,
         }
         lines = [separator, options.header or "", options.footer or "", options.marker]
-        self._frame = look.frame([line for line in lines if line.strip()])
+        printed = [plain_line(title) for title in titles] if look.headed else []
+        self._frame = look.frame([line for line in [*lines, *printed] if line.strip()])
         shown = {**self._flags, "query": options.query if look.uses("query") else None}
         self._setting: tuple[object, ...] = (look, self._frame, tuple(shown.values()), options.marker)
         self._controls = controls

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import PromptForgeError
-from ..writing import whole
+from ..writing import clean, whole
 from .desk import Desk, File
 
 LARGEST = 256 * 1024
@@ -88,6 +88,7 @@ def save(desk: Desk, file: File, text: str, seen: str) -> str:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         real = path.resolve()
+        clean(real.parent, real.name)
         with whole(real, stat.S_IMODE(real.stat().st_mode) if real.exists() else None) as written:
             written.write(data)
     except OSError as error:

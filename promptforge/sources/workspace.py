@@ -46,7 +46,7 @@ def locate(path: str | os.PathLike[str], workspace: str | os.PathLike[str]) -> P
         root = os.path.realpath(workspace)
         real = os.path.realpath(os.path.join(root, given))
     except (OSError, ValueError) as exc:  # ValueError: a NUL in the name
-        raise ItemError(f"cannot read {quote(given)}: {_reason(exc)}", where=shown(given)) from None
+        raise ItemError(f"cannot read {quote(given)}: {reason(exc)}", where=shown(given)) from None
     if not os.path.isabs(given) and not is_inside(real, root):
         message = "leads out of the workspace; name it by an absolute path, or set another workspace"
         raise ItemError(message, where=shown(given))
@@ -106,7 +106,7 @@ def _read(real: Path, where: str, diagnostics: Diagnostics) -> bytes:
         if changed:
             data, changed = _read_once(real, flags, where)
     except (OSError, ValueError) as exc:
-        raise ItemError(f"cannot read it: {_reason(exc)}{_hint(real, exc)}", where=where) from None
+        raise ItemError(f"cannot read it: {reason(exc)}{_hint(real, exc)}", where=where) from None
     if changed:
         diagnostics.add("PF603", "changed while it was read, twice; the text may be torn", where=where)
     if len(data) > MAX_BYTES:
@@ -133,7 +133,8 @@ def _read_once(real: Path, flags: int, where: str) -> tuple[bytes, bool]:
     return data, not same
 
 
-def _reason(exc: Exception) -> str:
+def reason(exc: Exception) -> str:
+    """Return why a file or folder cannot be read, as the system says it."""
     if isinstance(exc, OSError) and exc.strerror:
         return exc.strerror.lower()
     return "not a name of a file"

@@ -25,8 +25,8 @@ from .report import Report
 
 TOGETHER = 24
 """Hostile items of one text: what breaks a text is then looked for in each of them alone."""
-CONTROLLED = 16
-"""Of so many contents one is put into the careless framings."""
+CONTROLLED = 1000
+"""About so many of the contents are put into the careless framings."""
 
 
 def framings() -> list[tuple[str, str]]:
@@ -40,6 +40,7 @@ def run(cases: int, seed: int = 1) -> Report:
     report = Report("items", cases, seed)
     made, pairs, seen, compared, controls = Hostility(seed), framings(), Counter[str](), 0, Counter[str]()
     number = turn = 0
+    every = max(1, cases // CONTROLLED)
     while number < cases:
         layout, format = pairs[turn % len(pairs)]  # noqa: A001
         records = [made.record(n) for n in range(min(TOGETHER, cases - number))]
@@ -47,7 +48,7 @@ def run(cases: int, seed: int = 1) -> Report:
             compared += check(records, layout, format)
         except Exception as whole:
             report.broken += _culprits(records, layout, format, whole)
-        for record in records[-(-number // CONTROLLED) * CONTROLLED - number :: CONTROLLED]:
+        for record in records[-(-number // every) * every - number :: every]:
             controls["contents"] += 1
             _control(record["content"], controls)
         seen[format] += len(records)

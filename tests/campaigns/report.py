@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-
 SHOWN = 3000
 """Characters of a case that broke a promise; the facts have all of it."""
 
