@@ -7,7 +7,7 @@ from pathlib import Path
 
 import naive
 import pytest
-from campaigns import attacks, budgets, corpus, determinism, faults, items, surfaces
+from campaigns import attacks, budgets, corpus, determinism, faults, items, prompts, surfaces
 from effort import MULTIPLIER
 
 SLOW = 4
@@ -61,6 +61,10 @@ def test_a_break_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attacks, "structure_of", lambda text, *_: text)
     report = attacks.run(1)
     assert {case["promise"].split(":")[1].strip() for case in report.broken} == {"H1"}
+
+
+def test_parts_that_cost_more_together_stay_in_the_window() -> None:
+    assert not prompts.run(40 * MULTIPLIER, seed=MULTIPLIER).broken
 
 
 FEW_MODES = ("EIO", "broken", "killed")
