@@ -96,7 +96,12 @@ def busy_editor(folder: Path, *, in_place: bool) -> Iterator[dict[str, float]]:
 def main() -> None:
     """Edit until standard input ends."""
     ended = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
+
+    def wait() -> None:
+        sys.stdin.read()
+        ended.set()
+
+    threading.Thread(target=wait, daemon=True).start()
     print(json.dumps(edit(Path(sys.argv[1]), ended.wait, in_place="--in-place" in sys.argv)))
 
 
