@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import pytest
+from effort import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
@@ -235,6 +236,7 @@ ANYTHING = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(sorted(VOCABULARY)), ANYTHING, max_size=5))
+@cases(150)
 def test_law_any_value_gives_good_options_or_an_option_error(changes: dict[str, Any]) -> None:
     diagnostics = Diagnostics()
     lenient = apply_lenient(DEFAULT, changes, diagnostics)
