@@ -37,6 +37,9 @@ def write(drafts: Sequence[Draft]) -> None:
     Raises `OptionError` where one is there already, or lies where no file can be.
     """
     try:
+        for draft in drafts:
+            if draft.path.parent.is_dir():
+                clean(draft.path.parent, draft.path.name)
         _see(drafts)
     except OSError as error:
         raise OptionError(f"{quote(str(error.filename))} cannot be read: {error.strerror}") from None
@@ -46,7 +49,6 @@ def write(drafts: Sequence[Draft]) -> None:
             for folder in reversed([p for p in draft.path.parents if not p.exists()]):
                 folder.mkdir(exist_ok=True)
                 done.append(folder)
-            clean(draft.path.parent, draft.path.name)
             done.append(draft.path)
             with whole(draft.path, new=True) as file:
                 file.write(draft.text.encode())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import naive
 import pytest
-from campaigns import attacks, budgets, corpus, determinism, faults, items, prompts, surfaces
+from campaigns import attacks, budgets, corpus, determinism, faults, items, prompts, scenarios, surfaces
 from effort import MULTIPLIER
 
 SLOW = 4
@@ -74,6 +74,8 @@ def test_a_failing_disk_leaves_whole_files_and_is_told_of() -> None:
     if MULTIPLIER > 1:
         report = faults.run(10 * MULTIPLIER, seed=MULTIPLIER)
     else:
-        few = [s for s in faults.SCENARIOS if s.name in ("profiles", "sources", "reload", "render -o", "preview save")]
+        few = [
+            s for s in scenarios.SCENARIOS if s.name in ("profiles", "sources", "reload", "render -o", "preview save")
+        ]
         report = faults.run(3, scenarios=few, modes=FEW_MODES)
     assert not report.broken

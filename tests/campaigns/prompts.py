@@ -48,8 +48,10 @@ def run(cases: int, seed: int = 1) -> Report:
         name = VOCABULARIES[number % 2]
         case = _case(r, parts[name], many=number % LARGE == 0)
         window, to = r.randint(0, 40 + 3 * len(case["items"])), r.choice(sorted(SHAPES))
-        layout = {"layout": "bare", "format": "plain"} if number % 4 else {"layout": "context", "format": "markdown"}
-        frame = {"message_tokens": 3, "prompt_tokens": 5}
+        layout: dict[str, Any] = (
+            {"layout": "bare", "format": "plain"} if number % 4 else {"layout": "context", "format": "markdown"}
+        )
+        frame: dict[str, Any] = {"message_tokens": 3, "prompt_tokens": 5}
         seen["items"] += len(case["items"])
         seen["most items of a prompt"] = max(seen["most items of a prompt"], len(case["items"]))
         try:

@@ -64,7 +64,8 @@ def _follow(report: Report, cases: int, *, tasks: bool, in_place: bool) -> None:
 
         outcomes = Counter[tuple[str, str]]()
         with busy_editor(folder, in_place=in_place) as pauses, ThreadPoolExecutor(THREADS) as pool:
-            for _ in range(-(-cases // BATCH)):
+            until = time.monotonic() + PATIENCE
+            while outcomes.total() < cases or (len(outcomes) < 2 and time.monotonic() < until):
                 outcomes.update(asyncio.run(many()) if tasks else pool.map(render, range(BATCH)))
     stood = 0
     for (text, said), count in outcomes.items():
@@ -78,7 +79,7 @@ def _follow(report: Report, cases: int, *, tasks: bool, in_place: bool) -> None:
     paused = sum(pause >= SETTLED for pause in pauses.values())
     report.figures[f"versions written by an editor that stood still, {called}"] = paused
     report.figures[f"texts of these, {called}"] = stood
-    report.figures[f"texts by {called}"] = -(-cases // BATCH) * BATCH
+    report.figures[f"texts by {called}"] = outcomes.total()
     report.figures[f"versions seen by {called}"] = len(seen)
     if len(seen) < 2:
         report.broken.append({"promise": "edits are seen", "how": called})

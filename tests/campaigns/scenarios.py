@@ -74,7 +74,7 @@ def command(*arguments: str | Path) -> Answer:
         except SystemExit as end:
             code = end.code
     out.flush()
-    return Answer((code, out.buffer.getvalue()), said.getvalue(), code in (1, 2, 3, 4))  # type: ignore[attr-defined]
+    return Answer((code, out.buffer.getvalue()), said.getvalue(), code in (1, 2, 3, 4))
 
 
 def _shown(result: pf.Result) -> Answer:

@@ -38,6 +38,6 @@ def one(data: bytes) -> None:
         text = "".join(draw.of((draw.of(KEYS), draw.of(MARKS), draw.text(9))) for _ in range(draw.number(60)))
     for read in (yamltext.load, VOCABULARY.read, load_layout_settings):
         try:
-            read(text, "f.yaml")  # type: ignore[operator]
+            read(text, "f.yaml")
         except ProfileError as error:
             assert str(error).startswith("f.yaml") and str(error).isprintable(), str(error)
