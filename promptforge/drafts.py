@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterable, Sequence
@@ -13,6 +14,7 @@ from .errors import OptionError, TemplateError, nearest, quote
 from .escaping import syntax_of
 from .profiles import find_profiles, schema
 from .templates import EXTENSIONS, PROMPTS, Templates
+from .writing import clean, whole
 
 MODELINE = "# yaml-language-server: $schema="
 _LAYOUT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -34,6 +36,34 @@ def write(drafts: Sequence[Draft]) -> None:
 
     Raises `OptionError` where one is there already, or lies where no file can be.
     """
+    try:
+        for draft in drafts:
+            if draft.path.parent.is_dir():
+                clean(draft.path.parent, draft.path.name)
+        _see(drafts)
+    except OSError as error:
+        raise OptionError(f"{quote(str(error.filename))} cannot be read: {error.strerror}") from None
+    done: list[Path] = []
+    try:
+        for draft in drafts:
+            for folder in reversed([p for p in draft.path.parents if not p.exists()]):
+                folder.mkdir(exist_ok=True)
+                done.append(folder)
+            done.append(draft.path)
+            with whole(draft.path, new=True) as file:
+                file.write(draft.text.encode())
+    except BaseException as error:
+        if not isinstance(error, FileExistsError):
+            _undo(done)
+        elif done:
+            _undo(done[:-1])  # somebody else has just made the last one
+        if isinstance(error, OSError):
+            raise OptionError(f"{quote(str(error.filename))} cannot be written: {error.strerror}") from None
+        raise
+
+
+def _see(drafts: Sequence[Draft]) -> None:
+    """Raise `OptionError` where a file cannot be made."""
     for draft in drafts:
         there = next((p for p in (draft.path, *draft.path.parents) if p.exists() or p.is_symlink()), None)
         if there == draft.path:
@@ -43,17 +73,13 @@ def write(drafts: Sequence[Draft]) -> None:
         twin = _twin(draft.path)
         if twin is not None:
             raise OptionError(f"{quote(str(twin))} is there already; on some systems that is the same name")
-    done: list[Path] = []
-    try:
-        for draft in drafts:
-            draft.path.parent.mkdir(parents=True, exist_ok=True)
-            with draft.path.open("x", encoding="utf-8", newline="\n") as file:
-                done.append(draft.path)
-                file.write(draft.text)
-    except OSError as error:
-        for path in done:
-            path.unlink(missing_ok=True)
-        raise OptionError(f"{quote(str(error.filename or ''))} cannot be written: {error.strerror}") from None
+
+
+def _undo(made: Sequence[Path]) -> None:
+    """Remove files and folders that were made, the last first."""
+    for path in reversed(made):
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True) if not path.is_dir() else path.rmdir()
 
 
 def _twin(path: Path) -> Path | None:

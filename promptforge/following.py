@@ -28,6 +28,8 @@ class Followed:
         self._lock = threading.Lock()
         self._seen = self._stamps()
         self._current: tuple[Templates, str | None] = (Templates(self._sources), None)
+        self._again = self._current[0].unread()
+        """Whether to look again though nothing has changed: a disk that fails once may not fail the next time."""
 
     def newest(self) -> tuple[Templates, str | None]:
         """Return the set to use now, and what is wrong with newer files that were not taken.
@@ -45,9 +47,10 @@ class Followed:
         good = self._current[0]
         try:
             stamps = self._stamps()
-            if stamps == self._seen:
+            if stamps == self._seen and not self._again:
                 return
             newer, self._seen = self._rested(stamps)
+            self._again = newer.unread()
             newer.check()
             self._current = (newer, None)
         except PromptForgeError as error:
@@ -66,4 +69,5 @@ class Followed:
                 templates = Templates(self._sources)
                 if self._stamps() == stamps:
                     return templates, stamps
-        raise PromptForgeError("the template files keep changing")
+        named = ", ".join(str(folder) for folder in self._folders)
+        raise PromptForgeError(f"the template files keep changing in {named}")

@@ -15,6 +15,7 @@ from .framing import frame_pattern
 from .templating import fuel
 from .templating.environment import Fields, join, weld
 from .templating.failures import explain
+from .templating.places import TITLE
 
 if TYPE_CHECKING:
     from .templates import Templates
@@ -45,6 +46,8 @@ class Look:
         self._frame: frozenset[tuple[object, ...]] = frozenset().union(*(templates.reading(n).frame for n in names))
         self._names: frozenset[str] | None = None
         self._sources: str | None = None
+        self.headed = (TITLE,) in self._frame
+        """Whether, in plain text, a section's title is a line of its own: then no line of content may be the same."""
         self._patterns: dict[tuple[str, ...], re.Pattern[str] | None] = {}
 
     def files(self) -> list[str]:
@@ -87,6 +90,8 @@ class Look:
             return None
         key = tuple(lines)
         if key not in self._patterns:
+            if len(self._patterns) >= 1000:  # titles come with the items
+                self._patterns.clear()
             own = {(line,) for text in key for line in text.split("\n")}
             self._patterns[key] = frame_pattern(self._frame | own)
         return self._patterns[key]

@@ -83,7 +83,8 @@ class Page:
             "footer": made(options.footer) if options.footer else None,
             "query": options.query,
         }
-        self.views = Views(look, options, self.separator, self._items, tag, memory, self.tank, controls, word)
+        titles = [s.title for s in self.sections(candidates)] if look.headed else []
+        self.views = Views(look, options, self.separator, self._items, tag, memory, self.tank, controls, word, titles)
         self.notes: Notes = ()
         """What is to be said of control tokens where texts meet on the page."""
         self._twins = Twins(self._items)

@@ -133,7 +133,7 @@ def find_profiles(folders: Iterable[Path | str] = ()) -> list[tuple[str, str, Pa
     for folder in (*map(Path, folders), _shipped.folder("profiles")):
         for path in _listed(folder):
             name = path.stem
-            if path.suffix in _SUFFIXES and name not in found and _NAME.fullmatch(name) and path.is_file():
+            if path.suffix in _SUFFIXES and name not in found and _NAME.fullmatch(name) and _is_there(path):
                 try:
                     found[name] = (name, _read(path)[1].get("description", ""), path)
                 except ProfileError as error:
@@ -156,7 +156,7 @@ def _chain(name: str, folders: list[Path]) -> list[tuple[ProfileFile, dict[str, 
     """Return the files of a profile and what each sets, the ground first."""
     if name.endswith(_SUFFIXES):
         path = Path(name)
-        if not path.is_file():
+        if not _is_there(path):
             raise ProfileError(f"there is no profile file {quote(name)}", option="profile")
         folders = [path.parent, *folders]
     else:
@@ -185,7 +185,7 @@ def _find(name: str, folders: Sequence[Path], place: str | None = None) -> Path:
     if stem == name:
         for folder in folders:
             for path in (folder / (stem + suffix) for suffix in _SUFFIXES):
-                if path.is_file():
+                if _is_there(path):
                     return path
     if original:
         return original
@@ -212,6 +212,14 @@ def _hint(llm: str, folders: Sequence[Path]) -> str:
 def _original(stem: str) -> Path | None:
     path = _shipped.folder("profiles") / f"{stem}.yaml"
     return path if path.is_file() else None
+
+
+def _is_there(path: Path) -> bool:
+    """Tell whether there is such a file; where that cannot be told, reading it says why."""
+    try:
+        return path.is_file()
+    except OSError:
+        return True
 
 
 def _listed(folder: Path) -> list[Path]:

@@ -15,8 +15,6 @@ from .trimming.kinds import read
 from .trimming.pieces import Ladder, Pieces
 from .trimming.text import UNITS
 
-SLACK = 8
-"""Tokens that a cut at a line may leave unused before a closer cut is tried."""
 GUESSES = 12
 """Pages measured for one item."""
 
@@ -85,7 +83,7 @@ class Shortener:
                 best = (form, cost)
                 added = minus(cost, before) if room is None else host.price(index, form)
                 spare = minus(left, added)
-                if spare[0] <= _slack(limit[0]) or spare[1] <= _slack(limit[1]):
+                if spare[0] <= self._slack(limit[0]) or spare[1] <= self._slack(limit[1]):
                     break
                 # What is around the text is known now: so much more the text may be than it was thought to.
                 size = (self._counter.count(form.text) if tokens < UNLIMITED else 0, len(form.text))
@@ -168,15 +166,14 @@ class Shortener:
                 best = prefix
             if not best:
                 continue
-            if tokens < UNLIMITED and tokens - self._counter.count(best) <= SLACK:
+            if tokens < UNLIMITED and tokens - self._counter.count(best) <= self._options.trim_slack:
                 break
-            if chars < UNLIMITED and chars - len(best) <= SLACK:
+            if chars < UNLIMITED and chars - len(best) <= self._options.trim_slack:
                 break
         return best
 
-
-def _slack(limit: float) -> float:
-    return SLACK if limit < UNLIMITED else -1
+    def _slack(self, limit: float) -> float:
+        return self._options.trim_slack if limit < UNLIMITED else -1
 
 
 def _less(size: int, room: float, over: float) -> int:

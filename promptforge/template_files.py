@@ -6,6 +6,7 @@ the folder, none over the size that a template has; a FIFO or a device can neith
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -30,6 +31,9 @@ SETTLED = 0.05
 PATIENCE = 0.5
 """Seconds to wait for that."""
 
+GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+"""How a system says that there is nothing of that name."""
+
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _FLAGS = os.O_RDONLY
 for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
@@ -46,6 +50,8 @@ class File(NamedTuple):
     text: str
     problem: str | None = None
     """Why it has no text: it is too large, no UTF-8, or cannot be read."""
+    unread: bool = False
+    """Whether the system could not read it, which may pass without a change of the file."""
 
 
 def is_name(name: str) -> bool:
@@ -96,7 +102,7 @@ def stamps(folder: Path) -> Stamps:
     root = os.path.realpath(folder)
     found: dict[str, tuple[int, ...]] = {}
     looked_at = 0
-    for name, entry in _entries(root):
+    for name, entry in _entries(root, folder):
         looked_at += 1
         if looked_at > ENTRIES_CAP:
             raise TemplateError(f"has more than {ENTRIES_CAP} names; templates want a folder", where=str(folder))
@@ -106,7 +112,9 @@ def stamps(folder: Path) -> Stamps:
             if entry.is_symlink() and not _inside(os.path.realpath(entry.path), root):
                 continue
             state = entry.stat()
-        except OSError:  # a link that leads nowhere, a file that went away
+        except OSError as error:
+            if error.errno not in GONE:
+                found[name] = ()  # it is there: what is wrong is said where it is read
             continue
         if stat.S_ISREG(state.st_mode):
             found[name] = (state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino)
@@ -115,7 +123,7 @@ def stamps(folder: Path) -> Stamps:
     return found
 
 
-def _entries(root: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+def _entries(root: str, called: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
     """Yield the names below a folder, `DEPTH_CAP` deep, with what they stand for; a link in a circle once."""
     waiting: list[tuple[str, str, int, tuple[str, ...]]] = [(root, "", 1, (root,))]
     while waiting:
@@ -123,9 +131,11 @@ def _entries(root: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
         try:
             with os.scandir(folder) as listed:
                 entries = list(listed)
-        except OSError:  # not ours to read
-            if folder == root:
-                raise TemplateError(f'there is no template folder "{root}"') from None
+        except OSError as error:
+            if folder == root and error.errno in GONE:
+                raise TemplateError(f'there is no template folder "{called}"') from None
+            if error.errno not in GONE:  # without what is in it another template would be used
+                raise TemplateError(f"cannot be read: {error.strerror}", where=folder) from None
             continue
         for entry in entries:
             yield lead + entry.name, entry
@@ -153,7 +163,7 @@ def read_file(path: Path, most: int = SIZE_CAP) -> File:
     except OSError as error:
         real = Path(os.path.realpath(path))
         if real == path or not os.path.islink(path):
-            return File(path, "", f"cannot be read: {error.strerror}")
+            return File(path, "", f"cannot be read: {error.strerror}", unread=True)
         return read_file(real, most)._replace(path=path)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -162,7 +172,7 @@ def read_file(path: Path, most: int = SIZE_CAP) -> File:
         while len(data) <= most and (more := os.read(handle, most + 1)):
             data += more
     except OSError as error:
-        return File(path, "", f"cannot be read: {error.strerror}")
+        return File(path, "", f"cannot be read: {error.strerror}", unread=True)
     finally:
         os.close(handle)
     if len(data) > most:

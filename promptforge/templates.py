@@ -48,9 +48,6 @@ class Templates:
         """
         self.folders = tuple(source for source in sources if isinstance(source, Path))
         """The folders of the user's."""
-        for folder in self.folders:
-            if not folder.is_dir():
-                raise TemplateError(f'there is no template folder "{folder}"')
         self.own = tuple(
             template_files.read_folder(source) if isinstance(source, Path) else template_files.given(source)
             for source in sources
@@ -97,6 +94,10 @@ class Templates:
     def names(self) -> list[str]:
         """Return the names of all template and layout files, sorted."""
         return self._names
+
+    def unread(self) -> bool:
+        """Tell whether the system could not read one of the user's own files."""
+        return any(file.unread for files in self.own for file in files.values())
 
     def check(self) -> None:
         """Read and compile all of the user's own templates and layouts; raises `TemplateError`, `ProfileError`."""

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import msgspec
 
 from . import template_files, yamltext
-from .errors import OptionError
-from .writing import whole
+from .errors import OptionError, TemplateError
+from .writing import clean, whole
 
 FOLDER = ".promptforge"
 """The folder of a project that is looked for."""
@@ -83,17 +83,24 @@ def _templates(folder: Path) -> dict[str, template_files.File]:
 def _profiles(folder: Path) -> dict[str, template_files.File]:
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(_SUFFIXES))
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
+    except OSError as error:
+        raise OptionError(f"{folder}: cannot be read: {error.strerror}") from None
     if len(names) > PROFILES_CAP:
         raise OptionError(f"{folder}: more than {PROFILES_CAP} profiles")
-    paths = {name: folder / name for name in names if (folder / name).is_file()}
+    try:
+        paths = {name: folder / name for name in names if (folder / name).is_file()}
+    except OSError as error:
+        raise OptionError(f"{error.filename}: cannot be read: {error.strerror}") from None
     if linked := next((name for name, path in paths.items() if path.is_symlink()), None):
         raise OptionError(f"{folder / linked}: a link; a project's profiles must be files of its own")
     return {name: template_files.read_file(path, yamltext.MAX_BYTES) for name, path in paths.items()}
 
 
 def _entry(kind: str, name: str, file: template_files.File) -> Entry:
+    if file.unread:
+        raise TemplateError(str(file.problem), where=str(file.path))
     text = f"{file.problem or ''}\0{file.text}"
     return Entry(
         f"{kind}/{name}", len(file.text), hashlib.sha256(text.encode()).hexdigest(), len(yamltext.invisible(file.text))
@@ -159,5 +166,6 @@ def _load() -> _List:
 def _save(listed: _List) -> None:
     path = list_path()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    clean(path.parent, path.name)
     with whole(path, 0o600) as file:  # for its owner alone
         file.write(msgspec.json.format(msgspec.json.encode(listed), indent=2) + b"\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -11,7 +11,7 @@ import msgspec
 from .cleaning import VERBATIM, Cleaned, clean
 from .controls import Controls
 from .enclosing import check
-from .escaping import Content, Verbatim
+from .escaping import Content, Verbatim, plain_line
 from .fitting.scale import Form
 from .items import Item
 from .joints import Joints, Mended
@@ -47,10 +47,12 @@ class Views:
         tank: Tank,
         controls: Controls | None = None,
         word: str | None = None,
+        titles: Iterable[str] = (),
     ) -> None:
         """Make the views of `items`; with `controls` no control token comes out of one.
 
-        With a `word` contents are verbatim, between tags that carry it.
+        With a `word` contents are verbatim, between tags that carry it. `titles` are those that sections may have on
+        this page.
         """
         self.notes: dict[tuple[int, Form], Notes] = {}
         """What cleaning the content of a form had to change."""
@@ -72,7 +74,8 @@ class Views:
         }
         lines = [separator, options.header or "", options.footer or "", options.marker]
         self._word = word
-        self._frame = None if word else look.frame([line for line in lines if line.strip()])
+        printed = [plain_line(title) for title in titles] if look.headed else []
+        self._frame = None if word else look.frame([line for line in [*lines, *printed] if line.strip()])
         shown = {**self._flags, "query": options.query if look.uses("query") else None}
         setting: tuple[object, ...] = (look, self._frame, tuple(shown.values()), options.marker, word)
         self._controls = controls

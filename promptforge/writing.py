@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,35 +13,52 @@ from typing import IO
 
 UNFINISHED = ".unfinished"
 """How the name of a file ends that a killed process left behind."""
+NAMED = 100
+"""Characters of the target's name in that of the file beside it: a name has at most 255 bytes."""
 
 
 @contextmanager
-def whole(target: Path, mode: int | None = None) -> Iterator[IO[bytes]]:
+def whole(target: Path, mode: int | None = None, *, new: bool = False) -> Iterator[IO[bytes]]:
     """Give a file to write to, which takes the place of `target` at the end; after an error, `target` is as it was.
 
-    `mode` holds its permissions; with `None` it has those of any new file. When this returns, the content and its name
-    are on the disk. Raises `OSError` with the name of `target`.
+    `mode` holds its permissions; with `None` it has those of any new file. `new`: it takes nobody's place. When this
+    returns, the content and its name are on the disk. Raises `OSError` with the name of `target`.
     """
     temporary = None
-    try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=UNFINISHED)
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        if mode is None:
-            mask = os.umask(0)
-            os.umask(mask)
-            mode = 0o666 & ~mask
-        os.chmod(temporary, mode)
-        os.replace(temporary, target)
+    with naming(target):  # the name of the temporary file is one that nobody gave
+        try:
+            handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=_lead(target.name), suffix=UNFINISHED)
+            with os.fdopen(handle, "wb") as file:
+                _hold(handle)
+                yield file
+                file.flush()
+                if mode is None:
+                    mask = os.umask(0)
+                    os.umask(mask)
+                    mode = 0o666 & ~mask
+                os.chmod(temporary, mode)
+                os.fsync(file.fileno())
+            if new:
+                _move(temporary, target)
+            else:
+                os.replace(temporary, target)
+        except BaseException:
+            if temporary:
+                with contextlib.suppress(OSError):  # `clean` finds it
+                    os.unlink(temporary)
+            raise
         sync_folder(target.parent)
-    except BaseException as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError):  # the name of the temporary file is one that nobody gave
-            raise OSError(error.errno, error.strerror, str(target)) from None
-        raise
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let an `OSError` say which file it is about: one of reading or writing does not."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None and not str(error.filename).endswith(UNFINISHED):
+            raise
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
 
 
 def sync_folder(folder: Path) -> None:
@@ -56,9 +75,61 @@ def sync_folder(folder: Path) -> None:
 def clean(folder: Path, name: str = "") -> int:
     """Remove what killed processes left in `folder` of files called `name`, or of any; return how many there were.
 
-    Only for a folder in which nobody else is writing such a file.
+    What somebody is writing just now stays. Raises `OSError` with the name of the folder.
     """
-    found = [path for path in folder.glob(f".{name or '*'}.*{UNFINISHED}") if path.is_file()]
-    for path in found:
+    lead = _lead(name) if name else "."
+    with naming(folder):
+        found = [each for each in os.listdir(folder) if each.startswith(lead) and each.endswith(UNFINISHED)]
+        gone = 0
+        for each in found:
+            gone += _drop(folder / each)
+        return gone
+
+
+def _lead(name: str) -> str:
+    return f".{name[:NAMED]}."
+
+
+def _move(temporary: str, target: Path) -> None:
+    """Give a file the name `target`, which nothing may have."""
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system that knows no links
+        os.rename(temporary, target)
+    else:
+        os.unlink(temporary)
+
+
+def _hold(handle: int) -> bool:
+    """Keep an open file from being taken for a left one; return whether nobody else keeps it."""
+    try:
+        import fcntl
+    except ImportError:  # Windows removes no file that is open
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        pass
+    return True
+
+
+def _drop(path: Path) -> bool:
+    try:
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            return False
+        handle = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        if not _hold(handle):
+            return False
         path.unlink(missing_ok=True)
-    return len(found)
+        return True
+    except PermissionError:  # Windows: it is open
+        return False
+    finally:
+        os.close(handle)

@@ -212,6 +212,7 @@ def frame_patterns(text: str, contents: list[str], placeholders: list[str], layo
         if line in held or not "".join(fixed).strip():
             continue
         source = ".*".join(re.sub(r"\d+", r"\\d+", re.escape(part)) for part in fixed)
+        source = source.replace(r".*,\ " * 2, r".*,\ ").replace(r".*,\ .*", ".*")  # a list is cut where it is too long
         if source not in [p.pattern for p in patterns]:
             patterns.append(re.compile(source))
     return patterns + [re.compile(source) for source in KNOWN_FRAMES.get(layout, ())]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 from xml.etree import ElementTree
@@ -39,9 +40,14 @@ FRAMINGS: dict[str, tuple[str, Callable[[str], str]]] = {
 """The format of each, and the text around a value."""
 
 
+@functools.cache
+def _usual(judge: Callable[[str], Any], frame: Callable[[str], str]) -> Any:
+    return judge(frame("harmless"))
+
+
 def breaks(judge: Callable[[str], Any], frame: Callable[[str], str], value: str) -> bool:
     """Return whether `value` in the frame is seen otherwise than a harmless word there, or cannot be read."""
     try:
-        return bool(judge(frame(value)) != judge(frame("harmless")))
+        return bool(judge(frame(value)) != _usual(judge, frame))
     except (ValueError, etree.XMLSyntaxError, ElementTree.ParseError):
         return True

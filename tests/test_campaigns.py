@@ -7,7 +7,7 @@ from pathlib import Path
 
 import naive
 import pytest
-from campaigns import attacks, budgets, corpus, determinism, items, surfaces
+from campaigns import attacks, budgets, corpus, determinism, faults, items, prompts, scenarios, surfaces
 from effort import MULTIPLIER
 
 SLOW = 4
@@ -62,3 +62,21 @@ def test_a_break_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attacks, "structure_of", lambda text, *_: text)
     report = attacks.run(1)
     assert {case["promise"].split(":")[1].strip() for case in report.broken} == {"H1"}
+
+
+def test_parts_that_cost_more_together_stay_in_the_window() -> None:
+    assert not prompts.run(40 * MULTIPLIER, seed=MULTIPLIER).broken
+
+
+FEW_MODES = ("EIO", "broken", "killed")
+
+
+def test_a_failing_disk_leaves_whole_files_and_is_told_of() -> None:
+    if MULTIPLIER > 1:
+        report = faults.run(10 * MULTIPLIER, seed=MULTIPLIER)
+    else:
+        few = [
+            s for s in scenarios.SCENARIOS if s.name in ("profiles", "sources", "reload", "render -o", "preview save")
+        ]
+        report = faults.run(3, scenarios=few, modes=FEW_MODES)
+    assert not report.broken

@@ -121,6 +121,14 @@ def test_a_frame_line_in_a_plain_content_is_marked_and_said() -> None:
     assert result.warnings
 
 
+def test_a_line_that_could_be_the_bare_title_of_a_section_is_marked_too() -> None:
+    records = [harmless(1, content="one\n  Text\nText two"), harmless(2, kind="text", content="Code")]
+    result = render(records, "knowledge-long", "plain")
+    assert "one\n|   Text\nText two" in result.text
+    assert result.text.endswith("| Code")
+    assert "| Code" not in render(records, "knowledge", "plain").text  # its titles stand between dashes
+
+
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize(
     "content",

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import pytest
+from effort import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
@@ -35,7 +36,8 @@ def test_defaults_are_those_of_the_contract() -> None:
         "max_items": 10, "item_max_chars": None, "paths": None, "languages": None, "kinds": None, "min_score": 0.5,
         "query": None, "rerank": "keyword_boost", "group_by": "auto", "order": "score", "dedupe": True,
         "merge_overlaps": True, "combine": "explicit_first", "explicit_share": 0.6, "packing": "score",
-        "trim": "structure", "marker": "[Content truncated...]", "headers": True, "line_numbers": True, "scores": False,
+        "trim": "structure", "trim_slack": 8, "marker": "[Content truncated...]", "headers": True,
+        "line_numbers": True, "scores": False,
         "sources": False, "code": True, "separator": None, "header": None, "footer": None, "fence_language": None,
         "context_window": None, "reserve": None, "on_error": "warn", "stubs": False, "section_budgets": None,
         "control_text": "keep", "framing": "auto",
@@ -234,6 +236,7 @@ ANYTHING = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(sorted(VOCABULARY)), ANYTHING, max_size=5))
+@cases(150)
 def test_law_any_value_gives_good_options_or_an_option_error(changes: dict[str, Any]) -> None:
     diagnostics = Diagnostics()
     lenient = apply_lenient(DEFAULT, changes, diagnostics)

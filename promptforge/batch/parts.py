@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from ..errors import OptionError
 from .reading import Part
 from .rows import Rendered
 from .spec import digest
+
+_NAME = re.compile(r"[0-9]+-.*\.jsonl")
 
 
 class Summary(msgspec.Struct, frozen=True, tag="part"):
@@ -43,10 +46,14 @@ class Parts:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._lock = _lock(folder)
-        self.cleaned = writing.clean(folder)
         self._names: dict[int, set[str]] = {}
-        for path in folder.glob("[0-9]*-*.jsonl"):
-            self._names.setdefault(int(path.name.partition("-")[0]), set()).add(path.name)
+        try:
+            self.cleaned = writing.clean(folder)
+            for name in filter(_NAME.fullmatch, os.listdir(folder)):
+                self._names.setdefault(int(name.partition("-")[0]), set()).add(name)
+        except BaseException:
+            self.close()
+            raise
         self.outdated = 0
         """How many parts were looked for of which earlier runs left only others."""
         self._done: dict[int, tuple[str, Summary]] = {}
@@ -58,7 +65,7 @@ class Parts:
         if name not in known:
             self.outdated += bool(known)
             return None
-        body, _, last = (self._folder / name).read_bytes()[:-1].rpartition(b"\n")
+        body, _, last = self._read(name)[:-1].rpartition(b"\n")
         try:
             summary = msgspec.json.decode(last, type=Summary)
         except msgspec.DecodeError:
@@ -97,8 +104,13 @@ class Parts:
     def bodies(self) -> Iterator[tuple[Summary, bytes]]:
         """Yield what is done, in the order of the input: the lines of each part."""
         for _, (name, summary) in sorted(self._done.items()):
-            data = (self._folder / name).read_bytes()
+            data = self._read(name)
             yield summary, data[: data[:-1].rfind(b"\n") + 1]
+
+    def _read(self, name: str) -> bytes:
+        path = self._folder / name
+        with writing.naming(path):
+            return path.read_bytes()
 
     def close(self) -> None:
         """Let another run write there."""

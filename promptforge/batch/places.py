@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from ..errors import OptionError
-from ..writing import UNFINISHED, whole
+from ..writing import UNFINISHED, naming, whole
 
 _FILES = (".jsonl", ".ndjson", ".parquet")
 
@@ -69,7 +69,8 @@ class Place:
     def read(self) -> Manifest | None:
         """Return what an earlier run left, None without one; `OptionError` for a folder that is somebody else's."""
         try:
-            return msgspec.json.decode(self._manifest.read_bytes(), type=Manifest)
+            with naming(self._manifest):
+                return msgspec.json.decode(self._manifest.read_bytes(), type=Manifest)
         except (FileNotFoundError, msgspec.DecodeError):
             others = self.folder.is_dir() and not all(map(_ours, self.folder.iterdir()))
         except NotADirectoryError:

@@ -18,6 +18,7 @@ from ..profiles import load_profile
 from ..prompting.renderer import Renderer
 from ..prompting.shapes import SHAPES
 from ..tokens import get_tokenizer
+from ..writing import naming
 
 CONTEXT = "context"
 """What `to` says for the context text alone."""
@@ -110,6 +111,18 @@ def _absolute(folders: Folders) -> tuple[str, ...]:
 def _files(folders: Sequence[str], kind: str) -> Iterator[tuple[str, str]]:
     """Yield the name and hash of each file in `folders` and in the shipped folder of that kind."""
     for folder in (*map(Path, folders), _shipped.folder(kind)):
-        for path in sorted(folder.rglob("*")):
+        for path in sorted(_below(folder)):
             if path.suffix in (".j2", ".yaml", ".yml") and path.is_file():
-                yield path.relative_to(folder).as_posix(), digest(path.read_bytes())
+                with naming(path):
+                    yield path.relative_to(folder).as_posix(), digest(path.read_bytes())
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder that is there; raises `OSError` where one cannot be looked into."""
+
+    def closed(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError | NotADirectoryError):
+            raise error
+
+    for inside, _, names in os.walk(folder, onerror=closed):
+        yield from (Path(inside, name) for name in names)

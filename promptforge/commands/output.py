@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from ..diagnostics import Diagnostic
-from ..writing import whole
+from ..writing import clean, whole
 
 VERSION = 1
 """Of the shape of `--json`."""
@@ -33,6 +33,7 @@ def write(text: str, path: str | None) -> None:
             stream.write(b"\n")  # for the reader's prompt; a pipe gets the text and nothing more
         stream.flush()
         return
+    clean(Path(path).parent, Path(path).name)
     with whole(Path(path)) as file:
         file.write(data)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import PromptForgeError
-from ..writing import whole
+from ..writing import clean, whole
 from .desk import Desk, File
 
 LARGEST = 256 * 1024
@@ -94,6 +94,7 @@ def write(path: Path, folder: Path, data: bytes, shown: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         real = path.resolve()
+        clean(real.parent, real.name)
         with whole(real, stat.S_IMODE(real.stat().st_mode) if real.exists() else None) as written:
             written.write(data)
     except OSError as error:

@@ -17,6 +17,7 @@ from ..errors import ItemError, quote
 from ..items import Item
 from . import plaindata, shapes, stix
 from . import workspace as places
+from .workspace import reason
 
 MAX_FILES = 200_000
 """How many files of a folder are read."""
@@ -36,7 +37,7 @@ def read(path: str | os.PathLike[str], *, workspace: str | os.PathLike[str], dia
     Raises `ItemError` when it cannot be read, is no JSON, or holds no technique.
     """
     where = places.shown(path)
-    if places.locate(path, workspace).is_dir():
+    if os.path.isdir(places.locate(path, workspace)):
         objects = list(_folder(path, workspace, diagnostics))
     else:
         objects = _objects(places.read_text(path, workspace=workspace, diagnostics=diagnostics), where)
@@ -98,7 +99,11 @@ def _folder(
     """Yield the objects of all JSON files below a folder; links to folders are not followed."""
     top = places.locate(path, workspace)
     count = 0
-    for folder, names, files in os.walk(top):
+
+    def unread(error: OSError) -> None:
+        diagnostics.add("PF601", f"skipped: {reason(error)}", where=places.shown(error.filename or top))
+
+    for folder, names, files in os.walk(top, onerror=unread):
         names.sort()
         for name in sorted(files):
             if not name.lower().endswith((".json", ".jsonl")):

@@ -5,6 +5,7 @@ Codes: PF601 a match that cannot be read, PF602 too many names or matches, PF701
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from fnmatch import fnmatchcase
 
 from ..diagnostics import Diagnostics
 from ..errors import ItemError
-from .workspace import is_inside, locate, shown
+from .workspace import is_inside, locate, reason, shown
 
 MAX_VISITED = 200_000
 """How many names a pattern may look at."""
@@ -44,6 +45,8 @@ def expand(
     top = locate(lead or ".", workspace)
     walk = _Walk(parts[fixed:], lambda name: ignored is not None and ignored(lead + name))
     walk.enter(os.fspath(top), "", 0)
+    for folder, error in walk.closed:
+        diagnostics.add("PF601", f"skipped: {reason(error)}", where=shown(os.path.join(lead, folder) or "."))
     if walk.visited > MAX_VISITED:
         diagnostics.add("PF602", f"more than {MAX_VISITED} names; not all were looked at", where=shown(pattern))
     root = None if os.path.isabs(pattern) else os.path.realpath(workspace)
@@ -66,6 +69,8 @@ class _Walk:
         self._done: set[tuple[str, int]] = set()
         self.found: set[str] = set()
         self.visited = 0
+        self.closed: list[tuple[str, OSError]] = []
+        """Folders that could not be read, as the pattern calls them."""
 
     def enter(self, folder: str, lead: str, at: int) -> None:
         if (folder, at) in self._done:
@@ -74,7 +79,7 @@ class _Walk:
         part, last = self._parts[at], at == len(self._parts) - 1
         if part == "**" and not last:
             self.enter(folder, lead, at + 1)
-        for entry in _entries(folder):
+        for entry in self._entries(folder, lead):
             self.visited += 1
             if self.visited > MAX_VISITED:
                 return
@@ -93,13 +98,14 @@ class _Walk:
             elif last:
                 self.found.add(lead + entry.name)
 
-
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as found:
-            return list(found)
-    except OSError:  # no such folder, or one that may not be read
-        return []
+    def _entries(self, folder: str, lead: str) -> list[os.DirEntry[str]]:
+        try:
+            with os.scandir(folder) as found:
+                return list(found)
+        except OSError as error:
+            if not isinstance(error, FileNotFoundError | NotADirectoryError):
+                self.closed.append((lead, error))
+            return []
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -117,8 +123,10 @@ def _is_open(path: str, name: str, root: str | None, diagnostics: Diagnostics) -
         return False
     try:
         mode = os.stat(real).st_mode
-    except OSError:
-        diagnostics.add("PF601", "a link that leads nowhere; skipped", where=shown(name))
+    except OSError as error:
+        nowhere = isinstance(error, FileNotFoundError) or error.errno == errno.ELOOP
+        said = "a link that leads nowhere" if nowhere else reason(error)
+        diagnostics.add("PF601", f"{said}; skipped", where=shown(name))
         return False
     if stat.S_ISREG(mode):
         return True

@@ -49,7 +49,7 @@ def locate(path: str | os.PathLike[str], workspace: str | os.PathLike[str]) -> P
         root = os.path.realpath(workspace)
         real = os.path.realpath(os.path.join(root, given))
     except (OSError, ValueError) as exc:  # ValueError: a NUL in the name
-        raise ItemError(f"cannot read {quote(given)}: {_reason(exc)}", where=shown(given)) from None
+        raise ItemError(f"cannot read {quote(given)}: {reason(exc)}", where=shown(given)) from None
     if not os.path.isabs(given) and not is_inside(real, root):
         message = "leads out of the workspace; name it by an absolute path, or set another workspace"
         raise ItemError(message, where=shown(given))
@@ -83,7 +83,7 @@ def peek(path: str | os.PathLike[str], *, workspace: str | os.PathLike[str]) -> 
         with _opened(real, where) as file:
             return os.fstat(file.fileno()).st_size, file.read(8192)
     except (OSError, ValueError) as exc:
-        raise ItemError(f"cannot read it: {_reason(exc)}", where=where) from None
+        raise ItemError(f"cannot read it: {reason(exc)}", where=where) from None
 
 
 def read_named(path: str, *, workspace: str | os.PathLike[str], diagnostics: Diagnostics) -> tuple[str, str]:
@@ -119,7 +119,7 @@ def _read(real: Path, where: str, diagnostics: Diagnostics) -> bytes:
         if changed:
             data, changed = _read_once(real, where)
     except (OSError, ValueError) as exc:
-        raise ItemError(f"cannot read it: {_reason(exc)}{_hint(real, exc)}", where=where) from None
+        raise ItemError(f"cannot read it: {reason(exc)}{_hint(real, exc)}", where=where) from None
     if changed:
         diagnostics.add("PF603", "changed while it was read, twice; the text may be torn", where=where)
     if len(data) > MAX_BYTES:
@@ -155,7 +155,8 @@ def _opened(real: Path, where: str) -> Iterator[BinaryIO]:
         os.close(handle)
 
 
-def _reason(exc: Exception) -> str:
+def reason(exc: Exception) -> str:
+    """Return why a file or folder cannot be read, as the system says it."""
     if isinstance(exc, OSError) and exc.strerror:
         return exc.strerror.lower()
     return "not a name of a file"

@@ -7,6 +7,8 @@ from typing import Protocol
 
 VALUE = object()
 """A printed value, in a line of a template."""
+TITLE = object()
+"""The same where it is `section.title`: a line of it alone is known once it is known which sections there are."""
 
 Line = tuple[object, ...]
 """The current line of a template so far: its own texts and `VALUE`s."""

@@ -13,7 +13,7 @@ from jinja2 import nodes
 
 from ..errors import TemplateError
 from ..escaping import syntax_of
-from .places import SYNTAXES, VALUE, Line, RefusedError
+from .places import SYNTAXES, TITLE, VALUE, Line, RefusedError
 
 _ALLOWED = (
     nodes.Template, nodes.Extends, nodes.Output, nodes.TemplateData, nodes.For, nodes.If, nodes.CondExpr, nodes.Block,
@@ -241,6 +241,8 @@ def _texts(node: nodes.Expr) -> Line:
         return (node.value,)
     if isinstance(node, nodes.Concat):
         return tuple(part for child in node.nodes for part in _texts(child))
+    if isinstance(node, nodes.Getattr) and node.attr == "title" and node.node == nodes.Name("section", "load"):
+        return (TITLE,)
     return (VALUE,)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from .report import Report
 
-ASIDE = {"__main__", "corpus", "grammar", "hostility", "report", "surfaces"}
+ASIDE = {"__main__", "corpus", "disk", "grammar", "hostility", "report", "scenarios", "surfaces"}
 """Modules here that are no campaigns."""
 
 

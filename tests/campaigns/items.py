@@ -25,8 +25,10 @@ from promptforge.templates import EXTENSIONS, Templates
 from .hostility import Hostility
 from .report import Report
 
-TOGETHER = 8
+TOGETHER = 24
 """Hostile items of one text: what breaks a text is then looked for in each of them alone."""
+CONTROLLED = 1000
+"""About so many of the contents are put into the careless framings."""
 
 
 def framings() -> list[tuple[str, str]]:
@@ -40,6 +42,7 @@ def run(cases: int, seed: int = 1) -> Report:
     report = Report("items", cases, seed)
     made, pairs, seen, compared, controls = Hostility(seed), framings(), Counter[str](), 0, Counter[str]()
     number = turn = 0
+    every = max(1, cases // CONTROLLED)
     while number < cases:
         layout, format = pairs[turn % len(pairs)]  # noqa: A001
         own, *others = FRAMINGS[EXTENSIONS[format]]
@@ -49,7 +52,8 @@ def run(cases: int, seed: int = 1) -> Report:
             compared += check(records, layout, format, framing)
         except Exception as whole:
             report.broken += _culprits(records, layout, format, framing, whole)
-        for record in records:
+        for record in records[-(-number // every) * every - number :: every]:
+            controls["contents"] += 1
             _control(record["content"], controls)
         seen[f"{format}, {framing}"] += len(records)
         number += len(records)
@@ -60,7 +64,7 @@ def run(cases: int, seed: int = 1) -> Report:
     report.figures["contents read back and compared"] = compared
     to_parsers = (f"fixed_fence to {name}" for name in parsers.MARKDOWN)
     for name in (*naive.FRAMINGS, "plain_lines", "fixed_tags", *to_parsers):
-        report.figures[f"control: % broken in {name}"] = 100 * controls[name] / max(cases, 1)
+        report.figures[f"control: % broken in {name}"] = 100 * controls[name] / max(controls["contents"], 1)
         if not controls[name]:
             report.broken.append({"promise": "the control finds breaks", "control": name})
     return report
@@ -95,19 +99,40 @@ def _culprits(
             check([record], layout, format, framing)
         except Exception as alone:
             found.append(broken([record], alone))
-    return found or [broken(records, whole)]
+    return found or [_together(records, layout, format, framing, whole, broken)]
+
+
+def _together(
+    records: list[dict[str, Any]],
+    layout: str,
+    format: str,  # noqa: A002
+    framing: str,
+    error: Exception,
+    broken: Callable[[list[dict[str, Any]], Exception], dict[str, Any]],
+) -> dict[str, Any]:
+    """Return the fewest of `records` found that break a text only together."""
+    at = 0
+    while at < len(records):
+        fewer = records[:at] + records[at + 1 :]
+        try:
+            check(fewer, layout, format, framing)
+            at += 1
+        except Exception as still:
+            records, error = fewer, still
+    return broken(records, error)
 
 
 def _control(content: str, found: Counter[str]) -> None:
     for name, (format, frame) in naive.FRAMINGS.items():  # noqa: A001
         found[name] += naive.breaks(judges.STRUCTURES[format], frame, content)
     fence = naive.FRAMINGS["fixed_fence"][1]
-    for name, html in parsers.MARKDOWN.items():
-        judge = functools.partial(_tags, html)
+    for name in parsers.MARKDOWN:
+        judge = _judge(name)
         found[f"fixed_fence to {name}"] += naive.breaks(judge, fence, content)
     found["fixed_tags"] += naive.breaks(judges.tagged_structure, naive.fixed_tags, content)
     found["plain_lines"] += naive.breaks(naive.plain_judge, naive.plain, content)
 
 
-def _tags(html: Callable[[str], str], text: str) -> list[str]:
-    return parsers.html_structure(html(text))
+@functools.cache
+def _judge(parser: str) -> Callable[[str], list[str]]:
+    return lambda text: parsers.html_structure(parsers.MARKDOWN[parser](text))

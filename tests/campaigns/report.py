@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+SHOWN = 3000
+"""Characters of a case that broke a promise; the facts have all of it."""
+
 
 @dataclass
 class Report:
@@ -31,7 +34,7 @@ class Report:
             yield f"  {what:<{wide}}  {shown:>10}"
         yield f"  {'broken promises':<{wide}}  {len(self.broken):>10,}"
         for case in self.broken[:20]:
-            yield f"  {case}"
+            yield f"  {case}"[:SHOWN]
 
     def facts(self) -> dict[str, Any]:
         """Return the report as plain data."""
