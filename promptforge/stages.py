@@ -11,7 +11,7 @@ from .answers.asking import Embed
 from .controls import Controls, controls_of
 from .diagnostics import Diagnostics
 from .fitting.fit import Fit, fit
-from .fitting.scale import UNLIMITED, Cost, excess
+from .fitting.scale import UNLIMITED, Cost
 from .items import Item
 from .layouts import LayoutSettings
 from .options import Options
@@ -94,8 +94,6 @@ class Stages:
                 severity="info",
             )
         if not found.frame_fits:
-            if options.on_error == "raise":
-                raise excess("the frame of the page alone needs", found.cost, limit, "raise it")
             diagnostics.add("PF110", "the budget cannot hold even the frame of the page, so the text is empty")
 
         def again(max_tokens: int) -> Result:

@@ -5,51 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from editing import ITEMS, busy_editor, follower, save, texts, versions
 from effort import MULTIPLIER
 
 import promptforge as pf
-from promptforge.template_files import SETTLED
-
-ITEMS = [{"content": "x", "name": "n"}]
-
-
-def texts(version: str) -> dict[str, str]:
-    """Three files that draw on each other, each with its version at its beginning and its end."""
-    fill = f"{{# {'-' * 4000} #}}"
-    return {
-        "t/_base.txt.j2": f"<{version}{fill}\n{{% block body %}}{{% endblock %}}{fill}{version}>",
-        "t/layout.txt.j2": f'{{% extends "t/_base.txt.j2" %}}{{% block body %}}{version}{fill}'
-        "{% for item in items %}{{ item.text }}{% endfor %}{% endblock %}",
-        "t/item.txt.j2": f'{{% include "t/_part.txt.j2" %}}{fill}{version}',
-        "t/_part.txt.j2": f"{version}{fill}{version}",
-    }
-
-
-def save(folder: Path, files: dict[str, str], *, in_place: bool = True) -> None:
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if in_place:
-            path.write_text(text)
-        else:
-            (folder / "new").write_text(text)
-            os.replace(folder / "new", path)
-
-
-def versions(result: pf.Result) -> set[str]:
-    return set(re.findall(r"v\d+", result.text))
-
-
-def follower(folder: Path) -> pf.Renderer:
-    return pf.Renderer(templates=folder, layout="t", format="plain", follow_edits=True)
 
 
 def test_without_following_nothing_changes(tmp_path: Path) -> None:
@@ -124,36 +88,6 @@ def test_a_folder_that_goes_away_is_a_bad_edit(tmp_path: Path) -> None:
     result = renderer.render(ITEMS)
     assert versions(result) == {"v1"}
     assert [d.code for d in result.warnings] == ["PF402"]
-
-
-@contextmanager
-def busy_editor(folder: Path, *, in_place: bool) -> Iterator[None]:
-    """Write version after version: file by file, slowly enough that each write can be caught half done."""
-    stop = threading.Event()
-
-    def edit() -> None:
-        number = 2
-        while not stop.is_set():
-            for name, text in texts(f"v{number}").items():
-                if in_place:
-                    with (folder / name).open("w", buffering=1) as file:
-                        file.write(text[:2000])
-                        file.flush()
-                        time.sleep(SETTLED / 20)
-                        file.write(text[2000:])
-                else:
-                    save(folder, {name: text}, in_place=False)
-                    time.sleep(SETTLED / 20)
-            number += 1
-            stop.wait(SETTLED * (number % 5))
-
-    editor = threading.Thread(target=edit)
-    editor.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        editor.join()
 
 
 @pytest.mark.parametrize("in_place", [True, False])
