@@ -84,7 +84,7 @@ def _with(path: Path, format: str, options: dict[str, Any]) -> Seen:  # noqa: A0
     def make() -> pf.Result:
         return pf.render([bad, harmless(1), harmless(2)], **given, **options)
 
-    tried = attempt(f"profile in {format}", make, may_refuse=True)
+    tried = attempt(f"{path.name} in {format}", make, may_refuse=True)
     if tried.result is None or same is None or tried.result.truncated or tried.result.layout != "chunks":
         return tried
     if tried.result.tokens > (tried.result.max_tokens or 10**9):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -132,7 +133,9 @@ def _others(layout: str, format: str) -> tuple[str, ...]:  # noqa: A002
 def _tame(tamer: Tamer, field: str, value: Any) -> Any:
     if isinstance(value, str):
         kept = field in ("id", "origin")
-        return value if kept else tamer.tame(value, field if field in STAND_INS else "metadata")
+        stand_in = value if kept else tamer.tame(value, field if field in STAND_INS else "metadata")
+        ending = re.search(r"\.[A-Za-z0-9]{1,8}$", value) if field == "path" else None
+        return f"{stand_in}{ending[0]}" if ending else stand_in  # which tells the language
     if isinstance(value, list | dict) and len(value) < 50:
         try:
             return tamer.tame(value, field if field in STAND_INS else "metadata")
