@@ -85,11 +85,17 @@ def _structure(seen: Seen, attack: Attack) -> str | None:
 
 def _fidelity(seen: Seen, attack: Attack) -> str | None:
     """Return whether a content is read back otherwise, and nothing was said."""
-    if seen.given is None or "H2" not in attack.properties or seen.budget != WHOLE or seen.format == "plain":
+    if (
+        seen.given is None
+        or seen.tame is None
+        or "H2" not in attack.properties
+        or seen.budget != WHOLE
+        or seen.format == "plain"
+    ):
         return None
-    same, _, tamer, _ = seen.tame or (None, None, None, None)
+    same, _, tamer, _ = seen.tame
     try:
-        check_contents(seen.text or "", same or "", tamer, seen.format)  # type: ignore[arg-type]
+        check_contents(seen.text or "", same or "", tamer, seen.format)
     except (AssertionError, ValueError):
         if not seen.said:
             return "H2: read back otherwise, and nothing said"

@@ -64,8 +64,8 @@ def big(text: str, number: int, options: dict[str, Any], folder: Path) -> Iterat
         raise AssertionError(f"the process died: {ran.err[-200:]}")
     wrong = f"H8: {found[2]} MiB over idle" if int(found[2]) > RESIDENT else None
     said = tuple(f"!{line}" for line in ran.err.splitlines()[:-1])
-    text = ran.out if found[1] == "0" else None  # type: ignore[assignment]
-    yield Seen(f"a file of {number * len(piece) >> 20} MiB", text, said, wrong=wrong, mib=int(found[2]))
+    shown = ran.out if found[1] == "0" else None
+    yield Seen(f"a file of {number * len(text) >> 20} MiB", shown, said, wrong=wrong, mib=int(found[2]))
 
 
 def named(value: str | bytes, options: dict[str, Any], folder: Path) -> Iterator[Seen]:

@@ -76,9 +76,9 @@ def metadata(attack: Attack, options: dict[str, Any], folder: Path, memo: Memo) 
         raise NotRunError("words, where a value is expected")
     value = attack.value()
     yield from _records("metadata", harmless(0, id="bad", metadata=value), options, memo)
-    if isinstance(value, Mapping):
-        yield from _records("fields", {**harmless(0, id="bad"), **attack.value()}, options, memo)
-    if value is None or value == {} or not isinstance(value, Mapping):
+    if isinstance(value, dict):  # of which a subclass may raise
+        yield from _records("fields", {**harmless(0, id="bad"), **dict(dict.items(attack.value()))}, options, memo)
+    if not isinstance(value, Mapping) or (type(value) is dict and not value):
         yield from _records("record", value, options, memo)
     try:
         text = json.dumps(harmless(0, metadata=value))
@@ -131,12 +131,13 @@ def _others(layout: str, format: str) -> tuple[str, ...]:  # noqa: A002
 
 
 def _tame(tamer: Tamer, field: str, value: Any) -> Any:
+    if field in ("id", "origin", "score", "start_line", "end_line", "required"):
+        return value
     if isinstance(value, str):
-        kept = field in ("id", "origin")
-        stand_in = value if kept else tamer.tame(value, field if field in STAND_INS else "metadata")
+        stand_in = tamer.tame(value, field if field in STAND_INS else "metadata")
         ending = re.search(r"\.[A-Za-z0-9]{1,8}$", value) if field == "path" else None
         return f"{stand_in}{ending[0]}" if ending else stand_in  # which tells the language
-    if isinstance(value, list | dict) and len(value) < 50:
+    if type(value) in (list, dict) and len(value) < 50:
         try:
             return tamer.tame(value, field if field in STAND_INS else "metadata")
         except RecursionError:
@@ -148,12 +149,12 @@ def _tame(tamer: Tamer, field: str, value: Any) -> Any:
 
 def _is_long(value: Any) -> bool:
     """Return whether a text in a record is long, or a list or mapping in it."""
-    inside = list(value.values()) if isinstance(value, dict) else [value]
+    inside = list(dict.values(value)) if isinstance(value, dict) else [value]
     for each in inside:
         if isinstance(each, str | bytes) and len(each) > LONG:
             return True
         if isinstance(each, dict | list):
-            deeper = list(each.values()) if isinstance(each, dict) else each
+            deeper = list(dict.values(each)) if isinstance(each, dict) else list.copy(each)
             sizes = [len(one) for one in (each, *deeper) if isinstance(one, dict | list | str)]
             if max(sizes, default=0) > LONG / 10:
                 return True
