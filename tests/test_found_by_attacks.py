@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commandline import run
@@ -52,7 +53,7 @@ def test_what_is_no_list_of_items_is_an_empty_text_or_a_strict_error(items: obje
 
 
 def test_a_frame_that_does_not_fit_is_the_same_to_a_strict_run() -> None:
-    given = {"layout": "knowledge", "format": "xml", "max_tokens": 1}
+    given: dict[str, Any] = {"layout": "documents", "format": "xml", "max_tokens": 1}
     assert "PF110" in codes(pf.render([{"content": "x"}], **given))
     with pytest.raises(pf.StrictError, match="PF110"):
         pf.render([{"content": "x"}], on_error="raise", **given)

@@ -159,7 +159,9 @@ def strings(value: Any) -> list[str]:
 @pytest.mark.parametrize("field", [*FIELDS, "required"])
 def test_l4_a_value_that_was_not_taken_is_said(field: str) -> None:
     for odd in ODD:
-        plain = issubclass(type(ODD[odd]()), (dict,) if field == "metadata" else (str, int, float, type(None)))
+        plain = issubclass(
+            type(ODD[odd]()), (dict, type(None)) if field == "metadata" else (str, int, float, type(None))
+        )
         result = render([made({field: odd})], "chunks", "markdown")
         assert result.warnings or plain, odd
 
