@@ -6,9 +6,10 @@ import json
 import re
 from pathlib import Path
 
+import hostile
 import naive
 import pytest
-from campaigns import attacks, budgets, corpus, determinism, items, verdicts
+from campaigns import attacks, budgets, corpus, determinism, items, strings, verdicts
 from campaigns.surfaces import records, web
 from effort import MULTIPLIER
 
@@ -45,6 +46,15 @@ def test_the_corpus_holds_lenient_and_strict(monkeypatch: pytest.MonkeyPatch) ->
     report = attacks.run()
     assert not report.broken
     assert report.figures["cases held in both"] == report.cases
+
+
+def test_strings_of_a_folder_hold_in_every_field(tmp_path: Path) -> None:
+    with pytest.raises(corpus.CorpusError, match="there are no strings in it"):
+        strings.run(corpus=tmp_path)
+    (tmp_path / "some.json").write_text(json.dumps({"strings": hostile.STRINGS[:: 60 // MULTIPLIER + 1]}))
+    report = strings.run(corpus=tmp_path)
+    assert not report.broken
+    assert report.figures["contents read back"]
 
 
 def case(number: int, surface: str, kind: str, payload: str) -> dict[str, str]:
