@@ -77,7 +77,8 @@ def test_an_option_that_raises_when_it_is_looked_at_is_refused_by_name() -> None
         def __getattribute__(self, name: str) -> object:
             raise Panic
 
-    for value in (Spiteful(), [Spiteful()], {"code": Spiteful()}):
+    values: tuple[Any, ...] = (Spiteful(), [Spiteful()], {"code": Spiteful()})
+    for value in values:
         for option in ("kinds", "max_tokens", "section_budgets", "tokenizer"):
             assert "PF101" in codes(pf.render([{"content": "x"}], **{option: value}))
 

@@ -55,7 +55,7 @@ def yaml(attack: Attack, options: dict[str, Any], folder: Path, _memo: Any = Non
     brief = folder / "templates" / "brief"
     brief.mkdir(parents=True)
     (brief / "layout.yaml").write_bytes(data)
-    flags = ["--templates", brief.parent, "--layout", "brief"]
+    flags: list[str | Path] = ["--templates", brief.parent, "--layout", "brief"]
     yield told("a layout", "render", "-", *flags, *strict, stdin="[]", codes=codes)
     document = folder / "front.md"
     document.write_bytes(b"---\n" + data + b"\n---\n\ncontent number 1\n")
@@ -78,7 +78,7 @@ def _with(path: Path, format: str, options: dict[str, Any]) -> Seen:  # noqa: A0
     bad = harmless(0, content=_PWNED, name="# PWNED\n<b>", path='"],{[`x')
     tamer = Tamer()
     tame = tamer.records([bad, harmless(1), harmless(2)])
-    given = {"profile": path, "format": format, "control_text": "keep", "min_score": None}
+    given: dict[str, Any] = {"profile": path, "format": format, "control_text": "keep", "min_score": None}
     same = attempt("", lambda: pf.render(tame, **given)).text
 
     def make() -> pf.Result:
@@ -89,7 +89,7 @@ def _with(path: Path, format: str, options: dict[str, Any]) -> Seen:  # noqa: A0
         return tried
     if tried.result.tokens > (tried.result.max_tokens or 10**9):
         return tried._replace(wrong="H4: over the budget")
-    more = {"format": format, "layout": "chunks", "tame": (same, same, tamer, tame), "budget": 10**6}
+    more: dict[str, Any] = {"format": format, "layout": "chunks", "tame": (same, same, tamer, tame), "budget": 10**6}
     return tried._replace(**more)
 
 

@@ -75,7 +75,7 @@ def _ask(method: str, path: str, headers: dict[str, str | None]) -> Callable[[Pr
         filled = {k: v.replace("OTHERPORT", "1") if v else v for k, v in headers.items()}
         if "Transfer-Encoding" in filled:
             filled.setdefault("Content-Length", None)
-        body = None if method in ("GET", "HEAD") else {"view": {}}
+        body: object = None if method in ("GET", "HEAD") else {"view": {}}
         return page.request(path, method, filled, body)
 
     return ask
