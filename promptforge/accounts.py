@@ -60,6 +60,7 @@ def account(
         if form.name in SHORTENED or (form.name == "summary" and form is not page.forms(i)[0])
     ]
     _say(page, fit, shown, trimmed, counts, options, diagnostics)
+    _say_twice([item.id for item in items if item.id], diagnostics)
     files = dict.fromkeys(path for i in order if (path := shown[i].item.path) is not None)
     ledger = Ledger(
         page,
@@ -110,7 +111,7 @@ def _say(
         item = page.entries[index].item
         notes = page.views.notes.get((index, form), ())
         for code, message in notes:
-            severity = "info" if code in ("PF702", "PF703") else "warning"
+            severity = "info" if code in ("PF702", "PF703", "PF707") else "warning"
             diagnostics.add(code, message, item=identify(item), severity=severity)  # type: ignore[arg-type]
         _say_labels(item, page.look.syntax, diagnostics)
     counter = page.counter
@@ -132,9 +133,21 @@ def _say(
         diagnostics.add("PF104", f"group_by: no item has {quote(by)} in its metadata{hint}")
 
 
+def _say_twice(ids: list[str], diagnostics: Diagnostics) -> None:
+    if len(set(ids)) == len(ids):
+        return
+    twice = [name for name, count in Counts(ids).items() if count > 1]
+    message = f"{len(twice)} ids are given to several items, such as {quote(twice[0])}"
+    diagnostics.add("PF207", message, severity="info")
+
+
 def _say_labels(item: Item, syntax: str, diagnostics: Diagnostics) -> None:
     for field in _LABELS:
         value = getattr(item, field)
+        if value == "" and field == "name":
+            diagnostics.add(
+                "PF201", "name: empty; the item is called by what else it is", item=identify(item), severity="info"
+            )
         if not value:
             continue
         if not value.isprintable() and INVISIBLE.search(value):
@@ -144,4 +157,4 @@ def _say_labels(item: Item, syntax: str, diagnostics: Diagnostics) -> None:
             diagnostics.add("PF206", f"{field}: cut at {LABEL_CAP:,} characters: {quote(value)}", item=identify(item))
     if item.language and syntax == "md" and not TAG.fullmatch(item.language):
         message = f"language: {quote(item.language)} is no tag of a fence, so the fence has none"
-        diagnostics.add("PF207", message, item=identify(item))
+        diagnostics.add("PF210", message, item=identify(item))

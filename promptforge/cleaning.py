@@ -13,6 +13,15 @@ VERBATIM = "verbatim"
 FENCE_CAP = 24
 """Backticks, and tildes, of a fence at the most: a longer one would cost more than it is worth."""
 
+_VISIBLE = bytes((9, 10, 13, *range(32, 127)))
+"""ASCII without what could move the cursor of a terminal or send it a command."""
+TURNS = (
+    *("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|start_header_id|>", "<|start|>", "<|channel|>"),
+    *("<|message|>", "<|system|>", "<|user|>", "<|assistant|>", "[INST]", "[/INST]", "<<SYS>>", "<start_of_turn>"),
+    *("<end_of_turn>", "<|turn>", "<\uff5cUser\uff5c>", "<\uff5cAssistant\uff5c>", "<tool_call>", "<think>"),
+    *("\n\nHuman:", "\n\nAssistant:", "### Instruction:"),
+)
+"""What begins or ends turns, thoughts and calls in the texts that well-known families of LLMs were trained on."""
 _LONE_CR = re.compile("\r(?!\n)")
 
 
@@ -53,7 +62,7 @@ def clean(text: str, syntax: str, frame: re.Pattern[str] | None = None, controls
         seen = len(INVISIBLE.findall(body)) - sum(map(body.count, "\n\r\t"))
         if seen > 0:
             notes.append(("PF702", f"{seen} invisible or direction-changing characters are in the content"))
-    elif "\x1b" in body or "\x08" in body:
+    elif body.encode().translate(None, _VISIBLE):
         notes.append(("PF703", "terminal control characters are in the content"))
     if "\r" in body and syntax not in ("json", VERBATIM):
         body, count = _LONE_CR.subn("\n", body)
@@ -68,6 +77,9 @@ def clean(text: str, syntax: str, frame: re.Pattern[str] | None = None, controls
         body = body.replace("\x00", "\ufffd")
     if controls is not None:
         body, apart = controls.write_apart(body)
+    elif found := [mark for mark in TURNS if mark in body]:
+        shown = ", ".join(mark.strip() for mark in found[:3]) + (" …" if len(found) > 3 else "")
+        notes.append(("PF707", f"what some LLMs are told of turns or tools by is in the content: {shown}"))
     if syntax == "md":
         if longest_run(body, "`") >= FENCE_CAP and longest_run(body, "~") >= FENCE_CAP:
             notes.append(

@@ -4,18 +4,13 @@ Codes: PF1xx profile and budget, PF2xx metadata, PF3xx content, PF4xx template, 
 PF7xx security. Messages never quote raw bytes of an item (see `errors.quote`).
 """
 
-import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
 
 Severity = Literal["info", "warning", "error"]
-
-_LOG = logging.getLogger("promptforge")
-_LOG.addHandler(logging.NullHandler())
-_LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 CAP = 100
 """How many diagnostics of one code are kept one by one; the rest become a single count."""
@@ -76,11 +71,3 @@ class Diagnostics:
 
     def __len__(self) -> int:
         return sum(min(n, CAP) + (n > CAP) for n in self._count.values())
-
-
-def log(diagnostics: Iterable[Diagnostic]) -> None:
-    """Hand diagnostics to the logger `promptforge` too, which writes nothing until the application says where."""
-    for d in diagnostics:
-        place = d.where or d.item
-        at = f"{place}: " if place and place not in d.message else ""
-        _LOG.log(_LEVELS[d.severity], "%s%s [%s]", at, d.message, d.code)

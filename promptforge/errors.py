@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .diagnostics import Diagnostic
 
 
+_TYPE_NAME = type.__dict__["__name__"].__get__  # a metaclass may lie
 LISTED = 60
 """How many names a message lists."""
 
@@ -36,7 +37,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 def quote(value: object, limit: int = 80) -> str:
     """Return `value` as a short quoted ASCII-safe text that can neither forge a log line nor move a terminal."""
-    text = value if type(value) is str else type(value).__name__
+    text = value if type(value) is str else _TYPE_NAME(type(value))
     shown = ascii(text[:limit])[1:-1].replace("\\'", "'")
     return f'"{shown}{"…" if len(text) > limit else ""}"'
 

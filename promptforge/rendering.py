@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from .answers.asking import Embed
 from .diagnostics import Diagnostic, Diagnostics
-from .errors import TemplateError
+from .errors import ItemError, TemplateError
 from .folders import Folders, Sources, paths, sources
 from .following import Followed
 from .items import Item
@@ -149,7 +149,7 @@ class ContextRenderer:
         diagnostics.extend(before)
         current = current or self._current(diagnostics)
         settings, chosen = self._settle(current, {**self._given, **options}, diagnostics)
-        loaded = load_records(items, where="items", diagnostics=diagnostics)
+        loaded = load(items, diagnostics)
         said = tuple(diagnostics)
         try:
             result = self._stages.make(current.templates, settings, chosen, loaded, diagnostics, started, beside)
@@ -185,6 +185,16 @@ class ContextRenderer:
         current = self._current(diagnostics)
         settings, chosen = self._settle(current, {**self._given, **options}, diagnostics)
         return self._stages.alone(to_item(item), current.templates, settings, chosen, diagnostics)
+
+
+def load(items: object, diagnostics: Diagnostics) -> list[Item]:
+    """Return the items of what was given; where that is no list of records at all, none, and it is said (PF204)."""
+    try:
+        return load_records(items, where="items", diagnostics=diagnostics)
+    except ItemError as error:
+        message = str(error).removeprefix("items: ")
+        diagnostics.add("PF204", f"no items: {message}", where="items", severity="error")
+        return []
 
 
 def _lenient(diagnostics: Diagnostics) -> Any:

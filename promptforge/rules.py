@@ -98,22 +98,12 @@ class Vocabulary:
         rule = self.rules.get(name)
         if rule is None:
             self.refuse(name, where)
-        if value.__class__ is str and value == "none" and (rule.none_word or where is not None):
-            value = value if rule.none is msgspec.UNSET else None
-        if value is None and rule.none is not msgspec.UNSET:
-            return rule.none
-        if isinstance(value, set | frozenset):  # its order differs from run to run
-            value = sorted(value, key=show)
         try:
-            checked = msgspec.convert(value, rule.shape)
-        except (msgspec.ValidationError, ValueError):
-            try:
-                checked = msgspec.convert(_plain(value, rule), rule.shape)
-            except (msgspec.ValidationError, ValueError):
-                _refuse_value(rule, value, where)
-        if (rule.allow is not None and not rule.allow(checked)) or not _encodable(checked):
-            _refuse_value(rule, value, where)
-        return _exact(checked)
+            return _checked(rule, value, where)
+        except (OptionError, KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:  # an object that raises when it is merely looked at, whatever it raises
+            _fail(f"{rule.name} takes {rule.takes}; got a value of type {quote(value)[1:-1]}", rule.name, where)
 
     def refuse(self, name: object, where: Where | None = None) -> NoReturn:
         """Raise the error for a word that is not in the vocabulary."""
@@ -169,6 +159,27 @@ def rules_of(
             allow=(allow or {}).get(name),
         )
     return rules
+
+
+def _checked(rule: Rule, value: Any, where: Where | None) -> Any:
+    if value.__class__ is str and value == "none" and (rule.none_word or where is not None):
+        value = value if rule.none is msgspec.UNSET else None
+    if value is None and rule.none is not msgspec.UNSET:
+        return rule.none
+    if isinstance(value, Mapping) and not isinstance(value, dict):  # which may never come to an end
+        _refuse_value(rule, value, where)
+    if isinstance(value, set | frozenset):  # its order differs from run to run
+        value = sorted(value, key=show)
+    try:
+        checked = msgspec.convert(value, rule.shape)
+    except (msgspec.ValidationError, ValueError):
+        try:
+            checked = msgspec.convert(_plain(value, rule), rule.shape)
+        except (msgspec.ValidationError, ValueError):
+            _refuse_value(rule, value, where)
+    if (rule.allow is not None and not rule.allow(checked)) or not _encodable(checked):
+        _refuse_value(rule, value, where)
+    return _exact(checked)
 
 
 def show(value: object) -> str:

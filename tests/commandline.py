@@ -24,11 +24,17 @@ class Ran(NamedTuple):
     err: str
 
 
-def run(*arguments: str | Path, stdin: str | bytes | None = None, cwd: Path | None = None) -> Ran:
-    """Run the command line in this process; `stdin` None is a terminal at which nobody types."""
+def run(
+    *arguments: str | Path, stdin: str | bytes | None = None, cwd: Path | None = None, terminal: bool = False
+) -> Ran:
+    """Run the command line in this process; `stdin` None is a terminal at which nobody types.
+
+    With `terminal` standard output is one too.
+    """
     data = stdin.encode() if isinstance(stdin, str) else stdin
     source = io.TextIOWrapper(_Terminal() if data is None else io.BytesIO(data))
-    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.TextIOWrapper(io.BytesIO(), "utf-8")
+    out = io.TextIOWrapper(_Terminal() if terminal else io.BytesIO(), "utf-8")
+    err = io.TextIOWrapper(io.BytesIO(), "utf-8")
     before = Path.cwd()
     os.chdir(cwd or before)
     try:

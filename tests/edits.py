@@ -9,10 +9,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import promptforge as pf
 from promptforge.template_files import SETTLED
 
 ITEMS = [{"content": "x", "name": "n"}]
@@ -47,6 +48,19 @@ def save(folder: Path, files: dict[str, str], *, in_place: bool = True) -> None:
 def versions(text: str) -> set[str]:
     """Return the versions that a text shows."""
     return set(re.findall(r"v\d+", text))
+
+
+def follower(folder: Path) -> pf.Renderer:
+    """Return a renderer of the folder that follows its edits."""
+    return pf.Renderer(templates=folder, layout="t", format="plain", follow_edits=True)
+
+
+def whole(text: str, pauses: Mapping[str, float]) -> bool:
+    """Tell whether a text is of one version; one that an editor stood still amid may be mixed."""
+    found = versions(text)
+    return sum(map(text.count, found)) == SHOWN and (
+        len(found) == 1 or any(pauses.get(version, 0) >= SETTLED for version in found)
+    )
 
 
 def edit(folder: Path, stop: Callable[[float], bool], *, in_place: bool) -> dict[str, float]:

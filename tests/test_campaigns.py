@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
+import hostile
 import naive
 import pytest
-from campaigns import attacks, budgets, corpus, determinism, faults, items, prompts, scenarios, surfaces
+from campaigns import attacks, budgets, corpus, determinism, faults, items, prompts, scenarios, strings, verdicts
+from campaigns.surfaces import records, web
 from effort import MULTIPLIER
 
 SLOW = 4
@@ -40,26 +43,68 @@ def test_the_corpus_holds_lenient_and_strict(monkeypatch: pytest.MonkeyPatch) ->
     if MULTIPLIER == 1:  # every third case in one layout
         known = corpus.read(attacks.OWN)[:-SLOW:3]
         monkeypatch.setattr(attacks, "read", lambda _: known)
-        monkeypatch.setattr(surfaces, "LAYOUTS", ["knowledge"])
+        monkeypatch.setattr(records, "LAYOUTS", ["knowledge"])
     report = attacks.run()
     assert not report.broken
-    assert report.figures["cases run"] == report.cases
+    assert report.figures["cases held in both"] == report.cases
+
+
+def test_strings_of_a_folder_hold_in_every_field(tmp_path: Path) -> None:
+    with pytest.raises(corpus.CorpusError, match="there are no strings in it"):
+        strings.run(corpus=tmp_path)
+    (tmp_path / "some.json").write_text(json.dumps({"strings": hostile.STRINGS[:: 60 // MULTIPLIER + 1]}))
+    report = strings.run(corpus=tmp_path)
+    assert not report.broken
+    assert report.figures["contents read back"]
+
+
+def case(number: int, surface: str, kind: str, payload: str) -> dict[str, str]:
+    return {"id": f"X{number}", "surface": surface, "kind": kind, "payload": payload, "must_hold": "H7"}
 
 
 def test_what_cannot_be_run_is_named_with_its_reason(tmp_path: Path) -> None:
-    def case(number: int, surface: str, kind: str, payload: str) -> dict[str, str]:
-        return {"id": f"X{number}", "surface": surface, "kind": kind, "payload": payload, "must_hold": "H7"}
-
     path = tmp_path / "corpus.json"
-    made = [case(1, "web", "http", "GET /"), case(2, "template", "setup", "an edit"), case(3, "content", "text", "x")]
-    path.write_text(json.dumps({"attacks": [*made, case(4, "content", "python", "'x' * 2_000_000_000")]}))
+    made = [
+        case(1, "web", "http", "hm"),
+        case(2, "template", "setup", "nothing of the kind"),
+        case(3, "content", "text", "x"),
+        case(4, "metadata", "python", "{'a': 'x' * 2_000_000_000}"),
+        case(5, "moon", "text", "x"),
+        case(6, "content", "python", "1 +"),
+    ]
+    path.write_text(json.dumps({"attacks": made}))
     report = attacks.run(corpus=path)
-    assert report.figures["cases not run"] == 3
-    assert "more than 512 MiB" in str(report.figures["X4 content H7"])
+    assert not report.broken
+    assert report.figures == {"cases held in both": 1, "cases broken": 0, "cases not run": 5}
+    assert [note.split(": ")[1] for note in report.notes] == [
+        "X1 web", "X2 template", "X4 metadata", "X5 moon", "X6 content",
+    ]  # fmt: skip
+    assert "more than 512 MiB" in report.notes[2] and "a surface that is not known here" in report.notes[3]
+    assert list(report.lines())[1].split()[:5] == ["surface", "cases", "held", "broken", "not"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "cannot be read as JSON"),
+        ('{"attack": []}', 'expected {"attacks"'),
+        ('{"attacks": [3]}', "case 1 is no object"),
+        ('{"attacks": [{"id": "X1"}]}', "case 1 (X1): surface must be a text"),
+        (json.dumps({"attacks": [case(1, "content", "riddle", "x")]}), "the kind 'riddle' is none of"),
+        (json.dumps({"attacks": [case(1, "content", "base64", "?")]}), "the payload is no base64"),
+        (json.dumps({"attacks": [case(1, "content", "text", "x")] * 2}), "two cases have the id 'X1'"),
+        (json.dumps({"attacks": [{**case(1, "content", "text", "x"), "must_hold": "all"}]}), "names none of H1 to H9"),
+    ],
+)
+def test_a_file_that_is_no_corpus_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "corpus.json"
+    path.write_text(text)
+    with pytest.raises(corpus.CorpusError, match=re.escape(words)):
+        corpus.read(path)
 
 
 def test_a_break_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attacks, "structure_of", lambda text, *_: text)
+    monkeypatch.setattr(verdicts, "structure_of", lambda text, *_: text)
     report = attacks.run(1)
     assert {case["promise"].split(":")[1].strip() for case in report.broken} == {"H1"}
 
@@ -80,3 +125,10 @@ def test_a_failing_disk_leaves_whole_files_and_is_told_of() -> None:
         ]
         report = faults.run(3, scenarios=few, modes=FEW_MODES)
     assert not report.broken
+
+
+def test_requests_are_read_from_words() -> None:
+    assert len(web.asks("Host: evil.example")) == 1
+    assert len(web.asks("Content-Length: 99999999999, -1, abc")) == 3
+    assert len(web.asks("PUT with Content-Type: text/plain (simple request)")) == 1
+    assert not web.asks("page framed by another site")

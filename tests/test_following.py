@@ -6,32 +6,21 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import edits
 import pytest
-from edits import ITEMS, busy_editor, save, texts
+from edits import ITEMS, busy_editor, follower, save, texts, versions, whole
 from effort import MULTIPLIER
 
 import promptforge as pf
-from promptforge.template_files import SETTLED
-
-
-def versions(result: pf.Result) -> set[str]:
-    return edits.versions(result.text)
-
-
-def follower(folder: Path) -> pf.Renderer:
-    return pf.Renderer(templates=folder, layout="t", format="plain", follow_edits=True)
 
 
 def test_without_following_nothing_changes(tmp_path: Path) -> None:
     save(tmp_path, texts("v1"))
     renderer = pf.Renderer(templates=tmp_path, layout="t", format="plain")
     save(tmp_path, texts("v2"))
-    assert versions(renderer.render(ITEMS)) == {"v1"}
+    assert versions(renderer.render(ITEMS).text) == {"v1"}
 
 
 @pytest.mark.parametrize("in_place", [True, False])
@@ -40,7 +29,7 @@ def test_the_next_rendering_sees_an_edit(tmp_path: Path, in_place: bool) -> None
     renderer = follower(tmp_path)
     for number in range(1, 4):
         save(tmp_path, texts(f"v{number}"), in_place=in_place)
-        assert versions(renderer.render(ITEMS)) == {f"v{number}"}
+        assert versions(renderer.render(ITEMS).text) == {f"v{number}"}
         assert f"v{number}" in renderer.render_item(ITEMS[0])
 
 
@@ -51,16 +40,16 @@ def test_an_edit_that_keeps_size_and_time_is_seen(tmp_path: Path) -> None:
         state = (tmp_path / name).stat()
         save(tmp_path, {name: texts("v2")[name]})
         os.utime(tmp_path / name, ns=(state.st_atime_ns, state.st_mtime_ns))
-    assert versions(renderer.render(ITEMS)) == {"v2"}
+    assert versions(renderer.render(ITEMS).text) == {"v2"}
 
 
 def test_a_new_file_and_one_that_is_gone_are_seen(tmp_path: Path) -> None:
     save(tmp_path, texts("v1"))
     renderer = follower(tmp_path)
     save(tmp_path, {"t/text.txt.j2": "v7"})
-    assert versions(renderer.render([{"content": "x", "kind": "text"}])) == {"v1", "v7"}
+    assert versions(renderer.render([{"content": "x", "kind": "text"}]).text) == {"v1", "v7"}
     (tmp_path / "t/text.txt.j2").unlink()
-    assert versions(renderer.render([{"content": "x", "kind": "text"}])) == {"v1"}
+    assert versions(renderer.render([{"content": "x", "kind": "text"}]).text) == {"v1"}
 
 
 @pytest.mark.parametrize(
@@ -79,7 +68,7 @@ def test_a_bad_edit_keeps_the_last_good_set_and_says_so(tmp_path: Path, bad: dic
     save(tmp_path, {**texts("v2"), **bad})
     for _ in range(2):
         result = renderer.render(ITEMS)
-        assert versions(result) == {"v1"}
+        assert versions(result.text) == {"v1"}
         (said,) = (d for d in result.warnings if d.code == "PF402")
         assert re.search(words, said.message)
         assert said.message.endswith("the templates as they were before this edit were used")
@@ -89,7 +78,7 @@ def test_a_bad_edit_keeps_the_last_good_set_and_says_so(tmp_path: Path, bad: dic
         (tmp_path / "t/layout.yaml").unlink()
     save(tmp_path, texts("v3"))
     result = renderer.render(ITEMS)
-    assert (versions(result), result.warnings) == ({"v3"}, ())
+    assert (versions(result.text), result.warnings) == ({"v3"}, ())
 
 
 def test_a_folder_that_goes_away_is_a_bad_edit(tmp_path: Path) -> None:
@@ -97,16 +86,8 @@ def test_a_folder_that_goes_away_is_a_bad_edit(tmp_path: Path) -> None:
     renderer = follower(tmp_path / "mine")
     (tmp_path / "mine").rename(tmp_path / "gone")
     result = renderer.render(ITEMS)
-    assert versions(result) == {"v1"}
+    assert versions(result.text) == {"v1"}
     assert [d.code for d in result.warnings] == ["PF402"]
-
-
-def whole(text: str, pauses: Mapping[str, float]) -> bool:
-    """Tell whether a text is of one version; one that an editor stood still amid may be mixed."""
-    found = edits.versions(text)
-    return sum(map(text.count, found)) == edits.SHOWN and (
-        len(found) == 1 or any(pauses.get(version, 0) >= SETTLED for version in found)
-    )
 
 
 @pytest.mark.parametrize("in_place", [True, False])

@@ -214,10 +214,8 @@ def _touched(pair: Pair, known: Layouts, meant: dict[str, Path]) -> bool:
 def _closure(library: Library, pair: Pair) -> set[str]:
     """Return the files that a layout is made of in one format."""
     names = set[str]().union(*(_reached(library, name) for name in (pair.page, *pair.items.values())))
-    volumes = [library.volume(name) for name in names]
-    found = {str(volume.text.path) for volume in volumes if volume is not None}
-    settings = library.templates.find(f"{pair.layout}/layout.yaml")
-    return found | ({str(settings.path)} if settings else set())
+    paths = [_path(library.templates, name) for name in (*names, f"{pair.layout}/layout.yaml")]
+    return {str(path) for path in paths if path is not None}
 
 
 def format_of(ending: str) -> str:
@@ -238,9 +236,8 @@ def _tried(library: Library, pair: Pair, meant: dict[str, Path]) -> Iterator[Fin
     for failure in trial.failures(library.templates, pair.layout, format_of(pair.ending), kinds):
         name, _, line = (failure.where or pair.page).partition(":")
         volume = library.volume(name) or library.volume(pair.page)
-        assert volume is not None
         number = int(line) if line.isdigit() else 0
-        if str(volume.text.path) not in map(str, meant.values()):
+        if volume is not None and str(volume.text.path) not in map(str, meant.values()):
             volume, number = _own(library, pair, meant), 0
         if volume is None:
             continue

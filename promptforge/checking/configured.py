@@ -16,7 +16,7 @@ from ..tokens import names as tokenizers
 from ..tokens import unscaled
 from .findings import Edit, Finding, Text
 from .looks import Layouts
-from .settings import Keys, modeline, split, sums
+from .settings import Keys, around, modeline, split, sums
 
 
 def marks(path: Path) -> Iterator[Finding]:
@@ -52,6 +52,7 @@ def layout(templates: Templates, known: Layouts, name: str, path: Path) -> Itera
         yield keys.value("base", "PF833", f'"{base}" is based on "{own}" in turn, in a circle')
     if keys.values.get("group_by") == "auto":
         yield keys.value("group_by", "PF832", "auto means what the layout says, and this is where it says it")
+    yield from around(keys)
     yield from modeline(text, "../layout.schema.json")
 
 
@@ -89,6 +90,7 @@ def profile(path: Path, folders: Sequence[Path], known: Layouts, templates: Temp
                 yield keys.value("extends", "PF833", f"what this builds on is wrong: {message}")
     merged = {**merged, **{key: keys.values[key] for key in keys.values if key in VOCABULARY}}
     yield from sums(keys, merged)
+    yield from around(keys)
     yield from _named(keys, merged, known, templates)
 
 

@@ -13,6 +13,7 @@ from ..rules import Vocabulary
 from ..yamltext import invisible, load_with_lines
 from .findings import Edit, Finding, Text
 
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 MODELINE = "# yaml-language-server: $schema="
 
 
@@ -155,6 +156,26 @@ def sums(keys: Keys, merged: Mapping[str, Any]) -> Iterator[Finding]:
         if budget.max_tokens is not None and budget.min_tokens > budget.max_tokens:
             message = f'"{name}" is sure of {budget.min_tokens:,} tokens and may take {budget.max_tokens:,}'
             yield from say(("section_budgets",), "PF842", message)
+
+
+def around(keys: Keys) -> Iterator[Finding]:
+    """Yield which texts between and before items open what they do not close, so that Markdown takes items into it."""
+    for name in ("separator", "header"):
+        mark = _left_open(str(keys.values.get(name) or ""))
+        if mark:
+            message = f"{name} opens {mark} and does not close it, so in Markdown the items after it are part of that"
+            yield keys.value(name, "PF844", message)
+
+
+def _left_open(text: str) -> str | None:
+    mark = ""
+    for line in text.split("\n"):
+        found = _FENCE.match(line)
+        if found and not mark:
+            mark = found[1]
+        elif found and found[1].startswith(mark) and not line[found.end() :].strip():
+            mark = ""
+    return mark or ("<!--" if text.count("<!--") > text.count("-->") else None)
 
 
 def _sayer(keys: Keys) -> Callable[[tuple[str, ...], str, str], Iterator[Finding]]:

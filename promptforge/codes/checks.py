@@ -252,4 +252,11 @@ CODES = {
         "a long introduction in layout.md.j2, max_tokens: 50",
         "Shorten what the page prints, or raise max_tokens.",
     ),
+    "PF844": Code(
+        "warning",
+        "a text around items opens what it does not close",
+        "A fence or a comment that a separator or header leaves open takes in the items that follow.",
+        'separator: "\\n```\\n"',
+        "Close it in the same text, or use a line such as --- that opens nothing.",
+    ),
 }

@@ -162,7 +162,7 @@ CODES = {
         "Put long text into content or summary.",
     ),
     "PF207": Code(
-        "warning",
+        "note",
         "several items have the same id",
         "Accounts of the result cannot tell them apart.",
         'two records with "id": "a"',
@@ -181,6 +181,13 @@ CODES = {
         "Providers refuse one without the other, so it was left out.",
         '{"role": "tool", "tool_call_id": "gone", "content": "7"}',
         "Give both, the result right after the call.",
+    ),
+    "PF210": Code(
+        "warning",
+        "a language is no tag of a fence",
+        "A tag of a fence has letters, digits and _ + # . - alone, at the most 40; with anything else it has none.",
+        '{"content": "…", "language": "c sharp"}',
+        "Write the language as one word.",
     ),
     "PF301": Code(
         "warning",
@@ -356,6 +363,13 @@ CODES = {
         "They may be somebody else's, so they wait until the user has seen them.",
         "a cloned repository with .promptforge/templates",
         "`promptforge trust` lists them and lets them be used.",
+    ),
+    "PF707": Code(
+        "note",
+        "a content holds what some LLMs are told of turns or tools by",
+        "It is ordinary text here. A server that reads such spellings out of text would begin a turn there.",
+        "<|im_start|> in a document, with control_text: keep",
+        "Look at the item; `control_text: escape` with the profile of the LLM's family writes its tokens apart.",
     ),
     "PF710": Code(
         "warning",

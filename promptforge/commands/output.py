@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,29 +14,35 @@ from typing import Any
 import click
 
 from ..diagnostics import Diagnostic
+from ..verdict import line
 from ..writing import clean, whole
 
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
+"""What moves the cursor of a terminal, changes its colours, or sends it commands."""
 VERSION = 1
 """Of the shape of `--json`."""
 
 
 def write(text: str, path: str | None) -> None:
-    """Write the product: to standard output as it is, or to a file that is there whole or not at all."""
-    data = text.encode("utf-8", "replace")
+    """Write the product: to a file that is there whole or not at all, or to standard output.
+
+    What goes there goes as it is; on a terminal, controls are shown as escapes.
+    """
     if path == "":
         raise click.UsageError("--output: the name of the file is empty")
     if path is None or path == "-":
         if sys.stdout is None:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF), "standard output")
         stream = sys.stdout.buffer
-        stream.write(data)
-        if stream.isatty() and not data.endswith(b"\n"):
-            stream.write(b"\n")  # for the reader's prompt; a pipe gets the text and nothing more
+        if stream.isatty():  # its reader's screen obeys no item, and its reader's prompt begins a line
+            text = _CONTROLS.sub(lambda m: ascii(m[0])[1:-1], text)
+            text = text if text.endswith("\n") else f"{text}\n"
+        stream.write(text.encode("utf-8", "replace"))
         stream.flush()
         return
     clean(Path(path).parent, Path(path).name)
     with whole(Path(path)) as file:
-        file.write(data)
+        file.write(text.encode("utf-8", "replace"))
 
 
 def write_json(facts: dict[str, Any], path: str | None = None) -> None:
@@ -48,6 +55,4 @@ def say(diagnostics: Iterable[Diagnostic], *, quiet: bool = False) -> None:
     for d in diagnostics:
         if quiet and d.severity == "info":
             continue
-        place = d.where or d.item
-        at = f"{place}: " if place and place not in d.message else ""
-        click.echo(f"promptforge: {d.severity}: {at}{d.message} [{d.code}]", err=True)
+        click.echo(f"promptforge: {d.severity}: {line(d)}", err=True)

@@ -16,9 +16,8 @@ from ..folders import Folders, Sources
 from ..items import Item
 from ..options import Options
 from ..remote import RemoteTokenizer
-from ..rendering import ContextRenderer, TemplateSet
+from ..rendering import ContextRenderer, TemplateSet, load
 from ..results import Result
-from ..sources.records import load_records
 from ..templates import Templates
 from ..tokens import get_tokenizer
 from ..verdict import judge, stood_in
@@ -97,7 +96,7 @@ class Renderer(ContextRenderer):
         asked = {**self._given, **options}
         current = self._current(diagnostics)
         _, chosen = self._settle(current, asked, diagnostics)
-        loaded = load_records(items, where="items", diagnostics=diagnostics)
+        loaded = load(items, diagnostics)
         fixed = {"system": _text(system, "system"), "instructions": _text(instructions, "instructions")}
         fixed["question"] = _text(user, "user")
         messages = read(history, "history", diagnostics) if history is not None else []

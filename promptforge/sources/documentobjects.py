@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from .notes import Notes
 from .plaindata import name_of_type
@@ -21,8 +21,11 @@ def read(document: object, notes: Notes) -> dict[str, Any]:
         if not issubclass(type(inner), str | bytes | int | float | list | tuple | dict):
             return {**read(inner, notes), "score": score}
     if not issubclass(kind, str | bytes | int | float | list | tuple | set | type | type(None)):
-        found = _langchain(document) or _scored(document) or _haystack(document) or _node(document)
+        thing = _Thing(document, {})
+        found = _langchain(thing) or _scored(thing) or _haystack(thing) or _node(thing)
         if found:
+            for name, error in thing.failed.items():
+                notes.say("PF203", f"{name}: cannot be read, {error} while looking at it; left out")
             return found
     raise notes.refusal(None, _complaint(kind))
 
@@ -36,63 +39,70 @@ def _complaint(kind: type) -> str:
     return said + '; write {"content": "…"}' if issubclass(kind, str) else said
 
 
-def _attribute(thing: object, name: str) -> Any:
-    """Return an attribute, or `_MISSING` where there is none or reading it raises anything at all."""
-    try:
-        return getattr(thing, name, _MISSING)
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException:
-        return _MISSING
+class _Thing(NamedTuple):
+    """An object that may raise anything at all when it is looked at."""
+
+    is_: object
+    failed: dict[str, str]
+    """What raised, by the name of the attribute."""
+
+    def get(self, name: str) -> Any:
+        """Return an attribute, or `_MISSING` where there is none or reading it raises."""
+        try:
+            return getattr(self.is_, name, _MISSING)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:
+            self.failed[name] = name_of_type(type(error))
+            return _MISSING
+
+    def first(self, *names: str) -> Any:
+        """Return the first of these attributes that is there and not None, else None."""
+        for name in names:
+            value = self.get(name)
+            if value is not _MISSING and value is not None:
+                return value
+        return None
 
 
-def _present(thing: object, *names: str) -> Any:
-    """Return the first of these attributes that is there and not None, else None."""
-    for name in names:
-        value = _attribute(thing, name)
-        if value is not _MISSING and value is not None:
-            return value
-    return None
-
-
-def _langchain(thing: object) -> dict[str, Any] | None:
-    text = _attribute(thing, "page_content")
+def _langchain(thing: _Thing) -> dict[str, Any] | None:
+    text = thing.get("page_content")
     if text is _MISSING:
         return None
-    return {"page_content": text, "metadata": _present(thing, "metadata"), "id": _present(thing, "id")}
+    return {"page_content": text, "metadata": thing.first("metadata"), "id": thing.first("id")}
 
 
-def _scored(thing: object) -> dict[str, Any] | None:
-    node = _present(thing, "node")
-    inner = None if node is None else _node(node)
-    return None if inner is None else {**inner, "score": _present(thing, "score")}
+def _scored(thing: _Thing) -> dict[str, Any] | None:
+    node = thing.first("node")
+    inner = None if node is None else _node(_Thing(node, thing.failed))
+    return None if inner is None else {**inner, "score": thing.first("score")}
 
 
-def _haystack(thing: object) -> dict[str, Any] | None:
-    text = _attribute(thing, "content")
-    about = _present(thing, "meta", "metadata")
-    if text is _MISSING or (about is None and _attribute(thing, "meta") is _MISSING):
+def _haystack(thing: _Thing) -> dict[str, Any] | None:
+    text = thing.get("content")
+    about = thing.first("meta", "metadata")
+    if text is _MISSING or (about is None and thing.get("meta") is _MISSING):
         return None
     return {
         "page_content": text,
         "metadata": about,
-        "id": _present(thing, "id"),
-        "score": _present(thing, "score"),
+        "id": thing.first("id"),
+        "score": thing.first("score"),
     }
 
 
-def _node(thing: object) -> dict[str, Any] | None:
-    if _attribute(thing, "metadata") is _MISSING:
+def _node(thing: _Thing) -> dict[str, Any] | None:
+    if thing.get("metadata") is _MISSING:
         return None
-    text = _called(_attribute(thing, "get_content"))
+    text = _called(thing.get("get_content"))
     if not isinstance(text, str):
-        text = _attribute(thing, "text")
+        text = thing.get("text")
     if text is _MISSING:
         return None
     return {
         "page_content": text,
-        "metadata": _present(thing, "metadata"),
-        "id": _present(thing, "node_id", "id_"),
+        "metadata": thing.first("metadata"),
+        "id": thing.first("node_id", "id_"),
     }
 
 

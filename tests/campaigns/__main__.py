@@ -14,9 +14,10 @@ import pkgutil
 import sys
 from pathlib import Path
 
+from .corpus import CorpusError
 from .report import Report
 
-ASIDE = {"__main__", "corpus", "disk", "grammar", "hostility", "report", "scenarios", "surfaces"}
+ASIDE = {"__main__", "corpus", "disk", "grammar", "hostility", "report", "scenarios", "surfaces", "verdicts"}
 """Modules here that are no campaigns."""
 
 
@@ -29,15 +30,23 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--corpus", metavar="FILE", help="cases to run, for a campaign that reads them from a file")
+    parser.add_argument("--only", metavar="SURFACE", action="append", help="cases of this surface alone")
+    parser.add_argument("--ids", metavar="ID,…", type=lambda text: text.split(","), help="these cases alone")
+    parser.add_argument("--jobs", metavar="N", type=int, help="processes to run on")
     parser.add_argument("--json", metavar="FILE")
     given = parser.parse_args()
     run = importlib.import_module(f".{given.name}", __package__).run
     more = {}
-    if given.corpus:
-        if "corpus" not in inspect.signature(run).parameters:
-            parser.error(f"--corpus: the campaign {given.name} reads no file")
-        more["corpus"] = Path(given.corpus)
-    report: Report = run(given.cases, given.seed, **more)
+    for name in ("corpus", "only", "ids", "jobs"):
+        value = getattr(given, name)
+        if value is not None:
+            if name not in inspect.signature(run).parameters:
+                parser.error(f"--{name}: the campaign {given.name} has no use for it")
+            more[name] = Path(value) if name == "corpus" else value
+    try:
+        report: Report = run(given.cases, given.seed, **more)
+    except CorpusError as error:
+        parser.error(str(error))
     print("\n".join(report.lines()))
     if given.json:
         Path(given.json).write_text(json.dumps(report.facts(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

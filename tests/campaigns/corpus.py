@@ -6,7 +6,9 @@ run only one that you have read. `setup` and `http` describe in words what a pro
 
 from __future__ import annotations
 
+import ast
 import base64
+import binascii
 import json
 import re
 from collections.abc import Iterator
@@ -16,10 +18,15 @@ from typing import Any, NamedTuple
 
 MEMORY = 1 << 29
 """Bytes that the making of a payload may take."""
+KINDS = ("text", "base64", "python", "setup", "http")
 
 
 class NotRunError(Exception):
     """Why a case cannot be run here."""
+
+
+class CorpusError(Exception):
+    """Why a file is no corpus; the message names file, case and field."""
 
 
 class Attack(NamedTuple):
@@ -36,25 +43,74 @@ class Attack(NamedTuple):
         """Return which of H1 to H9 must hold."""
         return sorted(set(re.findall(r"\bH[1-9]\b", self.must_hold)))
 
+    @property
+    def is_words(self) -> bool:
+        """Return whether the payload describes what a program has to arrange."""
+        return self.kind in ("setup", "http")
+
     def value(self) -> Any:
         """Return a fresh value of the payload. Raises `NotRunError`."""
-        if self.kind == "text":
+        if self.is_words or self.kind == "text":
             return self.payload
-        if self.kind == "base64":
-            return base64.b64decode(self.payload)
-        if self.kind != "python":
-            raise NotRunError(f"a {self.kind} in words")
         try:
+            if self.kind == "base64":
+                return base64.b64decode(self.payload, validate=True)
             with _little_memory():
                 return eval(self.payload, {})
         except MemoryError:
             raise NotRunError(f"the payload alone takes more than {MEMORY >> 20} MiB") from None
+        except Exception as error:
+            raise NotRunError(f"the payload is no {self.kind}: {type(error).__name__}") from None
+
+    def repeated(self) -> tuple[str, int] | None:
+        """Return the text and the number of a payload `'text' * number` that is larger than a value may be."""
+        if self.kind != "python":
+            return None
+        try:
+            made = ast.parse(self.payload, mode="eval").body
+        except SyntaxError:
+            return None
+        if not (isinstance(made, ast.BinOp) and isinstance(made.op, ast.Mult)):
+            return None
+        sides = [side.value for side in (made.left, made.right) if isinstance(side, ast.Constant)]
+        text = next((side for side in sides if isinstance(side, str)), "")
+        number = next((side for side in sides if isinstance(side, int)), 0)
+        return (text, number) if len(text) * number > MEMORY // 4 else None
 
 
 def read(path: Path) -> list[Attack]:
-    """Return the cases of a file."""
-    attacks = json.loads(path.read_text(encoding="utf-8"))["attacks"]
-    return [Attack(**{field: str(attack[field]) for field in Attack._fields}) for attack in attacks]
+    """Return the cases of a file. Raises `CorpusError`."""
+    try:
+        given = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise CorpusError(f"{path}: cannot be read as JSON: {error}") from None
+    cases = given.get("attacks") if isinstance(given, dict) else given
+    if not isinstance(cases, list):
+        raise CorpusError(f'{path}: expected {{"attacks": [{{"id", "surface", "kind", "payload", "must_hold"}}]}}')
+    attacks = [_attack(case, f"{path}: case {number}") for number, case in enumerate(cases, 1)]
+    ids = [attack.id for attack in attacks]
+    if twice := next((name for name in ids if ids.count(name) > 1), None):
+        raise CorpusError(f"{path}: two cases have the id {twice!r}")
+    return attacks
+
+
+def _attack(case: Any, where: str) -> Attack:
+    if not isinstance(case, dict):
+        raise CorpusError(f"{where} is no object")
+    for field in Attack._fields:
+        if not isinstance(case.get(field), str):
+            raise CorpusError(f"{where} ({case.get('id', 'without id')}): {field} must be a text")
+    attack = Attack(**{field: case[field] for field in Attack._fields})
+    if attack.kind not in KINDS:
+        raise CorpusError(f"{where} ({attack.id}): the kind {attack.kind!r} is none of {', '.join(KINDS)}")
+    if attack.kind == "base64":
+        try:
+            base64.b64decode(attack.payload, validate=True)
+        except binascii.Error:
+            raise CorpusError(f"{where} ({attack.id}): the payload is no base64") from None
+    if not attack.properties:
+        raise CorpusError(f"{where} ({attack.id}): must_hold names none of H1 to H9")
+    return attack
 
 
 @contextmanager

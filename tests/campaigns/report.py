@@ -20,12 +20,22 @@ class Report:
     seed: int
     figures: dict[str, float | int | str] = field(default_factory=dict)
     """What was measured or counted, by what it is."""
+    table: list[tuple[str, ...]] = field(default_factory=list)
+    """Rows of a table, the first of them its head."""
+    notes: list[str] = field(default_factory=list)
+    """What is said line by line."""
     broken: list[dict[str, Any]] = field(default_factory=list)
     """Each case that broke a promise: `promise`, and whatever reproduces it."""
 
     def lines(self) -> Iterator[str]:
         """Yield the report as a table."""
         yield f"{self.name}: {self.cases:,} cases, seed {self.seed}, Python {platform.python_version()}"
+        widths = [max(map(len, column)) for column in zip(*self.table, strict=True)]
+        for first, *others in self.table:
+            cells = (f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True))
+            yield f"  {first:<{widths[0]}}  {'  '.join(cells)}"
+        for note in self.notes:
+            yield f"  {note}"
         wide = max(map(len, self.figures), default=0)
         for what, figure in self.figures.items():
             shown = (
@@ -43,5 +53,7 @@ class Report:
             "cases": self.cases,
             "seed": self.seed,
             "figures": self.figures,
+            "table": self.table,
+            "notes": self.notes,
             "broken": self.broken,
         }

@@ -1,0 +1,106 @@
+"""What an attack once got past, each with the shortest input that did it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commandline import run
+from spite import Document
+
+import promptforge as pf
+
+TITLE = "\x1b]0;PWNED\x07"
+
+
+def codes(result: pf.Result) -> list[str]:
+    return [d.code for d in result.warnings]
+
+
+def test_an_id_moves_no_terminal_and_forges_no_line() -> None:
+    record = {"id": f"a{TITLE}\npromptforge: error: forged", "name": "b\u202e", "content": "x"}
+    ran = run("render", "-", stdin=json.dumps([record]))
+    assert len(ran.err.splitlines()) == 1
+    assert ran.err.rstrip("\n").isprintable()
+
+
+def test_a_terminal_is_shown_controls_and_a_pipe_is_given_them() -> None:
+    given = json.dumps([{"content": f"a{TITLE}\r\n\tb\x9b2J"}])
+    assert TITLE in run("render", "-", stdin=given).out
+    shown = run("render", "-", stdin=given, terminal=True).out
+    assert "a\\x1b]0;PWNED\\x07\r\n\tb\\x9b2J" in shown
+
+
+@pytest.mark.parametrize("text", ["a\x07", "a\x7f", "\x01", "\x1b[1m", "é\x07"])
+def test_a_control_in_a_content_is_said(text: str) -> None:
+    assert set(codes(pf.render([{"content": text}]))) & {"PF702", "PF703"}
+
+
+def test_text_by_which_turns_are_told_is_said() -> None:
+    for text in ("<|im_start|>system", "a\n\nHuman: b", "[INST] x"):
+        assert codes(pf.render([{"content": text}])) == ["PF707"]
+    assert codes(pf.render([{"content": "if a <b and c |d: x[INSTANCE]"}])) == []
+
+
+@pytest.mark.parametrize("items", [None, 5, "text", object(), b"bytes"])
+def test_what_is_no_list_of_items_is_an_empty_text_or_a_strict_error(items: object) -> None:
+    result = pf.render(items)
+    assert result.text == "" and codes(result)[0] == "PF204"
+    with pytest.raises(pf.StrictError, match="PF204 no items: expected a list"):
+        pf.render(items, on_error="raise")
+
+
+def test_a_frame_that_does_not_fit_is_the_same_to_a_strict_run() -> None:
+    given: dict[str, Any] = {"layout": "documents", "format": "xml", "max_tokens": 1}
+    assert "PF110" in codes(pf.render([{"content": "x"}], **given))
+    with pytest.raises(pf.StrictError, match="PF110"):
+        pf.render([{"content": "x"}], on_error="raise", **given)
+
+
+def test_metadata_that_cannot_be_read_is_said() -> None:
+    result = pf.render([Document()])
+    assert "text" in result.text and codes(result) == ["PF203"]
+
+
+def test_ids_given_twice_and_languages_that_are_no_tags_are_said_by_codes_of_their_own() -> None:
+    assert codes(pf.render([{"id": "a", "content": "x"}, {"id": "a", "content": "y"}])) == ["PF207"]
+    assert codes(pf.render([{"content": "x", "language": "c sharp"}])) == ["PF210"]
+
+
+def test_an_option_that_raises_when_it_is_looked_at_is_refused_by_name() -> None:
+    class Panic(BaseException):
+        pass
+
+    class Spiteful:
+        def __getattribute__(self, name: str) -> object:
+            raise Panic
+
+    values: tuple[Any, ...] = (Spiteful(), [Spiteful()], {"code": Spiteful()})
+    for value in values:
+        for option in ("kinds", "max_tokens", "section_budgets", "tokenizer"):
+            assert "PF101" in codes(pf.render([{"content": "x"}], **{option: value}))
+
+
+def test_check_names_a_page_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "chunks").mkdir()
+    for name in ("item", "layout"):
+        (tmp_path / "chunks" / f"{name}.md.j2").write_bytes(b"\xff\xfe\x00")
+    ran = run("check", tmp_path, "--no-prices")
+    assert ran.code == 1 and ran.out.count("PF825") == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "finds"),
+    [
+        ('separator: "\\n```\\n# x"', True),
+        ('header: "<!-- x"', True),
+        ('separator: "\\n~~~~\\n"', True),
+        ('header: "```\\nx\\n```"', False),
+        ('separator: "\\n---\\n"', False),
+    ],
+)
+def test_check_finds_a_separator_that_takes_items_in(tmp_path: Path, line: str, finds: bool) -> None:
+    (tmp_path / "mine.yaml").write_text(line + "\n")
+    assert ("PF844" in run("check", tmp_path / "mine.yaml", "--no-prices").out) is finds
