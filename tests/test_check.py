@@ -224,7 +224,7 @@ def test_notes_fail_nothing() -> None:
 
 
 def test_what_is_shipped_has_nothing_against_it() -> None:
-    ran = run("check", ROOT / "templates", ROOT / "profiles")
+    ran = run("check", "--no-prices", ROOT / "templates", ROOT / "profiles")
     assert (ran.code, ran.out) == (0, "")
 
 
@@ -503,8 +503,8 @@ def test_no_vocabulary_is_loaded_unless_prices_are_asked_for(monkeypatch: pytest
 
     monkeypatch.setattr(trial, "get_tokenizer", counter)
     write({"templates/mine/item.md.j2": LONG, "templates/mine/layout.yaml": "base: chunks"})
-    assert run("check").code == 0 and set(asked) == {"characters"}
-    assert run("check", "--prices").code == 0 and set(asked) == {"characters", "o200k_base"}
+    assert run("check", "--no-prices").code == 0 and set(asked) == {"characters"}
+    assert run("check").code == 0 and set(asked) == {"characters", "o200k_base"}
 
 
 def test_a_piece_that_only_shipped_pages_draw_on_is_read_and_not_unused() -> None:

@@ -44,7 +44,7 @@ def test_a_copy_of_a_layout_prints_what_the_original_prints(layout: str) -> None
     for form in Templates().formats(layout):
         ours = pf.render(ITEMS, templates="templates", layout="mine", format=form).text
         assert ours == pf.render(ITEMS, layout=layout, format=form).text
-    assert run("check").out == ""
+    assert run("check", "-q").out == ""
 
 
 @pytest.mark.parametrize("source", ["markdown", "xml", "json", "plain"])
@@ -53,7 +53,7 @@ def test_a_copy_of_a_format_prints_what_the_original_prints(source: str) -> None
     for layout in Templates().layouts():
         ours = pf.render(ITEMS, templates="templates", layout=layout, format="mine").text
         assert ours == pf.render(ITEMS, layout=layout, format=source).text
-    assert run("check").out == ""
+    assert run("check", "-q").out == ""
 
 
 def test_a_format_that_is_called_as_a_kind_of_xml_ends_so() -> None:
@@ -83,7 +83,7 @@ def test_a_copy_of_a_prompt_prints_what_the_original_prints(source: str) -> None
     asked: dict[str, Any] = {"system": "Be kind.", "user": "Why?", "history": [{"role": "user", "content": "Hello"}]}
     ours = pf.Renderer(templates="templates", prompt="ours").prompt(ITEMS, **asked)
     assert ours.text == pf.Renderer(prompt=source).prompt(ITEMS, **asked).text
-    assert run("check").out == ""
+    assert run("check", "-q").out == ""
 
 
 def test_a_copy_of_a_prompt_draws_on_its_own_pieces() -> None:

@@ -35,12 +35,12 @@ class Report(NamedTuple):
 
 def check(
     targets: Targets, folders: Sequence[Path] = (), profile_folders: Sequence[Path] = (), profile: str | None = None,
-    *, prices: bool = False,
+    *, prices: bool | None = False,
 ) -> Report:  # fmt: skip
     """Check what `targets` names. `folders` and `profile_folders` are searched for what it builds on.
 
-    `profile` is the one by whose tokenizer and options `prices` are measured. Raises `PromptForgeError` for a folder or
-    profile that cannot be used at all.
+    `profile` is the one by whose tokenizer and options `prices` are measured, for `None` once nothing is wrong.
+    Raises `PromptForgeError` for a folder or profile that cannot be used at all.
     """
     templates = Templates([*targets.templates, *(f for f in folders if f not in targets.templates)])
     library = Library(templates)
@@ -68,6 +68,8 @@ def check(
             found += _tried(library, pair, meant)
     measured: list[trial.Price] = []
     tokenizer = None
+    if prices is None:
+        prices = all(finding.severity == "note" for finding in found)
     if prices and good:
         measured, tokenizer, more = _priced(templates, good, profile, everywhere, found)
         found += more

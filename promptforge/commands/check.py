@@ -26,13 +26,15 @@ FORMATS = ("text", "json", "github", "sarif")
 @click.option("--output-format", "shape", type=click.Choice(FORMATS), default="text", help="What findings look like.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --output-format json.")
 @click.option(
-    "--prices/--no-prices", default=False, help="What each layout costs beside the texts of items, in tokens."
+    "--prices/--no-prices",
+    default=None,
+    help="What each layout costs, in tokens [default: in text and JSON, once nothing is wrong].",
 )
 @click.option("--fix", is_flag=True, help="Put right what can be put right safely.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
-@click.option("-q", "--quiet", is_flag=True, help="No notes and no summary.")
+@click.option("-q", "--quiet", is_flag=True, help="No notes, no prices and no summary.")
 def command(
-    paths: tuple[Path, ...], shape: str, as_json: bool, prices: bool, fix: bool, diff: bool, quiet: bool,
+    paths: tuple[Path, ...], shape: str, as_json: bool, prices: bool | None, fix: bool, diff: bool, quiet: bool,
     **given: Any,
 ) -> int:  # fmt: skip
     """Check templates, layouts and profiles before they are used.
@@ -49,6 +51,9 @@ def command(
 
     shape = "json" if as_json else shape
     folders = folders_of(given)
+    wants = prices
+    if diff or quiet or shape not in ("text", "json"):
+        wants = bool(prices) and not diff
     wanted = _wanted(paths, folders)
     for name in ("templates", "profiles"):  # what is checked may build on what lies beside it
         if not folders[name] and Path(name).is_dir():
@@ -58,7 +63,7 @@ def command(
         targets = Targets()
         for path in wanted:
             targets.add(path)
-        return check(targets, folders["templates"], folders["profiles"], given["profile"], prices=prices and not diff)
+        return check(targets, folders["templates"], folders["profiles"], given["profile"], prices=wants)
 
     report = run()
     if diff:
