@@ -38,9 +38,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Take coverage off a law after its first examples, and put it on again after the test."""
+    """Take coverage off a law after its first examples, and off what is `unwatched`; put it on again after the test."""
     law = getattr(getattr(item, "obj", None), "hypothesis", None)
     watcher = Coverage.current()
+    if watcher is not None and item.get_closest_marker("unwatched"):
+        watcher.stop()
+        try:
+            return (yield)
+        finally:
+            watcher.start()
     if law is None or watcher is None:
         return (yield)
     whole = law.inner_test

@@ -9,6 +9,8 @@ import pytest
 
 import promptforge as pf
 
+pytestmark = pytest.mark.unwatched
+
 COUNT = pf.get_tokenizer("o200k_base").count
 ANSWERS = [
     {"name": name, "text": f"First of {name}. Then the tar will extract. Is it last? Yes."} for name in "abcdefghij"

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 import promptforge as pf
 
+pytestmark = pytest.mark.unwatched
+
 WORK = Work(30, 2000, 1)
 PIECES = corpus.fresh(corpus.make(WORK.items), 0)
 

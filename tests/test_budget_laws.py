@@ -104,6 +104,7 @@ def check(records: Records, budget: int, tokenizer: Any, **options: Any) -> pf.R
     return result
 
 
+@pytest.mark.unwatched
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
 @cases(15, shrink=False)
 @given(ITEMS, LAYOUT, FORMAT, st.sampled_from(PACKINGS), st.booleans(), QUERY)

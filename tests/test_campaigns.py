@@ -13,6 +13,8 @@ from campaigns import attacks, budgets, corpus, determinism, faults, items, prom
 from campaigns.surfaces import records, web
 from effort import MULTIPLIER
 
+pytestmark = pytest.mark.unwatched
+
 SLOW = 4
 """Cases at the end of the corpus that are megabytes or without end."""
 

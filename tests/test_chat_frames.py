@@ -22,6 +22,8 @@ import promptforge as pf
 from promptforge.tokenizers.families import FAMILIES, is_installed
 from promptforge.tokenizers.vocabulary import PUBLISHED, load_ranks
 
+pytestmark = pytest.mark.unwatched
+
 RENDERER = pf.Renderer(dedupe=False, min_score=None)
 Count = Callable[[str], int]
 

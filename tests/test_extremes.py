@@ -15,6 +15,8 @@ import promptforge as pf
 from promptforge.fitting.scale import Form
 from promptforge.page import Page
 
+pytestmark = pytest.mark.unwatched
+
 TEXTS = {
     "backticks": "`" * 1_000_000,
     "blanks": " " * 1_200_000 + "x",

@@ -25,6 +25,8 @@ from promptforge.tokenizers.estimates import FACTORS
 from promptforge.tokenizers.families import FAMILIES, is_installed
 from promptforge.tokens import describe, get_tokenizer
 
+pytestmark = pytest.mark.unwatched
+
 INSTALLED = [
     pytest.param(
         name, marks=pytest.mark.skipif(not is_installed(family), reason=f"the extra {family.extra} is not installed")

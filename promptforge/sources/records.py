@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sized
 from itertools import islice
 from operator import attrgetter
 from typing import Any
@@ -17,6 +17,8 @@ from .notes import Notes
 
 MAX_RECORDS = 1_000_000
 """How many records one call reads; what follows is left out, and said (PF204)."""
+MAX_UNSIZED = 100_000
+"""The same for an iterable that does not tell its length: it may have no end."""
 
 _Records = list[Item]
 _NO_METADATA: dict[str, Any] = {}
@@ -175,9 +177,12 @@ def _each(records: Any, where: str, diagnostics: Diagnostics) -> Iterable[Any]:
         raise ItemError("expected a list of items: objects with content or summary, or documents", where=where)
     count = 0
     try:
+        sized = isinstance(records, Sized)
+        most = MAX_RECORDS if sized else MAX_UNSIZED
         for record in records:
-            if count >= MAX_RECORDS:
-                diagnostics.add("PF204", f"more than {MAX_RECORDS} records; the rest is left out", where=where)
+            if count >= most:
+                way_out = "" if sized else "; a list may hold more"
+                diagnostics.add("PF204", f"more than {most} records; the rest is left out{way_out}", where=where)
                 return
             count += 1
             yield record
