@@ -137,7 +137,8 @@ def _say_twice(ids: list[str], diagnostics: Diagnostics) -> None:
     if len(set(ids)) == len(ids):
         return
     twice = [name for name, count in Counts(ids).items() if count > 1]
-    message = f"{len(twice)} ids are given to several items, such as {quote(twice[0])}"
+    more = f" and {len(twice) - 1} more" if len(twice) > 1 else ""
+    message = f"the id {quote(twice[0])}{more}: of several items each"
     diagnostics.add("PF207", message, severity="info")
 
 

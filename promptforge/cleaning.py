@@ -13,7 +13,7 @@ VERBATIM = "verbatim"
 FENCE_CAP = 24
 """Backticks, and tildes, of a fence at the most: a longer one would cost more than it is worth."""
 
-_VISIBLE = bytes((9, 10, 13, *range(32, 127)))
+_KNOWN = bytes((9, 10, 13, *range(32, 127), *"\ufffd".encode()))
 """ASCII without what could move the cursor of a terminal or send it a command."""
 TURNS = (
     *("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|start_header_id|>", "<|start|>", "<|channel|>"),
@@ -54,16 +54,14 @@ def clean(text: str, syntax: str, frame: re.Pattern[str] | None = None, controls
     """
     notes: list[tuple[str, str]] = []
     apart = 0
-    body = text
-    if not body.isascii():
+    body, simple = text, text.isascii()
+    if not simple:
         body, count = SURROGATE.subn("\ufffd", body)
         if count:
             notes.append(("PF302", f"{count} lone surrogates were replaced by U+FFFD"))
         seen = len(INVISIBLE.findall(body)) - sum(map(body.count, "\n\r\t"))
         if seen > 0:
             notes.append(("PF702", f"{seen} invisible or direction-changing characters are in the content"))
-    elif body.encode().translate(None, _VISIBLE):
-        notes.append(("PF703", "terminal control characters are in the content"))
     if "\r" in body and syntax not in ("json", VERBATIM):
         body, count = _LONE_CR.subn("\n", body)
         if count:
@@ -75,6 +73,8 @@ def clean(text: str, syntax: str, frame: re.Pattern[str] | None = None, controls
     elif syntax == "md" and "\x00" in body:
         notes.append(("PF302", f"{body.count(chr(0))} NUL characters were replaced by U+FFFD"))
         body = body.replace("\x00", "\ufffd")
+    if simple and body.encode().translate(None, _KNOWN):
+        notes.append(("PF703", "terminal control characters are in the content"))
     if controls is not None:
         body, apart = controls.write_apart(body)
     elif found := [mark for mark in TURNS if mark in body]:

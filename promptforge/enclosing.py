@@ -23,13 +23,13 @@ _FIRST, _STEP = 417_082, 618_033
 _ROW = 1000
 """Texts that are looked through at once, for most are short."""
 _OPEN, _CLOSE = "\n<content-", "\n</content-"
-_ALIKE = re.compile(rf"(?im)^[ \t]*</?content-{_LETTER}[0-9]+>[ \t]*$")
+_ALIKE = re.compile(rf"(?m)^[ \t]*<\s*/?\s*content-{_LETTER}[0-9]+\s*/?\s*>[ \t]*$")
 _BREAKS = "\n\r\t"
 _UNSEEN = dict.fromkeys(code for code in (*range(32), 127) if chr(code) not in _BREAKS)
 
 
 class UnkeptError(Exception):
-    """A page on which the tags of the contents, or the word in them, stand elsewhere too."""
+    """A page on which the tags of the contents, or the word in them, stand elsewhere too; its text is the line."""
 
 
 def free_word(texts: Iterable[str]) -> str:
@@ -87,9 +87,12 @@ def check(text: str, word: str, printed: Iterable[Set[str]]) -> None:
             outside.append(opened)
             kept = piece[:1] == ">" and opened[:1] in ("", "\n")
         if not kept:
-            raise UnkeptError
-    if len(pieces) % 2 or any(map(_ALIKE.search, outside)):
-        raise UnkeptError
+            raise UnkeptError(f"{opened[-40:]}{word}{piece[:40]}".strip())
+    if len(pieces) % 2:
+        raise UnkeptError(word)
+    for part in outside:
+        if alike := _ALIKE.search(lenient(part)):
+            raise UnkeptError(alike[0].strip())
 
 
 def lenient(text: str, keep: str = "") -> str:

@@ -12,6 +12,7 @@ from .answers.asking import Embed
 from .controls import Controls, controls_of
 from .diagnostics import Diagnostics, Severity
 from .enclosing import UnkeptError, free_word, texts_of
+from .errors import quote
 from .fitting.fit import Fit, fit
 from .fitting.scale import UNLIMITED, Cost, excess
 from .framing import TAGGED, framing_of
@@ -61,8 +62,8 @@ class Stages:
         if options.framing == TAGGED:
             try:
                 return self._make(templates, settings, options, items, diagnostics.copy(), started, beside)
-            except UnkeptError:
-                options = _untagged(options, diagnostics)
+            except UnkeptError as error:
+                options = _untagged(options, error, diagnostics)
         return self._make(templates, settings, options, items, diagnostics, started, beside)
 
     def _make(
@@ -152,8 +153,8 @@ class Stages:
         )
         try:
             return page.alone(0)
-        except UnkeptError:
-            return self.alone(item, templates, settings, _untagged(options, diagnostics), diagnostics)
+        except UnkeptError as error:
+            return self.alone(item, templates, settings, _untagged(options, error, diagnostics), diagnostics)
 
     def controls(self, options: Options, diagnostics: Diagnostics) -> Controls | None:
         """Return what keeps control tokens from coming out of items; `None` where they are kept as they are."""
@@ -177,8 +178,9 @@ def _framing(look: Look, options: Options, diagnostics: Diagnostics) -> str:
     return framing
 
 
-def _untagged(options: Options, diagnostics: Diagnostics) -> Options:
-    message = "other places of the page hold its tags, or the word in them, so the format's own framing was used"
+def _untagged(options: Options, error: UnkeptError, diagnostics: Diagnostics) -> Options:
+    held = quote(str(error), 60)
+    message = f"framing: tagged gave way to the format's own: the page holds {held} outside of a content"
     diagnostics.add("PF306", message)
     return msgspec.structs.replace(options, framing="auto")
 

@@ -42,6 +42,4 @@ def judge(result: object, warnings: Sequence[Diagnostic], strict: bool) -> None:
     grave = [d for d in warnings if d.severity != "info"]
     if strict and grave:
         more = f" (and {len(grave) - 1} more)" if len(grave) > 1 else ""
-        known = grave[0].where
-        place = f"{known}: " if known and known not in grave[0].message else ""
-        raise StrictError(f"{place}{grave[0].code} {grave[0].message}{more}", diagnostics=tuple(grave), result=result)
+        raise StrictError(f"{line(grave[0])}{more}", diagnostics=tuple(grave), result=result)

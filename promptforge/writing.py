@@ -9,7 +9,14 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import IO
+
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ImportError:  # Windows, which removes no file that is open
+    fcntl = None
 
 UNFINISHED = ".unfinished"
 """How the name of a file ends that a killed process left behind."""
@@ -27,9 +34,8 @@ def whole(target: Path, mode: int | None = None, *, new: bool = False) -> Iterat
     temporary = None
     with naming(target):  # the name of the temporary file is one that nobody gave
         try:
-            handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=_lead(target.name), suffix=UNFINISHED)
+            handle, temporary = _held(target)
             with os.fdopen(handle, "wb") as file:
-                _hold(handle)
                 yield file
                 file.flush()
                 if mode is None:
@@ -38,10 +44,10 @@ def whole(target: Path, mode: int | None = None, *, new: bool = False) -> Iterat
                     mode = 0o666 & ~mask
                 os.chmod(temporary, mode)
                 os.fsync(file.fileno())
-            if new:
-                _move(temporary, target)
-            else:
-                os.replace(temporary, target)
+                if fcntl is not None:  # while it is held, so that nobody takes it for a left one
+                    _move(temporary, target, new=new)
+            if fcntl is None:
+                _move(temporary, target, new=new)
         except BaseException:
             if temporary:
                 with contextlib.suppress(OSError):  # `clean` finds it
@@ -90,8 +96,21 @@ def _lead(name: str) -> str:
     return f".{name[:NAMED]}."
 
 
-def _move(temporary: str, target: Path) -> None:
-    """Give a file the name `target`, which nothing may have."""
+def _held(target: Path) -> tuple[int, str]:
+    """Open a new file beside `target`, and hold it; return its handle and its name."""
+    while True:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=_lead(target.name), suffix=UNFINISHED)
+        _hold(handle)
+        if os.fstat(handle).st_nlink or fcntl is None:
+            return handle, name
+        os.close(handle)  # somebody cleaned it away before it was held
+
+
+def _move(temporary: str, target: Path, *, new: bool) -> None:
+    """Give a file the name `target`; if it is `new`, nothing may have that."""
+    if not new:
+        os.replace(temporary, target)
+        return
     try:
         os.link(temporary, target)
     except FileExistsError:
@@ -103,17 +122,13 @@ def _move(temporary: str, target: Path) -> None:
 
 
 def _hold(handle: int) -> bool:
-    """Keep an open file from being taken for a left one; return whether nobody else keeps it."""
-    try:
-        import fcntl
-    except ImportError:  # Windows removes no file that is open
+    """Keep an open file from being taken for a left one; return whether it is certain that nobody else keeps it."""
+    if fcntl is None:
         return True
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except OSError:  # somebody holds it, or a file system without locks
         return False
-    except OSError:  # a file system without locks
-        pass
     return True
 
 

@@ -1,4 +1,5 @@
-"""Pages in a real browser. All tests of a run share one browser, one preview that may save and one that only shows.
+"""Pages in a real browser. The tests of a module share one browser, one preview that may save and one that only shows;
+a browser of the whole run would leave its loop running beside tests that want one of their own.
 
 Screenshots go to the folder that PROMPTFORGE_SCREENSHOTS names, else to pytest's own.
 """
@@ -31,7 +32,7 @@ FOLDERS = ("templates", "profiles", "tests")
 Opener = Callable[..., "Page"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
@@ -41,14 +42,14 @@ def browser() -> Iterator[Browser]:
         running.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = Path(os.environ.get("PROMPTFORGE_SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def editable(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Preview]:
     folder = tmp_path_factory.mktemp("editable")
     for name in FOLDERS[:2]:
@@ -58,7 +59,7 @@ def editable(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield entered(browser, running)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def reading(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Preview]:
     """A preview without `--edit` and without a budget."""
     folder = tmp_path_factory.mktemp("reading")

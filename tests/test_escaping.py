@@ -469,7 +469,7 @@ def test_the_guard_only_adds_its_mark_and_leaves_no_line_of_the_frame(text: str)
         ("json", "a\rb", "a\rb", []),
         ("md", "a\0b", "a\ufffdb", ["PF302"]),
         ("xml", "a\x01\x0bb", "a\ufffd\ufffdb", ["PF302"]),
-        ("json", "a\0b", "a\0b", []),
+        ("json", "a\0b", "a\0b", ["PF703"]),
         ("json", "\ud800", "\ufffd", ["PF302", "PF702"]),
         ("md", "a\u202eb", "a\u202eb", ["PF702"]),
         ("md", "\x1b[31m", "\x1b[31m", ["PF703"]),

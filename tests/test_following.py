@@ -55,7 +55,7 @@ def test_a_new_file_and_one_that_is_gone_are_seen(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("bad", "words"),
     [
-        ({"t/item.txt.j2": "{% if item %}"}, r"t/item\.txt\.j2:1: Unexpected end of template"),
+        ({"t/item.txt.j2": "{% if item %}"}, r"t/item\.txt\.j2:1: {% if %} is not closed"),
         ({"t/item.txt.j2": "{{ item.name | uper }}"}, 'unknown filter "uper"; did you mean "upper"'),
         ({"t/_part.txt.j2": "{% include 't/item.txt.j2' %}"}, "extends or includes itself"),
         ({"t/layout.yaml": "separater: x"}, 'unknown key "separater"; did you mean "separator"'),

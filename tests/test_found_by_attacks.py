@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from commandline import run
 from spite import Document
 
 import promptforge as pf
+from promptforge import writing
 
 TITLE = "\x1b]0;PWNED\x07"
 
@@ -48,14 +50,14 @@ def test_text_by_which_turns_are_told_is_said() -> None:
 def test_what_is_no_list_of_items_is_an_empty_text_or_a_strict_error(items: object) -> None:
     result = pf.render(items)
     assert result.text == "" and codes(result)[0] == "PF204"
-    with pytest.raises(pf.StrictError, match="PF204 no items: expected a list"):
+    with pytest.raises(pf.StrictError, match="no items: expected a list"):
         pf.render(items, on_error="raise")
 
 
-def test_a_frame_that_does_not_fit_is_the_same_to_a_strict_run() -> None:
+def test_a_frame_that_does_not_fit_is_said_or_says_what_it_needs() -> None:
     given: dict[str, Any] = {"layout": "documents", "format": "xml", "max_tokens": 1}
     assert "PF110" in codes(pf.render([{"content": "x"}], **given))
-    with pytest.raises(pf.StrictError, match="PF110"):
+    with pytest.raises(pf.BudgetError, match="needs 6 tokens and the budget is 1"):
         pf.render([{"content": "x"}], on_error="raise", **given)
 
 
@@ -104,3 +106,40 @@ def test_check_names_a_page_that_cannot_be_read(tmp_path: Path) -> None:
 def test_check_finds_a_separator_that_takes_items_in(tmp_path: Path, line: str, finds: bool) -> None:
     (tmp_path / "mine.yaml").write_text(line + "\n")
     assert ("PF844" in run("check", tmp_path / "mine.yaml", "--no-prices").out) is finds
+
+
+@pytest.mark.parametrize(
+    ("ending", "page", "name", "key", "never"),
+    [
+        ("md", "See {{ section.title }}{{ items[0].name }}\n", "(http://e)", "[x]", "[X](http"),
+        ("xml", "<b>{{ section.title }}{{ items[0].name }}</b>\n", ">", "]]", "]]>"),
+    ],
+)
+def test_a_title_and_what_follows_it_make_nothing_together(
+    tmp_path: Path, ending: str, page: str, name: str, key: str, never: str
+) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    page = "{% for section in sections %}" + page.replace("items[0]", "section.items[0]") + "{% endfor %}"
+    (folder / f"layout.{ending}.j2").write_text(page)
+    (folder / f"item.{ending}.j2").write_text("{{ item.content | framed }}")
+    format = {"md": "markdown", "xml": "xml"}[ending]  # noqa: A001
+    item = {"name": name, "content": "c", "metadata": {"k": key}}
+    result = pf.render([item], templates=tmp_path, layout="mine", format=format, group_by="k")
+    assert result.text and never not in result.text
+
+
+def test_what_is_being_written_is_not_taken_for_what_was_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "out.txt"
+    moved: list[int] = []
+    replace = os.replace
+
+    def cleaned_meanwhile(*names: Any) -> None:
+        moved.append(writing.clean(tmp_path, target.name))
+        replace(*names)
+
+    monkeypatch.setattr(os, "replace", cleaned_meanwhile)
+    with writing.whole(target) as file:
+        file.write(b"a")
+        assert writing.clean(tmp_path, target.name) == 0
+    assert moved == [0] and target.read_bytes() == b"a"

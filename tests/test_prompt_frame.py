@@ -67,7 +67,7 @@ def test_a_prompt_of_all_parts() -> None:
 
 def tags(prompt: pf.Prompt, name: str) -> list[str]:
     """Return the frame's tags of a prompt as a lenient reader finds them, those with a boundary where there is one."""
-    found = re.search("carry (-[0-9a-f]{8})", str([d.message for d in prompt.warnings if d.code == "PF710"]))
+    found = re.search("carry (-k[0-9]+)", str([d.message for d in prompt.warnings if d.code == "PF710"]))
     boundary = found[1] if found else ""
     names = "|".join(map(re.escape, TAGS[name]))
     marks = re.findall(rf"<[\s/\\]*(?:{names}){boundary}(?![\w.:-])", lenient(prompt.text))

@@ -27,7 +27,7 @@ TEXT = st.lists(WORDS, min_size=1, max_size=30).map(" ".join)
 
 @pytest.fixture
 def space(tmp_path: Path) -> Path:
-    for folder in ("src", "docs", "build", ".hidden", "src/gen"):
+    for folder in ("src", "docs", "build", ".hidden", "src/gen", ".git"):
         (tmp_path / folder).mkdir()
     (tmp_path / ".gitignore").write_text("build/\n*.log\n!kept.log\n")
     (tmp_path / "src/gen/.gitignore").write_text("*.py\n!seen.py\n")
@@ -58,13 +58,53 @@ def test_the_rank_is_that_of_bm25s(query: str, texts: list[str]) -> None:
 def test_what_git_ignores_and_what_is_hidden_is_not_searched(space: Path) -> None:
     items, said = load(space, "archive")
     assert {item.path for item in items} == {"src/a.py", "src/gen/seen.py", "kept.log", "docs/tar.md"}
-    assert said == ["PF608 .: not searched: 1 without text"]
+    assert said == ["PF608 .: 1 file without text: not searched"]
 
 
 def test_a_file_that_is_named_is_searched_whatever_git_ignores(space: Path) -> None:
     items, said = load(space, "archive", "build/b.py", ".hidden/*.py", "build/b.py")
     assert [item.path for item in items] == ["build/b.py", ".hidden/c.py"]
     assert said == []
+
+
+def test_a_folder_that_is_named_is_searched_too_and_what_its_repository_ignores_in_it_is_not(space: Path) -> None:
+    assert [item.path for item in load(space, "archive", "build")[0]] == ["build/b.py"]
+    (space / "src/x.log").write_text("archive")
+    assert {item.path for item in load(space, "archive", "src")[0]} == {"src/a.py", "src/gen/seen.py"}
+    assert {item.path for item in load(space, "archive", str(space / "src"))[0]} == {
+        str(space / "src/a.py"),
+        str(space / "src/gen/seen.py"),
+    }
+
+
+def test_files_above_the_repository_say_nothing(space: Path) -> None:
+    (space / ".git").rmdir()
+    (space / ".gitignore").write_text("*\n")
+    assert len(load(space, "archive", "docs")[0]) == 1
+
+
+def test_names_that_look_like_patterns_are_names_where_there_is_such_a_file(space: Path) -> None:
+    (space / "src/[id]").mkdir()
+    (space / "src/[id]/[a].tsx").write_text("archive")
+    for path in ("src/[id]", "src/[id]/[a].tsx"):
+        assert [item.path for item in load(space, "archive", path)[0]] == ["src/[id]/[a].tsx"]
+
+
+def test_one_place_that_is_not_there_costs_only_itself(space: Path) -> None:
+    items, said = load(space, "archive", "nowhere", "src")
+    assert len(items) == 2
+    assert [line.split(":")[0] for line in said] == ["PF606 nowhere"]
+
+
+def test_texts_of_two_bytes_a_character_are_texts(space: Path) -> None:
+    (space / "docs/wide.txt").write_text("archive", encoding="utf-16")
+    assert "docs/wide.txt" in {item.path for item in load(space, "archive", "docs")[0]}
+
+
+def test_bad_bytes_are_said_of_what_is_found_alone(space: Path) -> None:
+    (space / "docs/bad.txt").write_bytes(b"\xff zebra")
+    assert load(space, "archive", "docs")[1] == ["PF608 docs: 1 file without text: not searched"]
+    assert load(space, "zebra", "docs")[1][-1].startswith("PF301 docs/bad.txt:1")
 
 
 def test_what_is_found(space: Path) -> None:
@@ -107,7 +147,7 @@ def test_every_line_that_is_not_blank_is_in_one_passage(text: str, scale: int) -
     [
         ("zebra", ".", 'no file holds a word of "zebra"'),
         ("the of", ".", 'no file holds a word of "the of"'),
-        (" ", ".", "nothing to look for"),
+        (" ", ".", "no words to look for"),
         ("tar", "nowhere", "cannot read it: no such file"),
         ("tar", "*.none", "no file matches"),
         ("tar", "../", "leads out of the workspace"),
@@ -123,7 +163,7 @@ def test_a_search_that_cannot_be_done(query: str, path: str, message: str, space
 
 def test_a_file_too_large_to_be_searched_is_said(space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searching, "MAX_BYTES", 40)
-    assert "PF608 docs: not searched: 1 larger than 0 MiB" in load(space, "archive", "docs", "src")[1]
+    assert "PF608 docs: 1 file larger than 0 MiB: not searched" in load(space, "archive", "docs", "src")[1]
 
 
 def test_the_command_takes_what_a_search_finds(space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,6 +191,7 @@ def test_all_of_it_in_python(space: Path) -> None:
     assert [d.code for d in items.warnings] == ["PF606", "PF608"]
     assert items.warnings == pf.render(items, combine="combined").warnings[:2]
     assert "PF606" in [d.code for d in pf.Renderer().prompt(items, user="?").warnings]
+    assert pf.load(documents=space / "docs/tar.md", search="exit", within="docs", workspace=space)[0].kind == "document"
     with pytest.raises(pf.ItemError, match="nothing to render"):
         pf.load("none.json", documents=["none.md"], workspace=space)
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol
+from typing import IO, Any
 
 import msgspec
 
@@ -70,20 +70,10 @@ def rows(source: str | os.PathLike[str] | Iterable[Mapping[str, Any]]) -> Iterat
         yield from _parquet(Path(source))
     else:
         with _open(Path(source)) as file:
-            yield from _lines(_Named(file, Path(source)))
-
-
-class _Named(NamedTuple):
-    """An open file of the user's, whose lines may fail to come."""
-
-    file: IO[bytes]
-    path: Path
-
-    def readline(self, most: int) -> bytes:
-        try:
-            return self.file.readline(most)
-        except OSError as error:
-            raise ItemError(f"cannot be read: {error.strerror}", where=shown(self.path)) from None
+            try:
+                yield from _lines(file)
+            except OSError as error:
+                raise ItemError(f"cannot be read: {error.strerror}", where=shown(source)) from None
 
 
 def check(source: object, output: Path) -> None:
@@ -112,11 +102,7 @@ def _open(path: Path) -> IO[bytes]:
         raise ItemError(f"cannot be read: {reason}", where=shown(path)) from None
 
 
-class _Readable(Protocol):
-    def readline(self, most: int, /) -> bytes: ...
-
-
-def _lines(file: _Readable) -> Iterator[Row]:
+def _lines(file: IO[bytes]) -> Iterator[Row]:
     number = 0
     while line := file.readline(MAX_ROW + 1):
         number += 1

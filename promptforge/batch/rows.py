@@ -241,6 +241,9 @@ def _asked(value: dict[str, Any], to: str) -> _Asked:
     if profile is not None and (not isinstance(profile, str) or profile.endswith((".yaml", ".yml"))):
         raise OptionError("profile: a row takes the name of a profile, not a file", option="profile")
     job = job_of(given, lambda *_: "")
+    if job.search is not None or job.plugged:
+        named = "from" if job.plugged else "search"
+        raise OptionError(f"{named}: not in a row; it names items, files, documents and the like", option=named)
     for name, inner in job.options.items():
         if name not in VOCABULARY:
             raise OptionError(f"unknown key {quote(name)}{nearest(name, [*_KEYS, *VOCABULARY])}", option=name)

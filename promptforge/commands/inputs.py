@@ -170,6 +170,8 @@ def _search(words: str | None, within: tuple[str, ...], job: Job) -> Search | No
 
     said = job.search
     query = said.query if words is None and said is not None else words
+    if query is not None and not query.strip():
+        raise click.UsageError("--search wants words to look for")
     if query is None:
         if within:
             raise click.UsageError("--in says where to search; --search says what for")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -40,7 +41,8 @@ def write(text: str, path: str | None) -> None:
         stream.write(text.encode("utf-8", "replace"))
         stream.flush()
         return
-    clean(Path(path).parent, Path(path).name)
+    with contextlib.suppress(OSError):  # a folder may be written to and not listed
+        clean(Path(path).parent, Path(path).name)
     with whole(Path(path)) as file:
         file.write(text.encode("utf-8", "replace"))
 

@@ -83,7 +83,7 @@ def _only(request: Request) -> Path | None:
     """Return the file that all items are from, if it is one file of items."""
     wanted = request.wanted
     lists = (wanted.records, wanted.files, wanted.documents, wanted.man_pages, wanted.techniques, wanted.plugged)
-    if any(lists) or len(wanted.items) != 1 or wanted.items[0] == "-":
+    if any(lists) or wanted.search or len(wanted.items) != 1 or wanted.items[0] == "-":
         return None
     return Path(wanted.workspace, wanted.items[0]).absolute()
 

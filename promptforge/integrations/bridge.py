@@ -33,7 +33,7 @@ _MADE_UP = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}|[0-9a-f]{4
 _OWN_TEMPLATES = Path(__file__).parent / "templates"
 _CHOSEN = {"max_items": None, "min_score": None}
 """A retriever has chosen already: how many, and how good, is limited only where somebody asks for it."""
-_ALONE = {"layout": "contents", "format": "plain", "separator": JOINED}
+_ALONE = {"layout": "contents", "format": "plain", "separator": JOINED, "framing": "auto"}
 
 
 class Kept(NamedTuple):

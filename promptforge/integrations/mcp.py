@@ -19,6 +19,7 @@ from ..rendering import ContextRenderer
 from ..results import Result
 from ..templates import Templates
 from ..tokens import names
+from ..verdict import line
 from .bridge import missing
 
 try:
@@ -231,4 +232,4 @@ def _told(make: Callable[[], Any]) -> Any:
 
 
 def _warnings(result: Result) -> list[str]:
-    return [f"{d.code} {d.message}" for d in result.warnings]
+    return [line(d) for d in result.warnings]

@@ -150,7 +150,7 @@ def _similar(record: Any) -> Any:
     if isinstance(record, str):
         return {"content": record, "origin": "similarity"}
     if isinstance(record, dict):
-        return {"origin": "similarity", **record}
+        return {**record, "origin": "similarity"}
     try:
         item = to_item(record)
     except ItemError:

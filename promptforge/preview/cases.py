@@ -43,16 +43,12 @@ def load(desk: Desk, seen: str | None = None) -> Cases:
     path = desk.tests / FILE
     if path.is_symlink() or desk.tests.resolve() != desk.tests:
         raise SaveError(f"{desk.tests.name}/{FILE} lies behind a link", 409)
-    try:
-        data = path.read_bytes() if path.exists() else b""
-        source = data.decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError):
-        raise SaveError(f"{desk.tests.name}/{FILE} cannot be read as UTF-8 text", 409) from None
-    tag = saving.tag(data)
-    if seen is not None and seen != tag:
-        raise SaveError(f"{desk.tests.name}/{FILE} was changed by somebody else meanwhile", 412)
-    names = [case.name for case in parse(source, path)] if source.strip() else []
-    return Cases(path, source.replace("\r\n", "\n"), tag, names)
+    shown = f"{desk.tests.name}/{FILE}"
+    found = saving.read(path, shown) if path.exists() else saving.Text("", saving.tag(b""))
+    if seen is not None and seen != found.tag:
+        raise SaveError(f"{shown} was changed by somebody else meanwhile", 412)
+    names = [case.name for case in parse(found.text, path)] if found.text.strip() else []
+    return Cases(path, found.text, found.tag, names)
 
 
 def asked(desk: Desk, found: Cases, look: Mapping[str, Any], wish: Wish) -> dict[str, Any]:

@@ -33,19 +33,24 @@ class SaveError(PromptForgeError):
 
 
 def load(file: File) -> Text:
+    """Return the text of a file; raises `SaveError` as `read` does."""
+    return read(file.path, file.shown)
+
+
+def read(path: Path, shown: str) -> Text:
     """Return the text of a file; raises `SaveError` for one that is no regular UTF-8 text of a fair size."""
     try:
-        with file.path.open("rb") as stream:
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as stream:
             if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                raise SaveError(f"{file.shown} is no regular file", 409)
+                raise SaveError(f"{shown} is no regular file", 409)
             data = stream.read(LARGEST + 1)
         text = data.decode("utf-8-sig")
     except OSError as error:
-        raise SaveError(f"{file.shown} cannot be read: {error.strerror}", 404) from None
+        raise SaveError(f"{shown} cannot be read: {error.strerror}", 404) from None
     except UnicodeDecodeError:
-        raise SaveError(f"{file.shown} is not UTF-8 text", 409) from None
+        raise SaveError(f"{shown} is not UTF-8 text", 409) from None
     if len(data) > LARGEST:
-        raise SaveError(f"{file.shown} is larger than {LARGEST // 1024} kB", 409)
+        raise SaveError(f"{shown} is larger than {LARGEST // 1024} kB", 409)
     return Text(text.replace("\r\n", "\n"), tag(data))
 
 

@@ -6,13 +6,12 @@ tags and lines. Where a part holds one of these, the templates are given a word 
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..controls import Controls
-from ..enclosing import lenient
+from ..enclosing import free_word, lenient
 from ..errors import OptionError, TemplateError, nearest, quote
 from ..escaping import Content, Safe, syntax_of
 from ..framing import frame_pattern
@@ -146,7 +145,7 @@ class Frame:
         seen = [(lenient(text), piece.name in OWN) for piece in pieces for text in piece.texts]
         if not marks.among(seen):
             return ""
-        word = _word([text for text, _ in seen])
+        word = free_word(text for text, _ in seen)
         left = self._marks(f"-{word}", whole, citation).without(word)
         held = left.among(seen)
         if held:
@@ -205,20 +204,6 @@ class _Marks(NamedTuple):
             if found:
                 return found[0].strip()
         return None
-
-
-def _word(texts: Sequence[str]) -> str:
-    """Return a word made of `texts` that is in none of them: the same for the same texts."""
-    seed = hashlib.sha256()
-    for text in texts:
-        data = text.encode("utf-8", "surrogatepass")
-        seed.update(b"%d\n" % len(data) + data)
-    counter = 0
-    while True:
-        word = hashlib.sha256(seed.digest() + b"%d" % counter).hexdigest()[:8]
-        if not any(word in text for text in texts):
-            return word
-        counter += 1
 
 
 def _syntax(name: str) -> str:

@@ -119,12 +119,13 @@ def _search(value: Any, at: Callable[..., str]) -> Search | None:
     if value is None:
         return None
     given = {"query": value} if isinstance(value, str) else value
-    if not isinstance(given, dict) or not isinstance(given.get("query"), str) or not given["query"].strip():
-        raise ProfileError("search: expected words, or `query` with words and `in` with paths", where=at("search"))
-    for key in given:
+    for key in given if isinstance(given, dict) else ():
         if key not in ("query", "in"):
             message = f"unknown key {quote(key)}{nearest(key, ('query', 'in'))}"
             raise ProfileError(message, where=at("search", key), option=str(key))
+    if not isinstance(given, dict) or not isinstance(given.get("query"), str) or not given["query"].strip():
+        message = "search: expected words, or `query` with words and `in` with paths"
+        raise ProfileError(message, where=at("search"), option="search")
     return Search(given["query"], tuple(_texts(given.get("in"), ("search", "in"), at)) or (".",))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..diagnostics import Diagnostics
@@ -13,6 +13,9 @@ from . import attack, documents, files, itemfiles, man, searching
 from . import plugged as plugins
 from .records import Loaded, load_records
 from .searching import Search
+
+Names = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+"""Names or paths; one alone stands for a list of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +41,15 @@ class Wanted:
 
 
 def load(
-    *paths: str,
-    files: Sequence[str] = (),
-    documents: Sequence[str] = (),
-    man_pages: Sequence[str] = (),
-    techniques: Sequence[str] = (),
-    attack: str | None = None,
+    *paths: str | os.PathLike[str],
+    files: Names = (),
+    documents: Names = (),
+    man_pages: Names = (),
+    techniques: Names = (),
+    attack: str | os.PathLike[str] | None = None,
     search: str | None = None,
-    within: Sequence[str] = (".",),
-    plugged: Sequence[str] = (),
+    within: Names = (".",),
+    plugged: Names = (),
     workspace: str | os.PathLike[str] = ".",
     context_lines: int = 0,
 ) -> Loaded:
@@ -62,20 +65,25 @@ def load(
     """
     diagnostics = Diagnostics()
     wanted = Wanted(
-        items=paths,
-        files=files,
-        documents=documents,
-        man_pages=man_pages,
-        techniques=techniques,
-        plugged=plugged,
-        search=None if search is None else Search(search, tuple(within)),
-        attack=attack,
+        items=_names(paths),
+        files=_names(files),
+        documents=_names(documents),
+        man_pages=_names(man_pages),
+        techniques=_names(techniques),
+        plugged=_names(plugged),
+        search=None if search is None else Search(search, _names(within)),
+        attack=None if attack is None else os.fspath(attack),
         workspace=os.fspath(workspace),
         context_lines=context_lines,
     )
     found = Loaded(gather(wanted, diagnostics))
     found.warnings = tuple(diagnostics)
     return found
+
+
+def _names(given: Names) -> tuple[str, ...]:
+    """Return names; one alone stands for a list of one."""
+    return tuple(os.fspath(name) for name in ([given] if isinstance(given, str | os.PathLike) else given))
 
 
 def gather(wanted: Wanted, diagnostics: Diagnostics) -> list[Item]:

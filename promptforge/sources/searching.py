@@ -35,7 +35,7 @@ class Search:
 
     query: str
     paths: Sequence[str] = (".",)
-    """Files, folders and patterns. In folders, what begins with a dot or what git ignores is left out."""
+    """Files, folders and patterns. Of a folder, what begins with a dot or what git ignores is left out."""
 
 
 class Passage(NamedTuple):
@@ -56,17 +56,19 @@ def load(search: Search, *, workspace: str | os.PathLike[str], diagnostics: Diag
     nothing to look for, or nothing is found.
     """
     if not search.query.strip():
-        raise ItemError("nothing to look for: --search wants words", where="--search")
-    passages = [
-        passage
-        for name in _names(search.paths, workspace, diagnostics)
-        for passage in _divided(name, places.read_text(name, workspace=workspace, diagnostics=diagnostics))
-    ]
+        raise ItemError("no words to look for", where="search")
+    passages: list[Passage] = []
+    said: dict[str, Diagnostics] = {}
+    for name in _names(search.paths, workspace, diagnostics):
+        said[name] = Diagnostics()
+        passages += _divided(name, places.read_text(name, workspace=workspace, diagnostics=said[name]))
     worths = rank(search.query, [f"{passage.path}\n{passage.text}" for passage in passages])
     found = sorted((index for index, worth in enumerate(worths) if worth > 0), key=lambda i: (-worths[i], i))
     if not found:
-        message = f"no file holds a word of {quote(search.query)}; other words, or --in with other paths"
+        message = f"no file holds a word of {quote(search.query)}; search for others, or in other places"
         raise ItemError(message, where=", ".join(map(places.shown, search.paths)))
+    for name in dict.fromkeys(passages[index].path for index in found):
+        diagnostics.extend(tuple(said[name]))
     best = worths[found[0]]
     return [_item(passages[index], worths[index] / best) for index in found]
 
@@ -101,24 +103,43 @@ def _names(paths: Sequence[str], workspace: str | os.PathLike[str], diagnostics:
     """Yield the files to be searched, each once; of what folders and patterns give, those that are text, not huge."""
     seen: set[str] = set()
     skipped: Counter[tuple[str, str]] = Counter()
+    failed: list[ItemError] = []
     for path in paths:
-        named = not patterns.is_pattern(path) and not places.locate(path, workspace).is_dir()
-        for name in [path] if named else _matches(path, workspace, diagnostics):
-            name = os.path.normpath(name)
+        try:
+            found, named = _matches(path, workspace, diagnostics)
+        except ItemError as error:
+            failed.append(error)
+            continue
+        for name in map(os.path.normpath, found):
             refusal = None if named or name in seen else _refusal(name, workspace)
             if refusal is not None:
                 skipped[path, refusal] += 1
             elif name not in seen:
                 yield name
             seen.add(name)
+    if failed and not seen:
+        raise failed[0]
+    for each in failed:
+        diagnostics.add("PF606", f"left out: {str(each).removeprefix(f'{each.where}: ')}", where=each.where)
     for (path, refusal), number in skipped.items():
-        diagnostics.add("PF608", f"not searched: {number} {refusal}", where=places.shown(path), severity="info")
+        files_ = "1 file" if number == 1 else f"{number} files"
+        diagnostics.add("PF608", f"{files_} {refusal} not searched", where=places.shown(path), severity="info")
 
 
-def _matches(path: str, workspace: str | os.PathLike[str], diagnostics: Diagnostics) -> list[str]:
-    pattern = path if patterns.is_pattern(path) else os.path.join(path, "**", "*")
-    ignored = ignoring.Ignored(workspace)
-    return patterns.expand(pattern, workspace=workspace, diagnostics=diagnostics, ignored=ignored)
+def _matches(path: str, workspace: str | os.PathLike[str], diagnostics: Diagnostics) -> tuple[list[str], bool]:
+    """Return the files that a path of the user's stands for, and whether it is one that was named."""
+    place = places.locate(path, workspace)
+    if place.is_dir():
+        ignored = ignoring.Ignored(place)
+        try:
+            inside = patterns.expand("**/*", workspace=place, diagnostics=diagnostics, ignored=ignored)
+        except ItemError:
+            raise ItemError("a folder without files to search", where=places.shown(path)) from None
+        return [os.path.join(path, name) for name in inside], False
+    if place.exists() or not patterns.is_pattern(path):
+        places.peek(path, workspace=workspace)
+        return [path], True
+    return patterns.expand(path, workspace=workspace, diagnostics=diagnostics), False
 
 
 def _refusal(name: str, workspace: str | os.PathLike[str]) -> str | None:
@@ -126,10 +147,10 @@ def _refusal(name: str, workspace: str | os.PathLike[str]) -> str | None:
     try:
         size, beginning = places.peek(name, workspace=workspace)
     except ItemError:
-        return "that cannot be read"
+        return "that cannot be read:"
     if size > MAX_BYTES:
-        return f"larger than {MAX_BYTES >> 20} MiB"
-    return "without text" if b"\0" in beginning else None
+        return f"larger than {MAX_BYTES >> 20} MiB:"
+    return "without text:" if "\0" in places.decode(beginning, where=name, diagnostics=Diagnostics()) else None
 
 
 def _divided(path: str, text: str) -> Iterator[Passage]:

@@ -18,7 +18,8 @@ _LONGEST = 60
 """Characters of a value that are shown."""
 _KINDS = {
     "NoneType": "nothing", "int": "a number", "float": "a number", "bool": "yes or no", "str": "a text",
-    "Content": "a text", "Safe": "a text", "Block": "a text", "list": "a list", "tuple": "a list", "Open": "fields",
+    "Content": "a text", "Safe": "a text", "Block": "a text", "Verbatim": "a text", "Tags": "a text",
+    "Opens": "a text", "Closes": "a text", "list": "a list", "tuple": "a list", "Open": "fields",
     "Fields": "fields", "dict": "fields",
 }  # fmt: skip
 

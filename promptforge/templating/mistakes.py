@@ -17,7 +17,7 @@ PAIRS = frozenset({"if", "for", "block", "macro", "call", "filter", "with", "aut
 """Tags that are closed by one of their own, besides `{% set x %}` without a value."""
 KNOWN = ("if", "elif", "else", "for", "set", "block", "extends", "include", "from", "macro")
 _IN_TAG = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[%}]\}|\{[{%#]")
-_SPELT = {"elseif": "elif", "elsif": "elif", "elsf": "elif", "foreach": "for", "import": "from", "endfi": "endif"}
+_SPELT = {"elseif": "elif", "elsif": "elif", "elsf": "elif", "foreach": "for", "endfi": "endif"}
 _WORDS = {"&": "and", "&&": "and", "||": "or", "!": "not ", "=": "=="}
 _NAMES = {
     "end of statement block": "%}", "end of print statement": "}}", "end of template": "the end of the file",

@@ -48,7 +48,11 @@ def static(line: Line) -> str:
 
 
 def _after_value(line: Line) -> bool:
-    return bool(line) and line[-1] is VALUE
+    return bool(line) and not isinstance(line[-1], str)
+
+
+def _has_values(line: Line) -> bool:
+    return any(not isinstance(part, str) for part in line)
 
 
 class Markdown:
@@ -70,7 +74,7 @@ class Markdown:
         if hidden := self._raw.search(text):
             raise RefusedError(f'"{hidden[0].strip()}" opens a block of HTML in which a fence is not one')
         lines = text.split("\n")
-        begun = VALUE in line
+        begun = _has_values(line)
         for number, rest in enumerate(lines):
             whole = rest if number else static(line) + rest
             if not (begun and number == 0):
@@ -222,7 +226,7 @@ class Plain:
 
     def place(self, mode: str, line: Line) -> str:
         """Return the place of a value, or refuse it."""
-        return "inline" if static(line).strip() or VALUE in line else "line"
+        return "inline" if static(line).strip() or _has_values(line) else "line"
 
     def join(self, a: str, b: str) -> str:
         """Return the mode that is right for both."""
