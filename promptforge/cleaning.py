@@ -6,7 +6,8 @@ import re
 from typing import NamedTuple
 
 from .controls import Controls
-from .escaping import INVISIBLE, SURROGATE, XML_ILLEGAL, Content
+from .escaping import INVISIBLE, SURROGATE, XML_ILLEGAL
+from .safe import Content
 
 VERBATIM = "verbatim"
 """The syntax of what is printed as it is, between tags."""

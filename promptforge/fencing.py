@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from .cleaning import FENCE_CAP, clean, longest_run
-from .escaping import Block, Content, Verbatim, to_text
+from .escaping import to_text
+from .safe import Block, Content, Verbatim
 
 TAG = re.compile(r"[A-Za-z0-9_+#.\-]{1,40}")
 """What may stand after the mark of a fence."""

@@ -10,8 +10,8 @@ import jinja2
 
 from . import escaping
 from .errors import TemplateError
-from .escaping import Safe
 from .framing import frame_pattern
+from .safe import Safe
 from .templating import fuel
 from .templating.environment import Fields, join, weld
 from .templating.failures import explain

@@ -10,7 +10,6 @@ from .bounds import Bare, Bounds
 from .controls import Controls
 from .counting import Counter
 from .errors import TemplateError
-from .escaping import Content, Safe
 from .fitting.fit import Fit
 from .fitting.scale import Cost, Form, within
 from .grouping import Section, flatten, group
@@ -20,6 +19,7 @@ from .looks import Look
 from .merging import noting
 from .options import Options
 from .passages import Extractor
+from .safe import Content, Safe
 from .selection import Candidates
 from .shortening import Shortener
 from .templating import fuel

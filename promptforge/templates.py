@@ -11,10 +11,10 @@ import jinja2
 
 from . import _shipped, template_files
 from .errors import OptionError, TemplateError, nearest, quote
-from .escaping import Safe
 from .folders import Source
 from .layouts import LayoutSettings, load_layout_settings
 from .looks import Look
+from .safe import Safe
 from .templating import excerpts, fuel, located, placing
 from .templating.environment import Environment, join
 from .templating.failures import explain

@@ -11,12 +11,13 @@ import msgspec
 from .cleaning import VERBATIM, Cleaned, clean
 from .controls import Controls
 from .enclosing import check
-from .escaping import Content, Verbatim, plain_line
+from .escaping import plain_line
 from .fitting.scale import Form
 from .items import Item
 from .joints import Joints, Mended
 from .looks import Look
 from .options import Options
+from .safe import Content, Verbatim
 from .templating.environment import Fields, Open
 from .templating.fuel import Tank
 from .trimming.text import mark

@@ -20,8 +20,8 @@ from markdown_it.token import Token
 import promptforge as pf
 from promptforge import escaping, fencing, wording
 from promptforge.cleaning import clean
-from promptforge.escaping import Block, Content, Safe
 from promptforge.framing import frame_pattern
+from promptforge.safe import Block, Content, Safe
 from promptforge.templating.places import VALUE
 
 LABELS = hostile.LABEL

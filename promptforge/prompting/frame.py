@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 from ..controls import Controls
 from ..enclosing import free_word, lenient
 from ..errors import OptionError, TemplateError, nearest, quote
-from ..escaping import Content, Safe, syntax_of
+from ..escaping import syntax_of
 from ..framing import frame_pattern
 from ..joints import Joints
+from ..safe import Content, Safe
 from ..templates import EXTENSIONS, PROMPTS, Templates
 from ..templating.environment import Fields
 from ..templating.places import VALUE

@@ -14,7 +14,7 @@ from jinja2.runtime import LoopContext
 from .. import escaping, fencing, plugins, wording
 from ..cleaning import VERBATIM, clean
 from ..errors import TemplateError, nearest
-from ..escaping import Block, Closes, Opens, Safe, Tags, Verbatim
+from ..safe import Block, Closes, Content, Opens, Safe, Tags, Verbatim
 from ..sources import plaindata
 from . import excerpts, fuel, metering, placing
 
@@ -256,7 +256,7 @@ def _text_filter(change: Callable[[str], str]) -> Callable[[Any], str]:
         changed = change(text)
         if isinstance(value, Verbatim):
             return value.like(changed)
-        return escaping.Content(changed) if isinstance(value, escaping.Content) else changed
+        return Content(changed) if isinstance(value, Content) else changed
 
     return filtered
 
@@ -272,7 +272,7 @@ def _plugged(name: str, plugin: plugins.Plugin, syntax: str) -> Callable[..., An
         found = plaindata.copy(made, lambda change: None)
         if isinstance(value, Verbatim) and isinstance(found, str):
             return value.like(clean(found, VERBATIM).text)
-        if isinstance(value, escaping.Content) and isinstance(found, str) and syntax != "txt":
+        if isinstance(value, Content) and isinstance(found, str) and syntax != "txt":
             return clean(found, syntax).text
         return found
 

@@ -14,7 +14,8 @@ from jinja2 import nodes
 from jinja2.runtime import Context
 
 from ..errors import TemplateError
-from ..escaping import LABEL_CAP, Escape, Safe
+from ..escaping import LABEL_CAP, Escape
+from ..safe import Safe
 from . import fuel
 
 PRICES = {"prose": 80, "capitalize": 50, "code": 20, "md": 50, "other": 5}
