@@ -13,9 +13,10 @@ from .errors import TemplateError
 from .framing import frame_pattern
 from .safe import Safe
 from .templating import fuel
-from .templating.environment import Fields, join, weld
+from .templating.environment import Fields
 from .templating.failures import explain
 from .templating.places import TITLE
+from .templating.welding import join, weld
 
 if TYPE_CHECKING:
     from .templates import Templates

@@ -23,8 +23,9 @@ from .page import Page
 from .results import Span
 from .templates import Templates
 from .templating import fuel
-from .templating.environment import Fields, Missing, weld
+from .templating.environment import Fields, Missing
 from .templating.failures import source_line
+from .templating.welding import weld
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _SWITCHES = ("headers", "line_numbers", "scores", "code", "query")

@@ -16,8 +16,9 @@ from .layouts import LayoutSettings, load_layout_settings
 from .looks import Look
 from .safe import Safe
 from .templating import excerpts, fuel, located, placing
-from .templating.environment import Environment, join
+from .templating.environment import Environment
 from .templating.failures import explain
+from .templating.welding import join
 
 EXTENSIONS = {"markdown": "md", "xml": "xml", "json": "json", "plain": "txt"}
 """The shipped formats and the extension of their templates; any other format is named by its own files."""

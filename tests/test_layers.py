@@ -12,7 +12,8 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "promptforge"
 # A folder is one entry: its files may import each other. A new module is placed in the highest row below what it needs.
 ROWS = [
-    "_shipped boundaries codes diagnostics escaping explanations folders framing items recent safe writing",
+    "safe",
+    "_shipped boundaries codes diagnostics escaping explanations folders framing items recent writing",
     "controls enclosing errors results wording",
     "plugins",
     "cleaning counting fitting joints merging template_files trimming verdict yamltext",

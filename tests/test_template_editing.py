@@ -17,7 +17,7 @@ import promptforge as pf
 from promptforge import drafts
 from promptforge.project import project
 from promptforge.templates import Templates
-from promptforge.templating.environment import FILTERS
+from promptforge.templating.filters import FILTERS
 
 README = (ROOT / "templates" / "README.md").read_text(encoding="utf-8")
 _PIECE = re.compile(r"(?ms)^#{2,3} ([^\n]+)$|^(?:`([^`\n]+)`\n{1,2})?(`{3,})(\w+)\n(.*?)\n\3$")

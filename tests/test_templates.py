@@ -17,7 +17,8 @@ from promptforge.prompting.frame import PARTS
 from promptforge.template_files import SIZE_CAP
 from promptforge.templates import EXTENSIONS, Templates
 from promptforge.templating import placing
-from promptforge.templating.environment import FILTERS, Fields
+from promptforge.templating.environment import Fields
+from promptforge.templating.filters import FILTERS
 
 SHIPPED = Templates()
 NAMES = [name for name in SHIPPED.names() if name.endswith(".j2")]

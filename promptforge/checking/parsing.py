@@ -13,7 +13,7 @@ from jinja2 import nodes
 
 from ..errors import TemplateError, nearest
 from ..escaping import syntax_of
-from ..templating.environment import FILTERS
+from ..templating.filters import FILTERS
 from ..templating.located import ENVIRONMENT, At, mistake
 from ..templating.placing import SIGNS, STEPS_CAP, Reader, State
 

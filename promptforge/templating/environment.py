@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import jinja2
@@ -11,12 +11,11 @@ from jinja2.compiler import CodeGenerator, Frame
 from jinja2.lexer import Token, TokenStream
 from jinja2.runtime import LoopContext
 
-from .. import escaping, fencing, plugins, wording
-from ..cleaning import VERBATIM, clean
+from .. import escaping, plugins
 from ..errors import TemplateError, nearest
-from ..safe import Block, Closes, Content, Opens, Safe, Tags, Verbatim
-from ..sources import plaindata
 from . import excerpts, fuel, metering, placing
+from .filters import FILTERS, MARKDOWN_ONLY, plugged
+from .welding import join
 
 LOOP_FIELDS = frozenset({"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"})
 TOKENS_CAP = 10_000
@@ -35,59 +34,6 @@ class Open(dict[str, Any]):
     """Metadata: an open set, so a missing field is `None`."""
 
     __slots__ = ()
-
-
-def join(parts: Iterable[str], mend: Callable[[list[str]], list[str]] | None = None) -> Safe:
-    """Join what a template prints, keeping fences whole: see `weld`; `mend` sees the pieces before they are one."""
-    pieces = weld(parts) if mend is None else mend(weld(parts))
-    if not pieces:
-        return Safe("")
-    return _WELDED[isinstance(pieces[0], Opens), isinstance(pieces[-1], Closes)]("".join(pieces))
-
-
-_WELDED = {(False, False): Safe, (True, False): Opens, (False, True): Closes, (True, True): Block}
-
-
-def weld(parts: Iterable[str]) -> list[str]:
-    """Return the non-empty parts, with a line end put in wherever a fence would not stand on lines of its own.
-
-    A fence opens only at the start of a line (three blanks may precede it) and outside a block of HTML, and closes only
-    on a line that holds nothing else.
-    """
-    pieces = list(filter(None, parts))
-    fuel.burn_text(sum(map(len, pieces)))
-    kinds = list(map(type, pieces))
-    if _FENCED.isdisjoint(kinds):
-        return pieces
-    welded: list[str] = []
-    shut = False
-    for piece, kind in zip(pieces, kinds, strict=True):
-        if shut and piece[0] != "\n":
-            welded.append("\n")
-        shut = False
-        if kind in _FENCED:
-            shut = kind is not Opens
-            if welded and kind is not Closes:
-                tail = _tail(welded)
-                if tail[-1] != "\n":  # be it blanks: content at the margin would end the list a fence is indented in
-                    welded.append("\n")
-                    tail += "\n"
-                if kind is not Tags and tail[tail.rfind("\n", 0, -1) + 1 :].lstrip().startswith("<"):
-                    welded.append("\n")
-        welded.append(piece)
-    return welded
-
-
-_FENCED = frozenset({Opens, Closes, Block, Tags})
-
-
-def _tail(pieces: list[str]) -> str:
-    tail = ""
-    for piece in reversed(pieces):
-        tail = piece + tail
-        if tail.count("\n") > 1:
-            break
-    return tail
 
 
 class _Lined(CodeGenerator):
@@ -193,7 +139,7 @@ class Environment(jinja2.Environment):
                 )
         if syntax != "md":
             for node in root.find_all(nodes.Filter):
-                if node.name in _MARKDOWN_ONLY:
+                if node.name in MARKDOWN_ONLY:
                     raise TemplateError(
                         f'"{node.name}" makes Markdown, and this template is not: print the value as it is',
                         where=f"{known}:{node.lineno}",
@@ -214,7 +160,7 @@ class Environment(jinja2.Environment):
         if plugin is None:
             return False
         name = f"{syntax}.plugged.{node.name}"
-        self.filters.setdefault(name, _plugged(node.name, plugin, syntax))
+        self.filters.setdefault(name, plugged(node.name, plugin, syntax))
         node.name = name
         return True
 
@@ -236,71 +182,4 @@ class Missing(jinja2.StrictUndefined):
         return self._undefined_hint or f'unknown variable "{self._undefined_name}"'
 
 
-def _join(values: Any, separator: str = ", ") -> str:
-    if values is None:
-        return ""
-    if not isinstance(values, list | tuple):
-        return escaping.to_text(values)
-    texts = list(map(escaping.to_text, values))
-    fuel.burn_text(sum(map(len, texts)) + len(separator) * len(texts))
-    return separator.join(texts)
-
-
-def _default(value: Any, other: Any = "") -> Any:
-    return other if isinstance(value, jinja2.Undefined) or value is None or value == "" else value
-
-
-def _text_filter(change: Callable[[str], str]) -> Callable[[Any], str]:
-    def filtered(value: Any) -> str:
-        text = escaping.to_text(value)
-        changed = change(text)
-        if isinstance(value, Verbatim):
-            return value.like(changed)
-        return Content(changed) if isinstance(value, Content) else changed
-
-    return filtered
-
-
-def _plugged(name: str, plugin: plugins.Plugin, syntax: str) -> Callable[..., Any]:
-    """Return a filter of a plug-in: what it makes is plain data, cleaned and escaped like what came in."""
-
-    def filtered(value: Any, *arguments: Any, **named: Any) -> Any:
-        if isinstance(value, jinja2.Undefined):
-            str(value)  # says what is missing
-        given = str.__str__(value) if isinstance(value, str) else value
-        made = plugins.guarded(plugin, f'filter "{name}"', TemplateError, given, *arguments, **named)
-        found = plaindata.copy(made, lambda change: None)
-        if isinstance(value, Verbatim) and isinstance(found, str):
-            return value.like(clean(found, VERBATIM).text)
-        if isinstance(value, Content) and isinstance(found, str) and syntax != "txt":
-            return clean(found, syntax).text
-        return found
-
-    return filtered
-
-
-def _length(value: Any) -> int:
-    return len(value) if isinstance(value, str | list | tuple | dict) else 0
-
-
-FILTERS: dict[str, Callable[..., Any]] = {
-    "capitalize": wording.capitalize,
-    "code": escaping.md_code,
-    "decimals": wording.decimals,
-    "default": _default,
-    "fence": fencing.fence,
-    "first": lambda values: values[0] if values else None,
-    "framed": lambda value, language=None: value,  # the escape of its place frames it; in Markdown it is `fence`
-    "join": _join,
-    "last": lambda values: values[-1] if values else None,
-    "length": _length,
-    "lower": _text_filter(str.lower),
-    "percent": wording.percent,
-    "prose": escaping.md_prose,
-    "trim": _text_filter(str.strip),
-    "upper": _text_filter(str.upper),
-}
-"""What a template may do with a value; `templates/README.md` explains each."""
-
-_MARKDOWN_ONLY = frozenset({"code", "fence", "prose"})
 _TESTS = ("defined", "undefined", "none", "number", "string", "sequence", "odd", "even", "true", "false", "in", "eq")
