@@ -11,7 +11,7 @@ from ..options import Options
 from ..profiles import load_profile
 from ..templates import EXTENSIONS, Templates
 from . import configured, trial
-from .findings import Finding, Text, ordered
+from .findings import Finding, Text, held_back, ordered
 from .library import Library
 from .looks import KINDS, Layouts, Pair, Part, near_kind, part_of, prompt_part, sees
 from .shapes import PROMPT
@@ -55,6 +55,8 @@ def check(
         found += _strays(folder, library)
     files = [*meant.values()]
     everywhere = [*dict.fromkeys([*(path.parent for path in targets.profiles), *profile_folders])]
+    for path in targets.others:
+        found.append(Finding(str(path), 0, 0, "PF827", "a file of cases; `promptforge test` reads it"))
     for path in targets.profiles:
         found += configured.profile(path, everywhere, known, templates)
         files.append(path)
@@ -73,7 +75,7 @@ def check(
     if prices and good:
         measured, tokenizer, more = _priced(templates, good, profile, everywhere, found)
         found += more
-    reported = [f for f in ordered(found) if _asked(f, targets)]
+    reported = [f for f in held_back(ordered(found)) if _asked(f, targets)]
     return Report(reported, measured, tokenizer, len(set(files)))
 
 
@@ -84,7 +86,7 @@ def _path(templates: Templates, name: str) -> Path | None:
 
 def _asked(finding: Finding, targets: Targets) -> bool:
     path = Path(finding.path)
-    return path in targets.profiles or targets.meant(path)
+    return path in targets.profiles or path in targets.others or targets.meant(path)
 
 
 # --- templates --------------------------------------------------------------------------------------------------------

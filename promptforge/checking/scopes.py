@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from jinja2 import nodes
 
-from ..errors import nearest
-from .parsing import Problem, offset, sure, word_after, word_at
+from ..errors import nearest, sure
+from .parsing import Problem, offset, word_after, word_at
 from .shapes import ANY, FINISHED, LONG, LOOP, VALUE, Shape, list_of
 
 _FILTERS = {"len": "length", "str": "trim", "upper": "upper", "lower": "lower", "join": "join", "round": "decimals(0)"}

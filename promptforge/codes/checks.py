@@ -175,6 +175,13 @@ CODES = {
         "a file saved by Notepad",
         "Nothing; `--fix` takes them out.",
     ),
+    "PF827": Code(
+        "note",
+        "a file of cases",
+        "It lies among profiles and is none: it says what is rendered and what is expected of it.",
+        "profiles/mine.yaml with `cases:`",
+        "`promptforge test FILE` reads it; it is neither checked nor changed here.",
+    ),
     "PF830": Code(
         "error",
         "the file is no YAML",

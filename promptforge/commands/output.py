@@ -40,7 +40,8 @@ def write(text: str, path: str | None) -> None:
         stream.write(text.encode("utf-8", "replace"))
         stream.flush()
         return
-    clean(Path(path).parent, Path(path).name)
+    if Path(path).parent.is_dir():
+        clean(Path(path).parent, Path(path).name)
     with whole(Path(path)) as file:
         file.write(text.encode("utf-8", "replace"))
 
