@@ -10,7 +10,7 @@ from ..errors import nearest
 from ..options import Options
 from ..profiles import load_profile
 from ..templates import EXTENSIONS, Templates
-from . import configured, trial
+from . import configured, frames, trial
 from .findings import Finding, Text, held_back, ordered
 from .library import Library
 from .looks import KINDS, Layouts, Pair, Part, near_kind, part_of, prompt_part, sees
@@ -68,6 +68,7 @@ def check(
     for pair in good:
         if not {pair.page, *pair.items.values()}.isdisjoint(meant):
             found += _tried(library, pair, meant)
+    found += frames.tried(library, meant, wrong)
     measured: list[trial.Price] = []
     tokenizer = None
     if prices is None:

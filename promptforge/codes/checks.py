@@ -125,6 +125,20 @@ CODES = {
         "{% for a in items %}{% for b in items %}{% for c in items %} …",
         "Let each item be printed once, and each piece be included once.",
     ),
+    "PF818": Code(
+        "warning",
+        "a part of a prompt that is not printed",
+        "The templates of a whole prompt were given every part, and one of them is not in what they print.",
+        '{% if part.name == "qestion" %}{{ part.text }}{% endif %}',
+        "Print {{ part.text }} of every part; a condition may choose what stands around it.",
+    ),
+    "PF819": Code(
+        "warning",
+        "a mark of a prompt without the boundary",
+        "Where an item holds the same tag or line, nothing could tell the two apart, so that prompt is refused.",
+        "<notes>{{ part.text }}</notes>",
+        "<notes{{ boundary }}>{{ part.text }}</notes{{ boundary }}>",
+    ),
     "PF820": Code(
         "warning",
         "nobody reads this template",

@@ -119,6 +119,13 @@ CODES = {
         "--cache-after system --to gemini",
         "Choose another shape, or leave the option out.",
     ),
+    "PF119": Code(
+        "warning",
+        "a part is given and not printed",
+        "The templates of the whole prompt leave it out: a loop or a condition in them does not reach it.",
+        '{% if part.name == "qestion" %}',
+        "Print {{ part.text }} of every part; `promptforge check` marks the template.",
+    ),
     "PF201": Code(
         "warning",
         "a key of a record is unknown, missing or no text",
