@@ -89,9 +89,11 @@ class OptionError(PromptForgeError):
 
     exit_code = 2
 
-    def __init__(self, message: str, *, option: str | None = None) -> None:
+    def __init__(self, message: str, *, option: str | None = None, absent: str | None = None) -> None:
         super().__init__(message)
         self.option = option
+        self.absent = absent
+        """The name of a layout, prompt, template or profile that was asked for and is not there."""
 
 
 class ProfileError(OptionError):
@@ -99,9 +101,9 @@ class ProfileError(OptionError):
 
     def __init__(
         self, message: str, *, where: str | None = None, option: str | None = None, column: int | None = None,
-        inside: tuple[str, ...] = (),
+        inside: tuple[str, ...] = (), absent: str | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(f"{where}: {message}" if where else message, option=option)
+        super().__init__(f"{where}: {message}" if where else message, option=option, absent=absent)
         self.where = where
         self.column = column
         """The character of the line, from 1, where it is known."""

@@ -228,7 +228,7 @@ def test_strict_does_not_mind_what_is_only_information() -> None:
     write("many.json", [{"content": f"words of number {n}", "path": f"f{n}"} for n in range(9)])
     ran = run("render", "many.json", "--strict", "--max-tokens", "60")
     assert ran.code == 0
-    assert "promptforge: info: " in ran.err
+    assert "promptforge: note: " in ran.err
     assert run("render", "many.json", "--strict", "--max-tokens", "60", "--quiet") == (0, ran.out, "")
 
 

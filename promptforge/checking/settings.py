@@ -79,6 +79,11 @@ class Keys:
             return self.key(key, code, message)
         return self.text.at(found.start(1), len(found[1]), code, message)
 
+    def word(self, key: str, word: str, code: str, message: str) -> Finding:
+        """Return a finding about a word in the value of a key."""
+        found = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])").search(self.text.text, self._start(key))
+        return self.text.at(found.start(), len(word), code, message) if found else self.key(key, code, message)
+
     def _inside(self, at: int, key: str, inside: tuple[str, ...]) -> re.Match[str] | None:
         found = None
         for word in (key, *inside):

@@ -196,6 +196,13 @@ CODES = {
         "profiles/mine.yaml with `cases:`",
         "`promptforge test FILE` reads it; it is neither checked nor changed here.",
     ),
+    "PF828": Code(
+        "note",
+        "a kind with a look in some formats alone",
+        "A look is for one format; in the others of its layout items of the kind are shown as any other is.",
+        "notes/ticket.md.j2 where notes has xml too",
+        "Nothing, if those formats are not used; `promptforge new kind NAME --layout LAYOUT` makes all.",
+    ),
     "PF830": Code(
         "error",
         "the file is no YAML",
@@ -279,5 +286,12 @@ CODES = {
         "A fence or a comment that a separator or header leaves open takes in the items that follow.",
         'separator: "\\n```\\n"',
         "Close it in the same text, or use a line such as --- that opens nothing.",
+    ),
+    "PF845": Code(
+        "warning",
+        "a prompt without the context",
+        "prompt_order says which parts a prompt has, and items are shown in the part `context`.",
+        "prompt_order: [system, question]",
+        "prompt_order: [system, context, question]",
     ),
 }

@@ -74,7 +74,7 @@ class Frame:
         own = name.removeprefix("shipped/")
         if own not in known:
             raise OptionError(
-                f"there is no set of prompt templates {quote(name)}{nearest(name, known)}", option="prompt"
+                f"there is no set of prompt templates {quote(name)}{nearest(name, known)}", option="prompt", absent=name
             )
         self._templates = templates
         self._controls = controls
