@@ -669,3 +669,14 @@ def test_an_encoding_of_the_terminal_that_knows_no_umlaut_changes_no_byte() -> N
     ran = command("render", "umlaut.json", env={"PYTHONIOENCODING": "ascii", "LC_ALL": "C"})
     assert ran.code == 0
     assert "größer 日本 😀" in ran.out
+
+
+def test_a_list_is_a_flag_several_times_or_with_commas() -> None:
+    Path("kinds.json").write_text('[{"kind": "ticket", "content": "a"}, {"kind": "code", "content": "b"}]')
+    one, other = (
+        run("render", "kinds.json", *flags).out
+        for flags in (["--kinds", "ticket,code"], ["--kinds", "ticket", "--kinds", "code"])
+    )
+    assert one == other == run("render", "kinds.json").out
+    left = run("render", "kinds.json", "--kinds", "tickt").err
+    assert 'the kinds there are: "code", "ticket" [PF114]' in left
