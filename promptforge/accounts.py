@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .diagnostics import Diagnostics
-from .errors import nearest, quote
+from .errors import LISTED, nearest, quote
 from .escaping import INVISIBLE, LABEL_CAP
 from .fencing import TAG
 from .fitting.fit import Fit
@@ -50,6 +50,10 @@ def account(
     if items and not fit.chosen:
         why = ", ".join(f"{reason} {count}" for reason, count in sorted(counts.items()))
         message = f"no item is in the text: all {len(items)} were left out ({why})"
+        if set(counts) == {"kinds"}:
+            there = sorted({item.kind for item in items})
+            more = f" and {len(there) - LISTED} more" if len(there) > LISTED else ""
+            message += f"; the kinds there are: {', '.join(map(quote, there[:LISTED]))}{more}"
         diagnostics.add("PF114", message, severity="info" if set(counts) <= _CUT else "warning")
     elif not items:
         diagnostics.add("PF115", "there were no items", severity="info")
@@ -123,6 +127,9 @@ def _say(
         said = [f"{left} of {total} items were left out"] if left else []
         said += [f"{len(trimmed)} of {total} items were shortened"] if trimmed else []
         diagnostics.add("PF111", f"{' and '.join(said)} to keep the budget", severity="info")
+    if twice := counts["duplicate"]:
+        said_once = f"{twice} item{'s hold' if twice > 1 else ' holds'} the text of another and"
+        diagnostics.add("PF120", f"{said_once} {'were' if twice > 1 else 'was'} left out", severity="info")
     over = counts["max_items"]
     if over:
         diagnostics.add("PF112", f"{over} found items are past max_items {options.max_items}", severity="info")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from . import __version__
-from .errors import PromptForgeError, TemplateError
+from .errors import OptionError, PromptForgeError, TemplateError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -101,7 +102,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         if sys.stdout is not None:
             sys.stdout.flush()
     except PromptForgeError as error:
-        code = fail(error, as_json=as_json)
+        code = fail(error, as_json=as_json, given=given)
     except click.exceptions.Abort:
         code = 130
     except click.exceptions.NoArgsIsHelpError as error:
@@ -125,12 +126,20 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def fail(error: PromptForgeError, *, as_json: bool) -> int:
-    """Say what went wrong on standard error, with `--json` on standard output too; return the exit code."""
+def fail(error: PromptForgeError, *, as_json: bool, given: Sequence[str] = ()) -> int:
+    """Say what went wrong on standard error, with `--json` on standard output too; return the exit code.
+
+    `given` is the command line.
+    """
     facts = {
         key: value for key in ("where", "field", "option", "needed", "largest") if (value := getattr(error, key, None))
     }
-    _say(type(error).__name__.removesuffix("Error").lower(), str(error), as_json=as_json, **facts)
+    message = str(error)
+    if isinstance(error, OptionError) and error.absent and not error.absent.startswith("shipped/"):
+        from .commands.beside import beside
+
+        message += beside(error.absent, given)
+    _say(type(error).__name__.removesuffix("Error").lower(), message, as_json=as_json, **facts)
     if isinstance(error, TemplateError) and error.excerpt is not None:
         from .commands.excerpts import excerpt
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from . import _shipped
+from . import _shipped, layouts
 from .errors import OptionError, TemplateError, nearest, quote
 from .escaping import syntax_of
 from .profiles import find_profiles, schema
@@ -17,9 +17,11 @@ from .templates import EXTENSIONS, PROMPTS, Templates
 from .writing import clean, whole
 
 MODELINE = "# yaml-language-server: $schema="
+_SCHEMA = "layout.schema.json"
 _LAYOUT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _KIND = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _PROFILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_FIRST = re.compile(r"\A\{#.*?#\}", re.DOTALL)
 _DEVICES = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))})
 """What Windows takes for a device whatever its ending."""
 
@@ -127,11 +129,20 @@ def layout(templates: Templates, folder: Path, name: str, like: str | None = Non
             drafts.append(Draft(folder / name / template.removeprefix(f"{plain}/"), text))
     if not any(draft.path.name == "layout.yaml" for draft in drafts):
         drafts.insert(0, Draft(folder / name / "layout.yaml", f'description: "A copy of {plain}"\n'))
+    drafts = [_told(draft) if draft.path.name == "layout.yaml" else draft for draft in drafts]
+    if not (folder / _SCHEMA).exists():
+        drafts.append(Draft(folder / _SCHEMA, json.dumps(layouts.schema(), indent=2, ensure_ascii=False) + "\n"))
     return drafts
 
 
+def _told(settings: Draft) -> Draft:
+    """Return the settings of a layout with the line that tells editors where the schema is."""
+    line = f"{MODELINE}../{_SCHEMA}\n"
+    return settings if settings.text.startswith(MODELINE) else Draft(settings.path, line + settings.text)
+
+
 def new_format(
-    templates: Templates, folder: Path, name: str, like: str | None = None, layouts: Sequence[str] = ()
+    templates: Templates, folder: Path, name: str, like: str | None = None, only: Sequence[str] = ()
 ) -> list[Draft]:
     """Return copies of the templates of the format `like` (default markdown), for all or some layouts, as `name`.
 
@@ -141,15 +152,14 @@ def new_format(
     _named("format", name, _LAYOUT, {*EXTENSIONS, *EXTENSIONS.values(), "yaml", "j2"})
     source = like or "markdown"
     known = templates.layouts()
-    for one in layouts:
-        if one not in known:
-            raise OptionError(f"there is no layout {quote(one)}{nearest(one, known)}", option="layout")
-    formats = {one: templates.formats(one) for one in layouts or known}
+    for one in only:
+        _there(one, known)
+    formats = {one: templates.formats(one) for one in only or known}
     if not any(source in have for have in formats.values()):
         every = {each for have in formats.values() for each in have}
         raise OptionError(f"there is no format {quote(source)}{nearest(source, every)}", option="format")
     missing = [one for one, have in formats.items() if source not in have]
-    if layouts and missing:
+    if only and missing:
         raise OptionError(f'the layout "{missing[0]}" has no format {quote(source)}', option="format")
     drafts: list[Draft] = []
     for one in sorted(set(formats) - set(missing)):
@@ -157,7 +167,7 @@ def new_format(
         ending = look.page_name.partition("/")[2].removeprefix("layout.").removesuffix(".j2")
         syntax = ending.rpartition(".")[2]
         new = name if syntax_of(name) == syntax_of(syntax) != "txt" else f"{name}.{syntax}"
-        own = [n for n in look.files() if n.startswith(f"{one}/")] if not layouts else look.files()
+        own = [n for n in look.files() if n.startswith(f"{one}/")] if not only else look.files()
         copied = {f'"{n}"': f'"{one}/{_stem(n)}.{new}.j2"' for n in own}
         for file in own:
             text = templates.source(file)[0]
@@ -165,6 +175,15 @@ def new_format(
                 text = text.replace(old, changed)
             drafts.append(Draft(folder / one / f"{_stem(file)}.{new}.j2", text))
     return drafts
+
+
+def _there(layout: str, known: Sequence[str]) -> None:
+    """Raise `OptionError` where a layout is not there yet."""
+    if layout not in known:
+        hint = nearest(layout, known)
+        if "did you mean" not in hint and _LAYOUT.fullmatch(layout):
+            hint = f"; make it first: promptforge new layout {layout}"
+        raise OptionError(f"there is no layout {quote(layout)}{hint}", option="layout")
 
 
 def _stem(name: str) -> str:
@@ -179,7 +198,8 @@ def kind(
     Raises `OptionError`.
     """
     _named("kind", name, _KIND, {"layout", "item"})
-    have = templates.formats(of)  # says which layouts there are
+    _there(of, templates.layouts())
+    have = templates.formats(of)
     for one in formats:
         if one not in have:
             raise OptionError(f'the layout "{of}" has no format {quote(one)}{nearest(one, have)}', option="format")
@@ -191,8 +211,15 @@ def kind(
         source = files.get(like or name) or files.get("item")
         if source is None:
             raise TemplateError(f'the layout "{of}" has no "item.{ending}.j2" to copy')
-        drafts.append(Draft(folder / of / f"{name}.{ending}.j2", templates.source(source)[0]))
+        text = _FIRST.sub(lambda found: _about(name, found[0]), templates.source(source)[0], count=1)
+        drafts.append(Draft(folder / of / f"{name}.{ending}.j2", text))
     return drafts
+
+
+def _about(kind: str, comment: str) -> str:
+    """Return the first comment of a look, of which only what it uses stays, for another kind."""
+    uses = re.search(r"Uses:.*", comment, re.DOTALL)
+    return f'{{# One item of the kind "{kind}". {uses[0] if uses else "#}"}'
 
 
 def prompt(templates: Templates, folder: Path, name: str, like: str | None = None) -> list[Draft]:

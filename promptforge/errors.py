@@ -23,16 +23,52 @@ if TYPE_CHECKING:
 _TYPE_NAME = type.__dict__["__name__"].__get__  # a metaclass may lie
 LISTED = 60
 """How many names a message lists."""
+_LONG = 8
+"""Letters of a word in which two may be wrong."""
+_ALIKE = 0.75
+"""The share of letters in their order that two words have in common where more letters than a few are wrong."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return ``; did you mean "x"?`` for the known word nearest to `word`, or a list of what there is."""
     names = sorted(set(known))
-    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    close = [name for name in difflib.get_close_matches(word, names, n=3, cutoff=0.6) if _like(word, name)]
     if close:
-        return f'; did you mean "{close[0]}"?'
+        return f'; did you mean "{min(close, key=lambda name: distance(word, name))}"?'
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
     return f"; there are: {', '.join(names[:LISTED])}{more}" if names else ""
+
+
+def distance(one: str, other: str) -> int:
+    """Return how many letters are put in, left out, changed or swapped with the next to make one word of another."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, a in enumerate(one, 1):
+        last, before, row = before, row, [i]
+        for j, b in enumerate(other, 1):
+            least = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
+            if i > 1 < j and a == other[j - 2] and one[i - 2] == b:
+                least = min(least, last[j - 2] + 1)
+            row.append(least)
+    return row[-1]
+
+
+def sure(word: str, known: Iterable[str]) -> str | None:
+    """Return the one word that `word` can only be a misspelling of: one letter off, of a long word two."""
+    most = 1 if len(word) < _LONG else 2
+    near = [name for name in set(known) if abs(len(name) - len(word)) <= most and distance(word, name) <= most]
+    return near[0] if len(near) == 1 and near[0] != word else None
+
+
+def _like(word: str, name: str) -> bool:
+    """Whether so much of two words is alike that one may be meant by the other; of files the ending does not count."""
+    stem, end = word.split(".")[0], name.split(".")[0]
+    if word.endswith(".j2") and name.endswith(".j2") and word != stem and name != end:
+        stem, end = (one.rpartition("/")[2] for one in (stem, end))
+    else:
+        stem, end = word, name
+    apart = distance(stem, end)
+    return apart <= max(1, len(stem) // 3) or stem in end or difflib.SequenceMatcher(None, end, stem).ratio() >= _ALIKE
 
 
 def quote(value: object, limit: int = 80) -> str:
@@ -53,9 +89,11 @@ class OptionError(PromptForgeError):
 
     exit_code = 2
 
-    def __init__(self, message: str, *, option: str | None = None) -> None:
+    def __init__(self, message: str, *, option: str | None = None, absent: str | None = None) -> None:
         super().__init__(message)
         self.option = option
+        self.absent = absent
+        """The name of a layout, prompt, template or profile that was asked for and is not there."""
 
 
 class ProfileError(OptionError):
@@ -63,9 +101,9 @@ class ProfileError(OptionError):
 
     def __init__(
         self, message: str, *, where: str | None = None, option: str | None = None, column: int | None = None,
-        inside: tuple[str, ...] = (),
+        inside: tuple[str, ...] = (), absent: str | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(f"{where}: {message}" if where else message, option=option)
+        super().__init__(f"{where}: {message}" if where else message, option=option, absent=absent)
         self.where = where
         self.column = column
         """The character of the line, from 1, where it is known."""

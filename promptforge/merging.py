@@ -102,7 +102,8 @@ def _join(a: Item, b: Item) -> Item | None:
 def place(item: Item) -> str:
     """Return where an item is from, for people: path and lines, else name, else kind."""
     if item.path:
-        return f"{item.path}:{item.start_line}-{item.end_line}" if item.start_line is not None else item.path
+        end = "" if item.end_line is None else f"-{item.end_line}"
+        return f"{item.path}:{item.start_line}{end}" if item.start_line is not None else item.path
     return item.name or item.id or item.kind
 
 

@@ -193,6 +193,7 @@ def _find(name: str, folders: Sequence[Path], place: str | None = None) -> Path:
         f"there is no profile {quote(name)}{_hint(stem, folders) or nearest(stem, _names(folders))}",
         where=place,
         option="profile",
+        absent=name,
     )
 
 

@@ -164,7 +164,7 @@ class Templates:
                 message = f"there is no layout {quote(name)}{nearest(name, self.layouts())}"
                 if chain:
                     raise TemplateError(message, where=self._place(chain[-1]))
-                raise OptionError(message, option="layout")
+                raise OptionError(message, option="layout", absent=name)
             if name in chain:
                 circle = " → ".join([*chain, name])
                 raise TemplateError(

@@ -71,6 +71,13 @@ def is_scaled(name: str) -> bool:
     return _SCALED.fullmatch(name) is not None
 
 
+def respelt(name: str) -> str | None:
+    """Return the name that a tokenizer and a factor should have been, as for `o200k_base x 1.2`; `None`: it is none."""
+    found = re.fullmatch(r"([\w.-]{1,80}?) {0,3}[x\u00d7*] {0,3}([\d.]{1,9})", name)
+    meant = f"{found[1]}*{found[2]}" if found else name
+    return meant if meant != name and unscaled(meant) in _DESCRIPTIONS else None
+
+
 def unscaled(name: str) -> str:
     """Return NAME of `NAME*FACTOR`, and any other name as it is."""
     scaled = _SCALED.fullmatch(name)
@@ -159,6 +166,8 @@ def _make(name: str) -> Counter:
         return WordEstimate()
     if (plugin := plugins.find("tokenizers", name, TokenizerError)) is not None:
         return _plugged(name, plugin)
+    if (meant := respelt(name)) is not None:
+        raise TokenizerError(f"unknown tokenizer {quote(name)}; did you mean {quote(meant)}?")
     base, star, factor = name.rpartition("*")
     if star and (base in _DESCRIPTIONS or base.startswith(_FILE)):
         raise TokenizerError(

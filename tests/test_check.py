@@ -375,6 +375,26 @@ def test_prices_are_measured_by_rendering() -> None:
 # --- putting right ----------------------------------------------------------------------------------------------------
 
 
+FAR = {
+    "profiles/mine.yaml": "model: x\noptions: [a]\nmax_tokens: 5\nmax_tokns: 6\n",
+    "tests/mine.yaml": "items: a.json\noptions: {layout: x}\ncases:\n- text: x\n",
+    "profiles/cases.yaml": "items: a.json\ncases: [\n",
+    "templates/mine/layout.md.j2": '{% extends "mine/layout.md.j2" %}\n{% block a %}{{ sectoins }}{% endblock %}\n',
+    "templates/mine/item.md.j2": '{% include "nowhere/at/all.j2" %}{{ itm.name | uper }}',
+}
+"""Files with words that are not near to one other word, or that are not understood as a whole."""
+
+
+def test_only_a_near_word_is_put_right_and_nothing_of_what_is_not_understood() -> None:
+    write({**FAR, "templates/mine/layout.yaml": "base: chunks"})
+    assert run("check", "tests", "--fix", "-q").code == 2
+    ran = run("check", "--fix", "-q")
+    assert {name: Path(name).read_text() for name in FAR} == FAR
+    assert "layout.md.j2:2" not in ran.out, "what a template sees that draws on itself is not known"
+    assert "profiles/cases.yaml: PF827 note: a file of cases" in run("check").out
+    assert "promptforge test" in run("check", "tests").err
+
+
 def test_what_can_be_put_right_is_and_a_difference_changes_nothing() -> None:
     files: dict[str, str | bytes] = {
         "templates/context/layout.md.j2": b'\xef\xbb\xbf{# x #}\r\n\r\n{% extends "context/layout.md.j2" %}\r\n',

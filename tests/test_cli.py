@@ -228,7 +228,7 @@ def test_strict_does_not_mind_what_is_only_information() -> None:
     write("many.json", [{"content": f"words of number {n}", "path": f"f{n}"} for n in range(9)])
     ran = run("render", "many.json", "--strict", "--max-tokens", "60")
     assert ran.code == 0
-    assert "promptforge: info: " in ran.err
+    assert "promptforge: note: " in ran.err
     assert run("render", "many.json", "--strict", "--max-tokens", "60", "--quiet") == (0, ran.out, "")
 
 
@@ -669,3 +669,14 @@ def test_an_encoding_of_the_terminal_that_knows_no_umlaut_changes_no_byte() -> N
     ran = command("render", "umlaut.json", env={"PYTHONIOENCODING": "ascii", "LC_ALL": "C"})
     assert ran.code == 0
     assert "größer 日本 😀" in ran.out
+
+
+def test_a_list_is_a_flag_several_times_or_with_commas() -> None:
+    Path("kinds.json").write_text('[{"kind": "ticket", "content": "a"}, {"kind": "code", "content": "b"}]')
+    one, other = (
+        run("render", "kinds.json", *flags).out
+        for flags in (["--kinds", "ticket,code"], ["--kinds", "ticket", "--kinds", "code"])
+    )
+    assert one == other == run("render", "kinds.json").out
+    left = run("render", "kinds.json", "--kinds", "tickt").err
+    assert 'the kinds there are: "code", "ticket" [PF114]' in left

@@ -72,7 +72,9 @@ def test_the_look_of_a_kind() -> None:
     ran = run("new", "kind", "requirement", "--layout", "knowledge", "--from", "document", "--format", "plain")
     assert (ran.code, files()) == (0, {"templates/knowledge/requirement.txt.j2"})
     original = Templates().source("knowledge/document.txt.j2")[0]
-    assert Path("templates/knowledge/requirement.txt.j2").read_text(encoding="utf-8") == original
+    made = Path("templates/knowledge/requirement.txt.j2").read_text(encoding="utf-8")
+    assert made.startswith('{# One item of the kind "requirement". Uses: item. #}\n')
+    assert made.partition("#}")[2] == original.partition("#}")[2]
 
 
 @pytest.mark.parametrize("source", ["default", "lisp", "shipped/lisp"])
@@ -137,7 +139,11 @@ def test_the_next_steps_run() -> None:
         steps = {word: rest.strip() for word, _, rest in (step.partition(" ") for step in ran["next"])}
         assert Path(steps["edit"]).is_file()
         for word in ("show", "check"):
-            assert run(*shlex.split(steps[word])[1:]).code == 0, steps
+            record, _, line = steps[word].rpartition(" | ")
+            piped = shlex.split(record)[1] if record else ""
+            shown = run(*shlex.split(line)[1:], stdin=piped)
+            assert shown.code == 0 and shown.err in ("", shown.err if word == "check" else ""), steps
+            assert word == "check" or "A text." in shown.out
         if use := steps.get("use"):
             Path("profiles").mkdir(exist_ok=True)
             Path("profiles/uses.yaml").write_text(use, "utf-8")
@@ -150,7 +156,18 @@ def test_the_folder_is_that_of_the_flag_or_of_the_environment(monkeypatch: pytes
     monkeypatch.setenv("PROMPTFORGE_TEMPLATES", "one")
     run("new", "layout", "a")
     run("new", "layout", "b", "--templates", "two")
-    assert {name.split("/")[0] + name.split("/")[1] for name in files()} == {"onea", "twob"}
+    assert {"one/a/layout.yaml", "two/b/layout.yaml", "one/layout.schema.json"} <= files()
+
+
+def test_a_look_for_a_layout_that_is_not_there_says_what_comes_first() -> None:
+    assert "; make it first: promptforge new layout triage" in run("new", "kind", "t", "--layout", "triage").err
+    assert 'did you mean "chunks"' in run("new", "kind", "t", "--layout", "chnks").err
+    run("new", "layout", "triage")
+    assert "PF835" not in run("check").out
+    assert (
+        "templates/triage is here: add --templates templates"
+        in run("render", "-", "--layout", "triage", stdin="[]").err
+    )
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------

@@ -83,18 +83,19 @@ def test_a_difference_shows_what_cannot_be_seen() -> None:
     assert "-## Context··" in out and "-### Text\\u202e" in out and "\u202e" not in out
 
 
-BAD = {
-    "cases:\n  - {items: [], tokns: 3}": "2",
-    "cases: x": "1",
-    "cases:\n  - 3": "2",
-    "cases:\n  - {items: []}": "2",
-    "cases:\n  - {text: a}": "2",
-    "cases:\n  - {items: [], text: a, file: b}": "2",
-    "cases:\n  - items: []\n    text: a\n    tokens_at_most: many": "4",
-    "cases:\n  - {items: [], text: a, options: {max_tokns: 3}}": "2",
-    "cases:\n  - {items: [], text: a, statuses: {a: gone}}": "2",
-    "cases: [": "1",
+BAD = ["cases: x", "cases: ["]
+WRONG = {
+    "{items: [], tokns: 3}": 'unknown key "tokns"',
+    "3": "a case has lines of the form",
+    "{items: []}": "the case expects nothing",
+    "{text: a}": "the case has no items",
+    "{items: [], text: a, file: b}": "text and file are two words",
+    "{items: [], text: a, tokens_at_most: many}": "tokens_at_most takes a whole number",
+    "{items: [], text: a, options: {max_tokns: 3}}": 'did you mean "max_tokens"',
+    "{items: [], text: a, statuses: {a: gone}}": "statuses takes",
+    "{items: [], contains: [], name: good}": 'two cases are called "good"',
 }
+"""Cases that are wrong in themselves, and what is said of them."""
 
 
 @pytest.mark.parametrize("text", BAD)
@@ -102,7 +103,22 @@ def test_a_file_that_is_no_file_of_cases(text: str) -> None:
     cases(text, head="")
     ran = run("test")
     assert (ran.code, ran.out) == (4, "")
-    assert ran.err.startswith(f"promptforge: tests/a.yaml:{BAD[text]}: ") and ran.err.count("\n") == 1
+    assert ran.err.startswith("promptforge: tests/a.yaml:1: ") and ran.err.count("\n") == 1
+
+
+def test_what_is_wrong_in_one_case_stops_no_other() -> None:
+    rows = ["{items: [], contains: [], name: good}", *WRONG]
+    cases("cases:\n" + "".join(f"  - {row}\n" for row in rows), head="")
+    ran = run("test")
+    assert ran.code == 1 and ran.out.count("ok ") == 1 and ran.out.count("FAIL ") == len(WRONG)
+    for line, message in enumerate(WRONG.values(), 3):
+        assert any(row.startswith(f"    tests/a.yaml:{line}: ") and message in row for row in ran.out.splitlines())
+
+
+def test_a_file_of_the_text_that_is_not_there_is_named() -> None:
+    cases("  - {file: gone.txt}")
+    ran = run("test")
+    assert ran.code == 1 and 'the file "gone.txt" is not there; --update writes it' in ran.out
 
 
 def test_items_that_are_not_there_and_no_cases_at_all() -> None:

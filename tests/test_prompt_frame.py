@@ -277,3 +277,11 @@ def test_tags_that_stand_only_for_some_roles_or_calls_are_kept_too(tmp_path: Pat
     )
     prompt = pf.Renderer(templates=tmp_path, prompt="mine").prompt(system="s", user=f"q\n{held}\nobey")
     assert prompt.text.startswith("<boss-") and f"\n{held}\n" in prompt.text
+
+
+def test_a_part_that_no_template_prints_is_told() -> None:
+    frame = {"prompt/ours/prompt.txt.j2": '{% for p in parts if p.name != "question" %}{{ p.text }}{% endfor %}'}
+    renderer = pf.Renderer(templates=frame, prompt="ours")
+    prompt = renderer.prompt([{"content": "x"}], user="Why?")
+    assert [(d.code, d.where) for d in prompt.warnings] == [("PF119", "prompt/ours/prompt.txt.j2")]
+    assert renderer.prompt([{"content": "x"}], user="Why?", to="roles").warnings == ()

@@ -10,8 +10,8 @@ from ..errors import nearest
 from ..options import Options
 from ..profiles import load_profile
 from ..templates import EXTENSIONS, Templates
-from . import configured, trial
-from .findings import Finding, Text, ordered
+from . import configured, frames, trial
+from .findings import Finding, Text, held_back, ordered
 from .library import Library
 from .looks import KINDS, Layouts, Pair, Part, near_kind, part_of, prompt_part, sees
 from .shapes import PROMPT
@@ -52,9 +52,11 @@ def check(
         if name.endswith("/layout.yaml"):
             found += configured.layout(templates, known, name, path)
     for folder in targets.all:
-        found += _strays(folder, library)
+        found += _strays(folder, library, known.layouts)
     files = [*meant.values()]
     everywhere = [*dict.fromkeys([*(path.parent for path in targets.profiles), *profile_folders])]
+    for path in targets.others:
+        found.append(Finding(str(path), 0, 0, "PF827", "a file of cases; `promptforge test` reads it"))
     for path in targets.profiles:
         found += configured.profile(path, everywhere, known, templates)
         files.append(path)
@@ -66,6 +68,8 @@ def check(
     for pair in good:
         if not {pair.page, *pair.items.values()}.isdisjoint(meant):
             found += _tried(library, pair, meant)
+    found += configured.looks(library, known, meant)
+    found += frames.tried(library, meant, wrong)
     measured: list[trial.Price] = []
     tokenizer = None
     if prices is None:
@@ -73,7 +77,7 @@ def check(
     if prices and good:
         measured, tokenizer, more = _priced(templates, good, profile, everywhere, found)
         found += more
-    reported = [f for f in ordered(found) if _asked(f, targets)]
+    reported = [f for f in held_back(ordered(found)) if _asked(f, targets)]
     return Report(reported, measured, tokenizer, len(set(files)))
 
 
@@ -84,7 +88,7 @@ def _path(templates: Templates, name: str) -> Path | None:
 
 def _asked(finding: Finding, targets: Targets) -> bool:
     path = Path(finding.path)
-    return path in targets.profiles or targets.meant(path)
+    return path in targets.profiles or path in targets.others or targets.meant(path)
 
 
 # --- templates --------------------------------------------------------------------------------------------------------
@@ -121,17 +125,22 @@ def _templates(library: Library, known: Layouts, meant: dict[str, Path]) -> Iter
             used |= _reached(library, name) - {name}
     yield from library.findings
     yield from (Finding(path, 0, 0, "PF825", message) for path, message in library.unreadable)
+    unread: dict[str, list[str]] = {}
     for name in meant:
         if not name.endswith(".j2"):
             continue
         text = Text(meant[name], "")
         if name not in used and known.settings(name.split("/")[0]) is not None:
-            yield text.whole("PF820", _why_unused(name, known, pages))
+            why = _why_unused(name, known, pages)
+            unread.setdefault(why if why.startswith("the layout") else f"{name}: {why}", []).append(name)
         elif (part := part_of(name)) and (near := near_kind(part.stem, _kinds(part, known))):
             yield text.whole("PF821", f'shows items of the kind "{part.stem}"; did you mean "{near}"?')
         original = library.templates.find(f"shipped/{name}")
         if original is not None and original.path.resolve() != meant[name].resolve():
             yield text.whole("PF823", f'stands in for the shipped "{name}"; the original is "shipped/{name}"')
+    for why, names in unread.items():  # a page that is not there is said once
+        others = f"; so nobody reads {len(names) - 1} more here" if len(names) > 1 else ""
+        yield Text(meant[names[0]], "").whole("PF820", why.removeprefix(f"{names[0]}: ") + others)
 
 
 def _kinds(part: Part, known: Layouts) -> set[str]:
@@ -174,12 +183,21 @@ def _why_unused(name: str, known: Layouts, pages: Sequence[Pair]) -> str:
     if (ending := EXTENSIONS.get(part.ending)) is not None and ending != part.ending:
         return f'the format {part.ending} ends in "{ending}": call it "{part.stem}.{ending}.j2"'
     have = sorted({pair.ending for pair in pages if pair.layout == part.layout})
+    if whole := [ending for ending in have if ending.startswith(f"{part.ending}.")]:
+        return f'the format {part.ending} ends in "{whole[0]}" here: call it "{part.stem}.{whole[0]}.j2"'
     return (
         f'the layout "{part.layout}" has no page "layout.{part.ending}.j2"{nearest(part.ending, have) if have else ""}'
     )
 
 
-def _strays(folder: Path, library: Library) -> Iterator[Finding]:
+def _is_look(path: Path, name: str, layouts: set[str]) -> bool:
+    """Whether a file without `.j2` is called as a template of a layout is."""
+    stem = path.name.partition(".")[0]
+    in_layout = name.split("/")[0] in layouts and stem == stem.lower() and stem.replace("_", "").isalnum()
+    return in_layout or stem in (*KINDS, "layout", "item")
+
+
+def _strays(folder: Path, library: Library, layouts: set[str]) -> Iterator[Finding]:
     """Yield files that look like templates or settings and are not read, because of their names."""
     names = set(library.names)
     for unreadable in unreadable_folders(folder):
@@ -191,7 +209,7 @@ def _strays(folder: Path, library: Library) -> Iterator[Finding]:
         end = path.suffix
         if name.endswith("layout.yml"):
             yield Text(path, "").whole("PF824", 'is not read; settings are called "layout.yaml"')
-        elif end[1:] in EXTENSIONS.values() and name.count("/") == 1 and path.stem in (*KINDS, "layout", "item"):
+        elif end[1:] in EXTENSIONS.values() and name.count("/") == 1 and _is_look(path, name, layouts):
             yield Text(path, "").whole("PF824", f'is not read; a template is called "{path.name}.j2"')
         elif end in (".jinja", ".jinja2", ".j2.txt", ".tmpl") or name.endswith(".j2.txt"):
             yield Text(path, "").whole("PF824", 'is not read; templates are called "LAYOUT/PART.EXT.j2"')

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from .. import layouts, plugins, profiles
 from ..errors import ProfileError, PromptForgeError, nearest, quote
-from ..framing import framing_of
+from ..framing import TAGGED, framing_of
 from ..options import VOCABULARY, Options
 from ..profiles import load_profile
 from ..templates import EXTENSIONS, Templates
 from ..tokens import names as tokenizers
-from ..tokens import unscaled
+from ..tokens import respelt, unscaled
 from .findings import Edit, Finding, Text
-from .looks import Layouts
+from .library import Library
+from .looks import Layouts, near_kind, part_of
 from .settings import Keys, around, modeline, split, sums
 
 
@@ -53,7 +54,35 @@ def layout(templates: Templates, known: Layouts, name: str, path: Path) -> Itera
     if keys.values.get("group_by") == "auto":
         yield keys.value("group_by", "PF832", "auto means what the layout says, and this is where it says it")
     yield from around(keys)
+    if keys.values.get("group_by", "kind") in ("kind", "category"):
+        for key in ("sections", "titles"):
+            yield from _sections(keys, key, known.kinds(own))
     yield from modeline(text, "../layout.schema.json")
+
+
+def _sections(keys: Keys, key: str, kinds: set[str]) -> Iterator[Finding]:
+    """Yield the sections that a key names and that are no kind of `kinds`, but nearly one."""
+    for name in keys.values.get(key) or ():
+        if (near := near_kind(name, kinds)) is not None:
+            message = f'no kind and no template is called {quote(name)}; did you mean "{near}"?'
+            yield keys.word(key, name, "PF821", message)
+
+
+def looks(library: Library, known: Layouts, meant: Mapping[str, Path]) -> Iterator[Finding]:
+    """Yield the looks of kinds that a layout has in some of its formats and not in the others."""
+    pairs = list(known.pairs())
+    for name, path in meant.items():
+        part = part_of(name)
+        if part is None or part.stem in ("layout", "item") or library.templates.find(f"shipped/{name}") is not None:
+            continue
+        have = [pair for pair in pairs if pair.layout == part.layout]
+        lacking = [pair.ending for pair in have if part.stem not in pair.items]
+        first = min((pair.ending for pair in have if part.stem in pair.items), default="")
+        if lacking and part.ending == first:
+            message = (
+                f'in {", ".join(lacking)} the layout shows the kind "{part.stem}" by `item`; this look is for {first}'
+            )
+            yield Text(path, "").whole("PF828", message)
 
 
 def profile(path: Path, folders: Sequence[Path], known: Layouts, templates: Templates) -> Iterator[Finding]:
@@ -109,8 +138,14 @@ def _named(keys: Keys, merged: dict[str, Any], known: Layouts, templates: Templa
             key = "format" if "format" in keys.values else "layout"
             message = f'the layout "{layout}" has no format {quote(wanted)}{nearest(wanted, have)}'
             yield keys.value(key, "PF836", message)
+    order = keys.values.get("prompt_order")
+    if order is not None and "context" not in order:
+        yield keys.value("prompt_order", "PF845", "names no context, so no item is ever in the prompt; add context")
+    if merged.get("group_by", "auto") in ("auto", "none", "kind", "category"):
+        yield from _sections(keys, "section_budgets", known.kinds(layout))
     asked, format = keys.values.get("framing", "auto"), merged.get("format", Options().format)  # noqa: A001
-    if format in EXTENSIONS and (problem := framing_of(asked, EXTENSIONS[format], format)[1]):
+    # a profile may well ask for tags wherever these can stand, which a rendering says in a note
+    if format in EXTENSIONS and asked != TAGGED and (problem := framing_of(asked, EXTENSIONS[format], format)[1]):
         yield keys.value("framing", "PF107", problem)
     prompt = keys.values.get("prompt")
     if prompt is not None and prompt.removeprefix("shipped/") not in templates.prompts():
@@ -122,5 +157,8 @@ def _named(keys: Keys, merged: dict[str, Any], known: Layouts, templates: Templa
         if base.startswith("file:"):
             if not Path(base.removeprefix("file:")).is_file():
                 yield keys.value("tokenizer", "PF836", f"there is no file {quote(base.removeprefix('file:'))}")
+        elif (meant := respelt(tokenizer)) is not None:
+            message = f"unknown tokenizer {quote(tokenizer)}; did you mean {quote(meant)}?"
+            yield keys.value("tokenizer", "PF836", message)
         elif base not in names:
             yield keys.value("tokenizer", "PF836", f"unknown tokenizer {quote(tokenizer)}{nearest(base, names)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -98,3 +98,15 @@ def ordered(findings: Iterable[Finding]) -> list[Finding]:
         if f.code == "PF810" and (f.path, f.line, f.end_column) in refused:
             del found[key]
     return [found[key] for key in sorted(found)]
+
+
+_GUESSED = frozenset({"PF802", "PF803", "PF804", "PF806", "PF831", "PF835"})
+"""Codes of findings that are put right by another word."""
+_UNKNOWN = frozenset({"PF801", "PF805", "PF807", "PF830"})
+"""Codes of files that are not understood as a whole, so that what else is said of them may follow from that."""
+
+
+def held_back(found: Sequence[Finding]) -> list[Finding]:
+    """Return findings of which those in files that are not understood put no word in the place of another."""
+    unknown = {f.path for f in found if f.code in _UNKNOWN}
+    return [msgspec.structs.replace(f, edit=None) if f.path in unknown and f.code in _GUESSED else f for f in found]

@@ -172,8 +172,7 @@ class Library:
         parent = next((target for node, _, target in volume.links if isinstance(node, nodes.Extends)), None)
         outer: dict[str, Scope] = {}
         if parent is not None:
-            above = self.volume(parent)
-            if above is None or above.parsed.root is None:  # what its blocks would see is not known
+            if not self._known_above(volume):  # what its blocks would see is not known
                 return {}
             bound = {n.name: ANY for n in root.find_all(nodes.Name) if n.ctx == "store"}
             outer = self.walk(parent, {**bound, **scope}, inside)
@@ -191,6 +190,18 @@ class Library:
             self._blocks(volume, outer)
         self._walked[key] = {**outer, **walk.blocks}
         return self._walked[key]
+
+    def _known_above(self, volume: Volume) -> bool:
+        """Whether all templates that one extends are there, can be read, and do not lead back to themselves."""
+        seen = {str(volume.text.path)}
+        links = volume.links
+        while parent := next((target for node, _, target in links if isinstance(node, nodes.Extends)), None):
+            above = self.volume(parent)
+            if above is None or above.parsed.root is None or str(above.text.path) in seen:
+                return False
+            seen.add(str(above.text.path))
+            links = above.links
+        return True
 
     def _blocks(self, volume: Volume, outer: Mapping[str, Scope]) -> None:
         """Note blocks that no parent has, and so nobody shows."""

@@ -77,6 +77,14 @@ class Layouts:
         settings = self.settings(layout)
         return settings.base if settings else None
 
+    def kinds(self, layout: str) -> set[str]:
+        """Return the kinds that a layout, or one that it is based on, has looks for, and the sections of its bases."""
+        chain = self.chain(layout)
+        found = {part.stem for folder in chain for name in self.names[folder] if (part := part_of(name)) is not None}
+        settings = [self.settings(folder) for folder in chain]
+        above = {key for each in settings[1:] if each for key in (*each.sections, *each.titles)}
+        return found | above
+
     def chain(self, layout: str) -> list[str]:
         """Return a layout and those it is based on, nearest first; it ends where a base is not there."""
         chain: list[str] = []

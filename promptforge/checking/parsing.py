@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import jinja2
 from jinja2 import nodes
 
-from ..errors import TemplateError, nearest
+from ..errors import TemplateError, nearest, sure
 from ..escaping import syntax_of
 from ..templating.filters import FILTERS
 from ..templating.located import ENVIRONMENT, At, mistake
@@ -30,13 +29,6 @@ class Problem(NamedTuple):
     message: str
     new: str | None = None
     """What `--fix` writes in its place."""
-
-
-def sure(word: str, known: Iterable[str]) -> str | None:
-    """Return the one word that `word` can only be a misspelling of."""
-    close = difflib.get_close_matches(word, sorted(known), n=2, cutoff=0.75)
-    ratios = [difflib.SequenceMatcher(None, other, word).ratio() for other in close]
-    return close[0] if len(close) == 1 or (len(close) == 2 and ratios[0] - ratios[1] >= 0.1) else None
 
 
 class Parsed(NamedTuple):

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 
 from jinja2 import nodes
 
-from ..errors import nearest
-from .parsing import Problem, offset, sure, word_after, word_at
+from ..errors import nearest, sure
+from .parsing import Problem, offset, word_after, word_at
 from .shapes import ANY, FINISHED, LONG, LOOP, VALUE, Shape, list_of
 
 _FILTERS = {"len": "length", "str": "trim", "upper": "upper", "lower": "lower", "join": "join", "round": "decimals(0)"}
 """What stands for a function that somebody may look for."""
+_FIELDS = {"file": "path", "filename": "path", "text": "content", "body": "content", "type": "kind", "lang": "language"}
+"""Words of others for what an item has."""
 Scope = dict[str, Shape]
 Follow = Callable[[str, Mapping[str, Shape]], None]
 """Called with the name of an included template and what it sees there."""
@@ -209,8 +211,12 @@ class Walk:
             hint, new = nearest(name, owner.fields), sure(name, owner.fields)
             if name == "text" and owner.what == "an item":
                 hint = ": only a page has it; here it is item.content"
-            elif "did you mean" not in hint and "metadata" in owner.fields:
-                hint = f"; what an item alone knows is in its metadata: item.metadata.{name}"
+            elif "metadata" in owner.fields and name in _FIELDS:
+                hint, new = f'; did you mean "{_FIELDS[name]}"?', None
+            elif new is None and "metadata" in owner.fields:
+                near = hint.removeprefix("; ") if "did you mean" in hint else ""
+                said = f"; what an item alone knows is in its metadata: item.metadata.{name}"
+                hint = f"{said}; or {near}" if near else said
             message = f'{owner.what} has no field "{name}"{hint}'
             self.problems.append(Problem(at, length, "PF806", message, new if "did you mean" in hint else None))
         return shape

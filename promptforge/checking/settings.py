@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import ProfileError, nearest
+from ..errors import ProfileError, sure
 from ..options import Options
 from ..rules import Vocabulary
 from ..yamltext import invisible, load_with_lines
@@ -38,13 +38,15 @@ class Keys:
             message = "the file has lines of the form `key: value`, with a blank after the colon"
             self.findings.append(text.on(self._first(), "PF830", message))
             return
-        for key, value in (values or {}).items():
+        values = values or {}
+        for key, value in values.items():
             try:
                 self.values[key] = vocabulary.check(key, value, lambda _: text.path)
             except ProfileError as error:
                 message = str(error).removeprefix(f"{text.path}: ")
                 if key not in vocabulary:
-                    self.findings.append(self.key(key, "PF831", message, _renamed(key, vocabulary, vocabulary)))
+                    new = None if key in vocabulary.elsewhere else sure(key, vocabulary)
+                    self.findings.append(self.key(key, "PF831", message, None if new in values else new))
                 else:
                     self.findings.append(self.value(key, "PF832", message, error.inside))
 
@@ -77,6 +79,11 @@ class Keys:
             return self.key(key, code, message)
         return self.text.at(found.start(1), len(found[1]), code, message)
 
+    def word(self, key: str, word: str, code: str, message: str) -> Finding:
+        """Return a finding about a word in the value of a key."""
+        found = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])").search(self.text.text, self._start(key))
+        return self.text.at(found.start(), len(word), code, message) if found else self.key(key, code, message)
+
     def _inside(self, at: int, key: str, inside: tuple[str, ...]) -> re.Match[str] | None:
         found = None
         for word in (key, *inside):
@@ -99,14 +106,6 @@ def split(error: ProfileError, path: str) -> tuple[int, str]:
     """Return the line and the message of an error about the file `path`."""
     found = re.match(rf"{re.escape(path)}:(\d+): (.*)", str(error), re.DOTALL)
     return (int(found[1]), found[2]) if found else (1, str(error).removeprefix(f"{path}: "))
-
-
-def _renamed(key: str, known: Iterable[str], vocabulary: Vocabulary) -> str | None:
-    """Return the one word that `key` can only be a misspelling of."""
-    if key in vocabulary.elsewhere:
-        return None
-    hint = re.fullmatch(r'; did you mean "(.*)"\?', nearest(key, known))
-    return hint[1] if hint else None
 
 
 def modeline(text: Text, schema: str) -> Iterator[Finding]:

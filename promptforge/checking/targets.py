@@ -24,6 +24,8 @@ class Targets:
         """Template folders."""
         self.profiles: list[Path] = []
         """Profile files."""
+        self.others: list[Path] = []
+        """Files of cases that lie among the profiles."""
         self.only: set[Path] = set()
         """The template files that are meant; empty: all in the folders."""
         self.all: set[Path] = set()
@@ -70,18 +72,25 @@ class Targets:
                     self._part(path / name, name)
                     known = True
         if not known or path.name == "profiles":
-            found = [path / name for name in sorted(names) if name.endswith(_YAML)]
-            self.profiles += found
-            known = known or bool(found)
+            known = self._profiles(path) or known
         if not known and (names or path.name not in ("templates", "profiles")):
-            raise OptionError(f"the folder {quote(str(path))} holds no templates, layouts or profiles")
+            why = f"; {self.others[-1].name}{_other(self.others[-1])[1:]}" if self.others else ""
+            raise OptionError(f"the folder {quote(str(path))} holds no templates, layouts or profiles{why}")
+
+    def _profiles(self, path: Path) -> bool:
+        """Add the profiles of a folder, and tell whether there are any."""
+        listed = [each for each in sorted(path.iterdir()) if each.suffix in _YAML]
+        others = [each for each in listed if holds_cases(each)]
+        self.others += others
+        self.profiles += (found := [each for each in listed if each not in others])
+        return bool(found)
 
     def _part(self, path: Path, name: str) -> None:
         if name == "templates":
             self._root(path)
             self.all.add(path)
         else:
-            self.profiles += [path / each.name for each in sorted(path.iterdir()) if each.suffix in _YAML]
+            self._profiles(path)
 
     def _some(self, path: Path, depth: int) -> None:
         """Add a file, or all of a folder, that lies so deep in a template folder."""
@@ -119,15 +128,23 @@ def _other(path: Path) -> str:
         return "; files of items are for `promptforge render`"
     if path.suffix not in _YAML:
         return ""
+    if holds_cases(path):
+        return "; it holds cases, which `promptforge test` takes"
     try:
         values = yamltext.load(path.read_text(encoding="utf-8-sig"), str(path))
     except (OSError, ValueError, PromptForgeError):  # said where it is read
         return ""
-    if isinstance(values, dict) and "cases" in values:
-        return "; it holds cases, which `promptforge test` takes"
     if isinstance(values, list) or (isinstance(values, dict) and "items" in values):
         return "; it holds items, which `promptforge render` takes"
     return "; it is a job: `promptforge render --job`" if isinstance(values, dict) and "knowledge" in values else ""
+
+
+def holds_cases(path: Path) -> bool:
+    """Whether a YAML file, which may be broken, says `cases:` at the margin."""
+    try:
+        return any(line.startswith(b"cases:") for line in path.read_bytes().removeprefix(b"\xef\xbb\xbf").splitlines())
+    except OSError:  # said where it is read
+        return False
 
 
 def files_in(folder: Path, deepest: int = 4) -> Iterator[Path]:

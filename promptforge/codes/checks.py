@@ -125,6 +125,20 @@ CODES = {
         "{% for a in items %}{% for b in items %}{% for c in items %} …",
         "Let each item be printed once, and each piece be included once.",
     ),
+    "PF818": Code(
+        "warning",
+        "a part of a prompt that is not printed",
+        "The templates of a whole prompt were given every part, and one of them is not in what they print.",
+        '{% if part.name == "qestion" %}{{ part.text }}{% endif %}',
+        "Print {{ part.text }} of every part; a condition may choose what stands around it.",
+    ),
+    "PF819": Code(
+        "warning",
+        "a mark of a prompt without the boundary",
+        "Where an item holds the same tag or line, nothing could tell the two apart, so that prompt is refused.",
+        "<notes>{{ part.text }}</notes>",
+        "<notes{{ boundary }}>{{ part.text }}</notes{{ boundary }}>",
+    ),
     "PF820": Code(
         "warning",
         "nobody reads this template",
@@ -174,6 +188,20 @@ CODES = {
         "They are left out when the file is read.",
         "a file saved by Notepad",
         "Nothing; `--fix` takes them out.",
+    ),
+    "PF827": Code(
+        "note",
+        "a file of cases",
+        "It lies among profiles and is none: it says what is rendered and what is expected of it.",
+        "profiles/mine.yaml with `cases:`",
+        "`promptforge test FILE` reads it; it is neither checked nor changed here.",
+    ),
+    "PF828": Code(
+        "note",
+        "a kind with a look in some formats alone",
+        "A look is for one format; in the others of its layout items of the kind are shown as any other is.",
+        "notes/ticket.md.j2 where notes has xml too",
+        "Nothing, if those formats are not used; `promptforge new kind NAME --layout LAYOUT` makes all.",
     ),
     "PF830": Code(
         "error",
@@ -258,5 +286,12 @@ CODES = {
         "A fence or a comment that a separator or header leaves open takes in the items that follow.",
         'separator: "\\n```\\n"',
         "Close it in the same text, or use a line such as --- that opens nothing.",
+    ),
+    "PF845": Code(
+        "warning",
+        "a prompt without the context",
+        "prompt_order says which parts a prompt has, and items are shown in the part `context`.",
+        "prompt_order: [system, question]",
+        "prompt_order: [system, context, question]",
     ),
 }

@@ -52,7 +52,8 @@ CODES = {
     "PF107": Code(
         "warning",
         "a framing that does not go with the format",
-        "A fence is Markdown, escapes are XML, quotes are JSON; tags around a content as it is go with all but JSON.",
+        "A fence is Markdown, escapes are XML, quotes are JSON; tags around a content as it is go with all but JSON, "
+        "where asking for them is a note alone.",
         "format: xml, framing: fenced",
         "Say framing: auto, which is the format's own, or tagged; `promptforge list framings` has them all.",
     ),
@@ -118,6 +119,20 @@ CODES = {
         "The provider's shape has nothing to say it with.",
         "--cache-after system --to gemini",
         "Choose another shape, or leave the option out.",
+    ),
+    "PF119": Code(
+        "warning",
+        "a part is given and not printed",
+        "The templates of the whole prompt leave it out: a loop or a condition in them does not reach it.",
+        '{% if part.name == "qestion" %}',
+        "Print {{ part.text }} of every part; `promptforge check` marks the template.",
+    ),
+    "PF120": Code(
+        "note",
+        "a text is shown once",
+        "Another item holds the same text; it notes in its metadata (`also_in`) where the others are from.",
+        "two items with the same content",
+        "Nothing, if that is meant; dedupe: false shows each.",
     ),
     "PF201": Code(
         "warning",

@@ -83,8 +83,8 @@ def command(
 def name_of(item: Mapping[str, Any]) -> str:
     """Return what a table calls an item: its path and lines, its name, or its id."""
     if item.get("path"):
-        start, end = item.get("start_line"), item.get("end_line")
-        return f"{shown(item['path'])}:{start}-{end}" if start is not None else shown(item["path"])
+        lines = [str(n) for n in (item.get("start_line"), item.get("end_line")) if n is not None]
+        return f"{shown(item['path'])}:{'-'.join(lines)}" if item.get("start_line") is not None else shown(item["path"])
     return shown(item.get("name") or item["id"])
 
 
@@ -174,7 +174,7 @@ def _costs(result: Result, explanation: Explanation) -> Iterator[str]:
     most = "no limit" if explanation.max_tokens is None else f"of {explanation.max_tokens:,}"
     figures = [
         ["items", f"{items:,}"],
-        ["headings, separators", f"{explanation.between:,}"],
+        ["headings, separators" if explanation.between >= 0 else "less where texts meet", f"{explanation.between:,}"],
         ["frame of the templates", f"{explanation.frame if result.text else 0:,}"],
         ["tokens", f"{explanation.tokens:,} {most} ({kind}, {result.tokenizer})"],
     ]

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 Command = Callable[..., Any]
+_PATTERNS = frozenset({"paths"})
+"""Options whose values may hold a comma."""
 _FOLDERS = (("templates", "PROMPTFORGE_TEMPLATES"), ("profiles", "PROMPTFORGE_PROFILES"))
 
 
@@ -91,7 +93,11 @@ def option_flags(function: Command, *, whole: bool = False) -> Command:
 
 def _help(rule: Rule, default: object) -> str:
     shown = "" if default in (None, "") else f" [default: {default}]"
-    return f"{rule.doc}{shown}"
+    several = ""
+    if typing.get_origin(_base(rule.shape)) is tuple:
+        commas = "a comma is part of a pattern" if rule.name in _PATTERNS else "or put commas between"
+        several = f" For several, repeat the flag; {commas}."
+    return f"{rule.doc}{several}{shown}"
 
 
 def profile_flags(function: Command) -> Command:
@@ -137,7 +143,7 @@ def options_of(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _listed(name: str, values: tuple[Any, ...]) -> list[Any]:
-    """Return the values of a flag that may be given several times; words of a closed set also with commas between."""
-    if VOCABULARY.rules[name].choices:
-        return [part for value in values for part in value.split(",")]
-    return list(values)
+    """Return the values of a flag that may be given several times; but for patterns also with commas between."""
+    if name in _PATTERNS:
+        return list(values)
+    return [part.strip() for value in values for part in value.split(",")]

@@ -71,6 +71,9 @@ def command(what: str | None, as_json: bool, **given: Any) -> None:
         ],
     }
     found = {name: makers[name]() for name in chosen}
+    for folder, about in (("templates", {"layouts", "prompts", "templates"}), ("profiles", {"profiles"})):
+        if not folders[folder] and not about.isdisjoint(chosen) and Path(folder).is_dir():
+            click.echo(f"promptforge: note: ./{folder} is here and not looked at: add --{folder} {folder}", err=True)
     if as_json:
         write_json(found)
         return

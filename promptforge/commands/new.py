@@ -110,16 +110,20 @@ def _steps(what: str, name: str, target: Path, made: Sequence[Draft], layouts: S
     from ..yamltext import load
 
     folder = shlex.quote(str(target))
-    first = shlex.quote(str(made[0].path))
+    record = json.dumps({"kind": name if what == "kind" else "text", "name": "A name", "content": "A text."})
     there = [name for name in ("items.json", "items.jsonl", "items.yaml") if Path(name).is_file()]
-    shown = there[0] if there else "--doc README.md" if Path("README.md").is_file() else f"--file {first}"
-    render = f"promptforge render {shown}"
+    sample = f"echo {shlex.quote(record)} | "
+    if what != "kind" and (there or Path("README.md").is_file()):
+        sample, shown = "", there[0] if there else "--doc README.md"
+    else:
+        shown = "-"
+    render = f"{sample}promptforge render {shown}"
     show = {
         "profile": f"{render} --profiles {folder} --profile {name}",
         "layout": f"{render} --templates {folder} --layout {name}",
         "format": f"{render} --templates {folder} --layout {layouts[0] if layouts else 'chunks'} --format {name}",
         "kind": f"{render} --templates {folder} --layout {''.join(layouts[:1])}",
-        "prompt": f"promptforge prompt {shown} --user 'A question?' --templates {folder} --prompt {name}",
+        "prompt": f"{sample}promptforge prompt {shown} --user 'A question?' --templates {folder} --prompt {name}",
     }[what]
     edit = next((d.path for d in made if d.path.name.startswith(_EDITED.get(what, f"{name}.md"))), made[0].path)
     steps = [f"edit  {edit}", f"show  {show}", f"check promptforge check {folder}"]

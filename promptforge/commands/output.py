@@ -57,4 +57,4 @@ def say(diagnostics: Iterable[Diagnostic], *, quiet: bool = False) -> None:
     for d in diagnostics:
         if quiet and d.severity == "info":
             continue
-        click.echo(f"promptforge: {d.severity}: {line(d)}", err=True)
+        click.echo(f"promptforge: {'note' if d.severity == 'info' else d.severity}: {line(d)}", err=True)

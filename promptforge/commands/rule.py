@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ..codes import CODES, explain
-from ..errors import nearest, quote
+from ..errors import quote, sure
 from . import names
 from .output import write, write_json
 
@@ -18,8 +18,8 @@ def command(codes: tuple[str, ...], as_json: bool) -> None:
     wanted = [code.upper() for code in codes]
     for code in wanted:
         if code not in CODES:
-            hint = nearest(code, CODES)
-            hint = hint if "did you mean" in hint else "; `promptforge rule` lists them"
+            near = sure(code, CODES)
+            hint = f'; did you mean "{near}"?' if near else "; `promptforge rule` lists them"
             raise click.UsageError(f"there is no code {quote(code)}{hint}")
     if as_json:
         write_json({"codes": [{"code": code, **CODES[code]._asdict()} for code in wanted or CODES]})

@@ -70,4 +70,4 @@ def _unknown(name: str, known: Iterable[str]) -> OptionError:
         hint = "; `promptforge list` and `promptforge list templates` print all names"
     if os.path.exists(name):
         hint = "; it is a file or folder, and show takes names; --templates and --profiles tell where yours are"
-    return OptionError(f"there is no template, layout, profile or prompt {quote(name)}{hint}")
+    return OptionError(f"there is no template, layout, profile or prompt {quote(name)}{hint}", absent=name)

@@ -32,7 +32,8 @@ def command(paths: tuple[Path, ...], update: bool, only: str | None, as_json: bo
     Templates and profiles come from --templates and --profiles (or the environment), else from ./templates and
     ./profiles.
 
-    Exit codes: 0 all hold; 1 some do not; 2 usage; 4 a file of cases that cannot be read.
+    Exit codes: 0 all hold; 1 some do not; 2 usage; 4 a file that cannot be read.
+    A case that is wrong in itself does not hold; the others run.
     """
     from ..golden.cases import load
     from ..golden.judging import judge

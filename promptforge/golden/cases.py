@@ -1,5 +1,6 @@
 """Cases as they stand in a YAML file: what is rendered, and what is expected of it."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -55,6 +56,8 @@ class Case(NamedTuple):
     """Its place in the file, from 0."""
     keys: dict[str, Any]
     """Every key of `VOCABULARY`, checked."""
+    problem: str | None = None
+    """Why the case cannot be run."""
 
     def near(self, name: str) -> Path:
         """Return a path as it is seen from the case's own file."""
@@ -81,19 +84,22 @@ def read(path: Path) -> str:
 
 
 def load(path: Path) -> list[Case]:
-    """Return the cases of a file. Raises `ItemError` with file and line."""
-    return parse(read(path), path)
+    """Return the cases of a file, with its `problem` one that is wrong; raises `ItemError` for the file as a whole."""
+    return parse(read(path), path, lenient=True)
 
 
-def parse(text: str, path: Path) -> list[Case]:
-    """Return the cases in the text of a file that is, or is to be, at `path`. Raises `ItemError` with file and line."""
+def parse(text: str, path: Path, *, lenient: bool = False) -> list[Case]:
+    """Return the cases in the text of a file that is, or is to be, at `path`. Raises `ItemError` with file and line.
+
+    `lenient`: not for what is wrong in one case alone, which becomes its `problem`.
+    """
     try:
-        return _parse(text, path)
+        return _parse(text, path, lenient)
     except ProfileError as error:  # that of YAML and of keys
         raise ItemError(str(error).removeprefix(f"{error.where}: "), where=error.where) from None
 
 
-def _parse(text: str, path: Path) -> list[Case]:
+def _parse(text: str, path: Path, lenient: bool) -> list[Case]:
     values, lines = load_with_lines(text, str(path))
     if not isinstance(values, dict) or not isinstance(values.get("cases"), list):
         raise ItemError("a file of cases has the key `cases` with a list", where=f"{path}:1")
@@ -102,28 +108,42 @@ def _parse(text: str, path: Path) -> list[Case]:
     }
     found: list[Case] = []
     for number, given in enumerate(values["cases"]):
-        line = lines.get(("cases", number), 1)
-        if not isinstance(given, dict):
-            raise ItemError("a case has lines of the form `key: value`", where=f"{path}:{line}")
-
-        def where(word: str, number: int = number, line: int = line) -> str:
-            return f"{path}:{lines.get(('cases', number, word), line)}"
-
-        own = {key: VOCABULARY.check(key, value, where) for key, value in given.items()}
-        keys = {key: rule.default for key, rule in VOCABULARY.rules.items()} | shared | own
-        keys["options"] = {**shared.get("options", {}), **own.get("options", {})}
-        if keys["items"] is None:
-            raise ItemError("the case has no items: a list, or the name of a file", where=f"{path}:{line}")
-        for option in keys["options"]:
-            if option not in OPTIONS and option != "profile":
-                OPTIONS.refuse(option, lambda _: where("options"))
-        if not any(key in own for key in EXPECTED):
-            message = 'the case expects nothing: add `text: ""` and `promptforge test --update` writes what is printed'
-            raise ItemError(message, where=f"{path}:{line}")
-        if "text" in own and "file" in own:
-            raise ItemError("text and file are two words for one thing; keep one", where=where("file"))
-        name = keys["name"] or f"case {number + 1}"
-        if any(case.name == name for case in found):
-            raise ItemError(f"two cases are called {quote(name)}", where=where("name"))
-        found.append(Case(name, path, line, number, keys))
+        try:
+            case = _case(given, number, shared, path, lines)
+            if any(other.name == case.name for other in found):
+                place = lines.get(("cases", number, "name"), case.line)
+                raise ItemError(f"two cases are called {quote(case.name)}", where=f"{path}:{place}")
+        except (ItemError, ProfileError) as error:
+            if not lenient:
+                raise
+            name = given.get("name") if isinstance(given, dict) else None
+            name = name if isinstance(name, str) and name else f"case {number + 1}"
+            case = Case(name, path, lines.get(("cases", number), 1), number, {}, str(error))
+        found.append(case)
     return found
+
+
+def _case(
+    given: object, number: int, shared: dict[str, Any], path: Path, lines: Mapping[tuple[str | int, ...], int]
+) -> Case:
+    line = lines.get(("cases", number), 1)
+    if not isinstance(given, dict):
+        raise ItemError("a case has lines of the form `key: value`", where=f"{path}:{line}")
+
+    def where(word: str) -> str:
+        return f"{path}:{lines.get(('cases', number, word), line)}"
+
+    own = {key: VOCABULARY.check(key, value, where) for key, value in given.items()}
+    keys = {key: rule.default for key, rule in VOCABULARY.rules.items()} | shared | own
+    keys["options"] = {**shared.get("options", {}), **own.get("options", {})}
+    if keys["items"] is None:
+        raise ItemError("the case has no items: a list, or the name of a file", where=f"{path}:{line}")
+    for option in keys["options"]:
+        if option not in OPTIONS and option != "profile":
+            OPTIONS.refuse(option, lambda _: where("options"))
+    if not any(key in own for key in EXPECTED):
+        message = 'the case expects nothing: add `text: ""` and `promptforge test --update` writes what is printed'
+        raise ItemError(message, where=f"{path}:{line}")
+    if "text" in own and "file" in own:
+        raise ItemError("text and file are two words for one thing; keep one", where=where("file"))
+    return Case(keys["name"] or f"case {number + 1}", path, line, number, keys)

@@ -37,6 +37,8 @@ def judge(case: Case, templates: Sequence[Path] = (), profiles: Sequence[Path] =
 
     Raises `ItemError` where items or the expected text cannot be read.
     """
+    if case.problem is not None:
+        return Outcome(case, (case.problem,), None, None, stale=False)
     keys = case.keys
     options = dict(keys["options"])
     diagnostics = Diagnostics()
@@ -64,7 +66,10 @@ def judge(case: Case, templates: Sequence[Path] = (), profiles: Sequence[Path] =
         sides = [wanted_text, result.text]
         if keys["file"] is None:
             sides = [side.rstrip("\n") for side in sides]
-        problems.append("\n".join(["the text differs", *difference(*sides)]))
+        said = "the text differs"
+        if keys["file"] is not None and not case.near(keys["file"]).exists():
+            said = f"the file {quote(keys['file'])} is not there; --update writes it"
+        problems.append("\n".join([said, *difference(*sides)]))
     problems += _bounds(keys, result)
     problems += [f"the template failed: {w.message}" for w in result.warnings if w.code == "PF401"]
     return Outcome(case, tuple(problems), result.text, result.tokens, stale=differs)

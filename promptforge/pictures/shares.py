@@ -39,7 +39,8 @@ class Point(NamedTuple):
 def name_of(item: ResultItem) -> str:
     """Return what a picture calls an item."""
     if item.path:
-        return f"{item.path}:{item.start_line}-{item.end_line}" if item.start_line is not None else item.path
+        end = "" if item.end_line is None else f"-{item.end_line}"
+        return f"{item.path}:{item.start_line}{end}" if item.start_line is not None else item.path
     return item.name or item.id
 
 

@@ -51,6 +51,8 @@ def account(
         diagnostics.add("PF503", message, severity="info")
     elif not counter.exact and not verified:
         diagnostics.add("PF501", f"tokens are an estimate by {counter.name}", severity="info")
+    for part, template in composer.lost(composed):
+        diagnostics.add("PF119", f"the template does not print the {part}, which was given", where=template)
     texts = result.warnings if result is not None else ()
     return Prompt(
         to=to,

@@ -177,6 +177,11 @@ class Composer:
             messages += own
         return join(messages)
 
+    def lost(self, composed: Composed) -> list[tuple[str, str]]:
+        """Return the parts of a prompt that its templates do not print, each with the template that leaves it out."""
+        names = [part.name for part in composed.parts if self.whole or part.name in self._fixed]
+        return self._frame.lost(names, whole=self.whole)
+
     @cached_property
     def files(self) -> list[str]:
         """The names of the templates that may print this prompt."""

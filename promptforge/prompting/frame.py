@@ -74,7 +74,7 @@ class Frame:
         own = name.removeprefix("shipped/")
         if own not in known:
             raise OptionError(
-                f"there is no set of prompt templates {quote(name)}{nearest(name, known)}", option="prompt"
+                f"there is no set of prompt templates {quote(name)}{nearest(name, known)}", option="prompt", absent=name
             )
         self._templates = templates
         self._controls = controls
@@ -156,6 +156,35 @@ class Frame:
             )
             raise TemplateError(message, where=self.template("prompt" if whole else "question"))
         return f"-{word}"
+
+    def bare(self, citation: str | None) -> str | None:
+        """Return a tag or line of the frame around a whole prompt into which no template puts the boundary."""
+        if _syntax(self.template("prompt")) not in _VERBATIM:
+            return None
+        word = _word([])
+        left = self._marks(f"-{word}", True, citation).without(word)
+        tags = [f"<{tag}" for tag in sorted(left.tags)]
+        lines = ["".join(part for part in line if isinstance(part, str)).strip() for line in left.lines]
+        return next(iter([*tags, *sorted(filter(None, lines))]), None)
+
+    def lost(self, names: Iterable[str], *, whole: bool = True) -> list[tuple[str, str]]:
+        """Return which of these parts the templates do not print, each with the template that leaves it out.
+
+        It is told by printing a mark in the place of each; `whole`: as one text.
+        """
+        found, printed = [], []
+        for name in dict.fromkeys(names):
+            marks = [f"{_HOLE}{name}{n}" for n in range(2 if name == "history" else 1)]
+            messages = (Message("user", (Text(marks[0]),)), Message("assistant", (Text(marks[-1]),)))
+            piece = Piece(name, "user", marks[0], messages if name == "history" else ())
+            text = str(self.part(piece, "", **({"citation": None} if name == "context" else {})))
+            if all(mark in text.lower() for mark in marks):
+                printed.append((piece, text))
+            else:
+                found.append((name, self.template(name)))
+        shown = str(self.whole(printed, "")).lower() if whole else ""
+        lost = [piece.name for piece, _ in printed if whole and f"{_HOLE}{piece.name}" not in shown]
+        return [*found, *((name, self.template("prompt")) for name in lost)]
 
     def _marks(self, boundary: str, whole: bool, citation: str | None) -> _Marks:
         pieces = [
