@@ -270,6 +270,10 @@ def _plugged(name: str, plugin: plugins.Plugin, syntax: str) -> Callable[..., An
         given = str.__str__(value) if isinstance(value, str) else value
         made = plugins.guarded(plugin, f'filter "{name}"', TemplateError, given, *arguments, **named)
         found = plaindata.copy(made, lambda change: None)
+        if isinstance(found, str):
+            fuel.burn_text(len(found), metering.PRICES["other"])
+        else:
+            fuel.weigh(found, deep=True)
         if isinstance(value, Verbatim) and isinstance(found, str):
             return value.like(clean(found, VERBATIM).text)
         if isinstance(value, escaping.Content) and isinstance(found, str) and syntax != "txt":
