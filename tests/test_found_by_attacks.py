@@ -66,6 +66,12 @@ def test_metadata_that_cannot_be_read_is_said() -> None:
     assert "text" in result.text and codes(result) == ["PF203"]
 
 
+def test_keys_of_a_record_beyond_the_most_there_may_be_are_said() -> None:
+    record = {"content": "x", **dict.fromkeys(map(str, range(10_001)), 1)}
+    said = [d.message for d in pf.render([record]).warnings if d.code == "PF203"]
+    assert said == ["more than 10000 keys; the rest is left out"]
+
+
 def test_ids_given_twice_and_languages_that_are_no_tags_are_said_by_codes_of_their_own() -> None:
     assert codes(pf.render([{"id": "a", "content": "x"}, {"id": "a", "content": "y"}])) == ["PF207"]
     assert codes(pf.render([{"content": "x", "language": "c sharp"}])) == ["PF210"]

@@ -345,9 +345,10 @@ def test_records_that_end_in_an_error_keep_what_came_before() -> None:
 
 def test_endless_records_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "MAX_RECORDS", 50)
+    monkeypatch.setattr(records, "MAX_UNSIZED", 40)
     diagnostics = Diagnostics()
     items = load_records(({"content": "x"} for _ in itertools.count()), where="items", diagnostics=diagnostics)
-    assert len(items) == 50
+    assert len(items) == 40
     many = load_records([{"content": "x"}] * 60, where="items", diagnostics=diagnostics)
     assert len(many) == 50
     assert [d.code for d in diagnostics] == ["PF204", "PF204"]
