@@ -143,6 +143,25 @@ def test_a_cut_reads_only_the_beginning(name: str) -> None:
     assert sum(counted) < 60_000
 
 
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_a_cut_in_one_long_run_looks_at_it_a_few_times(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(byte_pairs, "BLANK_RUN", 1000)
+    encoded: list[int] = []
+
+    class Watched(BytePairCounter):
+        def encode(self, text: str) -> list[int] | None:
+            encoded.append(len(text))
+            return super().encode(text)
+
+    for text in (" " * 60_000 + "x", "\t" * 60_000, "=" * 60_000 + "\n", "\u3000" * 9_000 + " y"):
+        counter = fresh(name, Watched)
+        cuts = [counter.cut(text, 400, unit) for unit in UNITS]
+        assert sum(encoded) < 4 * len(text)
+        encoded.clear()
+        assert all(text.startswith(cut) and count_by_tiktoken(name, cut) <= 400 for cut in cuts)
+        assert count_by_tiktoken(name, cuts[-1]) == 400
+
+
 @pytest.mark.parametrize(
     ("text", "cl100k", "o200k"),
     [

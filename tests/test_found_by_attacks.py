@@ -12,7 +12,7 @@ from commandline import run
 from spite import Document
 
 import promptforge as pf
-from promptforge import writing
+from promptforge import plugins, writing
 
 TITLE = "\x1b]0;PWNED\x07"
 
@@ -54,16 +54,23 @@ def test_what_is_no_list_of_items_is_an_empty_text_or_a_strict_error(items: obje
         pf.render(items, on_error="raise")
 
 
-def test_a_frame_that_does_not_fit_is_said_or_says_what_it_needs() -> None:
+def test_a_frame_that_does_not_fit_is_said_and_to_a_strict_run_an_error() -> None:
     given: dict[str, Any] = {"layout": "documents", "format": "xml", "max_tokens": 1}
-    assert "PF110" in codes(pf.render([{"content": "x"}], **given))
-    with pytest.raises(pf.BudgetError, match="needs 6 tokens and the budget is 1"):
+    result = pf.render([{"content": "x"}], **given)
+    assert result.text == "" and "PF110" in codes(result)
+    with pytest.raises(pf.BudgetError, match="the frame of the page alone needs 6 tokens and the budget is 1"):
         pf.render([{"content": "x"}], on_error="raise", **given)
 
 
 def test_metadata_that_cannot_be_read_is_said() -> None:
     result = pf.render([Document()])
     assert "text" in result.text and codes(result) == ["PF203"]
+
+
+def test_keys_of_a_record_beyond_the_most_there_may_be_are_said() -> None:
+    record = {"content": "x", **dict.fromkeys(map(str, range(10_001)), 1)}
+    said = [d.message for d in pf.render([record]).warnings if d.code == "PF203"]
+    assert said == ["more than 10000 keys; the rest is left out"]
 
 
 def test_ids_given_twice_and_languages_that_are_no_tags_are_said_by_codes_of_their_own() -> None:
@@ -83,6 +90,15 @@ def test_an_option_that_raises_when_it_is_looked_at_is_refused_by_name() -> None
     for value in values:
         for option in ("kinds", "max_tokens", "section_budgets", "tokenizer"):
             assert "PF101" in codes(pf.render([{"content": "x"}], **{option: value}))
+
+
+@pytest.mark.parametrize("made", ["a" * (6 * 10**6), ["a" * 10**5] * 300])
+def test_what_a_plug_in_makes_is_paid_for(made: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    plugin = plugins.Plugin(lambda _: made, "a distribution")
+    monkeypatch.setattr(plugins, "find", lambda *given: plugin)
+    given: Any = {"chunks/item.md.j2": "{{ item.content | campaign }}\n"}
+    result = pf.render([{"content": "x"}], layout="chunks", templates=given)
+    assert "PF401" in codes(result) and len(result.text) < 100
 
 
 def test_check_names_a_page_that_cannot_be_read(tmp_path: Path) -> None:

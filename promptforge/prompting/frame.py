@@ -161,7 +161,7 @@ class Frame:
         """Return a tag or line of the frame around a whole prompt into which no template puts the boundary."""
         if _syntax(self.template("prompt")) not in _VERBATIM:
             return None
-        word = _word([])
+        word = free_word(())
         left = self._marks(f"-{word}", True, citation).without(word)
         tags = [f"<{tag}" for tag in sorted(left.tags)]
         lines = ["".join(part for part in line if isinstance(part, str)).strip() for line in left.lines]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sized
-from itertools import islice
 from operator import attrgetter
 from typing import Any
 
@@ -162,7 +161,10 @@ def _own(record: Any, notes: Notes) -> dict[str, Any]:
     """Return an ordinary dict with text keys, of any mapping; values are not looked at yet."""
     pairs = dict.items(record) if issubclass(type(record), dict) else ((key, record[key]) for key in record)
     own: dict[str, Any] = {}
-    for key, value in islice(pairs, plaindata.MAX_NODES):
+    for number, (key, value) in enumerate(pairs):
+        if number == plaindata.MAX_NODES:
+            notes.say("PF203", f"more than {plaindata.MAX_NODES} keys; the rest is left out")
+            break
         if issubclass(type(key), str):
             own[plaindata.text_of(key)] = value
         else:

@@ -12,7 +12,7 @@ from ..cleaning import VERBATIM, clean
 from ..errors import TemplateError
 from ..safe import Content, Verbatim
 from ..sources import plaindata
-from . import fuel
+from . import fuel, metering
 
 
 def _join(values: Any, separator: str = ", ") -> str:
@@ -49,6 +49,10 @@ def plugged(name: str, plugin: plugins.Plugin, syntax: str) -> Callable[..., Any
         given = str.__str__(value) if isinstance(value, str) else value
         made = plugins.guarded(plugin, f'filter "{name}"', TemplateError, given, *arguments, **named)
         found = plaindata.copy(made, lambda change: None)
+        if isinstance(found, str):
+            fuel.burn_text(len(found), metering.PRICES["other"])
+        else:
+            fuel.weigh(found, deep=True)
         if isinstance(value, Verbatim) and isinstance(found, str):
             return value.like(clean(found, VERBATIM).text)
         if isinstance(value, Content) and isinstance(found, str) and syntax != "txt":

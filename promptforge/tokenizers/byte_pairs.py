@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from ..boundaries import BLANK, Unit, first_join, last_join, split_at_joins
 from ..counting import Counter
 from ..recent import LONG, Recent
-from .cutting import cut_at_tokens
+from .cutting import Edge, cut_at_edge, find_edge
 
 STRETCH = 1 << 18
 """Characters that are given to the tokenizer at a time."""
@@ -88,6 +88,7 @@ class BytePairCounter(Counter):
         self._blanks: Encoding | None = None
         self._counts: Recent[int] = Recent(CACHED)
         self._parts: Recent[_Part] = Recent(CACHED)
+        self._cut_last: tuple[str, int, Edge | None] = ("", 0, None)
 
     def count(self, text: str) -> int:
         """Return the number of tokens of `text`; each surrogate counts as U+FFFD, which replaces it in UTF-8."""
@@ -173,20 +174,31 @@ class BytePairCounter(Counter):
 
         A cut at a line is the longest there is, unless it falls in more than 1,024 characters of line ends.
         """
-        simple = self._additive and self._normalize is None
-        found = cut_at_tokens(text, n, unit, self) if simple else None
-        return super().cut(text, n, unit) if found is None else found
+        if n <= 0:
+            return ""
+        if not self._additive or self._normalize:
+            return super().cut(text, n, unit)
+        last, limit, edge = self._cut_last  # one text is cut at each unit in turn
+        if n != limit or text != last:
+            edge = find_edge(text, n, self)
+            self._cut_last = (text, n, edge) if len(text) <= CACHED else ("", 0, None)
+        return super().cut(text, n, unit) if edge is None else cut_at_edge(text, n, unit, self, edge)
 
     def encode(self, text: str) -> list[int] | None:
-        """Return the tokens of a stretch of text; `None` if tiktoken cannot, as with too many blanks in a row."""
-        if self._additive and len(text) > BLANK_RUN and _find_blanks(text):
-            return None
-        if self._encoding is None:
-            with self._lock:
-                if self._encoding is None:
-                    self._encoding = self._make(*self._load())
-        text = replace_surrogates(text)
-        return _encode(self._encoding, self._normalize(text) if self._normalize else text)
+        """Return the tokens of a stretch of text, very long runs of blanks apart; `None` if the library gives up."""
+        run = _find_blanks(text) if len(text) > BLANK_RUN and self._additive else None
+        if run is None:
+            return self._encode(text)
+        start, stop = run
+        if stop < len(text):
+            stop -= 1  # The last blank goes with the word after it; the others are one piece.
+        found: list[int] = []
+        for piece, encode in ((text[:start], self.encode), (text[start:stop], self._encode_blanks)):
+            if (tokens := encode(piece)) is None:
+                return None
+            found += tokens
+        rest = self.encode(text[stop:]) if stop < len(text) else []
+        return None if rest is None else found + rest
 
     def decode(self, tokens: Sequence[int]) -> bytes:
         """Return the bytes of tokens that `encode` gave."""
@@ -220,28 +232,28 @@ class BytePairCounter(Counter):
         return part
 
     def _count(self, text: str) -> int:
-        """Count a stretch; one with a very long run of blanks, piece by piece around that run."""
-        run = _find_blanks(text) if len(text) > BLANK_RUN and self._additive else None
-        if run is None:
-            tokens = self.encode(text)
-            # No tiktoken is known to give up here; if one does, the number of bytes is never too few.
-            return len(replace_surrogates(text).encode()) if tokens is None else len(tokens)
-        start, stop = run
-        if stop < len(text):
-            stop -= 1  # The last blank goes with the word after it; the others are one piece.
-        total = self._count(text[:start]) + self._count_blanks(text[start:stop])
-        return total + (self._count(text[stop:]) if stop < len(text) else 0)
+        """Count a stretch."""
+        tokens = self.encode(text)
+        # No tiktoken is known to give up here; if one does, the number of bytes is never too few.
+        return len(replace_surrogates(text).encode()) if tokens is None else len(tokens)
 
-    def _count_blanks(self, text: str) -> int:
-        """Count one piece of blanks by the tokens that blanks can be made of, without the pattern."""
+    def _encode(self, text: str) -> list[int] | None:
+        if self._encoding is None:
+            with self._lock:
+                if self._encoding is None:
+                    self._encoding = self._make(*self._load())
+        text = replace_surrogates(text)
+        return _encode(self._encoding, self._normalize(text) if self._normalize else text)
+
+    def _encode_blanks(self, text: str) -> list[int] | None:
+        """Return the tokens of one piece of blanks, by those alone that blanks can be made of, without the pattern."""
         if self._blanks is None:
             with self._lock:
                 _, ranks = self._load()
                 alphabet = set("".join(_BLANKS.findall("".join(map(chr, range(0x3001))))).encode())
                 blanks = {token: rank for token, rank in ranks.items() if alphabet.issuperset(token)}
                 self._blanks = self._make(r"[\s\S]+", blanks)
-        tokens = _encode(self._blanks, self._normalize(text) if self._normalize else text)
-        return len(text.encode()) if tokens is None else len(tokens)
+        return _encode(self._blanks, self._normalize(text) if self._normalize else text)
 
 
 def _find_blanks(text: str) -> tuple[int, int] | None:

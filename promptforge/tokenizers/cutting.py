@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ..boundaries import Unit, ends, first_join, is_join, last_end, last_join
 
@@ -10,6 +10,8 @@ AHEAD = 1024
 """Characters without a place where counts add up, in which every end of a unit is tried."""
 TRIES = 16
 """Ends of a unit tried one after the other; then the steps grow."""
+GROWTH = 16
+"""How many times as much is looked at next where there was no place at which counts add up."""
 
 
 class Encoder(Protocol):
@@ -28,13 +30,23 @@ class Encoder(Protocol):
         ...
 
 
-def cut_at_tokens(text: str, n: int, unit: Unit, encoder: Encoder) -> str | None:
-    """Return the cut of `text` (see `Counter.cut`); `None` if the encoder gave up on a stretch of it.
+class Edge(NamedTuple):
+    """Where the first n tokens of a text end, which is the same for cuts at any unit."""
+
+    low: int
+    """The last place at or before the edge, found so far, where counts add up."""
+    tokens: int
+    """Tokens of the text up to `low`."""
+    place: int
+    stop: int
+    """Up to where the text was looked at."""
+
+
+def find_edge(text: str, n: int, encoder: Encoder) -> Edge | None:
+    """Return where the first `n` tokens of a text end, 1 or more; `None` if the encoder gave up on a stretch of it.
 
     Needs an encoder for which counts add up as `boundaries` says, and whose tokens' bytes are the text's.
     """
-    if n <= 0:
-        return ""
     base, left, room = 0, n, 4 * n + 64
     while True:
         join = last_join(text, base, base + room) if base + room < len(text) else None
@@ -45,12 +57,12 @@ def cut_at_tokens(text: str, n: int, unit: Unit, encoder: Encoder) -> str | None
         if len(tokens) > left:
             break
         if stop == len(text):
-            return text
+            return Edge(len(text), n - left + len(tokens), len(text), stop)
         if join:
             left -= len(tokens)
             base, room = join, 4 * left + 64
-        else:
-            room *= 4
+        else:  # " " * 1_200_000: a token has up to 128 of them, and going there by small steps counts all again
+            room = min(max(2 * room, room * left // (len(tokens) or 1) * 9 // 8), GROWTH * room)
     kept = encoder.decode(tokens[:left])
     edge = base + len(kept.decode("utf-8", "ignore"))
     low = last_join(text, base, edge + 1) or base
@@ -59,20 +71,23 @@ def cut_at_tokens(text: str, n: int, unit: Unit, encoder: Encoder) -> str | None
     while spare > 0:
         used -= 1
         spare -= len(encoder.decode(tokens[used : used + 1]))
-    return _Search(text, n, unit, encoder, low, n - left + used, edge).run(stop)
+    return Edge(low, n - left + used, edge, stop)
+
+
+def cut_at_edge(text: str, n: int, unit: Unit, encoder: Encoder, edge: Edge) -> str:
+    """Return the cut of `text` (see `Counter.cut`), by what `find_edge` found of it and `n`."""
+    return text if edge.low == len(text) else _Search(text, n, unit, encoder, edge).run(edge.stop)
 
 
 class _Search:
     """Tries ends of a unit near the edge, where the first n tokens of the text end."""
 
-    def __init__(self, text: str, n: int, unit: Unit, encoder: Encoder, low: int, tokens: int, edge: int) -> None:
+    def __init__(self, text: str, n: int, unit: Unit, encoder: Encoder, edge: Edge) -> None:
         self._text = text
         self._n = n
         self._unit: Unit = unit
         self._count = encoder.count
-        self._low = low
-        self._tokens = tokens
-        self._edge = edge
+        self._low, self._tokens, self._edge, _ = edge
 
     def run(self, stop: int) -> str:
         """Return the beginning that ends at the last end that fits, looking no further than `stop`."""

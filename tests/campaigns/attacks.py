@@ -32,7 +32,7 @@ MODES: dict[str, dict[str, Any]] = {"lenient": {}, "strict": {"on_error": "raise
 SECONDS = 60
 """Processor time in which all tries of a case, one way, have to end."""
 _FORBIDDEN = ("subprocess.", "os.system", "os.exec", "os.posix_spawn", "os.fork", "socket.connect", "socket.bind")
-_ALLOWED = ("tests.campaigns.surfaces.reference", "promptforge", "resource, sys", "socket.txt")
+_ALLOWED = ("tests.campaigns.surfaces.reference", "tests/edits.py", "promptforge", "resource, sys", "socket.txt")
 """In the arguments of a process that a judge or a surface itself starts."""
 _reached: list[str] = []
 _hooked: list[bool] = []
@@ -149,7 +149,7 @@ def outcome_of(attack: Attack) -> Outcome:
             found.append(f"H7: reached {_reached[:3] or CANARY}")
             CANARY.unlink(missing_ok=True)
         broken |= dict.fromkeys(f"{mode}: {what}" for what in found)
-    if not broken:
+    if not broken and not attack.is_words:  # what is arranged may be a race, which ends either way
         broken |= dict.fromkeys(unlike(seen["lenient"], seen["strict"]))
     every = [each for tries in seen.values() for each in tries]
     refused, slowest = sum(each.text is None for each in every), max((each.seconds for each in every), default=0.0)

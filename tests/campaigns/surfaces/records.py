@@ -82,7 +82,7 @@ def metadata(attack: Attack, options: dict[str, Any], folder: Path, memo: Memo) 
         yield from _records("record", value, options, memo)
     try:
         text = json.dumps(harmless(0, metadata=value))
-    except (TypeError, ValueError, RecursionError):
+    except Exception:  # a value of its own making may raise anything
         return
     path = folder / "record.json"
     path.write_text(text, encoding="utf-8")
@@ -133,6 +133,8 @@ def _others(layout: str, format: str) -> tuple[str, ...]:  # noqa: A002
 def _tame(tamer: Tamer, field: str, value: Any) -> Any:
     if field in ("id", "origin", "score", "start_line", "end_line", "required"):
         return value
+    if isinstance(value, bytes) and field in ("path", "name"):
+        value = value.decode("utf-8", "replace")  # as it is read
     if isinstance(value, str):
         stand_in = tamer.tame(value, field if field in STAND_INS else "metadata")
         ending = re.search(r"\.[A-Za-z0-9]{1,8}$", value) if field == "path" else None
@@ -148,8 +150,10 @@ def _tame(tamer: Tamer, field: str, value: Any) -> Any:
 
 
 def _is_long(value: Any) -> bool:
-    """Return whether a text in a record is long, or a list or mapping in it."""
+    """Return whether a text in a record is long, or a list or mapping in it, or there are very many of them."""
     inside = list(dict.values(value)) if isinstance(value, dict) else [value]
+    if len(inside) > LONG / 10:
+        return True
     for each in inside:
         if isinstance(each, str | bytes) and len(each) > LONG:
             return True

@@ -111,7 +111,7 @@ def _make(words: str, chunks: Path) -> None:
         elif found := re.search(r"(\d+)\s*([kMG])i?B", words):
             with path.open("wb") as file:
                 file.truncate(int(found[1]) * 1000 ** (" kMG".index(found[2])))
-        elif found := re.search(r"named (.+?)(?: or (?:with )?(.+))?$", words):
+        elif found := re.search(r"(?s)named (.+?)(?: or (?:with )?(.+))?$", words):
             for given in filter(None, found.groups()):
                 odd = os.path.basename(given.replace("\\n", "\n"))
                 (chunks / odd).write_text("{{ PWNED }}")
