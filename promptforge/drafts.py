@@ -22,6 +22,7 @@ _LAYOUT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _KIND = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _PROFILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _FIRST = re.compile(r"\A\{#.*?#\}", re.DOTALL)
+_ORIGIN = re.compile(r"^(?:match|as_of|references|unknown):.*\n(?:[ \t]+\S.*\n|- .*\n)*", re.MULTILINE)
 _DEVICES = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))})
 """What Windows takes for a device whatever its ending."""
 
@@ -265,6 +266,8 @@ def profile(folders: Sequence[Path], folder: Path, name: str, like: str | None =
     text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
     if source == "default":
         text = _every_key(text, name)
+    elif name != source:  # which LLMs it is for, and where its figures are from, is said of the original alone
+        text = _ORIGIN.sub("", text)
     drafts = [Draft(folder / f"{name}.yaml", text)]
     if not (folder / "schema.json").exists():
         drafts.append(Draft(folder / "schema.json", json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"))

@@ -113,6 +113,7 @@ def test_a_copy_of_a_profile_says_what_the_original_says(name: str) -> None:
     assert run("new", "profile", "mine", "--from", name).code == 0
     assert files() == {"profiles/mine.yaml", "profiles/schema.json"}
     assert load_profile("mine", ["profiles"]).options == load_profile(name).options
+    assert load_profile("mine", ["profiles"]).match == ()
     jsonschema.validate(
         load(Path("profiles/mine.yaml").read_text("utf-8"), ""), json.loads(Path("profiles/schema.json").read_text())
     )
