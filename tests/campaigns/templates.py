@@ -99,7 +99,7 @@ def run(cases: int, seed: int = 1, *, behind: int = 1, seconds: float = SECONDS)
         pf.render(ITEMS, format=name, max_tokens=100, templates={"t/x.md.j2": ""})
     for wrong in ("{{ item.titel }}", "{{ item.title | uper }}", "{% filter uper %}{% endfilter %}", "{% if %}", "{{"):
         pf.render(ITEMS, max_tokens=100, templates={"chunks/item.md.j2": wrong})
-    with Wall(seconds=1.5) as wall:
+    with Wall(seconds=max(1.5, seconds / 2)) as wall:
         assert wall.render(ITEMS, max_tokens=200)["text"] == right
         for number in range(cases):
             ending, templates = grammar.templates()
