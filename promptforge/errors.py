@@ -13,6 +13,7 @@ PromptForgeError            exit code of the command line
 from __future__ import annotations
 
 import difflib
+import itertools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -169,3 +170,23 @@ class StrictError(PromptForgeError):
         super().__init__(message)
         self.diagnostics = diagnostics
         self.result = result
+
+
+def show(value: object) -> str:
+    """Return a value as a message shows it: numbers and words plain, texts quoted, anything else by its type."""
+    if value is None or value is True or value is False:
+        return {None: "none", True: "true", False: "false"}[value]
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, int):  # 10**5000 cannot even be printed
+        return repr(value) if value.bit_length() <= 64 else "a number past 64 bits"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_show_part, value[:5]))}{', …' if len(value) > 5 else ''}]"
+    if isinstance(value, dict):
+        pairs = [f"{_show_part(key)}: {_show_part(value[key])}" for key in itertools.islice(value, 3)]
+        return f"{{{', '.join(pairs)}{', …' if len(value) > 3 else ''}}}"
+    return quote(value) if type(value) is str else f"a value of type {type(value).__name__}"
+
+
+def _show_part(value: object) -> str:
+    return "…" if isinstance(value, list | tuple | dict) else show(value)

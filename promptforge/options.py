@@ -7,8 +7,8 @@ import msgspec
 from msgspec import Meta
 
 from .diagnostics import Diagnostics
-from .errors import OptionError
-from .rules import Vocabulary, Where, rules_of, show
+from .errors import OptionError, show
+from .rules import Vocabulary, Where, rules_of
 
 # The same pattern in Python and in a JSON Schema: `$` alone would let a final newline through in Python.
 _NAME = r"^(shipped/)?[A-Za-z0-9][A-Za-z0-9_.-]*$(?!\n)"

@@ -6,7 +6,6 @@ So a word, its range, its message, its JSON Schema and its default are written o
 
 from __future__ import annotations
 
-import itertools
 import numbers
 import re
 import types
@@ -16,7 +15,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from .errors import OptionError, ProfileError, nearest, quote
+from .errors import OptionError, ProfileError, nearest, quote, show
 
 Where = Callable[[str], str | None]
 """A word → `file:line` where it stands, or None when it stands in no file."""
@@ -180,26 +179,6 @@ def _checked(rule: Rule, value: Any, where: Where | None) -> Any:
     if (rule.allow is not None and not rule.allow(checked)) or not _encodable(checked):
         _refuse_value(rule, value, where)
     return _exact(checked)
-
-
-def show(value: object) -> str:
-    """Return a value as a message shows it: numbers and words plain, texts quoted, anything else by its type."""
-    if value is None or value is True or value is False:
-        return {None: "none", True: "true", False: "false"}[value]
-    if isinstance(value, float):
-        return repr(value)
-    if isinstance(value, int):  # 10**5000 cannot even be printed
-        return repr(value) if value.bit_length() <= 64 else "a number past 64 bits"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_show_part, value[:5]))}{', …' if len(value) > 5 else ''}]"
-    if isinstance(value, dict):
-        pairs = [f"{_show_part(key)}: {_show_part(value[key])}" for key in itertools.islice(value, 3)]
-        return f"{{{', '.join(pairs)}{', …' if len(value) > 3 else ''}}}"
-    return quote(value) if type(value) is str else f"a value of type {type(value).__name__}"
-
-
-def _show_part(value: object) -> str:
-    return "…" if isinstance(value, list | tuple | dict) else show(value)
 
 
 def _without_none(shape: Any) -> tuple[Any, bool]:

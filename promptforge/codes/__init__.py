@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from . import checks, renderings
+from . import budgets, checks, records, security, surroundings
 from .code import Code
 
-CODES: dict[str, Code] = {**renderings.CODES, **checks.CODES}
+CODES: dict[str, Code] = {
+    code: known for part in (budgets, records, surroundings, security, checks) for code, known in part.CODES.items()
+}
 """By code, in order."""
 
 

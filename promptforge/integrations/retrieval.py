@@ -12,9 +12,8 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from ..errors import ItemError, OptionError
+from ..errors import ItemError, OptionError, show
 from ..items import Item
-from ..rules import show
 from ..sources.records import to_item
 from .vectors import embedding, in_thread, inputs, is_async, warm_up
 

@@ -9,8 +9,7 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from ..answers.asking import Embed
-from ..errors import OptionError
-from ..rules import show
+from ..errors import OptionError, show
 
 T = TypeVar("T")
 

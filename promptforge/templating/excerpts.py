@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..errors import Excerpt
-from ..rules import show
+from ..errors import Excerpt, show
 
 _TAG = re.compile(r"\{[{%].*?(?:[}%]\}|$)")
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
