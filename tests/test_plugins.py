@@ -294,3 +294,5 @@ def test_a_filter_makes_plain_data_that_is_escaped(site: Path, tmp_path: Path) -
     assert ran.code == 5 and "abc" in ran.out, "the shipped template stands in"
     assert 'unknown filter "bakwards"' in shown("{{ item.name | bakwards }}").err
     assert 'unknown variable "itm"' in shown("{{ itm | backwards }}").err
+    (own / "item.md.j2").write_text("{# Uses: item. #}\n{{ item.name | backwards }}\n", encoding="utf-8")
+    assert "PF803" not in run("check", str(tmp_path)).out

@@ -10,9 +10,10 @@ from typing import NamedTuple
 import jinja2
 from jinja2 import nodes
 
+from .. import plugins
 from ..errors import TemplateError, nearest, sure
 from ..escaping import syntax_of
-from ..templating.filters import FILTERS
+from ..templating.filters import FILTERS, MARKDOWN_ONLY, NO_MARKDOWN
 from ..templating.located import ENVIRONMENT, At, mistake
 from ..templating.placing import SIGNS, STEPS_CAP, Reader, State
 
@@ -150,7 +151,6 @@ _OPENS = {
     "cannot begin or end": r"(<[^\s>]*)",
 }  # fmt: skip
 """By a word of the message: what opens that of which it speaks."""
-_MARKDOWN_ONLY = frozenset({"code", "fence", "prose"})
 
 
 def _refusals(root: nodes.Template, text: str, name: str) -> list[Problem]:
@@ -162,12 +162,14 @@ def _refusals(root: nodes.Template, text: str, name: str) -> list[Problem]:
         if isinstance(node, nodes.Filter):
             at, length = offset(node), len(node.name)
             if node.name not in FILTERS:
+                if node.name in dict(plugins.names("filters")):
+                    continue  # of which nothing is known before it runs
                 message = f'unknown filter "{node.name}"{nearest(node.name, FILTERS)}'
                 found.append(Problem(at, length, "PF803", message, sure(node.name, FILTERS)))
             elif (wrong := _arguments(node)) is not None:
                 found.append(Problem(at, length, "PF803", wrong))
-            elif node.name in _MARKDOWN_ONLY and syntax != "md":
-                message = f'"{node.name}" makes Markdown, and this template is not: print the value as it is'
+            elif node.name in MARKDOWN_ONLY and syntax != "md":
+                message = f'"{node.name}" {NO_MARKDOWN}'
                 found.append(Problem(at, length, "PF809", message))
         elif node.name not in TESTS:
             at, length = word_after(text, offset(node), r"is\s+(?:not\s+)?")

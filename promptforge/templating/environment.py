@@ -14,7 +14,7 @@ from jinja2.runtime import LoopContext
 from .. import escaping, plugins
 from ..errors import TemplateError, nearest
 from . import excerpts, fuel, metering, placing
-from .filters import FILTERS, MARKDOWN_ONLY, plugged
+from .filters import FILTERS, MARKDOWN_ONLY, NO_MARKDOWN, plugged
 from .welding import join
 
 LOOP_FIELDS = frozenset({"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"})
@@ -141,7 +141,7 @@ class Environment(jinja2.Environment):
             for node in root.find_all(nodes.Filter):
                 if node.name in MARKDOWN_ONLY:
                     raise TemplateError(
-                        f'"{node.name}" makes Markdown, and this template is not: print the value as it is',
+                        f'"{node.name}" {NO_MARKDOWN}',
                         where=f"{known}:{node.lineno}",
                     )
         for node in root.find_all(nodes.Filter):

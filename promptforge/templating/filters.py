@@ -87,3 +87,4 @@ FILTERS: dict[str, Callable[..., Any]] = {
 
 MARKDOWN_ONLY = frozenset({"code", "fence", "prose"})
 """Filters that make Markdown."""
+NO_MARKDOWN = "makes Markdown, and this template is not: print the value as it is"
