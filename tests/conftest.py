@@ -14,7 +14,7 @@ from hypothesis import settings
 
 pytest_plugins = ["browsing"]  # one browser for all tests that want one
 
-WATCHED = 20
+WATCHED = 8
 """The examples of a law that coverage sees: the rest reach what these have reached, at two or three times the cost."""
 
 settings.register_profile("promptforge", deadline=None)  # a slow machine is not a bug

@@ -70,6 +70,7 @@ def test_long_texts_are_counted_in_stretches(name: str, parts: Sequence[str]) ->
         assert fresh(name).count_parts(parts) == count_by_tiktoken(name, "".join(parts))
 
 
+@pytest.mark.unwatched
 @pytest.mark.parametrize("name", COUNTERS)
 @SCALE
 @given(parts=PARTS, limit=st.integers(-1, 60))
@@ -183,6 +184,7 @@ def test_spelled_control_tokens_are_ordinary_text(name: str) -> None:
     assert get_tokenizer(name).count("<|endoftext|>") == 7
 
 
+@pytest.mark.unwatched
 @pytest.mark.parametrize("name", ENCODINGS)
 @pytest.mark.parametrize(("before", "blank", "after"), [("a", " ", "b"), ("!\n", "\t", ""), ("", "\xa0", "\n")])
 def test_more_blanks_than_tiktoken_takes(name: str, before: str, blank: str, after: str) -> None:
@@ -196,6 +198,7 @@ def test_more_blanks_than_tiktoken_takes(name: str, before: str, blank: str, aft
     assert fresh(name).count(before + many + after) == expected
 
 
+@pytest.mark.unwatched
 @pytest.mark.parametrize("name", COUNTERS)
 def test_texts_of_one_thing(name: str) -> None:
     counter = get_tokenizer(name)

@@ -248,6 +248,7 @@ def test_a_fence_is_one_block_that_holds_the_text(text: str, language: str | Non
         assert fencing.fence(text, language) == fencing.fence(cleaned.text, language)
 
 
+@pytest.mark.unwatched
 @pytest.mark.parametrize(
     "item",
     [

@@ -130,6 +130,7 @@ def test_a_line_that_could_be_the_bare_title_of_a_section_is_marked_too() -> Non
     assert "| Code" not in render(records, "knowledge", "plain").text  # its titles stand between dashes
 
 
+@pytest.mark.unwatched
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize(
     "content",

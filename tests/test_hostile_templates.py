@@ -79,6 +79,7 @@ RUNAWAYS: dict[str, tuple[str, str]] = {
 }
 
 
+@pytest.mark.unwatched
 @pytest.mark.parametrize("what", RUNAWAYS)
 def test_what_runs_away_ends_with_its_line_and_the_reason(what: str) -> None:
     source, words = RUNAWAYS[what]
@@ -119,6 +120,7 @@ def test_templates_that_draw_on_each_other_end(source: str, more: dict[str, str]
         render(source, more=more)
 
 
+@pytest.mark.unwatched
 @pytest.mark.parametrize(
     "source",
     [

@@ -104,6 +104,7 @@ def test_names_cannot_break_out(given_items: list[tuple[str, str, float]]) -> No
     assert len(list(found.iter(f"{SVG}title"))) == titles
 
 
+@pytest.mark.unwatched
 def test_very_many_items_are_drawn_by_section() -> None:
     items = [pf.Item(content=f"piece {n}", name=f"n{n}", kind=("code", "text")[n % 2]) for n in range(600)]
     result, svg, html, parts, _ = drawn(items, layout="knowledge", max_tokens=50_000)

@@ -52,6 +52,7 @@ LISTS = {
 }
 
 
+@pytest.mark.unwatched
 @pytest.mark.parametrize("module", LISTS)
 def test_every_name_of_the_providers_own_lists_is_for_one_profile_or_for_none_and_why(module: str) -> None:
     pytest.importorskip(module.split(".types")[0])

@@ -225,6 +225,7 @@ def test_the_callers_records_are_left_as_they_were() -> None:
 # --- equal input, equal bytes -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.unwatched
 def test_eight_threads_share_a_renderer() -> None:
     expected = render_all(pf.Renderer())
     renderer = pf.Renderer()  # one that has compiled nothing yet
@@ -255,6 +256,7 @@ print(hashlib.sha256(json.dumps(found).encode()).hexdigest())
 """
 
 
+@pytest.mark.unwatched
 def test_the_hash_seed_the_clock_the_language_and_the_place_change_no_byte(tmp_path: Path) -> None:
     script = SCRIPT.format(tests=str(Path(__file__).parent))
     settings = [

@@ -451,6 +451,7 @@ def is_plain(value: object, depth: int = 0) -> bool:
     return value is None or type(value) in (str, int, bool) or (type(value) is float and math.isfinite(value))
 
 
+@pytest.mark.unwatched
 @pytest.mark.parametrize("name", list(hostile()))
 def test_hostile_values_in_every_place(name: str) -> None:
     value = hostile()[name]

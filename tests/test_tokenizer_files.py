@@ -104,6 +104,7 @@ def test_tekken(tmp_path: Path) -> None:
     assert counter.count("\x00unused") == 7
 
 
+@pytest.mark.unwatched
 @pytest.mark.parametrize(
     ("split", "normal_form"),
     [

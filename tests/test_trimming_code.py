@@ -122,6 +122,7 @@ def test_no_head_without_a_marker() -> None:
     assert pieces.ladder().rung(0).text.startswith('"""A shop."""\nimport os\n')
 
 
+@pytest.mark.unwatched
 @pytest.mark.parametrize("path", random.Random(1).sample(STDLIB, 25), ids=lambda path: str(path.name))
 def test_every_rung_of_a_real_module_parses(path: Path) -> None:
     text = path.read_bytes().decode("utf-8", "replace")
@@ -253,6 +254,7 @@ def test_the_pieces_are_the_text_whatever_it_is(strings: list[str], language: st
     assert ladder.rung(0).text and ladder.rung(len(ladder) - 1).text
 
 
+@pytest.mark.unwatched
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize(
     "text",

@@ -202,6 +202,7 @@ def test_every_rung_of_lines_is_valid(values: list[Any], end: str) -> None:
     assert_laws(end.join(json.dumps(value) for value in values))
 
 
+@pytest.mark.unwatched
 def test_hostile_texts() -> None:
     for text in (*STRINGS, *outside()):
         assert_laws(text)

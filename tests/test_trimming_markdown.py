@@ -313,6 +313,7 @@ def test_every_rung_is_made_of_blocks_of_the_document(text: str) -> None:
     assert_laws(text)
 
 
+@pytest.mark.unwatched
 def test_hostile_texts() -> None:
     for text in (*STRINGS, *outside()):
         assert_laws(text)

@@ -256,6 +256,7 @@ def realistic(count: int, seed: int, *, forms: bool = False) -> Rows:
     return found
 
 
+@pytest.mark.unwatched
 @pytest.mark.parametrize("forms", [False, True])
 @pytest.mark.parametrize(("count", "limit"), [(1000, 8000), (10_000, 32_000), (30_000, 64_000)])
 def test_nearly_the_bound_for_few_prices(count: int, limit: int, forms: bool) -> None:
