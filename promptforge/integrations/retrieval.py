@@ -145,11 +145,11 @@ def _records(found: Any, order: Order) -> list[Any]:
 
 
 def _similar(record: Any) -> Any:
-    """Return a record as what a search found, whatever its shape says."""
+    """Return a record as what a search found, whatever its shape; one that says its `origin` itself keeps it."""
     if isinstance(record, str):
         return {"content": record, "origin": "similarity"}
     if isinstance(record, dict):
-        return {**record, "origin": "similarity"}
+        return {"origin": "similarity", **record}
     try:
         item = to_item(record)
     except ItemError:
