@@ -69,7 +69,11 @@ def _like(word: str, name: str) -> bool:
     else:
         stem, end = word, name
     apart = distance(stem, end)
-    return apart <= max(1, len(stem) // 3) or stem in end or difflib.SequenceMatcher(None, end, stem).ratio() >= _ALIKE
+    return (
+        apart <= max(1, len(stem) // 3, len(end) // 3)
+        or stem in end
+        or difflib.SequenceMatcher(None, end, stem).ratio() >= _ALIKE
+    )
 
 
 def quote(value: object, limit: int = 80) -> str:

@@ -131,7 +131,7 @@ def test_what_is_no_document_is_left_out_and_said() -> None:
     found = compressor.compress_documents([object(), DOCUMENTS[0], None, DOCUMENTS[1]], "")
     assert found == DOCUMENTS[:2]
     assert [d.where for d in seen[0].warnings if d.code == "PF204"] == ["documents[0]", "documents[2]"]
-    with pytest.raises(pf.StrictError, match=r"documents\[0\]: PF204"):
+    with pytest.raises(pf.StrictError, match=r"documents\[0\]: .*PF204"):
         ContextCompressor(on_error="raise").compress_documents([object(), DOCUMENTS[0]], "")
 
 
