@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .diagnostics import Diagnostics
-from .errors import LISTED, nearest, quote
+from .errors import listed, nearest, quote
 from .escaping import INVISIBLE, LABEL_CAP
 from .fencing import TAG
 from .fitting.fit import Fit
@@ -51,9 +51,7 @@ def account(
         why = ", ".join(f"{reason} {count}" for reason, count in sorted(counts.items()))
         message = f"no item is in the text: all {len(items)} were left out ({why})"
         if set(counts) == {"kinds"}:
-            there = sorted({item.kind for item in items})
-            more = f" and {len(there) - LISTED} more" if len(there) > LISTED else ""
-            message += f"; the kinds there are: {', '.join(map(quote, there[:LISTED]))}{more}"
+            message += f"; the kinds there are: {listed([quote(kind) for kind in sorted({i.kind for i in items})])}"
         diagnostics.add("PF114", message, severity="info" if set(counts) <= _CUT else "warning")
     elif not items:
         diagnostics.add("PF115", "there were no items", severity="info")

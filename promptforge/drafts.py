@@ -15,8 +15,8 @@ from .escaping import syntax_of
 from .profiles import find_profiles, schema
 from .templates import EXTENSIONS, PROMPTS, Templates
 from .writing import clean, whole
+from .yamltext import MODELINE
 
-MODELINE = "# yaml-language-server: $schema="
 _SCHEMA = "layout.schema.json"
 _LAYOUT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _KIND = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")

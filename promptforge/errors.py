@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -36,8 +36,13 @@ def nearest(word: str, known: Iterable[str]) -> str:
     close = [name for name in difflib.get_close_matches(word, names, n=3, cutoff=0.6) if _like(word, name)]
     if close:
         return f'; did you mean "{min(close, key=lambda name: distance(word, name))}"?'
+    return f"; there are: {listed(names)}" if names else ""
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names with commas between them, of very many the first."""
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return f"; there are: {', '.join(names[:LISTED])}{more}" if names else ""
+    return ", ".join(names[:LISTED]) + more
 
 
 def distance(one: str, other: str) -> int:
@@ -87,6 +92,13 @@ class PromptForgeError(Exception):
     """The root of all errors of this library."""
 
     exit_code = 1
+    where: str | None = None
+    """The place that the message begins with, where it has one."""
+
+    @property
+    def bare(self) -> str:
+        """The message without that place."""
+        return str(self).removeprefix(f"{self.where}: ")
 
 
 class OptionError(PromptForgeError):

@@ -90,3 +90,9 @@ def _is_sound(item: Item) -> bool:
         and kind != ""
         and kind != "markdown"  # another word for document
     )
+
+
+def span(path: str, start: int | None, end: int | None) -> str:
+    """Return a path with the lines that are meant, as far as these are known: `a.py:3-9`."""
+    last = "" if end is None else f"-{end}"
+    return path if start is None else f"{path}:{start}{last}"

@@ -8,7 +8,7 @@ from operator import attrgetter, itemgetter, le
 
 import msgspec
 
-from .items import Item
+from .items import Item, span
 
 _CONTENT = attrgetter("content")
 _START = attrgetter("start_line")
@@ -102,8 +102,7 @@ def _join(a: Item, b: Item) -> Item | None:
 def place(item: Item) -> str:
     """Return where an item is from, for people: path and lines, else name, else kind."""
     if item.path:
-        end = "" if item.end_line is None else f"-{item.end_line}"
-        return f"{item.path}:{item.start_line}{end}" if item.start_line is not None else item.path
+        return span(item.path, item.start_line, item.end_line)
     return item.name or item.id or item.kind
 
 

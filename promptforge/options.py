@@ -148,9 +148,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         "How an item is shortened: by its kind (structure), at a line, sentence or word (prefix), or not (none);"
         " a text without any of these is cut at a character.",
     ] = "structure"
-    trim_slack: Annotated[
-        _Count, "Tokens, or characters, that a cut at a line or sentence may leave unused before a word is cut at."
-    ] = 8
     marker: Annotated[str, "The text that says that something was cut; it counts."] = "[Content truncated...]"
     headers: Annotated[bool, "Show a heading for each item."] = True
     line_numbers: Annotated[bool, "Show the range of lines of an item."] = True

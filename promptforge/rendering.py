@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from .answers.asking import Embed
 from .diagnostics import Diagnostic, Diagnostics
@@ -19,17 +20,20 @@ from .options import Options, apply, apply_lenient
 from .profiles import Profile, load_profile
 from .results import Result
 from .sources.records import load_records, to_item
-from .stages import Stages
+from .stages import Asked, Stages
 from .templates import Templates
 from .verdict import judge, stood_in
 
 
-class TemplateSet(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class TemplateSet:
     """Templates, and what follows from them and the profile."""
 
     templates: Templates
-    bases: dict[str, tuple[LayoutSettings, Options]]
+    bases: dict[str, tuple[LayoutSettings, Options]] = field(default_factory=dict)
     """Settings and options by the name of the layout."""
+    frames: dict[tuple[object, ...], Any] = field(default_factory=dict)
+    """The frames of whole prompts that were made of them, by what each is made for."""
 
 
 class ContextRenderer:
@@ -55,7 +59,7 @@ class ContextRenderer:
         self.profile: Profile = load_profile(profile or "default", self._folders)
         self._followed = Followed(sources(templates)) if follow_edits else None
         read = self._followed.newest()[0] if self._followed else Templates(sources(templates))
-        self._set = TemplateSet(read, {})
+        self._set = TemplateSet(read)
         self._given = options
         self._stages = Stages(self.profile, embed)
         self._settle(self._set, options, Diagnostics())
@@ -68,7 +72,7 @@ class ContextRenderer:
             if problem is not None:
                 diagnostics.add("PF402", f"{problem}; the templates as they were before this edit were used")
             if templates is not current.templates:
-                current = self._set = TemplateSet(templates, {})
+                current = self._set = TemplateSet(templates)
         return current
 
     # --- options ----------------------------------------------------------------------------------------------------
@@ -149,42 +153,31 @@ class ContextRenderer:
         diagnostics.extend(before)
         current = current or self._current(diagnostics)
         settings, chosen = self._settle(current, {**self._given, **options}, diagnostics)
-        loaded = load(items, diagnostics)
-        said = tuple(diagnostics)
+        asked = Asked(current.templates, settings, chosen, load(items, diagnostics), started, beside)
         try:
-            result = self._stages.make(current.templates, settings, chosen, loaded, diagnostics, started, beside)
+            return self._stages.make(asked, diagnostics.copy()), chosen
         except TemplateError as error:  # what the failed attempt said, the next will say again
-            diagnostics = Diagnostics()
-            diagnostics.extend(said)
-            result = self._fall_back(error, current.templates, chosen, loaded, diagnostics, started, beside)
-        return result, chosen
+            return self._fall_back(error, asked, diagnostics), chosen
 
-    def _fall_back(
-        self,
-        error: TemplateError,
-        failed: Templates,
-        options: Options,
-        items: list[Item],
-        diagnostics: Diagnostics,
-        started: float,
-        beside: Sequence[str],
-    ) -> Result:
+    def _fall_back(self, error: TemplateError, asked: Asked, diagnostics: Diagnostics) -> Result:
         """Render with the shipped templates after a template of the user's failed."""
         shipped = Templates()
-        if not failed.own or options.layout not in shipped.layouts():
+        options = asked.options
+        if not asked.templates.own or options.layout not in shipped.layouts():
             raise error
         if options.format not in shipped.formats(options.layout):
             raise error
         diagnostics.extend((stood_in(error),))
-        settings = shipped.settings(options.layout)
-        return self._stages.make(shipped, settings, options, items, diagnostics, started, beside)
+        asked = asked._replace(templates=shipped, settings=shipped.settings(options.layout))
+        return self._stages.make(asked, diagnostics)
 
     def render_item(self, item: object, **options: Any) -> str:
         """Return one item's text alone, without a page around it; `options` win over the renderer's own."""
         diagnostics = Diagnostics()
         current = self._current(diagnostics)
         settings, chosen = self._settle(current, {**self._given, **options}, diagnostics)
-        return self._stages.alone(to_item(item), current.templates, settings, chosen, diagnostics)
+        asked = Asked(current.templates, settings, chosen, [to_item(item)], time.perf_counter())
+        return self._stages.alone(asked, diagnostics)
 
 
 def load(items: object, diagnostics: Diagnostics) -> list[Item]:
@@ -192,8 +185,7 @@ def load(items: object, diagnostics: Diagnostics) -> list[Item]:
     try:
         return load_records(items, where="items", diagnostics=diagnostics)
     except ItemError as error:
-        message = str(error).removeprefix("items: ")
-        diagnostics.add("PF204", f"no items: {message}", where="items", severity="error")
+        diagnostics.add("PF204", f"no items: {error.bare}", where="items", severity="error")
         return []
 
 

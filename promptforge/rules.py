@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from .errors import OptionError, ProfileError, nearest, quote, show
+from .escaping import label
 
 Where = Callable[[str], str | None]
 """A word → `file:line` where it stands, or None when it stands in no file."""
@@ -259,7 +260,7 @@ def _refuse_value(rule: Rule, value: Any, where: Where | None) -> NoReturn:
     hint = hint if "did you mean" in hint else ""
     if isinstance(value, dict) and (wrong := _wrong_inside(_bare(rule.shape), value)) is not None:
         key, field, said = wrong
-        _fail(f"{rule.name}: {key}: {said}", rule.name, where, (key, field) if field else (key,))
+        _fail(f"{rule.name}: {label(key)}: {said}", rule.name, where, (key, field) if field else (key,))
     if text and not hint and not _encodable(text):
         hint = ", where a lone surrogate stands that UTF-8 cannot carry"
     _fail(f"{rule.name} takes {rule.takes}; got {show(value)}{hint}", rule.name, where)

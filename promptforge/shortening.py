@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from .answers.asking import STRUCTURED, Asked, Language
+from .bounds import SLACK
 from .counting import Counter
 from .fitting.scale import UNLIMITED, Cost, Form, content_of, minus, plus, within
 from .items import Item
@@ -83,7 +84,7 @@ class Shortener:
                 best = (form, cost)
                 added = minus(cost, before) if room is None else host.price(index, form)
                 spare = minus(left, added)
-                if spare[0] <= self._slack(limit[0]) or spare[1] <= self._slack(limit[1]):
+                if spare[0] <= _slack(limit[0]) or spare[1] <= _slack(limit[1]):
                     break
                 # What is around the text is known now: so much more the text may be than it was thought to.
                 size = (self._counter.count(form.text) if tokens < UNLIMITED else 0, len(form.text))
@@ -166,14 +167,15 @@ class Shortener:
                 best = prefix
             if not best:
                 continue
-            if tokens < UNLIMITED and tokens - self._counter.count(best) <= self._options.trim_slack:
+            if tokens < UNLIMITED and tokens - self._counter.count(best) <= SLACK:
                 break
-            if chars < UNLIMITED and chars - len(best) <= self._options.trim_slack:
+            if chars < UNLIMITED and chars - len(best) <= SLACK:
                 break
         return best
 
-    def _slack(self, limit: float) -> float:
-        return self._options.trim_slack if limit < UNLIMITED else -1
+
+def _slack(limit: float) -> float:
+    return SLACK if limit < UNLIMITED else -1
 
 
 def _less(size: int, room: float, over: float) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -35,6 +36,23 @@ SHOWN = ("headers", "line_numbers", "scores", "code", "sources", "header", "foot
 _PLAIN = Options()
 
 
+class Asked(NamedTuple):
+    """What is to be rendered, and how."""
+
+    templates: Templates
+    settings: LayoutSettings
+    options: Options
+    items: list[Item]
+    started: float
+    """When it began, by `time.perf_counter`."""
+    beside: Sequence[str] = ()
+    """Texts that will stand beside the result's."""
+
+    def by(self, **changes: Any) -> Asked:
+        """Return the same by other options."""
+        return self._replace(options=msgspec.structs.replace(self.options, **changes))
+
+
 class Stages:
     """The way from items to a result, for one profile; remembers the forms that items took. Used from any thread."""
 
@@ -44,51 +62,24 @@ class Stages:
         self._views: Memory = {}
         self._tagger = Tagger(profile.language_tags)
 
-    def make(
-        self,
-        templates: Templates,
-        settings: LayoutSettings,
-        options: Options,
-        items: list[Item],
-        diagnostics: Diagnostics,
-        started: float,
-        beside: Sequence[str] = (),
-    ) -> Result:
-        """Return the result of `items` under these options; `started` is when `time.perf_counter` began it.
+    def make(self, asked: Asked, diagnostics: Diagnostics) -> Result:
+        """Return the result of what is asked for.
 
-        `beside` are texts that will stand beside the result's. Raises `BudgetError` when a required item does not fit,
-        `TemplateError` when a template cannot be used.
+        Raises `BudgetError` when a required item does not fit, `TemplateError` when a template cannot be used.
         """
-        if options.framing == TAGGED:
+        if asked.options.framing == TAGGED:
             try:
-                return self._make(templates, settings, options, items, diagnostics.copy(), started, beside)
+                return self._make(asked, diagnostics.copy())
             except UnkeptError as error:
-                options = _untagged(options, error, diagnostics)
-        return self._make(templates, settings, options, items, diagnostics, started, beside)
+                _say_unkept(error, diagnostics)
+                asked = asked.by(framing="auto")
+        return self._make(asked, diagnostics)
 
-    def _make(
-        self,
-        templates: Templates,
-        settings: LayoutSettings,
-        options: Options,
-        items: list[Item],
-        diagnostics: Diagnostics,
-        started: float,
-        beside: Sequence[str],
-    ) -> Result:
+    def _make(self, asked: Asked, diagnostics: Diagnostics) -> Result:
+        templates, settings, options, items, _, beside = asked
         counter = get_tokenizer(options.tokenizer)
         if isinstance(counter, RemoteTokenizer):
-            return counter.settle(
-                lambda estimate: self.make(
-                    templates,
-                    settings,
-                    msgspec.structs.replace(options, tokenizer=estimate),
-                    items,
-                    diagnostics.copy(),
-                    started,
-                    beside,
-                )
-            )
+            return counter.settle(lambda estimate: self.make(asked.by(tokenizer=estimate), diagnostics.copy()))
         look = templates.look(options.layout, options.format)
         for name in SHOWN:
             if getattr(options, name) != getattr(_PLAIN, name) and not look.uses(name):
@@ -126,15 +117,15 @@ class Stages:
             diagnostics.add("PF110", "the budget cannot hold even the frame of the page, so the text is empty")
 
         def again(max_tokens: int) -> Result:
-            other = msgspec.structs.replace(options, max_tokens=max_tokens)
-            return self.make(templates, settings, other, items, Diagnostics(), time.perf_counter(), beside)
+            return self.make(asked.by(max_tokens=max_tokens)._replace(started=time.perf_counter()), Diagnostics())
 
-        return accounts.account(page, found, items, dropped, self._profile, templates, diagnostics, started, again)
+        return accounts.account(
+            page, found, items, dropped, self._profile, templates, diagnostics, asked.started, again
+        )
 
-    def alone(
-        self, item: Item, templates: Templates, settings: LayoutSettings, options: Options, diagnostics: Diagnostics
-    ) -> str:
-        """Return one item's text without a page around it, in its longest form."""
+    def alone(self, asked: Asked, diagnostics: Diagnostics) -> str:
+        """Return the text of the only item that is asked for, without a page around it, in its longest form."""
+        templates, settings, options, (item,), *_ = asked
         look = templates.look(options.layout, options.format)
         word = None
         if _framing(look, options, diagnostics) == TAGGED:
@@ -154,7 +145,8 @@ class Stages:
         try:
             return page.alone(0)
         except UnkeptError as error:
-            return self.alone(item, templates, settings, _untagged(options, error, diagnostics), diagnostics)
+            _say_unkept(error, diagnostics)
+            return self.alone(asked.by(framing="auto"), diagnostics)
 
     def controls(self, options: Options, diagnostics: Diagnostics) -> Controls | None:
         """Return what keeps control tokens from coming out of items; `None` where they are kept as they are."""
@@ -178,11 +170,10 @@ def _framing(look: Look, options: Options, diagnostics: Diagnostics) -> str:
     return framing
 
 
-def _untagged(options: Options, error: UnkeptError, diagnostics: Diagnostics) -> Options:
+def _say_unkept(error: UnkeptError, diagnostics: Diagnostics) -> None:
     held = quote(str(error), 60)
     message = f"framing: tagged gave way to the format's own: the page holds {held} outside of a content"
     diagnostics.add("PF306", message)
-    return msgspec.structs.replace(options, framing="auto")
 
 
 def _texts(

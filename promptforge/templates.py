@@ -138,7 +138,7 @@ class Templates:
         for folder in self._chain(layout):
             for name in self.names():
                 if name.startswith(f"{folder}/layout.") and name.endswith(".j2"):
-                    own.add(_format_of(name.split("/")[1].removeprefix("layout.").removesuffix(".j2")))
+                    own.add(format_of(name.split("/")[1].removeprefix("layout.").removesuffix(".j2")))
         shipped = [f for f in EXTENSIONS if f in own]
         return shipped + sorted(own - set(shipped))
 
@@ -259,7 +259,8 @@ def _size(value: object) -> int:
     return sum(map(_size, value)) if isinstance(value, list | tuple) else 0
 
 
-def _format_of(ending: str) -> str:
+def format_of(ending: str) -> str:
+    """Return the format whose templates end so."""
     return next((f for f, extension in EXTENSIONS.items() if extension == ending), ending.split(".")[0])
 
 

@@ -18,6 +18,8 @@ import yaml
 
 from .errors import ProfileError, quote
 
+MODELINE = "# yaml-language-server: $schema="
+"""How the first line of a file begins that tells editors where its schema is."""
 MAX_BYTES = 1 << 20
 """Longest text that is read, in bytes of UTF-8."""
 MAX_DEPTH = 50

@@ -63,6 +63,12 @@ class Preview:
             line.sendall(data)
             return heard(line)
 
+    def answers(self, path: str, times: int) -> int:
+        """Send so many requests at once on one line; return how many were answered."""
+        one = f"GET {path} HTTP/1.1\r\nHost: {self.host}\r\nCookie: {self.cookie}\r\n\r\n"
+        reply = self.send(one.encode() * times)
+        return bool(reply.status) + reply.body.count(b"HTTP/1.1 ")
+
     def request(
         self, path: str, method: str = "GET", headers: Mapping[str, str | None] | None = None, body: object = None
     ) -> Reply:

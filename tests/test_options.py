@@ -36,7 +36,7 @@ def test_defaults_are_those_of_the_contract() -> None:
         "max_items": 10, "item_max_chars": None, "paths": None, "languages": None, "kinds": None, "min_score": 0.5,
         "query": None, "rerank": "keyword_boost", "group_by": "auto", "order": "score", "dedupe": True,
         "merge_overlaps": True, "combine": "explicit_first", "explicit_share": 0.6, "packing": "score",
-        "trim": "structure", "trim_slack": 8, "marker": "[Content truncated...]", "headers": True,
+        "trim": "structure", "marker": "[Content truncated...]", "headers": True,
         "line_numbers": True, "scores": False,
         "sources": False, "code": True, "separator": None, "header": None, "footer": None, "fence_language": None,
         "context_window": None, "reserve": None, "on_error": "warn", "stubs": False, "section_budgets": None,

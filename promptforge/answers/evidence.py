@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
+from .bm25 import norm, rarity, shares
 from .occurrences import WINDOW, Occurrences
 from .words import name, phrase, telling, terms, words
 
@@ -110,8 +111,7 @@ class Evidence:
         """What each word of the query says, in all 1; 0 for a word that no candidate has."""
         mean = max(1.0, sum(sizes) / max(1, len(sizes)))
         self.holds = [
-            _shares(n, WHOLE_K1 * (1 - WHOLE_B + WHOLE_B * size / mean), WHOLE_K1)
-            for n, size in zip(counts, sizes, strict=True)
+            _shares(n, norm(size / mean, WHOLE_K1, WHOLE_B), WHOLE_K1) for n, size in zip(counts, sizes, strict=True)
         ]
         """For each document the words of the query (by number) in its text or title, and BM25's share of each."""
         scores = [document.score for document in documents]
@@ -173,7 +173,7 @@ class Evidence:
     def _hits(self, text: str) -> list[tuple[int, float]]:
         found = words(text)
         counts = Counter(t for word in found for t in self._seen[word][0])
-        return _shares(counts, K1 * (1 - B + B * len(found) / self._length), K1)
+        return _shares(counts, norm(len(found) / self._length, K1, B), K1)
 
 
 def read(query: str, documents: Sequence[Document], divide: Divide, *, match: Match | None = None) -> Evidence:
@@ -183,13 +183,13 @@ def read(query: str, documents: Sequence[Document], divide: Divide, *, match: Ma
 
 def _weigh(windows: Sequence[int], total: int, anywhere: Collection[int]) -> list[float]:
     """Return how rare each word is, of all that are anywhere; a word only in titles is the rarest."""
-    raw = [math.log(1 + (total - n + 0.5) / (n + 0.5)) if t in anywhere else 0.0 for t, n in enumerate(windows)]
+    raw = [rarity(total, n) if t in anywhere else 0.0 for t, n in enumerate(windows)]
     whole = sum(raw) or 1.0
     return [weight / whole for weight in raw]
 
 
 def _shares(counts: Counter[int], norm: float, k1: float) -> list[tuple[int, float]]:
-    return [(t, (k1 + 1) * n / (n + norm)) for t, n in sorted(counts.items())]
+    return sorted(shares(counts, norm, k1))
 
 
 def _echo(title: str, known_as: str, query: str) -> float:

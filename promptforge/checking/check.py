@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..errors import nearest
 from ..options import Options
 from ..profiles import load_profile
-from ..templates import EXTENSIONS, Templates
+from ..templates import EXTENSIONS, Templates, format_of
 from . import configured, frames, trial
 from .findings import Finding, Text, held_back, ordered
 from .library import Library
@@ -236,11 +236,6 @@ def _closure(library: Library, pair: Pair) -> set[str]:
     names = set[str]().union(*(_reached(library, name) for name in (pair.page, *pair.items.values())))
     paths = [_path(library.templates, name) for name in (*names, f"{pair.layout}/layout.yaml")]
     return {str(path) for path in paths if path is not None}
-
-
-def format_of(ending: str) -> str:
-    """Return the format whose files end so."""
-    return next((f for f, extension in EXTENSIONS.items() if extension == ending), ending.split(".")[0])
 
 
 def _heavy(library: Library, pairs: Sequence[Pair], meant: dict[str, Path] | None) -> Iterator[Finding]:

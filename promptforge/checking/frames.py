@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import PromptForgeError, TemplateError, quote
 from ..prompting.frame import PARTS, Frame
-from ..templates import EXTENSIONS, PROMPTS
+from ..templates import PROMPTS, format_of
 from . import weight
 from .findings import Finding, Text
 from .library import Library
@@ -24,9 +24,8 @@ def tried(library: Library, meant: Mapping[str, Path], wrong: set[str]) -> Itera
         _, own, file = name.split("/")
         ends[own, file.removesuffix(".j2").partition(".")[2]] = None
     for own, ending in ends:
-        form = next((f for f, e in EXTENSIONS.items() if e == ending), ending.split(".")[0])
         try:
-            frame = Frame(library.templates, own, form)
+            frame = Frame(library.templates, own, format_of(ending))
             files = [frame.template(part) for part in (*PARTS, "prompt")]
         except PromptForgeError:  # a name that is no part has its finding
             continue
@@ -47,7 +46,7 @@ def _findings(frame: Frame, library: Library, meant: Mapping[str, Path], names: 
         bare = frame.bare(_CITATION)
     except TemplateError as error:
         name, _, line = (error.where or "").partition(":")
-        volume, message = library.volume(name), str(error).removeprefix(f"{error.where}: ")
+        volume, message = library.volume(name), error.bare
         if volume is not None and name in meant and line.isdigit():
             yield volume.text.on(int(line), "PF814", message)
         else:

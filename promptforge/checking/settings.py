@@ -10,11 +10,10 @@ from typing import Any
 from ..errors import ProfileError, sure
 from ..options import Options
 from ..rules import Vocabulary
-from ..yamltext import invisible, load_with_lines
+from ..yamltext import MODELINE, invisible, load_with_lines
 from .findings import Edit, Finding, Text
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-MODELINE = "# yaml-language-server: $schema="
 
 
 class Keys:
@@ -43,7 +42,7 @@ class Keys:
             try:
                 self.values[key] = vocabulary.check(key, value, lambda _: text.path)
             except ProfileError as error:
-                message = str(error).removeprefix(f"{text.path}: ")
+                message = error.bare
                 if key not in vocabulary:
                     new = None if key in vocabulary.elsewhere else sure(key, vocabulary)
                     self.findings.append(self.key(key, "PF831", message, None if new in values else new))

@@ -75,7 +75,7 @@ def failures(templates: Templates, layout: str, form: str, kinds: Sequence[str])
                 page = _page(look, counter, some, changes)
                 text = "".join(page.render({i: page.forms(i)[0] for i in range(len(some))}))
             except TemplateError as error:
-                message = str(error).removeprefix(f"{error.where}: ")
+                message = error.bare
                 found.setdefault(("PF814", error.where), Failure("PF814", error.where, message))
                 continue
             except PromptForgeError as error:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import Any
 
 import click
 
 from ..diagnostics import Diagnostics
-from ..errors import ItemError
 from ..options import VOCABULARY
 from ..profiles import load_profile
 from ..sources import workspace
@@ -36,10 +34,7 @@ def command(files: tuple[str, ...], tokenizer: str | None, as_json: bool, **give
     diagnostics = Diagnostics()
     rows = []
     for path in files or ("-",):
-        if path == "-":
-            text = workspace.decode(sys.stdin.buffer.read(), where="<stdin>", diagnostics=diagnostics)
-        else:
-            text = _read(path, diagnostics)
+        text, _ = workspace.read_named(path, workspace=None, diagnostics=diagnostics)
         rows.append({"file": path, "tokens": counter.count(text), "chars": len(text)})
     say(diagnostics)
     total = sum(row["tokens"] for row in rows)  # type: ignore[misc]
@@ -51,13 +46,3 @@ def command(files: tuple[str, ...], tokenizer: str | None, as_json: bool, **give
     if len(rows) > 1:
         click.echo(f"{total:>9,}  total")
     click.echo(f"promptforge: {'exact' if counter.exact else 'approximate'}, by {counter.name}", err=True)
-
-
-def _read(path: str, diagnostics: Diagnostics) -> str:
-    """Return the text of a file, wherever it is; errors call it as it was named."""
-    absolute = os.path.abspath(path)
-    try:
-        return workspace.read_text(absolute, workspace=os.curdir, diagnostics=diagnostics)
-    except ItemError as error:
-        message = str(error).removeprefix(f"{error.where}: ")
-        raise ItemError(message, where=(error.where or "").replace(absolute, path, 1), field=error.field) from None

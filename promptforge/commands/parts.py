@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, NamedTuple
 
 import click
@@ -83,7 +82,6 @@ def _text(text: str | None, path: str | None, flag: str) -> str | None:
     if text is not None:
         raise click.UsageError(f"--{flag} and --{flag}-file both give the text; leave one out")
     diagnostics = Diagnostics()
-    named = path if path == "-" else os.path.abspath(path)
-    found, _ = workspace.read_named(named, workspace=os.curdir, diagnostics=diagnostics)
+    found, _ = workspace.read_named(path, workspace=None, diagnostics=diagnostics)
     say(diagnostics)
     return found.removesuffix("\n")

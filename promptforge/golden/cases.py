@@ -96,7 +96,7 @@ def parse(text: str, path: Path, *, lenient: bool = False) -> list[Case]:
     try:
         return _parse(text, path, lenient)
     except ProfileError as error:  # that of YAML and of keys
-        raise ItemError(str(error).removeprefix(f"{error.where}: "), where=error.where) from None
+        raise ItemError(error.bare, where=error.where) from None
 
 
 def _parse(text: str, path: Path, lenient: bool) -> list[Case]:

@@ -13,7 +13,7 @@ from ..errors import ItemError, PromptForgeError, quote
 from ..escaping import label
 from ..items import Item
 from ..rendering import ContextRenderer
-from ..results import Result
+from ..results import Result, ResultItem
 from ..sources import itemfiles
 from ..sources.records import load_records
 from .cases import Case
@@ -100,6 +100,11 @@ def _same(case: Case, wanted: str, text: str) -> bool:
     return wanted == text if case.keys["file"] is not None else wanted.rstrip("\n") == text.rstrip("\n")
 
 
+def name_of(entry: ResultItem) -> str:
+    """Return what a case calls an item."""
+    return entry.name or entry.path or entry.id
+
+
 def _bounds(keys: dict[str, Any], result: Result) -> Iterator[str]:
     if keys["tokens_at_most"] is not None and result.tokens > keys["tokens_at_most"]:
         yield f"the text costs {result.tokens:,} tokens, at most {keys['tokens_at_most']:,} expected"
@@ -114,7 +119,7 @@ def _bounds(keys: dict[str, Any], result: Result) -> Iterator[str]:
     for name, status in keys["statuses"].items():
         found = {entry.status for entry in result.items if name in (entry.id, entry.name, entry.path)}
         if not found:
-            known = [entry.name or entry.path or entry.id for entry in result.items]
+            known = list(map(name_of, result.items))
             yield f"there is no item {quote(name)}; there are: {', '.join(map(quote, known[:20]))}"
         elif found != {status}:
             yield f"{quote(name)} is {' and '.join(sorted(found))}, {status} expected"

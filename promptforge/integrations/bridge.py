@@ -146,8 +146,7 @@ class Bridge:
             try:
                 item = to_item(record, where=where, diagnostics=diagnostics)
             except ItemError as error:
-                message = str(error).removeprefix(f"{where}: ")
-                diagnostics.add("PF204", f"document left out: {message}", where=where)
+                diagnostics.add("PF204", f"document left out: {error.bare}", where=where)
                 continue
             if item.id and _MADE_UP.fullmatch(item.id):
                 item = msgspec.structs.replace(item, id=None)

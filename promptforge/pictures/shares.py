@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ..errors import BudgetError
 from ..explanations import Explanation
+from ..items import span
 from ..results import Result, ResultItem
 
 POINTS = 24
@@ -39,8 +40,7 @@ class Point(NamedTuple):
 def name_of(item: ResultItem) -> str:
     """Return what a picture calls an item."""
     if item.path:
-        end = "" if item.end_line is None else f"-{item.end_line}"
-        return f"{item.path}:{item.start_line}{end}" if item.start_line is not None else item.path
+        return span(item.path, item.start_line, item.end_line)
     return item.name or item.id
 
 

@@ -13,7 +13,7 @@ import msgspec
 from ..errors import ItemError
 from ..golden.adding import added
 from ..golden.cases import parse
-from ..golden.judging import judge
+from ..golden.judging import judge, name_of
 from ..items import Item
 from . import drawing
 
@@ -51,10 +51,9 @@ def record(request: Mapping[str, Any], begin: Callable[[], None]) -> dict[str, A
         keys["text"] = result.text
     else:
         keys["tokens_at_most"] = result.tokens if result.max_tokens is None else result.max_tokens
-        known = Counter(item.name or item.path or item.id for item in result.items)
-        named = {item.id: item.name or item.path or item.id for item in result.items}
+        known = Counter(map(name_of, result.items))
         keys["statuses"] = {
-            named[item.id] if known[named[item.id]] == 1 else item.id: item.status for item in result.items
+            item.id if known[name_of(item)] > 1 else name_of(item): item.status for item in result.items
         }
     source = added(request["source"], path, keys)
     outcome = judge(parse(source, path)[-1])

@@ -73,8 +73,7 @@ _PLACE = re.compile(r"^(?P<name>.*?):(?P<line>\d+)$", re.DOTALL)
 
 def facts(error: PromptForgeError, desk: Desk) -> dict[str, Any]:
     """Return what a page is told of an error: what is wrong, and in which file and line; no path of this machine."""
-    where = str(getattr(error, "where", None) or "")
-    message = str(error).removeprefix(f"{where}: ") if where else str(error)
+    where, message = error.where or "", error.bare
     found = _PLACE.match(where)
     name, line = (found["name"], int(found["line"])) if found else (where, None)
     roots = [*desk.templates, *desk.profiles, _shipped.folder("templates"), _shipped.folder("profiles")]

@@ -63,7 +63,7 @@ def texts_of(message: Message) -> Iterable[str]:
 
 
 class Frame:
-    """One set of templates for whole prompts, in one format."""
+    """One set of templates for whole prompts, in one format. It remembers what these print around nothing."""
 
     def __init__(self, templates: Templates, name: str, format: str, controls: Controls | None = None) -> None:  # noqa: A002
         """Find the set `name`; what it lacks is that of the set `default`. `controls` are to come out of no text.
@@ -81,6 +81,8 @@ class Frame:
         self._folders = [f"{'shipped/' if own != name else ''}{PROMPTS}/{own}", f"{PROMPTS}/default"]
         self._endings = _endings(format)
         self._found: dict[str, str] = {}
+        self._own: dict[tuple[bool, str | None], _Marks] = {}
+        self._lost: dict[tuple[tuple[str, ...], bool], list[tuple[str, str]]] = {}
 
     def template(self, part: str) -> str:
         """Return the name of the template that prints a part, or `prompt`: the whole."""
@@ -140,7 +142,9 @@ class Frame:
         """
         if whole and _syntax(self.template("prompt")) not in _VERBATIM:
             return ""
-        marks = self._marks("", whole, citation)
+        marks = self._own.get((whole, citation))
+        if marks is None:
+            marks = self._own[whole, citation] = self._marks("", whole, citation)
         if not marks.tags and not marks.lines:
             return ""
         seen = [(lenient(text), piece.name in OWN) for piece in pieces for text in piece.texts]
@@ -172,8 +176,14 @@ class Frame:
 
         It is told by printing a mark in the place of each; `whole`: as one text.
         """
+        parts = tuple(dict.fromkeys(names))
+        if (parts, whole) not in self._lost:
+            self._lost[parts, whole] = self._find_lost(parts, whole)
+        return self._lost[parts, whole]
+
+    def _find_lost(self, names: tuple[str, ...], whole: bool) -> list[tuple[str, str]]:
         found, printed = [], []
-        for name in dict.fromkeys(names):
+        for name in names:
             marks = [f"{_HOLE}{name}{n}" for n in range(2 if name == "history" else 1)]
             messages = (Message("user", (Text(marks[0]),)), Message("assistant", (Text(marks[-1]),)))
             piece = Piece(name, "user", marks[0], messages if name == "history" else ())

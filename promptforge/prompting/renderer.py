@@ -125,7 +125,7 @@ class Renderer(ContextRenderer):
             shipped = Templates()
             if not current.templates.own or chosen.prompt.removeprefix("shipped/") not in shipped.prompts():
                 raise
-            prompt = made.make(TemplateSet(shipped, {}), cap, (*said, stood_in(error)))
+            prompt = made.make(TemplateSet(shipped), cap, (*said, stood_in(error)))
         judge(prompt, prompt.warnings, chosen.on_error == "raise")
         return prompt
 
@@ -170,7 +170,10 @@ class _Making:
         options = self._options
         remote = counter if isinstance(counter := get_tokenizer(options.tokenizer), RemoteTokenizer) else None
         priced = counter if remote is None else remote.estimate
-        frame = Frame(current.templates, options.prompt, options.format, self._controls)
+        made_for = options.prompt, options.format, self._controls
+        frame = current.frames.get(made_for)
+        if frame is None:
+            frame = current.frames[made_for] = Frame(current.templates, *made_for)
         composer = Composer(
             frame,
             options,

@@ -118,8 +118,7 @@ def _folder(
                 text = places.read_text(relative, workspace=top, diagnostics=diagnostics)
                 yield from _objects(text, places.shown(relative))
             except ItemError as exc:
-                message = str(exc).removeprefix(f"{exc.where}: ")
-                diagnostics.add("PF601", f"skipped: {message}", where=exc.where)
+                diagnostics.add("PF601", f"skipped: {exc.bare}", where=exc.where)
 
 
 def _objects(text: str, where: str) -> list[dict[str, Any]]:

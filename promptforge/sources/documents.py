@@ -32,8 +32,7 @@ def load(path: str, *, workspace: str | os.PathLike[str], diagnostics: Diagnosti
         try:
             found.append(_document(name, workspace, diagnostics))
         except ItemError as exc:
-            message = str(exc).removeprefix(f"{exc.where}: ")
-            diagnostics.add("PF601", f"skipped: {message}", where=exc.where)
+            diagnostics.add("PF601", f"skipped: {exc.bare}", where=exc.where)
     return found
 
 
@@ -55,8 +54,7 @@ def _front_matter(text: str, where: str, diagnostics: Diagnostics) -> tuple[dict
         value = yamltext.load(found[1].replace("\r\n", "\n"), where)
     except ProfileError as exc:
         line = int((exc.where or ":1").rpartition(":")[2]) + 1  # below the first `---`
-        message = str(exc).removeprefix(f"{exc.where}: ")
-        diagnostics.add("PF205", f"front matter kept as text: {message}", where=f"{where}:{line}")
+        diagnostics.add("PF205", f"front matter kept as text: {exc.bare}", where=f"{where}:{line}")
         return {}, text
     if not isinstance(value, dict):  # a rule, some prose, another rule
         return {}, text

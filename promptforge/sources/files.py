@@ -41,7 +41,7 @@ def load(
                 continue
             items.append(_item(name, text, start, end, context_lines, said))
         except ItemError as exc:
-            said.add("PF601", "skipped: " + str(exc).removeprefix(f"{exc.where}: "), where=exc.where)
+            said.add("PF601", "skipped: " + exc.bare, where=exc.where)
         diagnostics.extend(tuple(said))
     return items
 
@@ -69,10 +69,8 @@ def _parse(spec: str, workspace: str | os.PathLike[str]) -> tuple[str, int | Non
 def _item(
     path: str, text: str, start: int | None, end: int | None, context_lines: int, diagnostics: Diagnostics
 ) -> Item:
-    language = languages.language_of(path)
-    kind = "code" if languages.is_code(language) else "file"
     if start is None:
-        return Item(kind=kind, content=closed(text), path=path, language=language)
+        return piece(path, text)
     lines = lines_of(text)
     if start > len(lines):
         message = f"line {start} lies past the end; there are {len(lines)} lines"
@@ -82,13 +80,20 @@ def _item(
         diagnostics.add("PF605", message, where=places.shown(path))
     first = max(1, start - max(0, context_lines))
     last = min(len(lines), (len(lines) if end is None else end) + max(0, context_lines))
-    content = closed("".join(lines[first - 1 : last]))
-    return Item(kind=kind, content=content, path=path, language=language, start_line=first, end_line=last)
+    return piece(path, "".join(lines[first - 1 : last]), first, last)
 
 
-def closed(text: str) -> str:
-    """Return the text without the line end that closes it."""
-    return text[:-2] if text.endswith("\r\n") else text[:-1] if text.endswith(("\n", "\r")) else text
+def piece(path: str, text: str, start: int | None = None, end: int | None = None) -> Item:
+    """Return the item of a file, or of these lines of it; the line end that closes the text is left out."""
+    language = languages.language_of(path)
+    return Item(
+        kind="code" if languages.is_code(language) else "file",
+        content=text[:-2] if text.endswith("\r\n") else text[:-1] if text.endswith(("\n", "\r")) else text,
+        path=path,
+        language=language,
+        start_line=start,
+        end_line=end,
+    )
 
 
 def lines_of(text: str) -> list[str]:

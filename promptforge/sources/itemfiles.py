@@ -200,8 +200,7 @@ def _yaml(text: str, where: str, diagnostics: Diagnostics, kind: Kind) -> Locate
     try:
         value, lines = yamltext.load_with_lines(text, where)
     except ProfileError as exc:
-        message = str(exc).removeprefix(f"{exc.where}: ")
-        raise ItemError(f"{message}; {kind.way_out}", where=exc.where) from None
+        raise ItemError(f"{exc.bare}; {kind.way_out}", where=exc.where) from None
     at: tuple[str | int, ...] = ()
     if key := _key(value, kind):
         value, at = _listed(value, key, where, diagnostics), (key,)

@@ -57,7 +57,7 @@ def load_job(path: str | os.PathLike[str], *, diagnostics: Diagnostics | None = 
     """
     where = places.shown(path)
     said = Diagnostics() if diagnostics is None else diagnostics
-    text = places.read_text(os.path.abspath(path), workspace=os.curdir, diagnostics=said)
+    text = places.read_text(path, workspace=None, diagnostics=said)
     return _xml(text, where) if text.lstrip()[:1] == "<" else _yaml(text, where)
 
 

@@ -99,8 +99,7 @@ def gather(wanted: Wanted, diagnostics: Diagnostics) -> list[Item]:
             found.extend(load())
         except ItemError as error:
             failed.append(error)
-            message = str(error).removeprefix(f"{error.where}: ")
-            diagnostics.add("PF606", f"left out: {message}", where=error.where)
+            diagnostics.add("PF606", f"left out: {error.bare}", where=error.where)
 
     place = wanted.workspace
     for path in wanted.items:

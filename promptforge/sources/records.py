@@ -77,8 +77,7 @@ def load_records(
             try:
                 item = to_item(record, where=place, diagnostics=diagnostics)
             except ItemError as exc:
-                message = str(exc).removeprefix(f"{place}: ")
-                diagnostics.add("PF204", f"record skipped: {message}", where=place)
+                diagnostics.add("PF204", f"record skipped: {exc.bare}", where=place)
                 continue
         found.append(item)
     return found

@@ -1,6 +1,6 @@
 """What a search finds: the passages of files that answer a query, for whoever has no vector store.
 
-Okapi BM25 (Robertson and Zaragoza 2009, as Lucene has it) over the words that rank items by a query everywhere here.
+BM25 over the words that rank items by a query everywhere here.
 
 Codes: PF608 files of a folder or pattern that were passed over.
 """
@@ -14,11 +14,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
+
+from ..answers import bm25
 from ..answers.words import terms, terms_of, words
 from ..diagnostics import Diagnostics
 from ..errors import ItemError, quote
 from ..items import Item
-from . import files, ignoring, languages, patterns
+from . import files, ignoring, patterns
 from . import workspace as places
 
 K1, B = 1.5, 0.75
@@ -27,6 +30,7 @@ LEAST, MOST = 800, 3200
 """Characters of a passage: a new one begins at a seam from LEAST on, anywhere before MOST."""
 MAX_BYTES = 4 << 20
 """Larger files are not searched."""
+_UNREADABLE = "files that cannot be read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +63,9 @@ def load(search: Search, *, workspace: str | os.PathLike[str], diagnostics: Diag
         raise ItemError("no words to look for", where="search")
     passages: list[Passage] = []
     said: dict[str, Diagnostics] = {}
-    for name in _names(search.paths, workspace, diagnostics):
-        said[name] = Diagnostics()
-        passages += _divided(name, places.read_text(name, workspace=workspace, diagnostics=said[name]))
+    for name, text, told in _texts(search.paths, workspace, diagnostics):
+        said[name] = told
+        passages += _divided(name, text)
     worths = rank(search.query, [f"{passage.path}\n{passage.text}" for passage in passages])
     found = sorted((index for index, worth in enumerate(worths) if worth > 0), key=lambda i: (-worths[i], i))
     if not found:
@@ -91,16 +95,21 @@ def rank(query: str, texts: Sequence[str]) -> list[float]:
         counts.append(count)
         sizes.append(size)
     holders = Counter(term for count in counts for term in count)
-    weights = {term: math.log1p((len(texts) - n + 0.5) / (n + 0.5)) for term, n in holders.items()}
+    weights = {term: bm25.rarity(len(texts), n) for term, n in holders.items()}
     mean = max(1.0, sum(sizes) / max(1, len(sizes)))
     return [
-        math.fsum(weights[term] * n / (n + K1 * (1 - B + B * size / mean)) for term, n in count.items())
+        math.fsum(weights[term] * share for term, share in bm25.shares(count, bm25.norm(size / mean, K1, B), K1))
         for count, size in zip(counts, sizes, strict=True)
     ]
 
 
-def _names(paths: Sequence[str], workspace: str | os.PathLike[str], diagnostics: Diagnostics) -> Iterator[str]:
-    """Yield the files to be searched, each once; of what folders and patterns give, those that are text, not huge."""
+def _texts(
+    paths: Sequence[str], workspace: str | os.PathLike[str], diagnostics: Diagnostics
+) -> Iterator[tuple[str, str, Diagnostics]]:
+    """Yield the name and the text of each file that is to be searched, and what there is to say of it once it is found.
+
+    Of what folders and patterns give, only what is text and not huge.
+    """
     seen: set[str] = set()
     skipped: Counter[tuple[str, str]] = Counter()
     failed: list[ItemError] = []
@@ -111,19 +120,23 @@ def _names(paths: Sequence[str], workspace: str | os.PathLike[str], diagnostics:
             failed.append(error)
             continue
         for name in map(os.path.normpath, found):
-            refusal = None if named or name in seen else _refusal(name, workspace)
+            if name in seen:
+                continue
+            seen.add(name)
+            told = Diagnostics()
+            if (refusal := None if named else _refusal(name, workspace)) is None:
+                try:
+                    yield name, places.read_text(name, workspace=workspace, diagnostics=told), told
+                except ItemError:  # gone since it was looked at
+                    refusal = _UNREADABLE
             if refusal is not None:
                 skipped[path, refusal] += 1
-            elif name not in seen:
-                yield name
-            seen.add(name)
     if failed and not seen:
         raise failed[0]
     for each in failed:
-        diagnostics.add("PF606", f"left out: {str(each).removeprefix(f'{each.where}: ')}", where=each.where)
+        diagnostics.add("PF606", f"left out: {each.bare}", where=each.where)
     for (path, refusal), number in skipped.items():
-        files_ = "1 file" if number == 1 else f"{number} files"
-        diagnostics.add("PF608", f"{files_} {refusal} not searched", where=places.shown(path), severity="info")
+        diagnostics.add("PF608", f"not searched: {refusal}, {number}", where=places.shown(path), severity="info")
 
 
 def _matches(path: str, workspace: str | os.PathLike[str], diagnostics: Diagnostics) -> tuple[list[str], bool]:
@@ -143,14 +156,14 @@ def _matches(path: str, workspace: str | os.PathLike[str], diagnostics: Diagnost
 
 
 def _refusal(name: str, workspace: str | os.PathLike[str]) -> str | None:
-    """Return why a file that nobody named is passed over, or nothing."""
+    """Return what a file is that nobody named and that is passed over, or nothing."""
     try:
         size, beginning = places.peek(name, workspace=workspace)
     except ItemError:
-        return "that cannot be read:"
+        return _UNREADABLE
     if size > MAX_BYTES:
-        return f"larger than {MAX_BYTES >> 20} MiB:"
-    return "without text:" if "\0" in places.decode(beginning, where=name, diagnostics=Diagnostics()) else None
+        return f"files larger than {MAX_BYTES >> 20} MiB"
+    return "files without text" if "\0" in places.decode(beginning, where=name, diagnostics=Diagnostics()) else None
 
 
 def _divided(path: str, text: str) -> Iterator[Passage]:
@@ -178,14 +191,5 @@ def _passage(path: str, lines: Sequence[str], start: int, end: int) -> Iterator[
 
 
 def _item(passage: Passage, score: float) -> Item:
-    language = languages.language_of(passage.path)
-    return Item(
-        kind="code" if languages.is_code(language) else "file",
-        content=files.closed(passage.text),
-        path=passage.path,
-        language=language,
-        start_line=passage.start,
-        end_line=passage.end,
-        score=score,
-        origin="similarity",
-    )
+    found = files.piece(passage.path, passage.text, passage.start, passage.end)
+    return msgspec.structs.replace(found, score=score, origin="similarity")

@@ -38,19 +38,19 @@ def shown(path: str | os.PathLike[str]) -> str:
     return text if text.isprintable() and text else quote(text, 200)
 
 
-def locate(path: str | os.PathLike[str], workspace: str | os.PathLike[str]) -> Path:
+def locate(path: str | os.PathLike[str], workspace: str | os.PathLike[str] | None) -> Path:
     """Return the real place of a path the user named; a relative one is taken from the workspace.
 
-    Raises `ItemError` for a relative path that leads out of the workspace, by `..` or by a link, and for one that no
-    file system takes.
+    Without a workspace it counts from the working directory, and may lie anywhere. Raises `ItemError` for a relative
+    path that leads out of the workspace, by `..` or by a link, and for one that no file system takes.
     """
     given = os.fspath(path)
     try:
-        root = os.path.realpath(workspace)
+        root = os.path.realpath(os.curdir if workspace is None else workspace)
         real = os.path.realpath(os.path.join(root, given))
     except (OSError, ValueError) as exc:  # ValueError: a NUL in the name
         raise ItemError(f"cannot read {quote(given)}: {reason(exc)}", where=shown(given)) from None
-    if not os.path.isabs(given) and not is_inside(real, root):
+    if workspace is not None and not os.path.isabs(given) and not is_inside(real, root):
         message = "leads out of the workspace; name it by an absolute path, or set another workspace"
         raise ItemError(message, where=shown(given))
     return Path(real)
@@ -64,11 +64,13 @@ def is_inside(real: str | os.PathLike[str], root: str | os.PathLike[str]) -> boo
         return False
 
 
-def read_text(path: str | os.PathLike[str], *, workspace: str | os.PathLike[str], diagnostics: Diagnostics) -> str:
+def read_text(
+    path: str | os.PathLike[str], *, workspace: str | os.PathLike[str] | None, diagnostics: Diagnostics
+) -> str:
     """Return the text of a file the user named: UTF-8, or UTF-16 or UTF-32 by its mark, which is dropped.
 
-    Bytes that are no text become U+FFFD, and are said. Raises `ItemError` when there is no such regular file, it may
-    not be read, or it lies outside the workspace.
+    Without a workspace it may lie anywhere. Bytes that are no text become U+FFFD, and are said. Raises `ItemError` when
+    there is no such regular file, it may not be read, or it lies outside the workspace.
     """
     where = shown(path)
     real = locate(path, workspace)
@@ -86,7 +88,7 @@ def peek(path: str | os.PathLike[str], *, workspace: str | os.PathLike[str]) -> 
         raise ItemError(f"cannot read it: {reason(exc)}", where=where) from None
 
 
-def read_named(path: str, *, workspace: str | os.PathLike[str], diagnostics: Diagnostics) -> tuple[str, str]:
+def read_named(path: str, *, workspace: str | os.PathLike[str] | None, diagnostics: Diagnostics) -> tuple[str, str]:
     """Return the text of a file as `read_text` does, or for `-` that on standard input, and what it is called."""
     if path != "-":
         return read_text(path, workspace=workspace, diagnostics=diagnostics), shown(path)

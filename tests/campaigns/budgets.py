@@ -27,8 +27,6 @@ from .report import Report
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"]
 SENTENCES = 12
 """Sentences of the item that is measured for what is left unused."""
-SLACKS = (8, 0)
-"""What a neater end may leave unused: as it is by default, and nothing."""
 NAIVE: dict[str, Callable[[str], str]] = {
     "markdown": lambda s: f"### name\n\n```text\n{s}\n```\n",
     "xml": lambda s: f'<item name="name">{escape(s)}</item>',
@@ -46,7 +44,7 @@ def run(cases: int, seed: int = 1) -> Report:
         special_tokens={},
     )
     made, pairs, seen = Hostility(seed), framings(), Counter[str]()
-    unused: dict[int, list[int]] = {slack: [] for slack in SLACKS}
+    unused: list[int] = []
     turn = 0
     while seen["texts"] < cases:
         layout, format = pairs[turn % len(pairs)]  # noqa: A001
@@ -82,15 +80,12 @@ def run(cases: int, seed: int = 1) -> Report:
                     }
                 )
             if divisible and result.items[0].status == "trimmed":
-                for slack in SLACKS:
-                    closer = render(records, layout, format, **options, max_tokens=budget, trim_slack=slack)
-                    unused[slack].append(budget - closer.tokens)
+                unused.append(budget - result.tokens)
         turn += 1
         _control(records, coding, seen)
     report.figures["sets of items"] = seen["sets of items"]
     report.figures |= {key: seen[key] for key in sorted(seen) if key.startswith("texts in")}
-    for slack, left in unused.items():
-        report.figures[f"mean unused of prose that is cut, trim_slack {slack}, tokens"] = sum(left) / max(len(left), 1)
+    report.figures["mean unused of prose that is cut, tokens"] = sum(unused) / max(len(unused), 1)
     for format in NAIVE:  # noqa: A001
         over, tried = seen[f"over in {format}"], seen[f"control in {format}"]
         report.figures[f"control: % over in {format}"] = 100 * over / max(tried, 1)

@@ -78,15 +78,21 @@ class Attack(NamedTuple):
         return (text, number) if len(text) * number > MEMORY // 4 else None
 
 
-def read(path: Path) -> list[Attack]:
-    """Return the cases of a file. Raises `CorpusError`."""
+def listed(path: Path, key: str, expected: str) -> list[Any]:
+    """Return the list in a file of JSON, bare or under `key`. Raises `CorpusError`."""
     try:
         given = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
         raise CorpusError(f"{path}: cannot be read as JSON: {error}") from None
-    cases = given.get("attacks") if isinstance(given, dict) else given
-    if not isinstance(cases, list):
-        raise CorpusError(f'{path}: expected {{"attacks": [{{"id", "surface", "kind", "payload", "must_hold"}}]}}')
+    found = given.get(key) if isinstance(given, dict) else given
+    if not isinstance(found, list):
+        raise CorpusError(f"{path}: expected {expected}")
+    return found
+
+
+def read(path: Path) -> list[Attack]:
+    """Return the cases of a file. Raises `CorpusError`."""
+    cases = listed(path, "attacks", '{"attacks": [{"id", "surface", "kind", "payload", "must_hold"}]}')
     attacks = [_attack(case, f"{path}: case {number}") for number, case in enumerate(cases, 1)]
     ids = [attack.id for attack in attacks]
     if twice := next((name for name in ids if ids.count(name) > 1), None):

@@ -7,7 +7,6 @@ as many seeds as there are pairs (32) see all. Each text is judged whole, and un
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from rendering_all import render
 from structures import COUNT, check_contents, check_known, check_structure
 from taming import STAND_INS, Tamer, harmless
 
-from .corpus import CorpusError
+from .corpus import CorpusError, listed
 from .items import framings
 from .report import Report
 
@@ -51,13 +50,7 @@ def read(corpus: Path) -> list[str]:
     """Return the strings of a file, or of the files of a folder."""
     found: dict[str, None] = {}
     for path in sorted(corpus.glob("*.json")) if corpus.is_dir() else [corpus]:
-        try:
-            given = json.loads(path.read_bytes())
-        except (OSError, ValueError) as error:
-            raise CorpusError(f"{path}: cannot be read as JSON: {error}") from None
-        strings = given.get("strings") if isinstance(given, dict) else given
-        if not isinstance(strings, list):
-            raise CorpusError(f'{path}: expected a list of texts, or {{"strings": [...]}}')
+        strings = listed(path, "strings", 'a list of texts, or {"strings": [...]}')
         found |= dict.fromkeys(each for each in strings if isinstance(each, str))
     if not found:
         raise CorpusError(f"{corpus}: there are no strings in it")
