@@ -93,20 +93,21 @@ class Bounds:
             kind: self._far(most) if kind not in cuttable and kinds[kind].shows else math.inf
             for kind, most in left.items()
         }
-        if len(kinds) == 1 and not cuttable:  # all by their length first, which most are refused for
-            (limit,) = far.values()
-            indices = [i for i in indices if len(items[i].content or "") <= limit or items[i].summary is not None]
-        found = []
-        for index in indices:
-            item = items[index]
-            most = left.get(item.kind)
-            if most is None:
-                continue
-            content, limit = item.content, far[item.kind]
-            told = content and limit < math.inf and item.summary is None
-            if not (told and (len(content) > limit or self._exceeds(content, most))):  # type: ignore[arg-type]
-                found.append(index)
-        return found
+        near = [
+            index
+            for index in indices
+            if len((item := items[index]).content or "") <= far.get(item.kind, -1)
+            or (item.summary is not None and item.kind in left)
+        ]
+        exceeds = self._counter.exceeds if not self._json and self._most_chars is None else self._exceeds
+        return [
+            index
+            for index in near
+            if (item := items[index]).summary is not None
+            or not (content := item.content)
+            or far[kind := item.kind] == math.inf
+            or not ((most := left[kind]) < 0 or exceeds(content, most))
+        ]
 
     def _far(self, tokens: int) -> float:
         """Return the characters above which a content is more than so many tokens without a look at it."""

@@ -23,6 +23,9 @@ TURNS = (
     *("\n\nHuman:", "\n\nAssistant:", "### Instruction:"),
 )
 """What begins or ends turns, thoughts and calls in the texts that well-known families of LLMs were trained on."""
+_BY_SIGN = {sign: [m for m in TURNS if sign == next(s for s in "|\uff5c<[#:" if s in m)] for sign in "|\uff5c<[#:"}
+"""By a sign that most texts lack, which is found much faster."""
+_UNSEEN = re.compile(INVISIBLE.pattern.replace("\x00-\x1f", "\x00-\x08\x0b\x0c\x0e-\x1f"))
 _LONE_CR = re.compile("\r(?!\n)")
 
 
@@ -60,8 +63,7 @@ def clean(text: str, syntax: str, frame: re.Pattern[str] | None = None, controls
         body, count = SURROGATE.subn("\ufffd", body)
         if count:
             notes.append(("PF302", f"{count} lone surrogates were replaced by U+FFFD"))
-        seen = len(INVISIBLE.findall(body)) - sum(map(body.count, "\n\r\t"))
-        if seen > 0:
+        if seen := len(_UNSEEN.findall(body)):
             notes.append(("PF702", f"{seen} invisible or direction-changing characters are in the content"))
     if "\r" in body and syntax not in ("json", VERBATIM):
         body, count = _LONE_CR.subn("\n", body)
@@ -78,7 +80,8 @@ def clean(text: str, syntax: str, frame: re.Pattern[str] | None = None, controls
         notes.append(("PF703", "terminal control characters are in the content"))
     if controls is not None:
         body, apart = controls.write_apart(body)
-    elif found := [mark for mark in TURNS if mark in body]:
+    elif found := [mark for sign, marks in _BY_SIGN.items() if sign in body for mark in marks if mark in body]:
+        found.sort(key=TURNS.index)
         shown = ", ".join(mark.strip() for mark in found[:3]) + (" …" if len(found) > 3 else "")
         notes.append(("PF707", f"what some LLMs are told of turns or tools by is in the content: {shown}"))
     if syntax == "md":

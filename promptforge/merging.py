@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from operator import attrgetter, itemgetter, le
 
 import msgspec
 
 from .items import Item, span
 
-_CONTENT = attrgetter("content")
-_START = attrgetter("start_line")
-_END = attrgetter("end_line")
 TAIL = 48
 """Characters at the end of a text that tell most texts apart."""
-_TAIL = itemgetter(slice(-TAIL, None))
 
 
 def merge_overlaps(items: list[Item], kept: Sequence[int], ranks: list[float], dropped: dict[int, str]) -> None:
     """Join overlapping or touching ranges of one file: `items` and `ranks` change in place, `dropped` says the rest."""
-    files: dict[str, list[Item]] = defaultdict(list)
-    for item in items if len(kept) == len(items) else map(items.__getitem__, kept):
-        if (path := item.path) and item.start_line is not None and item.end_line is not None:
-            files[path].append(item)
-    meeting = {path for path, members in files.items() if len(members) > 1 and _meet(members)}
+    files: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for item in _among(items, kept):
+        if (start := item.start_line) is not None and (end := item.end_line) is not None and (path := item.path):
+            files[path].append((start, end))
+    meeting = {path for path, ranges in files.items() if len(ranges) > 1 and _meet(ranges)}
     if not meeting:
         return
     places: dict[str, list[int]] = defaultdict(list)
@@ -37,10 +32,19 @@ def merge_overlaps(items: list[Item], kept: Sequence[int], ranks: list[float], d
         _merge_file(items, known, ranks, dropped)
 
 
-def _meet(members: Iterable[Item]) -> bool:
-    """Return whether any two ranges overlap or touch; if none do, the n-th end lies before the next start."""
-    starts, ends = sorted(map(_START, members)), sorted(map(_END, members))
-    return any(map(le, starts[1:], map((1).__add__, ends)))
+def _among(items: Sequence[Item], kept: Sequence[int]) -> Iterable[Item]:
+    return items if len(kept) == len(items) else map(items.__getitem__, kept)
+
+
+def _meet(ranges: list[tuple[int, int]]) -> bool:
+    """Return whether any two ranges overlap or touch; sorts them."""
+    ranges.sort()
+    free = -1
+    for start, end in ranges:
+        if start <= free:
+            return True
+        free = end + 1
+    return False
 
 
 def _merge_file(
@@ -106,16 +110,10 @@ def place(item: Item) -> str:
     return item.name or item.id or item.kind
 
 
-def _text(item: Item) -> str:
-    return item.content or item.summary or ""
-
-
 def keep_once(items: list[Item], kept: Sequence[int], ranks: Sequence[float], dropped: dict[int, str]) -> None:
     """Of equal texts keep the best, which notes where the others are from; `dropped` says the rest."""
-    texts: list[str] = list(map(_CONTENT, items)) if len(kept) == len(items) else [_text(items[i]) for i in kept]
-    if not all(texts):
-        texts = [_text(items[i]) for i in kept]
-    tails = list(map(_TAIL, texts))
+    texts = [item.content or item.summary or "" for item in _among(items, kept)]
+    tails = [text[-TAIL:] for text in texts]
     if len(set(tails)) == len(tails):
         return
     twice = {tail for tail, count in Counter(tails).items() if count > 1}

@@ -96,14 +96,7 @@ class Views:
         """Return the whole forms of an item, the longest first."""
         forms = self._forms.get(index)
         if forms is None:
-            item, most = self._items[index], self._options.item_max_chars
-            forms = []
-            for name, text in (("expanded", item.expanded), ("content", item.content)):
-                if text is not None:
-                    forms.append(Form(name, text) if most is None else Form(name, text[:most], len(text) > most))
-            if item.summary is not None:
-                forms.append(Form("summary", item.summary))
-            self._forms[index] = forms = forms or [Form("content", "")]
+            self._forms[index] = forms = _forms(self._items[index], self._options.item_max_chars)
         return forms
 
     def view(self, index: int, form: Form) -> Fields:
@@ -222,6 +215,19 @@ class Views:
         """Forget how an item looked: it has changed."""
         self._last.pop(index, None)
         self._views.pop(index, None)
+
+
+def _forms(item: Item, most: int | None) -> list[Form]:
+    content, expanded, summary = item.content, item.expanded, item.summary
+    if expanded is None is summary is most and content is not None:  # as most are
+        return [Form("content", content)]
+    forms = []
+    for name, text in (("expanded", expanded), ("content", content)):
+        if text is not None:
+            forms.append(Form(name, text) if most is None else Form(name, text[:most], len(text) > most))
+    if summary is not None:
+        forms.append(Form("summary", summary))
+    return forms or [Form("content", "")]
 
 
 def said(apart: int, left: int) -> Notes:

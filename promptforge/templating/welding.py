@@ -27,18 +27,18 @@ def weld(parts: Iterable[str]) -> list[str]:
     """
     pieces = list(filter(None, parts))
     fuel.burn_text(sum(map(len, pieces)))
-    kinds = list(map(type, pieces))
-    if _FENCED.isdisjoint(kinds):
+    if _FENCED.isdisjoint(map(type, pieces)):
         return pieces
     welded: list[str] = []
     shut = False
-    for piece, kind in zip(pieces, kinds, strict=True):
+    for piece in pieces:
         if shut and piece[0] != "\n":
             welded.append("\n")
         shut = False
+        kind = type(piece)
         if kind in _FENCED:
             shut = kind is not Opens
-            if welded and kind is not Closes:
+            if welded and kind is not Closes and not _blank(welded):
                 tail = _tail(welded)
                 if tail[-1] != "\n":  # be it blanks: content at the margin would end the list a fence is indented in
                     welded.append("\n")
@@ -50,6 +50,13 @@ def weld(parts: Iterable[str]) -> list[str]:
 
 
 _FENCED = frozenset({Opens, Closes, Block, Tags})
+
+
+def _blank(pieces: list[str]) -> bool:
+    """Return whether it is plain to see that an empty line ends them."""
+    last = pieces[-1]
+    before = last[-2:-1] or (pieces[-2][-1] if len(pieces) > 1 else "")
+    return before == last[-1] == "\n"
 
 
 def _tail(pieces: list[str]) -> str:

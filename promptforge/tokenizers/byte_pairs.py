@@ -150,9 +150,10 @@ class BytePairCounter(Counter):
     def exceeds(self, text: str, limit: int) -> bool:
         """Tell it by the words at the beginning alone where these are enough, which is quickest."""
         if self._additive and limit >= 0:
-            beginning = text[: 24 * limit + 160]  # enough for words, whose lines may begin with many blanks
-            if len(beginning.split(None, limit)) > limit and not any(map(beginning.__contains__, _JOINED)):
-                return True
+            for reach in (10 * limit + 64, 24 * limit + 160):  # indented lines begin with many blanks
+                beginning = text[:reach].encode("utf-8", "replace")  # of bytes only ASCII's white space parts words
+                if len(beginning.split(None, limit)) > limit and b"\n/" not in beginning and b"\r/" not in beginning:
+                    return True
         return self.at_least(text, limit) > limit
 
     def count_upto(self, text: str, limit: int) -> int:
