@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from .answers.asking import STRUCTURED, Asked, Language
+from .answers.asking import Asked, Language
 from .bounds import SLACK
 from .counting import Counter
 from .fitting.scale import UNLIMITED, Cost, Form, content_of, minus, plus, within
@@ -122,7 +122,7 @@ class Shortener:
 
     def ladder(self, index: int, whole: Form) -> Ladder | None:
         """Return the shorter forms that the structure of an item's text gives; `None`: it has no structure."""
-        if self._options.trim != "structure" or whole.cut or len(whole.text) > STRUCTURED:
+        if self._options.trim != "structure" or whole.cut:
             return None
         if index not in self._ladders:
             self._ladders[index] = self._ladder(index, whole)

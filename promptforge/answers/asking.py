@@ -22,8 +22,6 @@ SEEN = 5_000
 """Candidates that are searched for words of the query; of more, those that score best."""
 WHOLE = 2_400
 """Characters up to which a program answers as a whole: of a function that is cut neither half does."""
-STRUCTURED = 1 << 20
-"""Characters up to which a text is read for its structure."""
 
 Embed = Callable[[list[str]], Sequence[Sequence[float]]]
 """Returns a vector for each text; where it has an attribute `queries`, a function too, that embeds what is asked."""
@@ -84,13 +82,11 @@ class Asked:
 
     def _divide(self, item: Item) -> Pieces | None:
         text, language = text_of(item), self._language(item)
-        found = None
         if looks_like_program(item.kind, language, text):
             if len(text) <= WHOLE:
                 return None
             language = language or "none"
-        if len(text) <= STRUCTURED:
-            found = read(item.kind, language, text, self._marker)
+        found = read(item.kind, language, text, self._marker)
         if found is not None and not isinstance(found, Pieces):
             return None  # JSON, whose pieces are no sentences
         return found or prose.divide(text)

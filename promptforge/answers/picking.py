@@ -66,6 +66,7 @@ class _Greedy:
         self._version = 0
         self._begun: set[int] = set()
         self._matches: dict[int, tuple[int, list[float], float]] = {}
+        self._left: dict[int, tuple[int, list[int]]] = {}
         self._prices: dict[Pick, float] = {}
         self._headers: dict[int, float] = {}
         self._done: dict[int, set[int]] = {}
@@ -115,9 +116,14 @@ class _Greedy:
 
     def _best(self, number: int) -> int | None:
         match = self._match(number)[0]
+        version, left = self._left.get(number, (-1, []))
+        if version != self._version:  # the worst first, so that the best is the last
+            left = sorted(range(len(match)), key=lambda p: (match[p], -p))
+            self._left[number] = (self._version, left)
         done = self._done.get(number, ())
-        left = [p for p in range(len(match)) if p not in done]
-        return max(left, key=lambda p: (match[p], -p)) if left else None
+        while left and left[-1] in done:
+            left.pop()
+        return left[-1] if left else None
 
     def _take(self, heap: list[tuple[float, int, int]], number: int, piece: int) -> None:
         taken = self._taken.setdefault(number, set())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import deque
+from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
 from typing import NamedTuple, Protocol
 
 from .packing import Packer
@@ -103,12 +105,47 @@ class _Sheet:
                     del self.kept[pick.item]
         if not shown:
             self._measured()
-        failed = 0
-        for pick in [*reversed(gone), *aside]:
-            if failed >= AFTERTHOUGHTS or (pick.item not in self.kept and len(self.kept) >= most):
+        rest = [*reversed(gone), *aside]
+        self._add(deque(rest), most)
+        self._cut(rest)
+
+    def _add(self, rest: deque[Pick], most: int) -> None:
+        """Show what fits into what is left, as many pieces at a time as there should be room for."""
+        failed, size = 0, len(rest)
+        while rest and failed < AFTERTHOUGHTS and (rest[0].item in self.kept or len(self.kept) < most):
+            batch = self._first(rest, size, most)
+            if batch and self._shown(batch):
+                for _ in batch:
+                    rest.popleft()
+            elif len(batch) > 1:
+                size = len(batch) // 2
+            else:
+                rest.popleft()
+                failed, size = failed + 1, len(rest)
+
+    def _first(self, rest: Iterable[Pick], size: int, most: int) -> list[Pick]:
+        """Return so many of the first of `rest` as there should be room for, `size` at the most."""
+        room = self._left() + 2
+        items = set(self.kept)
+        batch: list[Pick] = []
+        for pick in islice(rest, size):
+            room -= self._extracts.cost(pick, self._unit)
+            items.add(pick.item)
+            if room < 0 or len(items) > most or pick.piece in self.kept.get(pick.item, ()):
                 break
-            failed += not self._add(pick)
-        self._cut([*reversed(gone), *aside])
+            batch.append(pick)
+        return batch
+
+    def _shown(self, picks: Iterable[Pick]) -> bool:
+        """Show these too if all of them fit together."""
+        before, kept = self.cost, self.kept
+        self.kept = {item: set(pieces) for item, pieces in kept.items()}
+        for pick in picks:
+            self.kept.setdefault(pick.item, set()).add(pick.piece)
+        if self._measured():
+            return True
+        self.kept, self.cost = kept, before
+        return False
 
     def _measured(self) -> bool:
         self.cost = self._packer.scale.measure({**self._packer.chosen, **self.forms()})
@@ -116,19 +153,6 @@ class _Sheet:
 
     def _left(self) -> float:
         return self._limit[self._unit] - self.cost[self._unit]
-
-    def _add(self, pick: Pick) -> bool:
-        if pick.piece in self.kept.get(pick.item, ()) or self._extracts.cost(pick, self._unit) > self._left() + 2:
-            return False
-        before, new = self.cost, pick.item not in self.kept
-        self.kept.setdefault(pick.item, set()).add(pick.piece)
-        if self._measured():
-            return True
-        self.kept[pick.item].discard(pick.piece)
-        if new:
-            del self.kept[pick.item]
-        self.cost = before
-        return False
 
     def _cut(self, picks: Sequence[Pick]) -> None:
         """Show the beginning of one more piece of an item that is shown already."""

@@ -37,6 +37,10 @@ _SHORTENED_HERE = {
 }  # fmt: skip
 """Kinds that are no plug-in's to shorten."""
 
+STRUCTURED = 1 << 20
+"""Characters up to which a text is read for its structure, ..."""
+LINES = 20_000
+"""... and lines: the time it takes goes by them."""
 REMEMBERED = 1 << 14
 """Characters of a text whose pieces are remembered: what lies at the edge of one budget does so again."""
 
@@ -49,6 +53,8 @@ _CODE_LINE = re.compile(
 
 def read(kind: str, language: str | None, text: str, marker: str) -> Pieces | Ladder | None:
     """Return the shorter forms of `text`, an item's of this kind and language; `None`: it has no known structure."""
+    if len(text) > STRUCTURED or text.count("\n") > LINES:
+        return None
     if kind not in _SHORTENED_HERE and (plugin := plugins.find("trimmers", kind, _refusal)) is not None:
         what = f'trimmer "{kind}"'
         shorter = plugins.guarded(plugin, what, _refusal, text, marker=marker, language=language)

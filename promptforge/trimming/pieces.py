@@ -67,11 +67,12 @@ class Pieces:
         self._head = head
         self._sizes = [size(part.text) for part in self.parts] if size else _begun(self.parts)
         self._all = sum(self._sizes)
+        self._always = frozenset(i for i, part in enumerate(self.parts) if part.keep == ALWAYS)
         self._ends = [(i, part.shuts) for i, part in enumerate(self.parts) if part.shuts >= 0]
 
     def closed(self, kept: Collection[int]) -> set[int]:
         """Return `kept` with what its pieces stand under, and all that always stays."""
-        found = {i for i, part in enumerate(self.parts) if part.keep == ALWAYS}
+        found = set(self._always)
         for index in kept:
             while index >= 0 and index not in found:
                 found.add(index)
@@ -87,24 +88,19 @@ class Pieces:
         staying = self.closed(kept)
         if len(staying) == len(self.parts):
             return "".join(part.text for part in self.parts)
+        shown = {index: self.parts[index].text for index in staying}
+        if beginning is not None and beginning[0] not in shown:
+            shown[beginning[0]] = beginning[1]
         out: list[str] = []
-        run: list[Piece] = []
-        for index, part in enumerate(self.parts):
-            if index in staying:
-                if run:
-                    out.append(self._gap(run))
-                    run = []
-                out.append(part.text)
-                continue
-            if beginning is not None and beginning[0] == index:
-                if run:
-                    out.append(self._gap(run))
-                    run = []
-                out.append(beginning[1])
-            run.append(part)
-        if run:
-            out.append(self._gap(run))
-        gone = sum(size for index, size in enumerate(self._sizes) if index not in staying)
+        following = 0
+        for index in sorted(shown):
+            if following < index:
+                out.append(self._gap(self.parts[following:index]))
+            out.append(shown[index])
+            following = index + (index in staying)  # what is gone of a piece that has only begun is marked after it
+        if following < len(self.parts):
+            out.append(self._gap(self.parts[following:]))
+        gone = self._all - sum([self._sizes[index] for index in staying])
         return self._head(gone, self._all) + "".join(out)
 
     def ladder(self, worth: Mapping[int, float] | None = None) -> Ladder:

@@ -11,6 +11,8 @@ LEAST = 30
 """A piece has at least so many characters."""
 LINES = 160
 """The same where a line ends but no sentence: lines of code and of lists say little without their neighbours."""
+MOST = 8_000
+"""Pieces of a text at the most, about: those of a longer text are longer."""
 
 _STOP = re.compile(
     r"""(?<=[.!?…])[)\]"'’”»]*+\s++(?=[("'‘“«\[]?[^\W_a-zß-ÿ])"""  # before a capital, a digit, a script without cases
@@ -32,10 +34,11 @@ def divide(text: str, *, marker: str = "", language: str | None = None) -> Piece
 
 def sentences(text: str) -> Iterator[str]:
     """Yield the sentences of `text`, each with the white space after it: joined, they are the text."""
-    start = 0
+    start, fair = 0, len(text) // MOST
+    least, lines = max(LEAST, fair), max(LINES, fair)
     for found in _STOP.finditer(text):
         end = found.end()
-        if end - start < (LINES if found.lastgroup else LEAST) or len(text) - end < LEAST:
+        if end - start < (lines if found.lastgroup else least) or len(text) - end < LEAST:
             continue
         if text[found.start() - 1] == "." and _SHORT.search(text, max(start, found.start() - 12), found.start()):
             continue
