@@ -159,3 +159,18 @@ def test_what_is_being_written_is_not_taken_for_what_was_left(tmp_path: Path, mo
         file.write(b"a")
         assert writing.clean(tmp_path, target.name) == 0
     assert moved == [0] and target.read_bytes() == b"a"
+
+
+@pytest.mark.parametrize("call", ["fstat", "fdopen"])
+@pytest.mark.parametrize("error", [OSError(5, "Input/output error"), MemoryError()])
+def test_a_file_that_cannot_be_begun_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, error: Exception
+) -> None:
+    def fails(*_: Any) -> None:
+        raise error
+
+    with monkeypatch.context() as patched, pytest.raises(type(error)):
+        patched.setattr(os, call, fails)
+        with writing.whole(tmp_path / "out.txt"):
+            pass
+    assert list(tmp_path.iterdir()) == []

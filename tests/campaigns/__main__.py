@@ -1,21 +1,27 @@
 """Run a campaign: `python -m tests.campaigns templates --cases 100000`; a table, and with `--json FILE` the facts.
 
 A campaign is a module of this folder with a function `run(cases, seed)` that returns a `Report`, and with `corpus` too
-where it reads a file of cases. Exit 1 where a promise was broken.
+where it reads a file of cases. `--seeds 20 --jobs 2` runs it with twenty seeds, in two processes. Exit 1 where a
+promise was broken.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
 import inspect
 import json
+import multiprocessing
 import pkgutil
 import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from .corpus import CorpusError
-from .report import Report
+from .report import Report, together
 
 ASIDE = {"__main__", "corpus", "disk", "grammar", "hostility", "report", "scenarios", "surfaces", "verdicts"}
 """Modules here that are no campaigns."""
@@ -29,28 +35,53 @@ def main() -> int:
     parser.add_argument("name", choices=names)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seeds", metavar="N", type=int, default=1, help="run so many times, with seed, seed + 1, …")
     parser.add_argument("--corpus", metavar="FILE", help="cases to run, for a campaign that reads them from a file")
     parser.add_argument("--only", metavar="SURFACE", action="append", help="cases of this surface alone")
     parser.add_argument("--ids", metavar="ID,…", type=lambda text: text.split(","), help="these cases alone")
     parser.add_argument("--jobs", metavar="N", type=int, help="processes to run on")
     parser.add_argument("--json", metavar="FILE")
     given = parser.parse_args()
-    run = importlib.import_module(f".{given.name}", __package__).run
+    known = inspect.signature(_campaign(given.name)).parameters
     more = {}
     for name in ("corpus", "only", "ids", "jobs"):
         value = getattr(given, name)
-        if value is not None:
-            if name not in inspect.signature(run).parameters:
-                parser.error(f"--{name}: the campaign {given.name} has no use for it")
-            more[name] = Path(value) if name == "corpus" else value
+        if value is None or (name == "jobs" and given.seeds > 1):
+            continue
+        if name not in known:
+            parser.error(f"--{name}: the campaign {given.name} has no use for it")
+        more[name] = Path(value) if name == "corpus" else value
     try:
-        report: Report = run(given.cases, given.seed, **more)
+        seeds = range(given.seed, given.seed + given.seeds)
+        one = functools.partial(_report, given.name, given.cases, more)
+        report = together(list(_each(one, seeds, given.jobs or 1))) if given.seeds > 1 else one(given.seed)
     except CorpusError as error:
         parser.error(str(error))
     print("\n".join(report.lines()))
     if given.json:
         Path(given.json).write_text(json.dumps(report.facts(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return 1 if report.broken else 0
+
+
+def _campaign(name: str) -> Callable[..., Report]:
+    run: Callable[..., Report] = importlib.import_module(f"tests.campaigns.{name}").run
+    return run
+
+
+def _report(name: str, cases: int, more: dict[str, Any], seed: int) -> Report:
+    return _campaign(name)(cases, seed, **more)
+
+
+def _each(one: Callable[[int], Report], seeds: range, jobs: int) -> Iterator[Report]:
+    """Yield the report of each seed; with two jobs or more, each run is in one of so many processes."""
+    for report in map(one, seeds) if jobs < 2 else _pooled(one, seeds, jobs):
+        print(f"  seed {report.seed}: {report.cases:,} cases, {len(report.broken)} broken", file=sys.stderr, flush=True)
+        yield report
+
+
+def _pooled(one: Callable[[int], Report], seeds: range, jobs: int) -> Iterator[Report]:
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(one, seeds)
 
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
