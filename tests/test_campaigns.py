@@ -9,7 +9,7 @@ from pathlib import Path
 import hostile
 import naive
 import pytest
-from campaigns import attacks, budgets, corpus, determinism, faults, items, prompts, scenarios, strings, verdicts
+from campaigns import attacks, budgets, corpus, determinism, faults, items, prompts, strings, verdicts
 from campaigns.surfaces import records, web
 from effort import MULTIPLIER
 
@@ -122,10 +122,7 @@ def test_a_failing_disk_leaves_whole_files_and_is_told_of() -> None:
     if MULTIPLIER > 1:
         report = faults.run(10 * MULTIPLIER, seed=MULTIPLIER)
     else:
-        few = [
-            s for s in scenarios.SCENARIOS if s.name in ("profiles", "sources", "reload", "render -o", "preview save")
-        ]
-        report = faults.run(3, scenarios=few, modes=FEW_MODES)
+        report = faults.run(3, only=("profiles", "sources", "reload", "render -o", "preview save"), modes=FEW_MODES)
     assert not report.broken
 
 

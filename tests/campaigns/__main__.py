@@ -37,7 +37,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seeds", metavar="N", type=int, default=1, help="run so many times, with seed, seed + 1, …")
     parser.add_argument("--corpus", metavar="FILE", help="cases to run, for a campaign that reads them from a file")
-    parser.add_argument("--only", metavar="SURFACE", action="append", help="cases of this surface alone")
+    parser.add_argument("--only", metavar="NAME", action="append", help="cases of this surface, this scenario alone")
     parser.add_argument("--ids", metavar="ID,…", type=lambda text: text.split(","), help="these cases alone")
     parser.add_argument("--jobs", metavar="N", type=int, help="processes to run on")
     parser.add_argument("--json", metavar="FILE")
