@@ -13,6 +13,7 @@ from spite import Document
 
 import promptforge as pf
 from promptforge import plugins, writing
+from promptforge.trimming import kinds
 
 TITLE = "\x1b]0;PWNED\x07"
 
@@ -174,3 +175,12 @@ def test_a_file_that_cannot_be_begun_leaves_nothing(
         with writing.whole(tmp_path / "out.txt"):
             pass
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ["+a\n-b\n" * 6, "It ran. Then it fell. " * 6], ids=["lines", "pieces"])
+def test_what_has_too_many_pieces_is_cut_as_one(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(kinds, "REMEMBERED", 0)
+    assert kinds.read("mitre_attack", None, text, "") is not None
+    monkeypatch.setattr(kinds, "MOST", 10)
+    assert kinds.read("mitre_attack", None, text, "") is None
+    assert pf.render([{"content": text, "kind": "mitre_attack"}], max_tokens=25).items[0].status == "trimmed"

@@ -37,6 +37,8 @@ _SHORTENED_HERE = {
 }  # fmt: skip
 """Kinds that are no plug-in's to shorten."""
 
+MOST = 30_000
+"""Lines, and pieces, of a text that is shortened by its structure: with more it would take seconds."""
 REMEMBERED = 1 << 14
 """Characters of a text whose pieces are remembered: what lies at the edge of one budget does so again."""
 
@@ -48,7 +50,10 @@ _CODE_LINE = re.compile(
 
 
 def read(kind: str, language: str | None, text: str, marker: str) -> Pieces | Ladder | None:
-    """Return the shorter forms of `text`, an item's of this kind and language; `None`: it has no known structure."""
+    """Return the shorter forms of `text`, an item's of this kind and language.
+
+    `None`: it has no known structure, or one of more than `MOST` lines or pieces.
+    """
     if kind not in _SHORTENED_HERE and (plugin := plugins.find("trimmers", kind, _refusal)) is not None:
         what = f'trimmer "{kind}"'
         shorter = plugins.guarded(plugin, what, _refusal, text, marker=marker, language=language)
@@ -57,6 +62,8 @@ def read(kind: str, language: str | None, text: str, marker: str) -> Pieces | La
 
 
 def _read(kind: str, language: str | None, text: str, marker: str) -> Pieces | Ladder | None:
+    if text.count("\n") > MOST:
+        return None
     program = "source_code" if _is_program(kind, language) else None
     for module in (BY_KIND.get(kind), BY_LANGUAGE.get(language or ""), program):
         if module is not None:
@@ -64,7 +71,7 @@ def _read(kind: str, language: str | None, text: str, marker: str) -> Pieces | L
             reader: Callable[..., Pieces | Ladder | None] = import_module(f".{module}", __package__).divide
             found = reader(text, marker=marker, language=language)
             if found is not None:
-                return found
+                return None if isinstance(found, Pieces) and len(found.parts) > MOST else found
     return None
 
 

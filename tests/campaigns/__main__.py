@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import argparse
 import functools
-import importlib
 import inspect
 import json
-import multiprocessing
 import pkgutil
 import sys
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any
 
 from .corpus import CorpusError
-from .report import Report, together
+from .report import together
+from .seeds import campaign, each, report_of
 
-ASIDE = {"__main__", "corpus", "disk", "grammar", "hostility", "report", "scenarios", "surfaces", "verdicts"}
+ASIDE = frozenset(
+    {"__main__", "corpus", "disk", "grammar", "hostility", "report", "scenarios", "seeds", "surfaces", "verdicts"}
+)
 """Modules here that are no campaigns."""
 
 
@@ -42,7 +40,7 @@ def main() -> int:
     parser.add_argument("--jobs", metavar="N", type=int, help="processes to run on")
     parser.add_argument("--json", metavar="FILE")
     given = parser.parse_args()
-    known = inspect.signature(_campaign(given.name)).parameters
+    known = inspect.signature(campaign(given.name)).parameters
     more = {}
     for name in ("corpus", "only", "ids", "jobs"):
         value = getattr(given, name)
@@ -53,35 +51,14 @@ def main() -> int:
         more[name] = Path(value) if name == "corpus" else value
     try:
         seeds = range(given.seed, given.seed + given.seeds)
-        one = functools.partial(_report, given.name, given.cases, more)
-        report = together(list(_each(one, seeds, given.jobs or 1))) if given.seeds > 1 else one(given.seed)
+        one = functools.partial(report_of, given.name, given.cases, more)
+        report = together(list(each(one, seeds, given.jobs or 1))) if given.seeds > 1 else one(given.seed)
     except CorpusError as error:
         parser.error(str(error))
     print("\n".join(report.lines()))
     if given.json:
         Path(given.json).write_text(json.dumps(report.facts(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return 1 if report.broken else 0
-
-
-def _campaign(name: str) -> Callable[..., Report]:
-    run: Callable[..., Report] = importlib.import_module(f"tests.campaigns.{name}").run
-    return run
-
-
-def _report(name: str, cases: int, more: dict[str, Any], seed: int) -> Report:
-    return _campaign(name)(cases, seed, **more)
-
-
-def _each(one: Callable[[int], Report], seeds: range, jobs: int) -> Iterator[Report]:
-    """Yield the report of each seed; with two jobs or more, each run is in one of so many processes."""
-    for report in map(one, seeds) if jobs < 2 else _pooled(one, seeds, jobs):
-        print(f"  seed {report.seed}: {report.cases:,} cases, {len(report.broken)} broken", file=sys.stderr, flush=True)
-        yield report
-
-
-def _pooled(one: Callable[[int], Report], seeds: range, jobs: int) -> Iterator[Report]:
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        yield from pool.map(one, seeds)
 
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
