@@ -177,7 +177,7 @@ def test_a_file_that_cannot_be_begun_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("text", ["+a\n-b\n" * 6, "It ran. Then it fell. " * 6], ids=["lines", "pieces"])
+@pytest.mark.parametrize("text", ["+a\n-b\n" * 6, "It ran. Then it fell. " * 40], ids=["lines", "pieces"])
 def test_what_has_too_many_pieces_is_cut_as_one(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr(kinds, "REMEMBERED", 0)
     assert kinds.read("mitre_attack", None, text, "") is not None
