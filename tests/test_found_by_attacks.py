@@ -184,3 +184,21 @@ def test_what_has_too_many_pieces_is_cut_as_one(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(kinds, "MOST", 10)
     assert kinds.read("mitre_attack", None, text, "") is None
     assert pf.render([{"content": text, "kind": "mitre_attack"}], max_tokens=25).items[0].status == "trimmed"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+@pytest.mark.parametrize(
+    ("command", "name", "code"),
+    [
+        (["check"], "profile.yaml", 1),
+        (["test"], "cases.yaml", 4),
+        (["render", "-", "--tokenizer"], "file:pipe", 2),
+    ],
+)
+def test_a_pipe_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str], name: str, code: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo(name.removeprefix("file:"))
+    ran = run(*command, name, stdin="[]")
+    assert ran.code == code and "not a file but a folder, a pipe or a device" in ran.out + ran.err
