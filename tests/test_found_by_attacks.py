@@ -202,3 +202,14 @@ def test_a_pipe_is_not_waited_for(
     os.mkfifo(name.removeprefix("file:"))
     ran = run(*command, name, stdin="[]")
     assert ran.code == code and "not a file but a folder, a pipe or a device" in ran.out + ran.err
+
+
+def test_a_long_kind_or_list_is_no_work_of_the_template() -> None:
+    items: list[dict[str, Any]] = [
+        {"id": "good", "content": "a"},
+        *({"content": n, "kind": f"{n} b" * 30_000} for n in "12"),
+    ]
+    result = pf.render(items, layout="context", format="plain", min_score=None)
+    assert {item.status for item in result.items} == {"included"}
+    items = [{"content": "x", "kind": "mitre_attack", "metadata": {"tools": ["ab\n" * 600_000] * 2}}]
+    assert pf.render(items, layout="knowledge", format="plain").text

@@ -65,6 +65,17 @@ def use(tank: Tank, items: int = 1, chars: int = 0) -> None:
     _here.tank = tank
 
 
+def chars_in(fields: dict[str, Any]) -> int:
+    """Return the characters of all texts in an item: a long name, too, is no work of the template's."""
+    total = 0
+    for value in fields.values():
+        if isinstance(value, str):
+            total += len(value)
+        elif isinstance(value, dict | list | tuple):
+            total += chars_in(value if isinstance(value, dict) else dict(enumerate(value)))
+    return total
+
+
 def end(error: SpentError, where: str) -> TemplateError:
     """Return the error for the rendering whose fuel was used up at `where`, a template's name and line."""
     found = _here.tank.spent = TemplateError(str(error), where=where)
