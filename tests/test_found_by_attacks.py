@@ -213,3 +213,8 @@ def test_a_long_kind_or_list_is_no_work_of_the_template() -> None:
     assert {item.status for item in result.items} == {"included"}
     items = [{"content": "x", "kind": "mitre_attack", "metadata": {"tools": ["ab\n" * 600_000] * 2}}]
     assert pf.render(items, layout="knowledge", format="plain").text
+
+
+def test_half_a_character_in_a_question_is_said() -> None:
+    prompt = pf.Renderer().prompt([{"content": "x"}], user="a\ud800", system="b")
+    assert [(d.code, d.where) for d in prompt.warnings] == [("PF302", "user")]
