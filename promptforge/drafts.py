@@ -32,10 +32,17 @@ class Draft(NamedTuple):
 
     path: Path
     text: str
+    shared: bool = False
+    """Whether it may be there already, and stays as it is."""
 
 
-def write(drafts: Sequence[Draft]) -> None:
-    """Write files that are not there yet, all of them or none.
+def missing(drafts: Sequence[Draft]) -> list[Draft]:
+    """Return those that are to be written: all but what is shared and there."""
+    return [draft for draft in drafts if not (draft.shared and draft.path.exists())]
+
+
+def write(drafts: Sequence[Draft]) -> list[Draft]:
+    """Write files that are not there yet, all of them or none; return those that are `missing`.
 
     Raises `OptionError` where one is there already, or lies where no file can be.
     """
@@ -43,6 +50,7 @@ def write(drafts: Sequence[Draft]) -> None:
         for draft in drafts:
             if draft.path.parent.is_dir():
                 clean(draft.path.parent, draft.path.name)
+        drafts = missing(drafts)
         _see(drafts)
     except OSError as error:
         raise OptionError(f"{quote(str(error.filename))} cannot be read: {error.strerror}") from None
@@ -63,6 +71,7 @@ def write(drafts: Sequence[Draft]) -> None:
         if isinstance(error, OSError):
             raise OptionError(f"{quote(str(error.filename))} cannot be written: {error.strerror}") from None
         raise
+    return list(drafts)
 
 
 def _see(drafts: Sequence[Draft]) -> None:
@@ -131,9 +140,8 @@ def layout(templates: Templates, folder: Path, name: str, like: str | None = Non
     if not any(draft.path.name == "layout.yaml" for draft in drafts):
         drafts.insert(0, Draft(folder / name / "layout.yaml", f'description: "A copy of {plain}"\n'))
     drafts = [_told(draft) if draft.path.name == "layout.yaml" else draft for draft in drafts]
-    if not (folder / _SCHEMA).exists():
-        drafts.append(Draft(folder / _SCHEMA, json.dumps(layouts.schema(), indent=2, ensure_ascii=False) + "\n"))
-    return drafts
+    schema = json.dumps(layouts.schema(), indent=2, ensure_ascii=False) + "\n"
+    return [*drafts, Draft(folder / _SCHEMA, schema, shared=True)]
 
 
 def _told(settings: Draft) -> Draft:
@@ -268,10 +276,8 @@ def profile(folders: Sequence[Path], folder: Path, name: str, like: str | None =
         text = _every_key(text, name)
     elif name != source:  # which LLMs it is for, and where its figures are from, is said of the original alone
         text = _ORIGIN.sub("", text)
-    drafts = [Draft(folder / f"{name}.yaml", text)]
-    if not (folder / "schema.json").exists():
-        drafts.append(Draft(folder / "schema.json", json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"))
-    return drafts
+    keys = json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
+    return [Draft(folder / f"{name}.yaml", text), Draft(folder / "schema.json", keys, shared=True)]
 
 
 def _every_key(text: str, name: str) -> str:

@@ -130,7 +130,7 @@ class Look:
             variables["item"] = item
             context.vars.clear()  # what a template has set for the item before
             context.exported_vars.clear()
-            fuel.use(tank, 1, len(item.get("content") or "") + len(item.get("summary") or ""))
+            fuel.use(tank, 1, fuel.chars_in(item.values()))
             try:
                 return join(template.root_render_func(context), mend)
             except Exception as error:

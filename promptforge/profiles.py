@@ -5,6 +5,7 @@ the shipped one; `shipped/NAME` is always the original, and `shipped/default` is
 """
 
 import datetime
+import errno
 import fnmatch
 import functools
 import hashlib
@@ -18,6 +19,7 @@ from msgspec import Meta
 
 from . import _shipped, options
 from .errors import ProfileError, nearest, quote
+from .folders import contents
 from .rules import Vocabulary, rules_of
 
 _SUFFIXES = (".yaml", ".yml")
@@ -245,12 +247,11 @@ def _stem(name: str) -> str:
 def _read(path: Path) -> tuple[ProfileFile, dict[str, Any], str]:
     """Return the file, what it sets, and where it says what it extends."""
     try:
-        with path.open("rb") as stream:
-            data = stream.read(_LARGEST + 1)
+        data = contents(path, _LARGEST)
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise ProfileError(f"is no profile: it has more than {_LARGEST} bytes", where=str(path)) from None
         raise ProfileError(f"cannot be read: {error.strerror}", where=str(path)) from error
-    if len(data) > _LARGEST:
-        raise ProfileError(f"is no profile: it has more than {_LARGEST} bytes", where=str(path))
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -18,6 +18,7 @@ from . import plugins
 from .boundaries import UNITS, Unit
 from .counting import Counter, ForeignCounter, Tokenizer
 from .errors import TokenizerError, nearest, quote
+from .folders import contents
 from .tokenizers.byte_pairs import BytePairCounter, Encoding, replace_surrogates
 from .tokenizers.estimates import FACTORS, CharacterCounter, CharacterEstimate, ScaledCounter, WordEstimate
 from .tokenizers.families import FAMILIES, is_installed, read_family, way_out
@@ -135,7 +136,7 @@ def _from_file(name: str) -> Counter:
     """Share the counter of a file until the file changes."""
     path = name.removeprefix(_FILE)
     try:
-        content = Path(path).read_bytes()
+        content = contents(Path(path))
     except (OSError, ValueError) as error:
         raise TokenizerError(f"tokenizer {quote(name)}: cannot read the file: {error}") from None
     key = f"{_FILE}{path}\0{hashlib.sha256(content).hexdigest()}"

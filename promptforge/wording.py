@@ -20,7 +20,8 @@ def capitalize(value: object) -> str:
     def word(match: re.Match[str]) -> str:
         first, rest = match[0][0], match[0][1:]
         upper = first.upper()
-        return (upper if len(upper) == 1 else first) + "".join(c.lower() if len(c.lower()) == 1 else c for c in rest)
+        lower = rest.lower() if rest.isascii() else "".join(c.lower() if len(c.lower()) == 1 else c for c in rest)
+        return (upper if len(upper) == 1 else first) + lower
 
     return _WORD.sub(word, to_text(value))
 

@@ -34,8 +34,8 @@ def whole(target: Path, mode: int | None = None, *, new: bool = False) -> Iterat
     temporary = None
     with naming(target):  # the name of the temporary file is one that nobody gave
         try:
-            handle, temporary = _held(target)
-            with os.fdopen(handle, "wb") as file:
+            opened, temporary = _held(target)
+            with opened as file:
                 yield file
                 file.flush()
                 if mode is None:
@@ -96,13 +96,19 @@ def _lead(name: str) -> str:
     return f".{name[:NAMED]}."
 
 
-def _held(target: Path) -> tuple[int, str]:
-    """Open a new file beside `target`, and hold it; return its handle and its name."""
+def _held(target: Path) -> tuple[IO[bytes], str]:
+    """Open a new file beside `target`, and hold it; return it with its name. After an error there is none."""
     while True:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=_lead(target.name), suffix=UNFINISHED)
-        _hold(handle)
-        if os.fstat(handle).st_nlink or fcntl is None:
-            return handle, name
+        try:
+            _hold(handle)
+            if os.fstat(handle).st_nlink or fcntl is None:
+                return os.fdopen(handle, "wb"), name
+        except BaseException:
+            os.close(handle)
+            with contextlib.suppress(OSError):  # `clean` finds it
+                os.unlink(name)
+            raise
         os.close(handle)  # somebody cleaned it away before it was held
 
 

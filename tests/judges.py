@@ -6,10 +6,11 @@ made of the same items with harmless placeholders in them.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 from xml.etree import ElementTree
 
 from lxml import etree
@@ -19,6 +20,8 @@ from markdown_it.token import Token
 COMMONMARK = MarkdownIt("commonmark")
 GFM = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 PARSERS = (COMMONMARK, GFM)
+
+T = TypeVar("T")
 
 LABEL_INLINES = frozenset({"text", "text_special", "code_inline", "em_open", "em_close", "strong_open", "strong_close"})
 """What may stand in a line that shows a label: no link, image or HTML. Line ends are judged by `markdown_breaks`."""
@@ -30,6 +33,17 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 LINE_END = re.compile(r"\r\n?")
 SCREENED = "| "
 """What stands before a line that could be taken for a line of the frame."""
+
+
+@functools.lru_cache(maxsize=2048)
+def once(ask: Callable[..., T], text: str, *more: Any, **named: Any) -> T:
+    """Return `ask(text, …)`, for a harmless text that comes again and again. What is returned is only read."""
+    return ask(text, *more, **named)
+
+
+def asked(ask: Callable[..., T], text: str, *more: Any, **named: Any) -> T:
+    """Return `ask(text, …)`, for a text that comes once."""
+    return ask(text, *more, **named)
 
 
 # Normal forms: what reading back must give.
@@ -53,6 +67,12 @@ def normal_json(value: str) -> str:
 # Markdown
 
 
+@functools.lru_cache(maxsize=4)
+def _tokens(parser: MarkdownIt, text: str) -> list[Token]:
+    """Parse a text once for all that is asked about it in a row."""
+    return parser.parse(text)
+
+
 def _blocks(tokens: list[Token]) -> Iterator[str]:
     for token in tokens:
         if token.type == "inline":
@@ -69,7 +89,7 @@ def markdown_structure(text: str, *, prose: bool = False) -> list[list[str]]:
 
     With `prose`, paragraphs that follow each other count as one: a summary may have paragraphs of its own.
     """
-    structures = [list(_blocks(parser.parse(text))) for parser in PARSERS]
+    structures = [list(_blocks(_tokens(parser, text))) for parser in PARSERS]
     return [_joined(s) for s in structures] if prose else structures
 
 
@@ -85,13 +105,13 @@ def _joined(blocks: list[str]) -> list[str]:
 
 def markdown_breaks(text: str) -> list[int]:
     """How many line ends each heading and each paragraph has in it."""
-    inlines = [t for t in COMMONMARK.parse(text) if t.type == "inline"]
+    inlines = [t for t in _tokens(COMMONMARK, text) if t.type == "inline"]
     return [sum(c.type in ("softbreak", "hardbreak") for c in t.children or ()) for t in inlines]
 
 
 def markdown_contents(text: str) -> list[str]:
     """What each fenced block holds, in order, without the line feed before its closing fence."""
-    return [t.content.removesuffix("\n") for t in COMMONMARK.parse(text) if t.type == "fence"]
+    return [t.content.removesuffix("\n") for t in _tokens(COMMONMARK, text) if t.type == "fence"]
 
 
 def unscreened(content: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import judges
+from judges import asked, once
 from rendering_all import Records, render
 from taming import Tamer
 
@@ -16,26 +17,42 @@ COUNT = pf.get_tokenizer("o200k_base").count
 
 def structure_of(text: str, format: str, tame_text: str, tamer: Tamer, tame: Records, layout: str) -> Any:  # noqa: A002
     """Return what the parsers of `format` see; in plain text, what a reader of lines sees who knows `tame_text`."""
+    ask: Callable[..., Any] = once if text == tame_text else asked
     if format == "markdown":
-        return judges.markdown_structure(text, prose=any("summary" in r for r in tame))
+        return ask(judges.markdown_structure, text, prose=any("summary" in r for r in tame))
     if format in judges.STRUCTURES:
-        return judges.STRUCTURES[format](text)
+        return ask(judges.STRUCTURES[format], text)
     contents = [r[k] for r in tame for k in ("content", "summary", "expanded") if k in r]
     return judges.plain_structure(text, judges.frame_patterns(tame_text, contents, list(tamer.original), layout))
+
+
+KEPT = 2000
+"""Harmless texts that are remembered."""
+_rendered: dict[str, str] = {}
+
+
+def tame_text_of(tame: Records, layout: str, format: str, **options: Any) -> str:  # noqa: A002
+    """Return the text of harmless records, which come again and again."""
+    key = ascii((tame, layout, format, options))
+    text = _rendered.pop(key, None)
+    text = _rendered[key] = render(tame, layout, format, **options).text if text is None else text
+    if len(_rendered) > KEPT:
+        del _rendered[next(iter(_rendered))]
+    return text
 
 
 def check_structure(records: Records, layout: str, format: str, **options: Any) -> tuple[str, str, Tamer]:  # noqa: A002
     """Compare the structure of the text with that of stand-ins. Return both texts and the stand-ins."""
     tamer = Tamer()
     tame = tamer.records(records)
-    tame_text = render(tame, layout, format, **options).text
+    tame_text = tame_text_of(tame, layout, format, **options)
     result = render(records, layout, format, **options)
     result.text.encode()
     assert result.tokens == COUNT(result.text)
     expected = structure_of(tame_text, format, tame_text, tamer, tame, layout)
     assert structure_of(result.text, format, tame_text, tamer, tame, layout) == expected
     if format == "markdown" and not any("summary" in r for r in records):  # labels bring no line ends along
-        assert judges.markdown_breaks(result.text) == judges.markdown_breaks(tame_text)
+        assert judges.markdown_breaks(result.text) == once(judges.markdown_breaks, tame_text)
     for warning in result.warnings:
         assert warning.message.isprintable(), "a message must not carry bytes of an item to a terminal"
     return result.text, tame_text, tamer
@@ -58,7 +75,7 @@ NORMAL: dict[str, Callable[[str], str]] = {
 def check_contents(text: str, tame_text: str, tamer: Tamer, format: str) -> int:  # noqa: A002
     """Where a parser finds the stand-in of a content, it must find the content. Return how many were compared."""
     compared = 0
-    for found, stood in zip(read_back(text, format), read_back(tame_text, format), strict=True):
+    for found, stood in zip(read_back(text, format), once(read_back, tame_text, format), strict=True):
         stand_in = stood.strip("\n ")
         if stand_in in tamer.original and stand_in.startswith("stand-in"):
             content = NORMAL[format](tamer.original[stand_in])
@@ -77,7 +94,7 @@ def check_tagged(records: Records, layout: str, format: str, **options: Any) -> 
     """
     tamer = Tamer()
     tame = tamer.records(records)
-    tame_text = render(tame, layout, format, framing="tagged", **options).text
+    tame_text = tame_text_of(tame, layout, format, framing="tagged", **options)
     result = render(records, layout, format, framing="tagged", **options)
     assert result.tokens == COUNT(result.text)
     found, stood = judges.tagged(result.text)[0], judges.tagged(tame_text)[0]
@@ -93,7 +110,12 @@ def check_known(text: str, whole: str, format: str) -> None:  # noqa: A002
     if format == "json":
         judges.json_structure(text)
     elif format == "xml":
-        assert {e.tag for e in judges.xml_root(text).iter()} <= {e.tag for e in judges.xml_root(whole).iter()}
+        assert _elements(text) <= once(_elements, whole)
     elif format == "markdown":
-        for seen, known in zip(judges.markdown_structure(text), judges.markdown_structure(whole), strict=True):
-            assert set(seen) <= set(known)
+        known = once(judges.markdown_structure, whole)
+        for seen, there in zip(judges.markdown_structure(text), known, strict=True):
+            assert set(seen) <= set(there)
+
+
+def _elements(text: str) -> set[str | Any]:
+    return {element.tag for element in judges.xml_root(text).iter()}

@@ -58,6 +58,17 @@ def test_a_result_is_that_of_the_engine() -> None:
     }
 
 
+def test_a_key_that_a_row_has_twice_is_said() -> None:
+    raw = b'{"items": [{"content": "a", "content": "b"}], "max_tokens": 9, "max_tokens": 50}'
+    made = record(raw, to="text")
+    assert [warning["code"] for warning in made["warnings"]] == ["PF211"] and "b" in made["text"]
+    assert (
+        made["warnings"][0]["message"]
+        == 'twice in one object: "content", "max_tokens"; the last of the values is taken'
+    )
+    assert record(raw, on_error="raise")["error"] == "StrictError"
+
+
 def test_options_of_a_row_win() -> None:
     assert record({"items": [ITEM], "format": "plain"}, format="xml")["text"] == pf.render([ITEM], format="plain").text
     named = record({"items": [ITEM], "profile": "claude"}, max_tokens=300)

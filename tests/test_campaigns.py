@@ -9,7 +9,7 @@ from pathlib import Path
 import hostile
 import naive
 import pytest
-from campaigns import attacks, budgets, corpus, determinism, faults, items, prompts, scenarios, strings, verdicts
+from campaigns import attacks, budgets, corpus, determinism, faults, items, prompts, report, seeds, strings, verdicts
 from campaigns.surfaces import records, web
 from effort import MULTIPLIER
 
@@ -30,6 +30,18 @@ def test_a_framing_without_care_is_told_of(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(naive.FRAMINGS, "nothing", ("markdown", lambda s: "the same"))
     report = items.run(16)
     assert {"promise": "the control finds breaks", "control": "nothing"} in report.broken
+
+
+def test_runs_with_several_seeds_are_one_report() -> None:
+    ran = [
+        report.Report("items", 2, seed, figures={"items": seed, "parsers": "all", "%": 0.5 * seed}) for seed in (3, 4)
+    ]
+    ran[1].broken.append({"promise": "structure"})
+    whole = report.together(list(seeds.each(lambda seed: ran[seed - 3], range(3, 5), 1)))
+    assert (whole.cases, whole.seed, whole.seeds) == (4, 3, 2)
+    assert whole.table[1:] == [("items", "3", "4", "7"), ("%", "1.50", "2.00", "")]
+    assert whole.figures == {"parsers": "all"} and whole.broken == [{"promise": "structure", "seed": 4}]
+    assert next(whole.lines()).startswith("items: 4 cases, seeds 3 to 4, ")
 
 
 def test_every_budget_holds() -> None:
@@ -122,10 +134,7 @@ def test_a_failing_disk_leaves_whole_files_and_is_told_of() -> None:
     if MULTIPLIER > 1:
         report = faults.run(10 * MULTIPLIER, seed=MULTIPLIER)
     else:
-        few = [
-            s for s in scenarios.SCENARIOS if s.name in ("profiles", "sources", "reload", "render -o", "preview save")
-        ]
-        report = faults.run(3, scenarios=few, modes=FEW_MODES)
+        report = faults.run(3, only=("profiles", "sources", "reload", "render -o", "preview save"), modes=FEW_MODES)
     assert not report.broken
 
 

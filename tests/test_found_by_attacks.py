@@ -13,6 +13,7 @@ from spite import Document
 
 import promptforge as pf
 from promptforge import plugins, writing
+from promptforge.trimming import kinds
 
 TITLE = "\x1b]0;PWNED\x07"
 
@@ -159,3 +160,61 @@ def test_what_is_being_written_is_not_taken_for_what_was_left(tmp_path: Path, mo
         file.write(b"a")
         assert writing.clean(tmp_path, target.name) == 0
     assert moved == [0] and target.read_bytes() == b"a"
+
+
+@pytest.mark.parametrize("call", ["fstat", "fdopen"])
+@pytest.mark.parametrize("error", [OSError(5, "Input/output error"), MemoryError()])
+def test_a_file_that_cannot_be_begun_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, error: Exception
+) -> None:
+    def fails(*_: Any) -> None:
+        raise error
+
+    with monkeypatch.context() as patched, pytest.raises(type(error)):
+        patched.setattr(os, call, fails)
+        with writing.whole(tmp_path / "out.txt"):
+            pass
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ["+a\n-b\n" * 6, "It ran. Then it fell. " * 40], ids=["lines", "pieces"])
+def test_what_has_too_many_pieces_is_cut_as_one(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(kinds, "REMEMBERED", 0)
+    assert kinds.read("mitre_attack", None, text, "") is not None
+    monkeypatch.setattr(kinds, "MOST", 10)
+    assert kinds.read("mitre_attack", None, text, "") is None
+    assert pf.render([{"content": text, "kind": "mitre_attack"}], max_tokens=25).items[0].status == "trimmed"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+@pytest.mark.parametrize(
+    ("command", "name", "code"),
+    [
+        (["check"], "profile.yaml", 1),
+        (["test"], "cases.yaml", 4),
+        (["render", "-", "--tokenizer"], "file:pipe", 2),
+    ],
+)
+def test_a_pipe_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str], name: str, code: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo(name.removeprefix("file:"))
+    ran = run(*command, name, stdin="[]")
+    assert ran.code == code and "not a file but a folder, a pipe or a device" in ran.out + ran.err
+
+
+def test_a_long_kind_or_list_is_no_work_of_the_template() -> None:
+    items: list[dict[str, Any]] = [
+        {"id": "good", "content": "a"},
+        *({"content": n, "kind": f"{n} b" * 30_000} for n in "12"),
+    ]
+    result = pf.render(items, layout="context", format="plain", min_score=None)
+    assert {item.status for item in result.items} == {"included"}
+    items = [{"content": "x", "kind": "mitre_attack", "metadata": {"tools": ["ab\n" * 600_000] * 2}}]
+    assert pf.render(items, layout="knowledge", format="plain").text
+
+
+def test_half_a_character_in_a_question_is_said() -> None:
+    prompt = pf.Renderer().prompt([{"content": "x"}], user="a\ud800", system="b")
+    assert [(d.code, d.where) for d in prompt.warnings] == [("PF302", "user")]

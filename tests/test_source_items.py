@@ -93,7 +93,12 @@ def test_json_as_it_comes() -> None:
     text = '[{"content": "a", "content": "b\\ud800", "score": 1e999, "metadata": {"n": 1e999}}]'
     items = itemfiles.parse(text, where="f", diagnostics=diagnostics)
     assert items == [Item(content="b\ud800", score=0.0, metadata={"n": "inf"})]
-    assert [d.code for d in diagnostics] == ["PF203", "PF202"]
+    assert [d.code for d in diagnostics] == ["PF211", "PF203", "PF202"]
+    diagnostics = Diagnostics()
+    itemfiles.parse(
+        '{"content": "a"}\n{"content": "b", "a": {"b": 1, "b": 1}}', where="f.jsonl", diagnostics=diagnostics
+    )
+    assert [(d.code, d.where) for d in diagnostics if d.code != "PF201"] == [("PF211", "f.jsonl:2")]
 
 
 def test_files_and_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,8 @@ from ..options import VOCABULARY
 from ..prompting.conversations import read as read_messages
 from ..prompting.messages import Message
 from ..sources import attack, itemfiles, workspace
+from ..sources.decoding import decode as decode_json
+from ..sources.decoding import say_twice
 from ..sources.jobs import Job, job_of
 from ..sources.knowledge import Wanted, gather
 from ..sources.records import load_records
@@ -89,7 +91,7 @@ class RowRenderer:
         found = []
         for number, raw in part.rows:
             try:
-                found.append(self._load(_asked(decode(raw), self._spec.to), number).reference)
+                found.append(self._load(_asked(decode(raw, {}), self._spec.to), number).reference)
             except Exception:
                 continue  # a row that cannot be read names nothing
         return [reference for reference in found if reference]
@@ -98,11 +100,13 @@ class RowRenderer:
         """Return the line of a row, the tokens of its result, and the hash of what was read for it. Never raises."""
         name, reference = f"row-{number}", ""
         try:
-            value = decode(raw)
+            twice: dict[str, None] = {}
+            value = decode(raw, twice)
             name = _name(value, name)
             asked = _asked(value, self._spec.to)
             loaded = self._load(asked, number)
             reference = loaded.reference
+            say_twice(twice, loaded.said, "row")
             if loaded.failure:
                 raise loaded.failure
             facts = self._render(asked, loaded)
@@ -181,18 +185,15 @@ def _confine(path: str) -> None:
         raise ItemError(f"a row cannot name {what}", where=workspace.shown(path))
 
 
-def decode(raw: bytes) -> dict[str, Any]:
-    """Return the object that a row is; raises `ItemError`."""
+def decode(raw: bytes, twice: dict[str, None]) -> dict[str, Any]:
+    """Return the object that a row is, as `sources.decoding` reads it; raises `ItemError`."""
     if not raw:
         raise ItemError(f"longer than {MAX_ROW >> 20} MiB")
     try:
-        value = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        try:  # lone surrogates, which others write: the renderer replaces and says them
-            value = json.loads(raw, parse_constant=_no_constant)
-        except (ValueError, RecursionError) as error:
-            reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-            raise ItemError(f"not valid JSON: {reason}") from None
+        value = decode_json(raw, twice)
+    except (ValueError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise ItemError(f"not valid JSON: {reason}") from None
     if not isinstance(value, dict):
         raise ItemError(f"expected an object, found {'null' if value is None else type(value).__name__}")
     return value
@@ -206,7 +207,7 @@ def failed(name: str, number: int, kind: str, message: str) -> bytes:
 def name_of(raw: bytes, derived: str) -> str:
     """Return the id of a row, or `derived` where it has none or cannot be read."""
     try:
-        return _name(decode(raw), derived)
+        return _name(decode(raw, {}), derived)
     except PromptForgeError:
         return derived
 
@@ -215,10 +216,6 @@ def lines(body: bytes) -> Iterator[tuple[bool, bytes]]:
     """Yield whether a row of `body` failed, and its line without the line end."""
     for line in body.splitlines():
         yield line.startswith(FAILED), line
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
 
 
 def _name(value: Mapping[str, Any], derived: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import layouts, plugins, profiles
 from ..errors import ProfileError, PromptForgeError, nearest, quote
+from ..folders import contents
 from ..framing import TAGGED, framing_of
 from ..options import VOCABULARY, Options
 from ..profiles import load_profile
@@ -23,7 +24,7 @@ from .settings import Keys, around, modeline, split, sums
 def marks(path: Path) -> Iterator[Finding]:
     """Yield what a file has that is left out when it is read: a byte order mark, line ends of Windows."""
     try:
-        data = path.read_bytes()
+        data = contents(path)
     except OSError:  # said where it is read
         return
     said = []
@@ -88,7 +89,7 @@ def looks(library: Library, known: Layouts, meant: Mapping[str, Path]) -> Iterat
 def profile(path: Path, folders: Sequence[Path], known: Layouts, templates: Templates) -> Iterator[Finding]:
     """Yield what is wrong with a profile."""
     try:
-        data = path.read_bytes()
+        data = contents(path)
         text = Text(path, data.decode("utf-8-sig").replace("\r\n", "\n"))
     except (OSError, UnicodeDecodeError) as error:
         reason = "is not UTF-8 text; save it as UTF-8" if isinstance(error, ValueError) else f"cannot be read: {error}"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from .. import yamltext
 from ..errors import OptionError, PromptForgeError, quote
+from ..folders import contents
 from ..templates import PROMPTS
 
 MOST = 50_000
@@ -131,7 +132,7 @@ def _other(path: Path) -> str:
     if holds_cases(path):
         return "; it holds cases, which `promptforge test` takes"
     try:
-        values = yamltext.load(path.read_text(encoding="utf-8-sig"), str(path))
+        values = yamltext.load(contents(path).decode("utf-8-sig"), str(path))
     except (OSError, ValueError, PromptForgeError):  # said where it is read
         return ""
     if isinstance(values, list) or (isinstance(values, dict) and "items" in values):
@@ -142,7 +143,7 @@ def _other(path: Path) -> str:
 def holds_cases(path: Path) -> bool:
     """Whether a YAML file, which may be broken, says `cases:` at the margin."""
     try:
-        return any(line.startswith(b"cases:") for line in path.read_bytes().removeprefix(b"\xef\xbb\xbf").splitlines())
+        return any(line.startswith(b"cases:") for line in contents(path).removeprefix(b"\xef\xbb\xbf").splitlines())
     except OSError:  # said where it is read
         return False
 

@@ -75,6 +75,13 @@ CODES = {
         '{"content": "…", "language": "c sharp"}',
         "Write the language as one word.",
     ),
+    "PF211": Code(
+        "warning",
+        "an object of JSON has a key twice",
+        "The last of the values is taken; other readers take the first, or refuse the file.",
+        '{"content": "…", "content": "…"}',
+        "Take one out.",
+    ),
     "PF301": Code(
         "warning",
         "a file is not UTF-8 text",

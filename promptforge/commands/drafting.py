@@ -17,8 +17,7 @@ def finish(made: Sequence[Draft], steps: Sequence[str], *, pretend: bool, as_jso
     """Write the files unless it is `pretend`, print their names, and on standard error what to do next."""
     from .. import drafts
 
-    if not pretend:
-        drafts.write(made)
+    made = drafts.missing(made) if pretend else drafts.write(made)
     if as_json:
         write_json({"files": [str(draft.path) for draft in made], "written": not pretend, "next": list(steps)})
         return

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from ..errors import ItemError, ProfileError, quote
+from ..folders import contents
 from ..options import VOCABULARY as OPTIONS
 from ..rules import Vocabulary, rules_of
 from ..yamltext import load_with_lines
@@ -67,7 +68,7 @@ class Case(NamedTuple):
 def is_cases(path: Path) -> bool:
     """Whether a YAML file holds cases: it says `cases:` at the margin."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = contents(path).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError):
         return False
     return any(line.startswith("cases:") for line in text.splitlines())
@@ -76,7 +77,7 @@ def is_cases(path: Path) -> bool:
 def read(path: Path) -> str:
     """Return the text of a file of cases; raises `ItemError`."""
     try:
-        return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+        return contents(path).decode("utf-8-sig").replace("\r\n", "\n")
     except OSError as error:
         raise ItemError(f"cannot be read: {error.strerror}", where=str(path)) from None
     except UnicodeDecodeError:

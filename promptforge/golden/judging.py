@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ..diagnostics import Diagnostics
 from ..errors import ItemError, PromptForgeError, quote
 from ..escaping import label
+from ..folders import contents
 from ..items import Item
 from ..rendering import ContextRenderer
 from ..results import Result, ResultItem
@@ -91,7 +92,7 @@ def _wanted(case: Case) -> str | None:
     if not path.exists():
         return ""
     try:
-        return path.read_bytes().decode("utf-8")
+        return contents(path).decode("utf-8")
     except (OSError, UnicodeDecodeError):
         raise ItemError("cannot be read as UTF-8 text", where=str(path)) from None
 

@@ -97,8 +97,9 @@ class Renderer(ContextRenderer):
         current = self._current(diagnostics)
         _, chosen = self._settle(current, asked, diagnostics)
         loaded = load(items, diagnostics)
-        fixed = {"system": _text(system, "system"), "instructions": _text(instructions, "instructions")}
-        fixed["question"] = _text(user, "user")
+        given = {"system": system, "instructions": instructions, "user": user}
+        fixed = {name: _text(value, name, diagnostics) for name, value in given.items()}
+        fixed["question"] = fixed.pop("user")
         messages = read(history, "history", diagnostics) if history is not None else []
         messages = _hoist(messages, fixed, diagnostics)
         query = fixed["question"]
@@ -231,13 +232,16 @@ class _Making:
         return citing.show(result, self._cites, self._controls)
 
 
-def _text(value: object, name: str) -> str:
+def _text(value: object, name: str, diagnostics: Diagnostics) -> str:
     """Return a text that the caller wrote; blank is none. Raises `OptionError` for what is no text."""
     if value is None:
         return ""
     if not isinstance(value, str):
         raise OptionError(f"{name} takes text; got a value of type {type(value).__name__}", option=name)
-    text = sound(str.__str__(value))
+    plain = str.__str__(value)
+    text = sound(plain)
+    if text != plain:
+        diagnostics.add("PF302", "lone surrogates in it were replaced by U+FFFD", where=name)
     return text if text.strip() else ""
 
 

@@ -10,12 +10,13 @@ import json
 import os
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from ..diagnostics import Diagnostics
 from ..errors import ItemError, ProfileError
 from ..items import Item
 from . import workspace as places
+from .decoding import decode, say_twice
 from .records import load_records
 
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -80,8 +81,9 @@ def records_in(text: str, *, where: str, diagnostics: Diagnostics, kind: Kind) -
         return _json_lines(text, where, diagnostics, kind)
     if first not in "[{" or ending in (".yaml", ".yml"):
         return _yaml(text, where, diagnostics, kind)
+    twice: dict[str, None] = {}
     try:
-        value = _decode(text)
+        value = decode(text, twice)
     except json.JSONDecodeError as exc:
         if first == "{" and _is_object(text.split("\n", 1)[0] if exc.msg == "Extra data" else ""):
             return _json_lines(text, where, diagnostics, kind)
@@ -89,6 +91,7 @@ def records_in(text: str, *, where: str, diagnostics: Diagnostics, kind: Kind) -
         raise ItemError(message, where=f"{where}:{exc.lineno}") from None
     except (ValueError, RecursionError) as exc:
         raise ItemError(f"not valid JSON: {_reason(exc)}", where=f"{where}:1") from None
+    say_twice(twice, diagnostics, where)
     offset = 0
     if key := _key(value, kind):
         value = _listed(value, key, where, diagnostics)
@@ -142,18 +145,9 @@ def _after_space(text: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _decode(text: str) -> Any:
-    """Decode JSON as the standard says: no NaN; the last of two equal keys wins; lone surrogates are let through."""
-    return json.loads(text, parse_constant=_no_constant)
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
-
-
 def _is_object(line: str) -> bool:
     try:
-        return isinstance(_decode(line), dict)
+        return isinstance(decode(line, {}), dict)
     except (ValueError, RecursionError):
         return False
 
@@ -182,9 +176,11 @@ def _json_lines(text: str, where: str, diagnostics: Diagnostics, kind: Kind) -> 
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
         if not line.strip():
             continue
+        twice: dict[str, None] = {}
         try:
-            records.append(_decode(line))
+            records.append(decode(line, twice))
             numbers.append(number)
+            say_twice(twice, diagnostics, f"{where}:{number}")
         except (ValueError, RecursionError) as exc:
             bad += 1
             reason = exc.msg if isinstance(exc, json.JSONDecodeError) else _reason(exc)

@@ -8,6 +8,7 @@ reads long text for the characters. No clock has a say in it: the same input end
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from typing import Any
 
 from ..errors import PromptForgeError, TemplateError
@@ -63,6 +64,19 @@ def use(tank: Tank, items: int = 1, chars: int = 0) -> None:
         raise tank.spent
     tank.left += ORDINARY + PER_ITEM * items + PER_CHAR * chars
     _here.tank = tank
+
+
+def chars_in(values: Iterable[Any]) -> int:
+    """Return the characters of all texts in an item's fields: a long name, too, is no work of the template's."""
+    total = 0
+    for value in values:
+        if isinstance(value, str):
+            total += len(value)
+        elif isinstance(value, dict):
+            total += chars_in(value.values())
+        elif isinstance(value, list | tuple):
+            total += chars_in(value)
+    return total
 
 
 def end(error: SpentError, where: str) -> TemplateError:

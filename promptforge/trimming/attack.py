@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Sequence
 
 from .left_out import top
@@ -105,7 +106,8 @@ class _Technique:
 
     def _prose(self, line: str, *, one: bool = False) -> None:
         """Add a paragraph by sentences, found as if the citations were not there: `end.(Citation: X) Next`."""
-        extras, plain, done = [], "", 0
+        extras: deque[tuple[int, str]] = deque()
+        plain, done = "", 0
         for found in _EXTRA.finditer(line):
             plain += line[done : found.start()]
             extras.append((len(plain), found[0]))
@@ -119,7 +121,7 @@ class _Technique:
             if self._first and self._keep == _SENTENCE and sentence.strip():
                 keep, self._first = ALWAYS if len(sentence) <= LONG else 100, False
             while extras and (extras[0][0] < end or end == len(plain)):
-                place, extra = extras.pop(0)
+                place, extra = extras.popleft()
                 self._fragment(plain[start:place], keep, under, index)
                 if len(self._parts) > index:
                     self._parts.append(Piece(extra, _EXTRAS, index, kind="extra"))

@@ -37,10 +37,10 @@ _SHORTENED_HERE = {
 }  # fmt: skip
 """Kinds that are no plug-in's to shorten."""
 
-STRUCTURED = 1 << 20
-"""Characters up to which a text is read for its structure, ..."""
-LINES = 20_000
-"""... and lines: the time it takes goes by them."""
+LONGEST = 1 << 20
+"""Characters of a text that is shortened by its structure, ..."""
+MOST = 20_000
+"""... and its lines, and pieces: with more it would take seconds."""
 REMEMBERED = 1 << 14
 """Characters of a text whose pieces are remembered: what lies at the edge of one budget does so again."""
 
@@ -52,8 +52,11 @@ _CODE_LINE = re.compile(
 
 
 def read(kind: str, language: str | None, text: str, marker: str) -> Pieces | Ladder | None:
-    """Return the shorter forms of `text`, an item's of this kind and language; `None`: it has no known structure."""
-    if len(text) > STRUCTURED or text.count("\n") > LINES:
+    """Return the shorter forms of `text`, an item's of this kind and language.
+
+    `None`: it has no known structure, or one of more than `MOST` lines or pieces, or is longer than `LONGEST`.
+    """
+    if len(text) > LONGEST or text.count("\n") > MOST:
         return None
     if kind not in _SHORTENED_HERE and (plugin := plugins.find("trimmers", kind, _refusal)) is not None:
         what = f'trimmer "{kind}"'
@@ -70,7 +73,7 @@ def _read(kind: str, language: str | None, text: str, marker: str) -> Pieces | L
             reader: Callable[..., Pieces | Ladder | None] = import_module(f".{module}", __package__).divide
             found = reader(text, marker=marker, language=language)
             if found is not None:
-                return found
+                return None if isinstance(found, Pieces) and len(found.parts) > MOST else found
     return None
 
 

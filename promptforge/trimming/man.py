@@ -133,8 +133,8 @@ class _Page:
         upper = name.upper()
         self._opening = upper == "DESCRIPTION"
         self._left = 0
-        named = self._parts and any(part.kind == "name" for part in self._parts)
-        if number == 1 or upper in ("NAME", "SYNOPSIS") or (number == 2 and not named and upper != "DESCRIPTION"):
+        second = number == 2 and not self._opening and not any(part.kind == "name" for part in self._parts)
+        if number == 1 or second or upper in ("NAME", "SYNOPSIS"):
             self._kind, self._left = "always", LONG_LINES
             return
         kinds = {

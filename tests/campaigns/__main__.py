@@ -1,13 +1,14 @@
 """Run a campaign: `python -m tests.campaigns templates --cases 100000`; a table, and with `--json FILE` the facts.
 
 A campaign is a module of this folder with a function `run(cases, seed)` that returns a `Report`, and with `corpus` too
-where it reads a file of cases. Exit 1 where a promise was broken.
+where it reads a file of cases. `--seeds 20 --jobs 2` runs it with twenty seeds, in two processes. Exit 1 where a
+promise was broken.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
+import functools
 import inspect
 import json
 import pkgutil
@@ -15,9 +16,12 @@ import sys
 from pathlib import Path
 
 from .corpus import CorpusError
-from .report import Report
+from .report import together
+from .seeds import campaign, each, report_of
 
-ASIDE = {"__main__", "corpus", "disk", "grammar", "hostility", "report", "scenarios", "surfaces", "verdicts"}
+ASIDE = frozenset(
+    {"__main__", "corpus", "disk", "grammar", "hostility", "report", "scenarios", "seeds", "surfaces", "verdicts"}
+)
 """Modules here that are no campaigns."""
 
 
@@ -29,22 +33,26 @@ def main() -> int:
     parser.add_argument("name", choices=names)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seeds", metavar="N", type=int, default=1, help="run so many times, with seed, seed + 1, …")
     parser.add_argument("--corpus", metavar="FILE", help="cases to run, for a campaign that reads them from a file")
-    parser.add_argument("--only", metavar="SURFACE", action="append", help="cases of this surface alone")
+    parser.add_argument("--only", metavar="NAME", action="append", help="cases of this surface, this scenario alone")
     parser.add_argument("--ids", metavar="ID,…", type=lambda text: text.split(","), help="these cases alone")
     parser.add_argument("--jobs", metavar="N", type=int, help="processes to run on")
     parser.add_argument("--json", metavar="FILE")
     given = parser.parse_args()
-    run = importlib.import_module(f".{given.name}", __package__).run
+    known = inspect.signature(campaign(given.name)).parameters
     more = {}
     for name in ("corpus", "only", "ids", "jobs"):
         value = getattr(given, name)
-        if value is not None:
-            if name not in inspect.signature(run).parameters:
-                parser.error(f"--{name}: the campaign {given.name} has no use for it")
-            more[name] = Path(value) if name == "corpus" else value
+        if value is None or (name == "jobs" and given.seeds > 1):
+            continue
+        if name not in known:
+            parser.error(f"--{name}: the campaign {given.name} has no use for it")
+        more[name] = Path(value) if name == "corpus" else value
     try:
-        report: Report = run(given.cases, given.seed, **more)
+        seeds = range(given.seed, given.seed + given.seeds)
+        one = functools.partial(report_of, given.name, given.cases, more)
+        report = together(list(each(one, seeds, given.jobs or 1))) if given.seeds > 1 else one(given.seed)
     except CorpusError as error:
         parser.error(str(error))
     print("\n".join(report.lines()))

@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape
 
 import tiktoken
 from rendering_all import render
-from structures import check_known
+from structures import check_known, tame_text_of
 from taming import Tamer, harmless
 
 from promptforge.tokenizers.vocabulary import PUBLISHED, load_ranks
@@ -58,7 +58,7 @@ def run(cases: int, seed: int = 1) -> Report:
             for record in records:
                 record["content"] = record["content"][:400]
         seen["sets of items"] += 1
-        whole = render(Tamer().records(records), layout, format, **{**options, "sources": True, "scores": True}).text
+        whole = tame_text_of(Tamer().records(records), layout, format, **{**options, "sources": True, "scores": True})
         full = render(records, layout, format, **options).tokens
         known = ""
         for budget in range(min(full + 1, cases - seen["texts"])):

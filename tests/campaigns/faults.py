@@ -14,7 +14,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from unittest import mock
 from promptforge import following, template_files
 from promptforge.writing import UNFINISHED
 
+from .corpus import CorpusError
 from .disk import MODES, Disk, KilledError
 from .report import Report
 from .scenarios import SCENARIOS, Scenario
@@ -33,12 +34,18 @@ ASIDE = ("lock",)
 Files = dict[str, bytes]
 
 
-def run(cases: int, seed: int = 1, *, scenarios: list[Scenario] = SCENARIOS, modes: tuple[str, ...] = MODES) -> Report:
-    """Let at most `cases` calls of each scenario fail in each mode; `seed` is where the first one is."""
+def run(cases: int, seed: int = 1, *, only: Sequence[str] = (), modes: tuple[str, ...] = MODES) -> Report:
+    """Let at most `cases` calls of each scenario, or of those called `only`, fail in each mode.
+
+    `seed` is where the first one is. Raises `CorpusError` where there is no such scenario.
+    """
+    if strange := sorted({*only} - {scenario.name for scenario in SCENARIOS}):
+        known = ", ".join(scenario.name for scenario in SCENARIOS)
+        raise CorpusError(f"there is no scenario {strange[0]!r}; there are {known}")
     report = Report("faults", cases, seed)
     seen, tried = Counter[str](), 0
     with _hurried():
-        for scenario in scenarios:
+        for scenario in [each for each in SCENARIOS if not only or each.name in only]:
             calls, before, after, right = _good(scenario)
             report.figures[f"calls to the disk in {scenario.name}"] = calls
             step = max(1, -(-calls // cases))

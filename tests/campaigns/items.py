@@ -8,7 +8,6 @@ written without care, of which many must break, or the judges are asleep.
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -27,8 +26,8 @@ from .report import Report
 
 TOGETHER = 24
 """Hostile items of one text: what breaks a text is then looked for in each of them alone."""
-CONTROLLED = 1000
-"""About so many of the contents are put into the careless framings."""
+ENOUGH = 20
+"""So often each of the careless framings is broken, and no more contents are put into it."""
 
 
 def framings() -> list[tuple[str, str]]:
@@ -41,8 +40,8 @@ def run(cases: int, seed: int = 1) -> Report:
     """Render so many hostile items, the next few in the next layout and format."""
     report = Report("items", cases, seed)
     made, pairs, seen, compared, controls = Hostility(seed), framings(), Counter[str](), 0, Counter[str]()
+    tried = Counter[str]()
     number = turn = 0
-    every = max(1, cases // CONTROLLED)
     while number < cases:
         layout, format = pairs[turn % len(pairs)]  # noqa: A001
         own, *others = FRAMINGS[EXTENSIONS[format]]
@@ -52,9 +51,8 @@ def run(cases: int, seed: int = 1) -> Report:
             compared += check(records, layout, format, framing)
         except Exception as whole:
             report.broken += _culprits(records, layout, format, framing, whole)
-        for record in records[-(-number // every) * every - number :: every]:
-            controls["contents"] += 1
-            _control(record["content"], controls)
+        for record in records:
+            _control(record["content"], controls, tried)
         seen[f"{format}, {framing}"] += len(records)
         number += len(records)
         turn += 1
@@ -62,9 +60,8 @@ def run(cases: int, seed: int = 1) -> Report:
     report.figures["parsers"] = ", ".join(parsers.names())
     report.figures |= {f"items in {name}": count for name, count in sorted(seen.items())}
     report.figures["contents read back and compared"] = compared
-    to_parsers = (f"fixed_fence to {name}" for name in parsers.MARKDOWN)
-    for name in (*naive.FRAMINGS, "plain_lines", "fixed_tags", *to_parsers):
-        report.figures[f"control: % broken in {name}"] = 100 * controls[name] / max(controls["contents"], 1)
+    for name in _controls():
+        report.figures[f"control: % broken in {name}"] = 100 * controls[name] / max(tried[name], 1)
         if not controls[name]:
             report.broken.append({"promise": "the control finds breaks", "control": name})
     return report
@@ -122,17 +119,19 @@ def _together(
     return broken(records, error)
 
 
-def _control(content: str, found: Counter[str]) -> None:
-    for name, (format, frame) in naive.FRAMINGS.items():  # noqa: A001
-        found[name] += naive.breaks(judges.STRUCTURES[format], frame, content)
+def _control(content: str, found: Counter[str], tried: Counter[str]) -> None:
+    for name, (judge, frame) in _controls().items():
+        if found[name] < ENOUGH:
+            tried[name] += 1
+            found[name] += naive.breaks(judge, frame, content)
+
+
+def _controls() -> dict[str, tuple[Callable[[str], Any], Callable[[str], str]]]:
+    """Return the careless framings by name, each with a judge."""
     fence = naive.FRAMINGS["fixed_fence"][1]
-    for name in parsers.MARKDOWN:
-        judge = _judge(name)
-        found[f"fixed_fence to {name}"] += naive.breaks(judge, fence, content)
-    found["fixed_tags"] += naive.breaks(judges.tagged_structure, naive.fixed_tags, content)
-    found["plain_lines"] += naive.breaks(naive.plain_judge, naive.plain, content)
-
-
-@functools.cache
-def _judge(parser: str) -> Callable[[str], list[str]]:
-    return lambda text: parsers.html_structure(parsers.MARKDOWN[parser](text))
+    return {
+        **{name: (judges.STRUCTURES[syntax], frame) for name, (syntax, frame) in naive.FRAMINGS.items()},
+        "plain_lines": (naive.plain_judge, naive.plain),
+        "fixed_tags": (judges.tagged_structure, naive.fixed_tags),
+        **{f"fixed_fence to {name}": (parser, fence) for name, parser in parsers.judges_of_html().items()},
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import json
 import os
@@ -16,6 +17,7 @@ from unittest import mock
 import promptforge as pf
 from promptforge import trust
 from promptforge.batch import running, serving
+from promptforge.batch import spec as specs
 from promptforge.batch.reading import Part
 from promptforge.batch.rows import Rendered
 from promptforge.batch.spec import Spec
@@ -215,8 +217,15 @@ def _resumed(folder: Path) -> None:
     _batch(folder, None, limit=1)
 
 
+_make = functools.cache(functools.partial(specs.renderer, specs.make("context", None, None, None, ".", None, {})))
+
+
 def _batch(folder: Path, _: object, **more: Any) -> Answer:
-    with mock.patch.object(running, "_workers", lambda _, spec, ground, *__: nullcontext(lambda: _Here(spec, ground))):
+    """Do a batch with shipped templates alone, which are compiled once for all."""
+    with (
+        mock.patch.object(running, "_workers", lambda _, spec, ground, *__: nullcontext(lambda: _Here(spec, ground))),
+        mock.patch.object(specs, "renderer", lambda _, profile=None: _make(profile)),
+    ):
         report = running.run(folder / "in.jsonl", folder / "out.jsonl", part_rows=1, workers=1, **more)
     results = (folder / "out.jsonl").read_bytes(), (folder / "out.jsonl.batch/errors.jsonl").exists()
     return Answer((report.rows, report.errors, report.complete, results))

@@ -15,7 +15,7 @@ from typing import Any
 import hostile
 import parsers
 from rendering_all import render
-from structures import COUNT, check_contents, check_known, check_structure
+from structures import COUNT, check_contents, check_known, check_structure, tame_text_of
 from taming import STAND_INS, Tamer, harmless
 
 from .corpus import CorpusError, listed
@@ -72,7 +72,7 @@ def check(field: str, values: Sequence[str], layout: str, format: str) -> int:  
     if field != "header":
         parsers.check_alike(text, tame_text, format, prose=field == "summary")
     tame = Tamer().records(records)
-    whole = render(tame, layout, format, sources=True, scores=True, **options).text
+    whole = tame_text_of(tame, layout, format, sources=True, scores=True, **options)
     for budget in BUDGETS:
         result = render(records, layout, format, max_tokens=budget, **options)
         assert result.tokens == COUNT(result.text) <= budget, f"{result.tokens} of {budget}"
