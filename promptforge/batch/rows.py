@@ -21,7 +21,7 @@ from ..sources.jobs import Job, job_of
 from ..sources.knowledge import Wanted, gather
 from ..sources.records import load_records
 from . import spec as specs
-from .reading import MAX_ROW, Part
+from .reading import WRONG, Part
 from .spec import CONTEXT, Spec
 
 FAILED = b'{"error":'
@@ -183,8 +183,8 @@ def _confine(path: str) -> None:
 
 def decode(raw: bytes) -> dict[str, Any]:
     """Return the object that a row is; raises `ItemError`."""
-    if not raw:
-        raise ItemError(f"longer than {MAX_ROW >> 20} MiB")
+    if raw.startswith(WRONG):
+        raise ItemError(raw.removeprefix(WRONG).decode())
     try:
         value = msgspec.json.decode(raw)
     except (msgspec.DecodeError, ValueError, RecursionError):
@@ -192,6 +192,8 @@ def decode(raw: bytes) -> dict[str, Any]:
             value = json.loads(raw, parse_constant=_no_constant)
         except (ValueError, RecursionError) as error:
             reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+            if raw in (b"[", b"{"):
+                reason += "; a row is one object in one line"
             raise ItemError(f"not valid JSON: {reason}") from None
     if not isinstance(value, dict):
         raise ItemError(f"expected an object, found {'null' if value is None else type(value).__name__}")
