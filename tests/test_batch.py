@@ -529,6 +529,14 @@ def test_the_command_says_what_it_did() -> None:
     assert ran.code == 1 and "ended: 2 rows failed" in ran.err
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_named_pipe_is_read_once() -> None:
+    os.mkfifo("pipe")
+    writer = subprocess.Popen(["sh", "-c", "head -n 3 in.jsonl > pipe"])
+    assert batch.run("pipe", "out.jsonl").rows == 3
+    assert writer.wait() == 0
+
+
 def test_standard_input_and_flags() -> None:
     row = json.dumps({"items": [{"content": "x"}]}).encode()
     ran = command("batch", "-", "-o", "out.JSONL", "--format", "xml", stdin=row)

@@ -93,7 +93,8 @@ def check(source: object, output: Path) -> None:
     """Raise `ItemError` for an input that cannot be read, or that the output would take the place of."""
     if isinstance(source, str | os.PathLike) and source != "-":
         path = Path(source)
-        _open(path).close()
+        if not path.is_fifo():  # who writes into one would be cut off
+            _open(path).close()
         if output.exists() and output.samefile(path):
             raise ItemError("is the input and the output; give another output", where=shown(path))
 
