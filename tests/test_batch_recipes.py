@@ -99,6 +99,7 @@ def asked() -> Iterator[tuple[int, list[dict[str, Any]]]]:
 
 
 def test_ray_data_llm(ray: Any, asked: tuple[int, list[dict[str, Any]]]) -> None:
+    pytest.importorskip("aiohttp")
     call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     history: list[dict[str, Any]] = [
         {"role": "user", "content": "Look."},
