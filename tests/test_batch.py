@@ -405,6 +405,9 @@ def test_two_runs_do_not_write_to_one_folder() -> None:
         ({"output": "in.jsonl"}, "the input and the output"),
         ({"output": "full"}, "holds no batch"),
         ({"output": "full/mine.txt/out.jsonl"}, "full/mine.txt is a file"),
+        ({"output": "folder.jsonl"}, "folder.jsonl is a folder"),
+        ({"output": "-"}, "-: an output ends in .jsonl, .ndjson, .parquet, or is the name of a folder"),
+        ({"output": "results.csv"}, "results.csv: an output ends in"),
         ({"to": "opnai"}, 'did you mean "openai"'),
         ({"engine": "roy"}, 'did you mean "ray"'),
         ({"address": "here"}, "for the engine ray"),
@@ -419,6 +422,7 @@ def test_two_runs_do_not_write_to_one_folder() -> None:
 )
 def test_what_is_wrong_with_all_rows_is_said_at_once(given: dict[str, Any], words: str) -> None:
     Path("full").mkdir()
+    Path("folder.jsonl").mkdir()
     Path("full/mine.txt").touch()
     before = sorted(Path().rglob("*"))
     with pytest.raises(pf.PromptForgeError) as caught:
@@ -525,11 +529,19 @@ def test_the_command_says_what_it_did() -> None:
     assert ran.code == 1 and "ended: 2 rows failed" in ran.err
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_named_pipe_is_read_once() -> None:
+    os.mkfifo("pipe")
+    writer = subprocess.Popen(["sh", "-c", "head -n 3 in.jsonl > pipe"])
+    assert batch.run("pipe", "out.jsonl").rows == 3
+    assert writer.wait() == 0
+
+
 def test_standard_input_and_flags() -> None:
     row = json.dumps({"items": [{"content": "x"}]}).encode()
-    ran = command("batch", "-", "-o", "out.jsonl", "--format", "xml", "-q", stdin=row)
-    assert ran == (0, "", "")
-    assert records("out.jsonl")[0]["text"] == pf.render([{"content": "x"}], format="xml").text
+    ran = command("batch", "-", "-o", "out.JSONL", "--format", "xml", stdin=row)
+    assert (ran.code, ran.out) == (0, "") and ran.err.startswith("promptforge: 1 row, ")
+    assert records("out.JSONL")[0]["text"] == pf.render([{"content": "x"}], format="xml").text
 
 
 @pytest.mark.parametrize("body", ["[1]", "text"])

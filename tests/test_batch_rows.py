@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,9 @@ def test_names_are_read_in_the_workspace() -> None:
 
 BAD: list[tuple[object, str, str]] = [
     (b"not json", "ItemError", "not valid JSON"),
-    (b"", "ItemError", "longer than"),
+    (b"", "ItemError", "not valid JSON"),
+    (b" longer than \xc2\xbd MiB", "ItemError", "longer than ½ MiB"),
+    (b"[", "ItemError", "one object in one line"),
     (b"[1]", "ItemError", "expected an object, found list"),
     (b"null", "ItemError", "found null"),
     (b'{"a":' * 5000, "ItemError", "nested too deeply"),
@@ -230,12 +233,34 @@ def test_lines_have_their_numbers_and_blank_ones_are_none() -> None:
 
 def test_a_line_that_is_too_long_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "MAX_ROW", 10)
+    too_long = b" longer than 0 MiB"
     Path("in.jsonl").write_bytes(b"0123456789\n" + b"x" * 95 + b"\n123\n" + b"y" * 30)
-    assert list(reading.rows("in.jsonl")) == [(1, b""), (2, b""), (3, b"123"), (4, b"")]
+    assert list(reading.rows("in.jsonl")) == [(1, too_long), (2, too_long), (3, b"123"), (4, too_long)]
+
+
+@pytest.mark.parametrize(
+    "data, kind",
+    [(gzip.compress(b"{}\n"), "gzip"), ('{"items": []}\n'.encode("utf-16"), "UTF-16"), (b"PAR1\x15\x04\n", "Parquet")],
+)
+def test_a_file_of_another_kind_is_refused_as_one(data: bytes, kind: str) -> None:
+    Path("in.jsonl").write_bytes(data)
+    with pytest.raises(pf.ItemError, match=rf"in\.jsonl: is {kind}"):
+        list(reading.rows("in.jsonl"))
+    Path("in.jsonl").write_bytes(b"{}\n" + data)
+    assert next(reading.rows("in.jsonl")) == (1, b"{}")
 
 
 def test_rows_may_be_mappings() -> None:
     assert list(reading.rows([{"a": 1, "b": None}, {"c": [{"d": None}]}])) == [(1, b'{"a":1}'), (2, b'{"c":[{}]}')]
+    given: list[dict[str, Any]] = [
+        {"items": object()},
+        {"items": [{"content": "half \ud800 a pair"}]},
+        {"items": [{"content": b"\xff"}]},
+    ]
+    texts = [json.loads(RENDERERS["context"].row(*row)[0]) for row in reading.rows(given)]
+    assert "a row must be plain data: found a value of type object" in texts[0]["message"]
+    assert "half \ufffd a pair" in texts[1]["text"]
+    assert "a row must be plain data: 'utf-8' codec" in texts[2]["message"]
 
 
 def test_parquet_is_read_as_rows() -> None:
@@ -249,6 +274,16 @@ def test_parquet_is_read_as_rows() -> None:
     assert next(json.loads(raw) for _, raw in reading.rows("in.parquet")) == nested[0]
     parquet.write_table(arrow.Table.from_pylist([{"request": json.dumps(row)} for row in nested]), "in.parquet")
     assert [json.loads(raw) for _, raw in reading.rows("in.parquet")] == nested
+    for whole in (json.dumps(nested[1]).encode(), nested[1]):
+        parquet.write_table(arrow.table({"request": [whole]}), "in.PARQUET")
+        assert [json.loads(raw) for _, raw in reading.rows("in.PARQUET")] == nested[1:]
+    late = arrow.array([0, 1 << 60], arrow.timestamp("us"))  # no date of Python's
+    parquet.write_table(arrow.table({"id": [b"a", b"b"], "items": [[], []], "when": late}), "in.parquet")
+    (_, first), (_, second) = reading.rows("in.parquet")
+    assert json.loads(first)["id"] == "a" and second.startswith(reading.WRONG + b"a row must be plain data")
+    parquet.write_table(arrow.Table.from_arrays([arrow.array(["a"])] * 2, names=["id", "id"]), "in.parquet")
+    with pytest.raises(pf.ItemError, match=r"in\.parquet: two columns"):
+        list(reading.rows("in.parquet"))
     Path("in.parquet").write_bytes(b"PAR1 not really")
     with pytest.raises(pf.ItemError, match=r"in\.parquet: no Parquet"):
         list(reading.rows("in.parquet"))

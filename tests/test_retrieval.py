@@ -197,6 +197,33 @@ def test_an_async_embedding_is_awaited_on_the_loop_that_asks() -> None:
     assert "number 11 " in fit()
 
 
+def test_who_is_cancelled_leaves_no_embedding_behind() -> None:
+    seen: list[str] = []
+
+    async def embed(texts: list[str]) -> list[list[float]]:
+        seen.append("asked")
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            seen.append("cancelled")
+            ended.set()
+            raise
+        return [[1.0]]
+
+    async def ask() -> None:
+        asking = asyncio.create_task(in_thread(lambda: Bridge(embed=embed).fit(LONG, "xyzzy")))
+        await begun.wait()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        await ended.wait()  # before the loop itself ends, which would cancel it too
+
+    begun, ended = asyncio.Event(), asyncio.Event()
+    asyncio.run(asyncio.wait_for(ask(), 20))
+    assert seen == ["asked", "cancelled"]
+
+
 def test_an_async_embedding_is_refused_amid_a_loop_and_its_failure_is_said() -> None:
     async def broken(texts: list[str]) -> list[list[float]]:
         raise KeyError("no such model")

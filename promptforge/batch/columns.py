@@ -60,9 +60,8 @@ class RenderBatch:
 
     def _record(self, row: dict[str, Any], number: int) -> dict[str, Any]:
         assert self._renderer is not None
-        request = row.get("request")
         try:
-            raw = request.encode() if isinstance(request, str) else encode(row)
+            raw = encode(row)
         except ItemError as error:
             return {"id": str(row.get("id", "")), "error": f"ItemError: {error}"}
         line = self._renderer.row(number, raw)[0]

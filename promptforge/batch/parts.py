@@ -129,12 +129,12 @@ def _file(index: int, key: str) -> str:
 def _lock(folder: Path) -> int:
     """Take the folder for this process alone, until it ends in whatever way."""
     handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
-    with contextlib.suppress(ImportError):  # Windows has no such lock
+    with contextlib.suppress(ImportError, OSError):  # Windows, and some file systems, have no such lock
         import fcntl
 
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             os.close(handle)
             message = f"another run is writing to {folder.parent}; wait for it, or give another output"
             raise OptionError(message, option="output") from None

@@ -10,6 +10,8 @@ from ..errors import OptionError
 from ..writing import UNFINISHED, naming, whole
 
 _FILES = (".jsonl", ".ndjson", ".parquet")
+_OTHERS = (".json", ".csv", ".tsv", ".txt", ".gz", ".zst", ".zip", ".arrow")
+"""Who names these wants a file, and would get a folder."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,8 +59,13 @@ class Place:
     """The files of one output."""
 
     def __init__(self, output: Path, suffix: str) -> None:
-        """`suffix`: of the results when `output` is no file but a folder."""
-        self.is_file = output.suffix in _FILES
+        """`suffix`: of the results when `output` is no file but a folder. Raises `OptionError` for what is neither."""
+        self.is_file = output.suffix.lower() in _FILES
+        if output.name == "-" or (output.suffix.lower() in _OTHERS and not output.is_dir()):
+            message = f"{output}: an output ends in {', '.join(_FILES)}, or is the name of a folder"
+            raise OptionError(message, option="output")
+        if self.is_file and output.is_dir():
+            raise OptionError(f"{output} is a folder; give another output", option="output")
         self.folder = output.with_name(output.name + ".batch") if self.is_file else output
         """Holds everything but results that have a file of their own."""
         self.results = output if self.is_file else output / f"results{suffix}"

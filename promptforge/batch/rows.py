@@ -23,7 +23,7 @@ from ..sources.jobs import Job, job_of
 from ..sources.knowledge import Wanted, gather
 from ..sources.records import load_records
 from . import spec as specs
-from .reading import MAX_ROW, Part
+from .reading import WRONG, Part
 from .spec import CONTEXT, Spec
 
 FAILED = b'{"error":'
@@ -187,12 +187,14 @@ def _confine(path: str) -> None:
 
 def decode(raw: bytes, twice: dict[str, None]) -> dict[str, Any]:
     """Return the object that a row is, as `sources.decoding` reads it; raises `ItemError`."""
-    if not raw:
-        raise ItemError(f"longer than {MAX_ROW >> 20} MiB")
+    if raw.startswith(WRONG):
+        raise ItemError(raw.removeprefix(WRONG).decode())
     try:
         value = decode_json(raw, twice)
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        if raw in (b"[", b"{"):
+            reason += "; a row is one object in one line"
         raise ItemError(f"not valid JSON: {reason}") from None
     if not isinstance(value, dict):
         raise ItemError(f"expected an object, found {'null' if value is None else type(value).__name__}")

@@ -205,7 +205,7 @@ def _product(to: str, place: Place, model: str | None, body: dict[str, Any], cho
             name = place.results.name
             raise OptionError(f"{to} writes several files: the output is a folder, so no name such as {quote(name)}")
         return ProviderFiles(place.folder, PROVIDERS[to], model, body, chosen)
-    if place.results.suffix == ".parquet":
+    if place.results.suffix.lower() == ".parquet":
         return products.Parquet(place.results)
     return products.JsonLines(place.results)
 

@@ -106,15 +106,19 @@ def _summary(report: Report) -> None:
     kept = f", {report.kept:,} of them by an earlier run" if report.kept else ""
     done = report.rows - report.kept
     rate = f", {done / report.seconds:,.0f} a second" if done and report.seconds else ""
-    _say(f"{report.rows:,} rows{kept}, {report.tokens:,} tokens, {report.seconds:,.1f} s{rate}")
+    _say(f"{_rows(report.rows)}{kept}, {report.tokens:,} tokens, {report.seconds:,.1f} s{rate}")
     if not report.complete:
-        _say(f"ended: {report.errors:,} rows failed, more than --max-errors; what is done is kept")
+        _say(f"ended: {_rows(report.errors)} failed, more than --max-errors; what is done is kept")
     elif report.errors:
-        _say(f"{report.errors:,} rows failed: {report.errors_file}")
+        _say(f"{_rows(report.errors)} failed: {report.errors_file}")
     for file in report.files[:5]:
         _say(f"results: {file}")
     if len(report.files) > 5:
         _say(f"results: {len(report.files) - 5:,} files more")
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'' if count == 1 else 's'}"
 
 
 def _say(text: str) -> None:

@@ -180,7 +180,7 @@ class Bridge:
         What `read` reads in them, joined, keeps the budget. It is what was counted; only where the framework's own
         lines before a text hold what had to be escaped can it be more, and then less is taken.
         """
-        given = list(documents)
+        given = list(_each(documents))
         changes: dict[str, Any] = {}
         budget: int | None = None
         while True:

@@ -6,12 +6,13 @@ templates and profiles are the operator's to name, when the server is started.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection, Iterable
 from typing import Annotated, Any, TypedDict
 
 import msgspec
 
-from ..errors import ItemError, OptionError, PromptForgeError
+from ..errors import ItemError, OptionError, PromptForgeError, nearest, quote
 from ..folders import Folders, paths
 from ..options import VOCABULARY
 from ..profiles import find_profiles
@@ -82,6 +83,33 @@ Word = Annotated[str | None, Field(description="A name, as list_layouts gives it
 Others = Annotated[dict[str, Any] | None, Field(description="Any other option by its name; list_layouts lists them.")]
 
 
+class _Server(MCPServer):
+    """A server that passes over no argument it does not know: who misspells one would wait in vain for what it does."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        for tool in await self.list_tools():
+            if tool.name == name and (wrong := _unknown(arguments, tool.input_schema.get("properties", {}))):
+                raise ToolError(wrong)
+        return await super().call_tool(name, arguments, context)
+
+    async def get_prompt(self, name: str, arguments: dict[str, Any] | None = None, context: Any = None) -> Any:
+        for prompt in await self.list_prompts():
+            known = [argument.name for argument in prompt.arguments or ()]
+            if prompt.name == name and (wrong := _unknown(arguments or {}, known)):
+                raise MCPError(INVALID_PARAMS, wrong)
+        return await super().get_prompt(name, arguments, context)
+
+
+def _unknown(given: Iterable[str], known: Collection[str]) -> str | None:
+    """Return what is wrong with the first argument that is not known; None where all are."""
+    for name in given:
+        if name not in known:
+            among = "options" in known and name in VOCABULARY
+            way_out = "; it is one of the options: {...}" if among else nearest(name, known)
+            return f"there is no argument {quote(name)}{way_out}"
+    return None
+
+
 def server(
     *, profile: str | None = None, templates: Folders = None, profiles: Folders = None, **options: Any
 ) -> MCPServer:
@@ -97,6 +125,8 @@ def server(
     def render(items: Any, query: Any, max_tokens: Any, layout: Any, format: Any, profile: Any, others: Any) -> Result:  # noqa: A002
         named = {"query": query, "max_tokens": max_tokens, "layout": layout, "format": format}
         wanted = {name: value for name, value in named.items() if value is not None}
+        for name in wanted.keys() & (others or {}).keys():
+            raise OptionError(f"{name} is an argument and among the options; say it once", option=name)
         checked = {name: _checked(name, value) for name, value in {**wanted, **(others or {})}.items()}
         _weigh(items)
         if profile is not None:
@@ -122,7 +152,7 @@ def server(
             ],
         )
 
-    made = MCPServer("promptforge", instructions=_INSTRUCTIONS, log_level="WARNING")
+    made = _Server("promptforge", instructions=_INSTRUCTIONS, log_level="WARNING")
     for tool in (_tool(_rendered, "render_context", render), _tool(_explained, "explain", render), list_layouts):
         made.tool()(tool)
     for name in found.layouts():
@@ -183,9 +213,9 @@ def _prompt(layout: str, render: Callable[..., Result]) -> Callable[..., str]:
         format: Annotated[str, Field(description="markdown, xml, json or plain.")] = "",  # noqa: A002
     ) -> str:
         try:
-            most: Any = int(max_tokens) if max_tokens.isascii() and max_tokens.isdigit() else max_tokens or None
+            most: Any = int(max_tokens) if re.fullmatch("[0-9]{1,18}", max_tokens) else max_tokens or None
             result = render(_records(items), query or None, most, layout, format or None, None, None)
-        except (PromptForgeError, ValueError) as error:  # ValueError: more digits than Python reads
+        except PromptForgeError as error:
             raise MCPError(INVALID_PARAMS, str(error)) from None
         return f"{result.text}\n\n{query}" if query else result.text
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from concurrent.futures import Future
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
@@ -13,8 +14,31 @@ from ..errors import OptionError, show
 
 T = TypeVar("T")
 
-_LOOP: ContextVar[asyncio.AbstractEventLoop | None] = ContextVar("loop", default=None)
-"""The loop that waits for what this thread does."""
+
+class _Waiter:
+    """The loop that waits for what a thread does, and does the awaiting for it."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._over = False
+        self._asked: set[Future[Any]] = set()
+
+    def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Return what a coroutine returns; the thread waits, unless nobody waits for the thread any more."""
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        self._asked.add(future)
+        if self._over:
+            future.cancel()
+        return future.result()
+
+    def give_up(self) -> None:
+        """Cancel what is awaited for the thread, and what it would yet ask for."""
+        self._over = True
+        for future in list(self._asked):
+            future.cancel()
+
+
+_WAITER: ContextVar[_Waiter | None] = ContextVar("waiter", default=None)
 
 
 class Embedding:
@@ -59,12 +83,19 @@ def embedding(embedder: Any) -> Embed:
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """Return what `work` returns, done in a thread while this loop goes on; what it has to await is awaited here."""
-    token = _LOOP.set(asyncio.get_running_loop())
+    """Return what `work` returns, done in a thread while this loop goes on; what it has to await is awaited here.
+
+    Cancelled, what is awaited for the thread is cancelled too; the thread itself ends when its work does.
+    """
+    waiter = _Waiter(asyncio.get_running_loop())
+    token = _WAITER.set(waiter)
     try:
         return await asyncio.to_thread(work)
+    except asyncio.CancelledError:
+        waiter.give_up()
+        raise
     finally:
-        _LOOP.reset(token)
+        _WAITER.reset(token)
 
 
 def is_async(function: object) -> bool:
@@ -97,10 +128,8 @@ def _awaited(made: Awaitable[T]) -> T:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        loop = _LOOP.get()
-        if loop is None:
-            return asyncio.run(waiting)
-        return asyncio.run_coroutine_threadsafe(waiting, loop).result()
+        waiter = _WAITER.get()
+        return asyncio.run(waiting) if waiter is None else waiter.wait(waiting)
     for each in (waiting, made):
         close = getattr(each, "close", None)
         if close is not None:

@@ -21,8 +21,11 @@ from typing import NamedTuple
 from .tables import table
 
 ROOT = Path(__file__).parents[2]
-SUBJECTS = ("bare loop", "local, 1 worker", "local, 2 workers", "ray, 2 workers")
+SUBJECTS = ("bare", "local-1", "local-2", "ray-2")
+"""The bare loop, and the engines with so many workers each."""
 GROWTH = (1_000, 10_000, 100_000)
+GROWN = "local-1"
+"""The subject whose growth is measured."""
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -88,8 +91,8 @@ def perform(subject: str, source: Path, output: Path) -> None:
         return bare_loop(source, output)
     from promptforge import batch
 
-    engine, count = subject.split(", ")
-    batch.run(source, output, engine=engine, workers=int(count[0]))
+    engine, _, count = subject.partition("-")
+    batch.run(source, output, engine=engine, workers=int(count))
 
 
 def measure(subject: str, source: Path, rows: int) -> Ran:
@@ -108,7 +111,11 @@ def measure(subject: str, source: Path, rows: int) -> Ran:
         process = subprocess.Popen(arguments, cwd=ROOT)
         seconds: dict[int, float] = {}
         peak = 0.0
-        while process.poll() is None:
+        status = 0
+        while True:
+            ended, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if ended:
+                break
             memory = 0.0
             for pid in _family(process.pid):
                 used = _used(pid)
@@ -118,11 +125,13 @@ def measure(subject: str, source: Path, rows: int) -> Ran:
             peak = max(peak, memory)
             time.sleep(0.2)
         wall = time.perf_counter() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
             raise SystemExit(f"{subject}: exit code {process.returncode}")
         if Path(folder, "o.jsonl").read_bytes().count(b"\n") != rows:
             raise SystemExit(f"{subject}: rows are missing")
-        return Ran(subject, rows, wall, sum(seconds.values()), peak)
+        cpu = max(sum(seconds.values()), usage.ru_utime + usage.ru_stime)  # Ray's own processes are nobody's children
+        return Ran(subject, rows, wall, cpu, peak)
 
 
 def _family(root: int) -> list[int]:
@@ -175,22 +184,35 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=1, help="take turns so often; the run of the least CPU counts")
-    parser.add_argument("--subjects", type=int, default=len(SUBJECTS), help=f"only the first so many of {SUBJECTS}")
+    parser.add_argument("--subjects", nargs="*", choices=SUBJECTS, default=SUBJECTS, metavar="NAME", help=f"{SUBJECTS}")
     parser.add_argument("--growth", type=int, nargs="*", default=GROWTH, metavar="ROWS")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="keep every run in it")
     parser.add_argument("--perform", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.perform:
         return perform(given.perform[0], Path(given.perform[1]), Path(given.perform[2]))
-    subjects = SUBJECTS[: given.subjects] if importlib.util.find_spec("ray") else SUBJECTS[: given.subjects][:3]
+    subjects = [name for name in given.subjects if importlib.util.find_spec("ray") or not name.startswith("ray")]
+    ran: list[Ran] = []
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "in.jsonl")
-        write_rows(source, given.rows)
-        rounds = [[measure(subject, source, given.rows) for subject in subjects] for _ in range(given.rounds)]
-        print(shown([min(runs, key=lambda run: run.cpu) for runs in zip(*rounds, strict=True)]), flush=True)
+
+        def take(subject: str, count: int) -> Ran:
+            ran.append(measure(subject, source, count))
+            if given.json:
+                given.json.write_text(json.dumps([run._asdict() for run in ran], indent=2) + "\n", encoding="utf-8")
+            return ran[-1]
+
+        if subjects:
+            write_rows(source, given.rows)
+            rounds = [[take(subject, given.rows) for subject in subjects] for _ in range(given.rounds)]
+            print(shown([min(runs, key=lambda run: run.cpu) for runs in zip(*rounds, strict=True)]), flush=True)
         grown = []
         for count in given.growth:
-            write_rows(source, count)
-            grown.append(measure(SUBJECTS[1], source, count))
+            known = [run for run in ran if (run.subject, run.rows) == (GROWN, count)]
+            if not known:
+                write_rows(source, count)
+                known = [take(GROWN, count)]
+            grown.append(min(known, key=lambda run: run.cpu))
         if grown:
             print("\ngrowth\n" + shown(grown))
 

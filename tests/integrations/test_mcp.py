@@ -101,6 +101,9 @@ def test_layouts_are_listed_and_are_prompts() -> None:
         ({"format": "pdf"}, 'has no format "pdf"'),
         ({"items": [{"content": "word " * 99, "required": True}], "max_tokens": 9}, "the budget is 9"),
         ({"options": {"on_error": "raise"}, "items": [{"contnt": 1}]}, 'did you mean "content"'),
+        ({"max_tokens": 9, "options": {"max_tokens": 99}}, "max_tokens is an argument and among the options"),
+        ({"max_token": 9}, 'there is no argument "max_token"; did you mean "max_tokens"?'),
+        ({"packing": "value"}, 'there is no argument "packing"; it is one of the options'),
         ({"max_tokens": -1}, "greater than or equal to 0"),
         ({"items": "text"}, "list"),
     ],
@@ -160,6 +163,7 @@ def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"items": "[" * 1900}, "items: not JSON"),
         ({"items": "[]", "max_tokens": "9" * 1800}, "max_tokens takes a whole number"),
         ({"items": "[]", "max_tokens": "many"}, "max_tokens takes a whole number"),
+        ({"items": "[]", "budget": "9"}, 'there is no argument "budget"; there are: format, items, max_tokens, query'),
     ]:
         assert message in talk(lambda client, arguments=arguments: ask(client, arguments))  # type: ignore[misc]
 
