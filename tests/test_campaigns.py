@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 
 import hostile
 import naive
 import pytest
-from campaigns import attacks, budgets, corpus, determinism, faults, items, prompts, report, seeds, strings, verdicts
+from campaigns import (
+    attacks,
+    budgets,
+    corpus,
+    determinism,
+    faults,
+    items,
+    junk,
+    prompts,
+    report,
+    seeds,
+    strings,
+    verdicts,
+)
 from campaigns.surfaces import records, web
 from effort import MULTIPLIER
 
@@ -121,6 +135,10 @@ def test_a_break_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verdicts, "structure_of", lambda text, *_: text)
     report = attacks.run(1)
     assert {case["promise"].split(":")[1].strip() for case in report.broken} == {"H1"}
+
+
+def test_long_texts_of_a_few_pieces_end_no_process() -> None:
+    assert not junk.run(12 * MULTIPLIER, seed=MULTIPLIER, largest=30_000, seconds=math.inf).broken
 
 
 def test_parts_that_cost_more_together_stay_in_the_window() -> None:

@@ -72,19 +72,36 @@ def test_what_is_no_more_than_one_word_is_not_left_out_for_a_blank() -> None:
     assert result.items[0].status == "trimmed" and "data:" in result.text
 
 
-def test_many_items_that_nearly_fit_are_not_all_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    rendered = 0
+@pytest.fixture
+def rendered(monkeypatch: pytest.MonkeyPatch) -> list[None]:
+    """Grows with each page that is rendered."""
+    pages: list[None] = []
     render = Page.render
 
     def counting(self: Page, chosen: Mapping[int, Form], **options: Any) -> list[str]:
-        nonlocal rendered
-        rendered += 1
+        pages.append(None)
         return render(self, chosen, **options)
 
     monkeypatch.setattr(Page, "render", counting)
+    return pages
+
+
+def test_many_items_that_nearly_fit_are_not_all_tried(rendered: list[None]) -> None:
     result = pf.render([{"content": f"x{i}"} for i in range(3000)])
     assert 4000 - result.tokens <= 8
-    assert rendered < 150  # pages, for 2,637 items that are left out
+    assert len(rendered) < 150  # pages, for 2,637 items that are left out
+
+
+def test_passages_of_a_long_text_are_not_added_one_by_one(rendered: list[None]) -> None:
+    records = [{"content": "Some Sentence here with words.\n" * 3_000}, {"content": "good words", "score": 0.5}]
+    result = pf.render(records, query="words and kinds", max_tokens=10_000)
+    assert 10_000 - result.tokens <= 8
+    assert len(rendered) < 40  # pages, for some 1,400 passages
+
+
+def test_a_shell_script_of_junk_does_not_end_the_process() -> None:
+    result = pf.render([{"content": "> \u202e](" * 5_600, "language": "bash", "kind": "code"}], max_tokens=200)
+    assert result.items[0].status == "trimmed"
 
 
 @pytest.mark.parametrize("on_error", ["warn", "raise"])

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tree_sitter import Language, Node
 
 # Not among them: tree-sitter-bash 0.25, which ends the process on some texts.
-_GRAMMARS = {
+GRAMMARS = {
     "javascript": ("tree_sitter_javascript", "language"),
     "jsx": ("tree_sitter_javascript", "language"),
     "typescript": ("tree_sitter_typescript", "language_typescript"),
@@ -27,6 +27,7 @@ _GRAMMARS = {
     "scala": ("tree_sitter_scala", "language"),
     "swift": ("tree_sitter_swift", "language"),
 }
+"""By language: the module of its grammar, and the function there that gives it."""
 LONGEST = 100_000
 """Texts of more bytes are not parsed: of junk, 50,000 took over a second."""
 _CHUNK = 8192
@@ -38,9 +39,9 @@ takes quadratic time (`/*` unclosed, 100,000 times) or worse."""
 @lru_cache(maxsize=64)
 def _grammar(language: str) -> Language | None:
     """Return the grammar of a language, None where it is not installed."""
-    if language not in _GRAMMARS:
+    if language not in GRAMMARS:
         return None
-    module, name = _GRAMMARS[language]
+    module, name = GRAMMARS[language]
     try:
         from tree_sitter import Language
 
