@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import _shipped, layouts
-from .errors import OptionError, TemplateError, nearest, quote
+from .errors import OptionError, TemplateError, did_you_mean, nearest, quote
 from .escaping import syntax_of
 from .profiles import find_profiles, schema
 from .templates import EXTENSIONS, PROMPTS, Templates
@@ -181,9 +181,8 @@ def new_format(
 def _there(layout: str, known: Sequence[str]) -> None:
     """Raise `OptionError` where a layout is not there yet."""
     if layout not in known:
-        hint = nearest(layout, known)
-        if "did you mean" not in hint and _LAYOUT.fullmatch(layout):
-            hint = f"; make it first: promptforge new layout {layout}"
+        hint = did_you_mean(layout, known) or f"; make it first: promptforge new layout {layout}"
+        hint = hint if _LAYOUT.fullmatch(layout) else nearest(layout, known)
         raise OptionError(f"there is no layout {quote(layout)}{hint}", option="layout")
 
 

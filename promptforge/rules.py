@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from .errors import OptionError, ProfileError, nearest, quote, show
+from .errors import OptionError, ProfileError, did_you_mean, nearest, quote, show
 from .escaping import label
 
 Where = Callable[[str], str | None]
@@ -256,8 +256,7 @@ def _refuse_value(rule: Rule, value: Any, where: Where | None) -> NoReturn:
     text = value if isinstance(value, str) else ""
     if rule.choices and isinstance(value, list | tuple):
         text = next((part for part in value if isinstance(part, str) and part not in rule.choices), "")
-    hint = nearest(text, rule.choices) if text and rule.choices else ""
-    hint = hint if "did you mean" in hint else ""
+    hint = did_you_mean(text, rule.choices)
     if isinstance(value, dict) and (wrong := _wrong_inside(_bare(rule.shape), value)) is not None:
         key, field, said = wrong
         _fail(f"{rule.name}: {label(key)}: {said}", rule.name, where, (key, field) if field else (key,))

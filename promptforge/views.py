@@ -219,7 +219,7 @@ class Views:
 
 def _forms(item: Item, most: int | None) -> list[Form]:
     content, expanded, summary = item.content, item.expanded, item.summary
-    if expanded is None is summary is most and content is not None:  # as most are
+    if expanded is None and summary is None and most is None and content is not None:  # as most are
         return [Form("content", content)]
     forms = []
     for name, text in (("expanded", expanded), ("content", content)):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import nearest
+from ..errors import did_you_mean, nearest
 from ..options import Options
 from ..profiles import load_profile
 from ..templates import EXTENSIONS, Templates, format_of
@@ -177,8 +177,7 @@ def _why_unused(name: str, known: Layouts, pages: Sequence[Pair]) -> str:
     if part is None:
         return "no template extends, includes or imports from this one; do so, or delete it"
     if part.layout not in known.layouts:
-        hint = nearest(part.layout, known.layouts)
-        hint = hint if "did you mean" in hint else "; a layout.yaml with `base:` makes one of it"
+        hint = did_you_mean(part.layout, known.layouts) or "; a layout.yaml with `base:` makes one of it"
         return f'"{part.layout}" is no layout: it has neither a page nor a layout.yaml{hint}'
     if (ending := EXTENSIONS.get(part.ending)) is not None and ending != part.ending:
         return f'the format {part.ending} ends in "{ending}": call it "{part.stem}.{ending}.j2"'
