@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ..errors import PromptForgeError, TemplateError, quote
-from ..prompting.frame import PARTS, Frame
+from ..options import PARTS
+from ..prompting.frame import Frame
 from ..templates import PROMPTS, format_of
 from . import weight
 from .findings import Finding, Text
