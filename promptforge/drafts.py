@@ -13,7 +13,8 @@ from . import _shipped, layouts
 from .errors import OptionError, TemplateError, did_you_mean, nearest, quote
 from .escaping import syntax_of
 from .profiles import find_profiles, schema
-from .templates import EXTENSIONS, PROMPTS, Templates
+from .template_files import EXTENSIONS
+from .templates import PROMPTS, Templates
 from .writing import clean, whole
 from .yamltext import MODELINE
 

@@ -14,8 +14,8 @@ import promptforge as pf
 from promptforge.errors import OptionError, ProfileError, TemplateError
 from promptforge.escaping import syntax_of
 from promptforge.options import PARTS
-from promptforge.template_files import SIZE_CAP
-from promptforge.templates import EXTENSIONS, Templates
+from promptforge.template_files import EXTENSIONS, SIZE_CAP
+from promptforge.templates import Templates
 from promptforge.templating import placing
 from promptforge.templating.environment import Fields
 from promptforge.templating.filters import FILTERS

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from ..errors import did_you_mean, nearest
 from ..options import Options
 from ..profiles import load_profile
-from ..templates import EXTENSIONS, Templates, format_of
+from ..template_files import EXTENSIONS, format_of
+from ..templates import Templates
 from . import configured, frames, trial
 from .findings import Finding, Text, held_back, ordered
 from .library import Library

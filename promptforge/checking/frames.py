@@ -9,7 +9,8 @@ from pathlib import Path
 from ..errors import PromptForgeError, TemplateError, quote
 from ..options import PARTS
 from ..prompting.frame import Frame
-from ..templates import PROMPTS, format_of
+from ..template_files import format_of
+from ..templates import PROMPTS
 from . import weight
 from .findings import Finding, Text
 from .library import Library

@@ -18,7 +18,8 @@ from ..framing import frame_pattern
 from ..joints import Joints
 from ..options import PARTS
 from ..safe import Content, Safe
-from ..templates import EXTENSIONS, PROMPTS, Templates
+from ..template_files import EXTENSIONS
+from ..templates import PROMPTS, Templates
 from ..templating.environment import Fields
 from ..templating.places import VALUE
 from .messages import ROLES, Call, Message, Output, Text, texts_of
