@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from . import __version__
+from .counting import Counter
 from .explaining import STEP, Taken, frame, gains, section_costs, taken
 from .explanations import Explanation
 from .fitting.fit import Fit
@@ -221,20 +222,21 @@ class Ledger:
             if name not in PROMPT
         }
         return {
-            "promptforge": __version__,
+            **made_with(self.profile, self.templates, self.page.look.files(), self.page.counter),
             "options": msgspec.to_builtins(options),
-            "profile": {"name": self.profile.name, "files": {f.name: f.sha256 for f in self.profile.chain}},
-            "templates": {
-                name: hashlib.sha256(self.templates.source(name)[0].encode()).hexdigest()
-                for name in self.page.look.files()
-            },
-            "tokenizer": {
-                "name": self.page.counter.name,
-                "fingerprint": self.page.counter.fingerprint,
-                "exact": self.page.counter.exact,
-            },
             "items": [_digest(item) for item in self.given],
         }
+
+
+def made_with(profile: Profile, templates: Templates, names: Iterable[str], counter: Counter) -> dict[str, Any]:
+    """Return what a manifest says of the version, a profile, the templates of these names and a tokenizer."""
+    texts = {name: templates.source(name)[0] for name in names}
+    return {
+        "promptforge": __version__,
+        "profile": {"name": profile.name, "files": {file.name: file.sha256 for file in profile.chain}},
+        "templates": {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()},
+        "tokenizer": {"name": counter.name, "fingerprint": counter.fingerprint, "exact": counter.exact},
+    }
 
 
 def _digest(item: Item) -> str:

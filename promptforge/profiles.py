@@ -142,14 +142,8 @@ def find_profiles(folders: Iterable[Path | str] = ()) -> list[tuple[str, str, Pa
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a profile file, for editors and for checks in CI."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "promptforge profile",
-        "type": "object",
-        "properties": {key: rule.schema() for key, rule in VOCABULARY.rules.items()},
-        "additionalProperties": False,
-    }
+    """Return the JSON Schema of a profile file."""
+    return VOCABULARY.schema("promptforge profile")
 
 
 def _chain(name: str, folders: list[Path]) -> list[tuple[ProfileFile, dict[str, Any]]]:

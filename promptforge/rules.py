@@ -105,6 +105,16 @@ class Vocabulary:
         except BaseException:  # an object that raises when it is merely looked at, whatever it raises
             _fail(f"{rule.name} takes {rule.takes}; got a value of type {quote(value)[1:-1]}", rule.name, where)
 
+    def schema(self, title: str) -> dict[str, Any]:
+        """Return the JSON Schema (draft 2020-12) of a file of these words, for editors and for checks in CI."""
+        return {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": title,
+            "type": "object",
+            "properties": {key: rule.schema() for key, rule in self.rules.items()},
+            "additionalProperties": False,
+        }
+
     def refuse(self, name: object, where: Where | None = None) -> NoReturn:
         """Raise the error for a word that is not in the vocabulary."""
         word = str(name)[:80]
