@@ -284,11 +284,5 @@ def _every_key(text: str, name: str) -> str:
             line = f'description: "{name}"'
         elif key:
             line = f"# {line}"
-        elif line.startswith("# Every key there is"):
-            line = "# Every key there is, with the value it has when nobody says otherwise. Take the `# ` away from"
-        elif line.startswith("# `none` (or `null`)"):
-            line = (
-                "# the lines you change; the others may go. `none` (or `null`) switches off what can be switched off."
-            )
         lines.append(line)
     return "\n".join([first, *lines])
