@@ -1,4 +1,5 @@
-"""What promptforge raises. Every error is one line that names what, which, where and the way out.
+"""What promptforge raises, and how messages quote values and guess names. Every error is one line that names what,
+which, where and the way out.
 
 PromptForgeError            exit code of the command line
 ├── OptionError             2   an option, its name or its value

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+YAML = (".yaml", ".yml")
+"""How the name of a file in YAML ends."""
+
 Folders = str | Path | Sequence[str | Path] | None
 """One folder of the user's, or several, the first wins."""
 Sources = str | Path | Mapping[str, str] | Sequence[str | Path | Mapping[str, str]] | None

@@ -18,9 +18,9 @@ from msgspec import Meta
 
 from . import _shipped, options
 from .errors import ProfileError, nearest, quote
+from .folders import YAML
 from .rules import Vocabulary, rules_of
 
-_SUFFIXES = (".yaml", ".yml")
 _SHIPPED = "shipped/"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _LLM = re.compile(r"[A-Za-z0-9][\w.:-]*(/[\w.:-]+)+", re.ASCII)
@@ -133,7 +133,7 @@ def find_profiles(folders: Iterable[Path | str] = ()) -> list[tuple[str, str, Pa
     for folder in (*map(Path, folders), _shipped.folder("profiles")):
         for path in _listed(folder):
             name = path.stem
-            if path.suffix in _SUFFIXES and name not in found and _NAME.fullmatch(name) and _is_there(path):
+            if path.suffix in YAML and name not in found and _NAME.fullmatch(name) and _is_there(path):
                 try:
                     found[name] = (name, _read(path)[1].get("description", ""), path)
                 except ProfileError as error:
@@ -148,7 +148,7 @@ def schema() -> dict[str, Any]:
 
 def _chain(name: str, folders: list[Path]) -> list[tuple[ProfileFile, dict[str, Any]]]:
     """Return the files of a profile and what each sets, the ground first."""
-    if name.endswith(_SUFFIXES):
+    if name.endswith(YAML):
         path = Path(name)
         if not _is_there(path):
             raise ProfileError(f"there is no profile file {quote(name)}", option="profile")
@@ -178,7 +178,7 @@ def _find(name: str, folders: Sequence[Path], place: str | None = None) -> Path:
     original = _original(stem)
     if stem == name:
         for folder in folders:
-            for path in (folder / (stem + suffix) for suffix in _SUFFIXES):
+            for path in (folder / (stem + suffix) for suffix in YAML):
                 if _is_there(path):
                     return path
     if original:
@@ -233,7 +233,7 @@ def _fits(path: Path, llm: str) -> bool:
 
 
 def _stem(name: str) -> str:
-    return Path(name).stem if name.endswith(_SUFFIXES) else name
+    return Path(name).stem if name.endswith(YAML) else name
 
 
 def _read(path: Path) -> tuple[ProfileFile, dict[str, Any], str]:

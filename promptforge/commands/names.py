@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from .. import _shipped
+from ..folders import YAML
 from ..template_files import format_of
 
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
@@ -51,7 +52,7 @@ def formats(context: click.Context, _parameter: click.Parameter, begun: str) -> 
 def profiles(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
     """Complete the name of a profile."""
     found = (entry.name for folder in _folders(context, "profiles") for entry in _listed(folder))
-    return _some({Path(name).stem for name in found if name.endswith((".yaml", ".yml"))}, begun)
+    return _some({Path(name).stem for name in found if name.endswith(YAML)}, begun)
 
 
 def prompts(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:

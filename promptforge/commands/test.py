@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import ItemError, quote
+from ..folders import YAML
 from .flags import folders_of, or_here, profile_flags
 from .output import write, write_json
 from .tables import shown
@@ -82,7 +83,7 @@ def _files(paths: tuple[Path, ...]) -> list[Path]:
     found: list[Path] = []
     for path in paths or (Path("tests"),):
         if path.is_dir():
-            listed = sorted(each for each in path.iterdir() if each.suffix in (".yaml", ".yml") and is_cases(each))
+            listed = sorted(each for each in path.iterdir() if each.suffix in YAML and is_cases(each))
             if not listed:
                 raise click.UsageError(
                     f"the folder {quote(str(path))} holds no file of cases (`cases:` in a .yaml file)"
