@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 from xml.etree import ElementTree
 
 from lxml import etree
@@ -54,23 +53,6 @@ def normal_json(value: str) -> str:
 # Markdown
 
 
-class _Read(NamedTuple):
-    """What a parser sees, as far as the judges ask for it."""
-
-    blocks: list[str]
-    breaks: list[int]
-    contents: list[str]
-
-
-@lru_cache(maxsize=64)
-def _read(parser: MarkdownIt, text: str) -> _Read:
-    """Read a text once for all judges; those of stand-ins come again and again."""
-    tokens = parser.parse(text)
-    lines = ([c.type in ("softbreak", "hardbreak") for c in t.children or ()] for t in tokens if t.type == "inline")
-    fences = [t.content.removesuffix("\n") for t in tokens if t.type == "fence"]
-    return _Read(list(_blocks(tokens)), list(map(sum, lines)), fences)
-
-
 def _blocks(tokens: list[Token]) -> Iterator[str]:
     for token in tokens:
         if token.type == "inline":
@@ -87,7 +69,7 @@ def markdown_structure(text: str, *, prose: bool = False) -> list[list[str]]:
 
     With `prose`, paragraphs that follow each other count as one: a summary may have paragraphs of its own.
     """
-    structures = [_read(parser, text).blocks for parser in PARSERS]
+    structures = [list(_blocks(parser.parse(text))) for parser in PARSERS]
     return [_joined(s) for s in structures] if prose else structures
 
 
@@ -103,12 +85,13 @@ def _joined(blocks: list[str]) -> list[str]:
 
 def markdown_breaks(text: str) -> list[int]:
     """How many line ends each heading and each paragraph has in it."""
-    return _read(COMMONMARK, text).breaks
+    inlines = [t for t in COMMONMARK.parse(text) if t.type == "inline"]
+    return [sum(c.type in ("softbreak", "hardbreak") for c in t.children or ()) for t in inlines]
 
 
 def markdown_contents(text: str) -> list[str]:
     """What each fenced block holds, in order, without the line feed before its closing fence."""
-    return _read(COMMONMARK, text).contents
+    return [t.content.removesuffix("\n") for t in COMMONMARK.parse(text) if t.type == "fence"]
 
 
 def unscreened(content: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import msgspec
 
@@ -227,7 +227,7 @@ def _call(given: dict[str, Any], say: Say) -> Call:
     arguments: Any = next((given[key] for key in ("arguments", "input", "args") if given.get(key) is not None), {})
     if isinstance(arguments, str):
         try:
-            read = plaindata.from_json(arguments)
+            read = json.loads(arguments, parse_constant=_no_constant)
             if isinstance(read, dict) and plaindata.copy(read, _quiet) == read:  # else 1e999, or too deep to be sent
                 plain = json.dumps(read, ensure_ascii=False)
                 return Call(_id(given), name, plain if SURROGATE.search(plain) else arguments)
@@ -239,6 +239,10 @@ def _call(given: dict[str, Any], say: Say) -> Call:
         say(f"the arguments of the call of {quote(name)} are no object; they are kept inside one")
         arguments = {"arguments": arguments}
     return Call(_id(given), name, json.dumps(arguments, ensure_ascii=False))
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def _output(given: dict[str, Any], field: str, say: Say) -> Output:

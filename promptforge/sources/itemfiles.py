@@ -10,14 +10,12 @@ import json
 import os
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from ..diagnostics import Diagnostics
 from ..errors import ItemError, ProfileError
-from ..folders import YAML
 from ..items import Item
 from . import workspace as places
-from .plaindata import from_json
 from .records import load_records
 
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -80,10 +78,10 @@ def records_in(text: str, *, where: str, diagnostics: Diagnostics, kind: Kind) -
         return [], lambda index: where
     if ending in _LINES:
         return _json_lines(text, where, diagnostics, kind)
-    if first not in "[{" or ending in YAML:
+    if first not in "[{" or ending in (".yaml", ".yml"):
         return _yaml(text, where, diagnostics, kind)
     try:
-        value = from_json(text)
+        value = _decode(text)
     except json.JSONDecodeError as exc:
         if first == "{" and _is_object(text.split("\n", 1)[0] if exc.msg == "Extra data" else ""):
             return _json_lines(text, where, diagnostics, kind)
@@ -144,9 +142,18 @@ def _after_space(text: str, at: int) -> int:
     return found.end() if found else at
 
 
+def _decode(text: str) -> Any:
+    """Decode JSON as the standard says: no NaN; the last of two equal keys wins; lone surrogates are let through."""
+    return json.loads(text, parse_constant=_no_constant)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
+
+
 def _is_object(line: str) -> bool:
     try:
-        return isinstance(from_json(line), dict)
+        return isinstance(_decode(line), dict)
     except (ValueError, RecursionError):
         return False
 
@@ -176,7 +183,7 @@ def _json_lines(text: str, where: str, diagnostics: Diagnostics, kind: Kind) -> 
         if not line.strip():
             continue
         try:
-            records.append(from_json(line))
+            records.append(_decode(line))
             numbers.append(number)
         except (ValueError, RecursionError) as exc:
             bad += 1

@@ -1,4 +1,4 @@
-"""Anything, and JSON, as plain data: dict with str keys, list, str, int, float, bool, None.
+"""Copy anything into plain data: dict with str keys, list, str, int, float, bool, None.
 
 Nothing a caller's object could do later (a property that opens a file, a list that holds itself, an endless generator)
 reaches a template: what is not plain is replaced by its text, or by the name of its type.
@@ -6,12 +6,11 @@ reaches a template: what is not plain is replaced by its text, or by the name of
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from itertools import islice
 from math import isfinite
 from numbers import Integral, Real
-from typing import Any, NoReturn
+from typing import Any
 
 MAX_DEPTH = 20
 """How deep dicts and lists may nest; what lies deeper is left out."""
@@ -57,15 +56,6 @@ def is_flat(metadata: dict[str, Any]) -> bool:
 def text_of(value: str) -> str:
     """Return exactly a `str`, also for an instance of a subclass, without calling any method of the subclass."""
     return value if type(value) is str else str.__str__(value)
-
-
-def from_json(text: str) -> Any:
-    """Decode JSON as the standard says: no NaN; the last of two equal keys wins; lone surrogates are let through."""
-    return json.loads(text, parse_constant=_no_constant)
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
 
 
 def copy(value: object, say: Callable[[str], None]) -> Any:
