@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections import ChainMap
 from collections import Counter as Counts
 from collections.abc import Callable
-from typing import Any
 
 from .diagnostics import Diagnostics
 from .errors import listed, nearest, quote
 from .escaping import INVISIBLE, LABEL_CAP
 from .fencing import TAG
 from .fitting.fit import Fit
-from .fitting.scale import SHORTENED
 from .items import Item
 from .ledger import LATE, Ledger, identify
-from .options import Options
 from .page import Page
 from .profiles import Profile
 from .results import Result
@@ -30,12 +26,11 @@ def account(
     page: Page,
     fit: Fit,
     items: list[Item],
-    dropped: dict[int, str],
     profile: Profile,
     templates: Templates,
     diagnostics: Diagnostics,
     started: float,
-    again: Callable[[int], Result] | None = None,
+    again: Callable[[int], Result],
 ) -> Result:
     """Return the result of a rendering; see `Result` for what it says.
 
@@ -45,38 +40,12 @@ def account(
     parts = page.parts(fit.chosen) if fit.frame_fits else []
     text = "".join(parts)
     tokens = int(fit.cost[0]) if options.max_tokens is not None and parts else counter.count(text)
-    shown = {index: page.entries[index] for index in fit.chosen}
-    counts = Counts(fit.reasons.values()) + Counts(dropped.values())
-    if items and not fit.chosen:
-        why = ", ".join(f"{reason} {count}" for reason, count in sorted(counts.items()))
-        message = f"no item is in the text: all {len(items)} were left out ({why})"
-        if set(counts) == {"kinds"}:
-            message += f"; the kinds there are: {listed([quote(kind) for kind in sorted({i.kind for i in items})])}"
-        diagnostics.add("PF114", message, severity="info" if set(counts) <= _CUT else "warning")
-    elif not items:
-        diagnostics.add("PF115", "there were no items", severity="info")
-    order = [entry.index for section in page.sections(fit.chosen) for entry in section.entries]
-    trimmed = [
-        i
-        for i, form in fit.chosen.items()
-        if form.name in SHORTENED or (form.name == "summary" and form is not page.forms(i)[0])
-    ]
-    _say(page, fit, shown, trimmed, counts, options, diagnostics)
+    ledger = Ledger(page, fit, items, profile, templates, text, tokens, again)
+    shown = [page.entries[index].item for index in ledger.order]
+    counts = Counts(fit.reasons.values()) + Counts(page.entries.dropped.values())
+    _say_none(items, shown, counts, diagnostics)
+    _say(page, fit, len(ledger.trimmed), counts, diagnostics)
     _say_twice([item.id for item in items if item.id], diagnostics)
-    files = dict.fromkeys(path for i in order if (path := shown[i].item.path) is not None)
-    ledger = Ledger(
-        page,
-        fit,
-        items,
-        ChainMap(fit.reasons, dropped),
-        order,
-        frozenset(trimmed),
-        profile,
-        templates,
-        text,
-        tokens,
-        again,
-    )
     return Result(
         text=text,
         tokens=tokens,
@@ -88,25 +57,29 @@ def account(
         profile=profile.name,
         mode=options.combine,
         query=options.query,
-        counts=(len(fit.chosen), len(trimmed), len(items) - len(fit.chosen)),
-        average_score=sum(e.item.score for e in shown.values()) / len(shown) if shown else 0.0,
-        truncated=bool(trimmed) or not _CUT.isdisjoint(counts),
-        files=tuple(files),
+        counts=(len(shown), len(ledger.trimmed), len(items) - len(shown)),
+        average_score=sum(page.entries[index].item.score for index in fit.chosen) / len(shown) if shown else 0.0,
+        truncated=bool(ledger.trimmed) or not _CUT.isdisjoint(counts),
+        files=tuple(dict.fromkeys(item.path for item in shown if item.path is not None)),
         build_seconds=time.perf_counter() - started,
         warnings=tuple(diagnostics),
         late={name: getattr(ledger, name) for name in LATE},
     )
 
 
-def _say(
-    page: Page,
-    fit: Fit,
-    shown: dict[int, Any],
-    trimmed: list[int],
-    counts: Counts[str],
-    options: Options,
-    diagnostics: Diagnostics,
-) -> None:
+def _say_none(items: list[Item], shown: list[Item], counts: Counts[str], diagnostics: Diagnostics) -> None:
+    """Say why nothing is shown."""
+    if not items:
+        diagnostics.add("PF115", "there were no items", severity="info")
+    elif not shown:
+        why = ", ".join(f"{reason} {count}" for reason, count in sorted(counts.items()))
+        message = f"no item is in the text: all {len(items)} were left out ({why})"
+        if set(counts) == {"kinds"}:
+            message += f"; the kinds there are: {listed([quote(kind) for kind in sorted({i.kind for i in items})])}"
+        diagnostics.add("PF114", message, severity="info" if set(counts) <= _CUT else "warning")
+
+
+def _say(page: Page, fit: Fit, trimmed: int, counts: Counts[str], diagnostics: Diagnostics) -> None:
     for code, message in page.notes:
         diagnostics.add(code, f"where texts meet on the page, {message}")
     for index, form in fit.chosen.items():
@@ -116,14 +89,14 @@ def _say(
             severity = "info" if code in ("PF702", "PF703", "PF707") else "warning"
             diagnostics.add(code, message, item=identify(item), severity=severity)  # type: ignore[arg-type]
         _say_labels(item, page.look.syntax, diagnostics)
-    counter = page.counter
+    counter, options = page.counter, page.options
     if not counter.exact and options.max_tokens is not None:
         diagnostics.add("PF501", f"tokens are an estimate by {counter.name}", severity="info")
     left = sum(counts[reason] for reason in _CUT)
     if left or trimmed:
         total = len(fit.chosen) + len(fit.reasons)
         said = [f"{left} of {total} items were left out"] if left else []
-        said += [f"{len(trimmed)} of {total} items were shortened"] if trimmed else []
+        said += [f"{trimmed} of {total} items were shortened"] if trimmed else []
         diagnostics.add("PF111", f"{' and '.join(said)} to keep the budget", severity="info")
     if twice := counts["duplicate"]:
         said_once = f"{twice} item{'s hold' if twice > 1 else ' holds'} the text of another and"
@@ -133,7 +106,7 @@ def _say(
         diagnostics.add("PF112", f"{over} found items are past max_items {options.max_items}", severity="info")
     by = options.group_by
     known = ("auto", "none", "file", "kind", "category", "origin")
-    if by not in known and shown and not any(by in entry.item.metadata for entry in shown.values()):
+    if by not in known and fit.chosen and not any(by in page.entries[index].item.metadata for index in fit.chosen):
         hint = nearest(by, known)
         diagnostics.add("PF104", f"group_by: no item has {quote(by)} in its metadata{hint}")
 

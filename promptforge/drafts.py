@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import _shipped, layouts
-from .errors import OptionError, TemplateError, nearest, quote
+from .errors import OptionError, TemplateError, did_you_mean, nearest, quote
 from .escaping import syntax_of
 from .profiles import find_profiles, schema
-from .templates import EXTENSIONS, PROMPTS, Templates
+from .template_files import EXTENSIONS
+from .templates import PROMPTS, Templates
 from .writing import clean, whole
 from .yamltext import MODELINE
 
@@ -189,9 +190,8 @@ def new_format(
 def _there(layout: str, known: Sequence[str]) -> None:
     """Raise `OptionError` where a layout is not there yet."""
     if layout not in known:
-        hint = nearest(layout, known)
-        if "did you mean" not in hint and _LAYOUT.fullmatch(layout):
-            hint = f"; make it first: promptforge new layout {layout}"
+        hint = did_you_mean(layout, known) or f"; make it first: promptforge new layout {layout}"
+        hint = hint if _LAYOUT.fullmatch(layout) else nearest(layout, known)
         raise OptionError(f"there is no layout {quote(layout)}{hint}", option="layout")
 
 
@@ -290,11 +290,5 @@ def _every_key(text: str, name: str) -> str:
             line = f'description: "{name}"'
         elif key:
             line = f"# {line}"
-        elif line.startswith("# Every key there is"):
-            line = "# Every key there is, with the value it has when nobody says otherwise. Take the `# ` away from"
-        elif line.startswith("# `none` (or `null`)"):
-            line = (
-                "# the lines you change; the others may go. `none` (or `null`) switches off what can be switched off."
-            )
         lines.append(line)
     return "\n".join([first, *lines])

@@ -1,4 +1,5 @@
-"""What promptforge raises. Every error is one line that names what, which, where and the way out.
+"""What promptforge raises, and how messages quote values and guess names. Every error is one line that names what,
+which, where and the way out.
 
 PromptForgeError            exit code of the command line
 ├── OptionError             2   an option, its name or its value
@@ -33,10 +34,14 @@ _ALIKE = 0.75
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return ``; did you mean "x"?`` for the known word nearest to `word`, or a list of what there is."""
     names = sorted(set(known))
+    return did_you_mean(word, names) or (f"; there are: {listed(names)}" if names else "")
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return ``; did you mean "x"?`` for the known word nearest to `word`; empty where none is near."""
+    names = sorted(set(known))
     close = [name for name in difflib.get_close_matches(word, names, n=3, cutoff=0.6) if _like(word, name)]
-    if close:
-        return f'; did you mean "{min(close, key=lambda name: distance(word, name))}"?'
-    return f"; there are: {listed(names)}" if names else ""
+    return f'; did you mean "{min(close, key=lambda name: distance(word, name))}"?' if close else ""
 
 
 def listed(names: Sequence[str]) -> str:

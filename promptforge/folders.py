@@ -11,6 +11,8 @@ from pathlib import Path
 MOST_BYTES = 1 << 28
 """Bytes of a file that is read at once."""
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+YAML = (".yaml", ".yml")
+"""How the name of a file in YAML ends."""
 
 Folders = str | Path | Sequence[str | Path] | None
 """One folder of the user's, or several, the first wins."""

@@ -92,11 +92,5 @@ def load_layout_settings(text: str, where: str) -> LayoutSettings:
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a `layout.yaml`, for editors."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "promptforge layout",
-        "type": "object",
-        "properties": {key: rule.schema() for key, rule in VOCABULARY.rules.items()},
-        "additionalProperties": False,
-    }
+    """Return the JSON Schema of a `layout.yaml`."""
+    return VOCABULARY.schema("promptforge layout")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,9 +11,11 @@ from typing import Any
 import msgspec
 
 from . import __version__
+from .counting import Counter
 from .explaining import STEP, Taken, frame, gains, section_costs, taken
 from .explanations import Explanation
 from .fitting.fit import Fit
+from .fitting.scale import SHORTENED
 from .items import Item
 from .mapping import map_text
 from .options import PROMPT
@@ -48,17 +50,27 @@ class Ledger:
     fit: Fit
     given: Sequence[Item]
     """The items, in the caller's order."""
-    reasons: Mapping[int, str]
-    """Index of an item left out → why."""
-    order: Sequence[int]
-    """The items of the text, in the order of the page."""
-    trimmed: frozenset[int]
     profile: Profile
     templates: Templates
     text: str
     tokens: int
-    again: Callable[[int], Result] | None = None
+    again: Callable[[int], Result]
     """The same rendering with another budget in tokens."""
+
+    @cached_property
+    def order(self) -> list[int]:
+        """The items of the text, in the order of the page."""
+        return [entry.index for section in self.page.sections(self.fit.chosen) for entry in section.entries]
+
+    @cached_property
+    def trimmed(self) -> frozenset[int]:
+        """The items of the text that are shorter than they could be."""
+        shorter = SHORTENED | {"summary"}
+        return frozenset(
+            index
+            for index, form in self.fit.chosen.items()
+            if form.name in shorter and form is not self.page.forms(index)[0]
+        )
 
     @cached_property
     def _ids(self) -> list[str]:
@@ -69,13 +81,13 @@ class Ledger:
     def _back(self) -> dict[int, int]:
         """For items that the budget shortened or left out: a budget that holds them."""
         left = {index for index, reason in self.fit.reasons.items() if reason in ("budget", "section_budget")}
-        return come_back(self.page, self.fit.reasons, left | self.trimmed, self._whole if self.again else None)
+        return come_back(self.page, self.fit.reasons, left | self.trimmed, self._whole)
 
     def _whole(self, budget: int) -> set[int]:
         return {i for i, item in self._taken_at(budget).items() if item.whole}
 
     def _taken_at(self, budget: int) -> dict[int, Taken]:
-        found: dict[int, Taken] = self.again(budget)._get("taken") if self.again else {}
+        found: dict[int, Taken] = self.again(budget)._get("taken")
         return found
 
     @cached_property
@@ -100,7 +112,7 @@ class Ledger:
         if index in self.page.entries:
             item = self.page.entries[index].item
         text = str.__str__(self.page.text(index, form)) if form else ""
-        reason = self.reasons.get(index, "fits")
+        reason = self.fit.reasons.get(index) or self.page.entries.dropped.get(index, "fits")
         if form:
             reason = "budget" if index in self.trimmed else "required" if item.required else "fits"
         return ResultItem(
@@ -164,9 +176,7 @@ class Ledger:
         most, empty = self.page.options.max_tokens, frame(self.page)
         shown = self._taken if self.text else {}
         costs = section_costs(self.page, self.fit.chosen, shown, empty) if shown else []
-        more = None
-        if most is not None and self.again is not None:
-            more = tuple(gains(shown, self._taken_at(most + STEP), self._ids))
+        more = None if most is None else tuple(gains(shown, self._taken_at(most + STEP), self._ids))
         nearest = min(self._back, key=lambda i: (self._back[i], i), default=None)
         return Explanation(
             tokens=self.tokens,
@@ -212,20 +222,21 @@ class Ledger:
             if name not in PROMPT
         }
         return {
-            "promptforge": __version__,
+            **made_with(self.profile, self.templates, self.page.look.files(), self.page.counter),
             "options": msgspec.to_builtins(options),
-            "profile": {"name": self.profile.name, "files": {f.name: f.sha256 for f in self.profile.chain}},
-            "templates": {
-                name: hashlib.sha256(self.templates.source(name)[0].encode()).hexdigest()
-                for name in self.page.look.files()
-            },
-            "tokenizer": {
-                "name": self.page.counter.name,
-                "fingerprint": self.page.counter.fingerprint,
-                "exact": self.page.counter.exact,
-            },
             "items": [_digest(item) for item in self.given],
         }
+
+
+def made_with(profile: Profile, templates: Templates, names: Iterable[str], counter: Counter) -> dict[str, Any]:
+    """Return what a manifest says of the version, a profile, the templates of these names and a tokenizer."""
+    texts = {name: templates.source(name)[0] for name in names}
+    return {
+        "promptforge": __version__,
+        "profile": {"name": profile.name, "files": {file.name: file.sha256 for file in profile.chain}},
+        "templates": {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()},
+        "tokenizer": {"name": counter.name, "fingerprint": counter.fingerprint, "exact": counter.exact},
+    }
 
 
 def _digest(item: Item) -> str:

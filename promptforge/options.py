@@ -1,7 +1,7 @@
 """The options of a rendering: one vocabulary for profiles (YAML), Python keywords and flags."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import Meta
@@ -20,6 +20,8 @@ Tag = Annotated[str, Meta(pattern=_TAG, extra={"takes": "a language tag such as 
 """What stands after the backticks of a fence."""
 _Word = Annotated[str, Meta(min_length=1, extra={"takes": "a word"})]
 _Part = Literal["system", "instructions", "context", "history", "question"]
+PARTS: tuple[_Part, ...] = get_args(_Part)
+"""The parts of a whole prompt, in the order that they have where nobody says otherwise."""
 _Count = Annotated[int, Meta(ge=0, le=2**63 - 1, extra={"takes": "a whole number from 0 up"})]
 _Share = Annotated[float, Meta(ge=0, le=1)]
 
@@ -173,7 +175,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     prompt_order: Annotated[
         tuple[_Part, ...],
         "The parts of a whole prompt in their order; instructions and question may come twice, others once.",
-    ] = ("system", "instructions", "context", "history", "question")
+    ] = PARTS
     system_role: Annotated[
         Literal["system", "developer", "user"],
         "Whose message the system text is; user: it opens the first message of the user.",

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from .diagnostics import Diagnostics
-from .errors import nearest, quote
+from .errors import did_you_mean, nearest, quote
 from .fitting import scale
 from .fitting.fit import SPREAD
 from .fitting.scale import Cost, Part, Quotas
@@ -126,9 +126,9 @@ def _sections(
     there = {key(page.entries.pool[index]) for index in page.entries.kept}
     for name in budgets:
         if name not in there and not any(d.code == "PF104" and quote(name) in d.message for d in diagnostics):
-            hint = nearest(name, sorted(filter(None, there)))
-            message = f"section_budgets: no item is in a section {quote(name)}{hint}"
-            diagnostics.add("PF104", message, severity="warning" if "did you mean" in hint else "info")
+            known = list(filter(None, there))
+            message = f"section_budgets: no item is in a section {quote(name)}{nearest(name, known)}"
+            diagnostics.add("PF104", message, severity="warning" if did_you_mean(name, known) else "info")
     capped = {name: budget.max_tokens for name, budget in budgets.items() if budget.max_tokens is not None}
     sections = {index: name for name in capped for index in members[name]}
     guaranteed = []

@@ -19,10 +19,9 @@ from msgspec import Meta
 
 from . import _shipped, options
 from .errors import ProfileError, nearest, quote
-from .folders import contents
+from .folders import YAML, contents
 from .rules import Vocabulary, rules_of
 
-_SUFFIXES = (".yaml", ".yml")
 _SHIPPED = "shipped/"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _LLM = re.compile(r"[A-Za-z0-9][\w.:-]*(/[\w.:-]+)+", re.ASCII)
@@ -135,7 +134,7 @@ def find_profiles(folders: Iterable[Path | str] = ()) -> list[tuple[str, str, Pa
     for folder in (*map(Path, folders), _shipped.folder("profiles")):
         for path in _listed(folder):
             name = path.stem
-            if path.suffix in _SUFFIXES and name not in found and _NAME.fullmatch(name) and _is_there(path):
+            if path.suffix in YAML and name not in found and _NAME.fullmatch(name) and _is_there(path):
                 try:
                     found[name] = (name, _read(path)[1].get("description", ""), path)
                 except ProfileError as error:
@@ -144,19 +143,13 @@ def find_profiles(folders: Iterable[Path | str] = ()) -> list[tuple[str, str, Pa
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a profile file, for editors and for checks in CI."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "promptforge profile",
-        "type": "object",
-        "properties": {key: rule.schema() for key, rule in VOCABULARY.rules.items()},
-        "additionalProperties": False,
-    }
+    """Return the JSON Schema of a profile file."""
+    return VOCABULARY.schema("promptforge profile")
 
 
 def _chain(name: str, folders: list[Path]) -> list[tuple[ProfileFile, dict[str, Any]]]:
     """Return the files of a profile and what each sets, the ground first."""
-    if name.endswith(_SUFFIXES):
+    if name.endswith(YAML):
         path = Path(name)
         if not _is_there(path):
             raise ProfileError(f"there is no profile file {quote(name)}", option="profile")
@@ -186,7 +179,7 @@ def _find(name: str, folders: Sequence[Path], place: str | None = None) -> Path:
     original = _original(stem)
     if stem == name:
         for folder in folders:
-            for path in (folder / (stem + suffix) for suffix in _SUFFIXES):
+            for path in (folder / (stem + suffix) for suffix in YAML):
                 if _is_there(path):
                     return path
     if original:
@@ -241,7 +234,7 @@ def _fits(path: Path, llm: str) -> bool:
 
 
 def _stem(name: str) -> str:
-    return Path(name).stem if name.endswith(_SUFFIXES) else name
+    return Path(name).stem if name.endswith(YAML) else name
 
 
 def _read(path: Path) -> tuple[ProfileFile, dict[str, Any], str]:

@@ -42,7 +42,7 @@ def walk(page: Page) -> list[int]:
     return order
 
 
-def come_back(page: Page, reasons: Mapping[int, str], short: Collection[int], whole: Whole | None) -> dict[int, int]:
+def come_back(page: Page, reasons: Mapping[int, str], short: Collection[int], whole: Whole) -> dict[int, int]:
     """Return, for items in `short`, a budget in tokens at which the item is on the page as it is meant to be.
 
     An item is not in the answer where no budget in tokens is known to do it: there is none, or characters or the
@@ -69,7 +69,7 @@ def come_back(page: Page, reasons: Mapping[int, str], short: Collection[int], wh
         cost = page.measure({i: page.forms(i)[0] for i in line})
         offers = dict.fromkeys(set(line) & set(short), int(cost[0])) if _in_reach(page, cost) else {}
     offers = {index: max(least, tokens) for index, tokens in offers.items()}
-    if whole is not None and offers and len(page.entries) <= CANDIDATES:
+    if offers and len(page.entries) <= CANDIDATES:
         offers = _tried(offers, whole, _budgets(page, offers, least, in_order))
     return offers
 

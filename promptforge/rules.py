@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from .errors import OptionError, ProfileError, nearest, quote, show
+from .errors import OptionError, ProfileError, did_you_mean, nearest, quote, show
 from .escaping import label
 
 Where = Callable[[str], str | None]
@@ -104,6 +104,16 @@ class Vocabulary:
             raise
         except BaseException:  # an object that raises when it is merely looked at, whatever it raises
             _fail(f"{rule.name} takes {rule.takes}; got a value of type {quote(value)[1:-1]}", rule.name, where)
+
+    def schema(self, title: str) -> dict[str, Any]:
+        """Return the JSON Schema (draft 2020-12) of a file of these words, for editors and for checks in CI."""
+        return {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": title,
+            "type": "object",
+            "properties": {key: rule.schema() for key, rule in self.rules.items()},
+            "additionalProperties": False,
+        }
 
     def refuse(self, name: object, where: Where | None = None) -> NoReturn:
         """Raise the error for a word that is not in the vocabulary."""
@@ -256,8 +266,7 @@ def _refuse_value(rule: Rule, value: Any, where: Where | None) -> NoReturn:
     text = value if isinstance(value, str) else ""
     if rule.choices and isinstance(value, list | tuple):
         text = next((part for part in value if isinstance(part, str) and part not in rule.choices), "")
-    hint = nearest(text, rule.choices) if text and rule.choices else ""
-    hint = hint if "did you mean" in hint else ""
+    hint = did_you_mean(text, rule.choices)
     if isinstance(value, dict) and (wrong := _wrong_inside(_bare(rule.shape), value)) is not None:
         key, field, said = wrong
         _fail(f"{rule.name}: {label(key)}: {said}", rule.name, where, (key, field) if field else (key,))

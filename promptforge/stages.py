@@ -61,6 +61,8 @@ class Stages:
         self._embed = embed
         self._views: Memory = {}
         self._tagger = Tagger(profile.language_tags)
+        self._language = self._tagger.tags(_PLAIN, LayoutSettings())
+        """Tells what an item's language is, whatever is printed for it."""
 
     def make(self, asked: Asked, diagnostics: Diagnostics) -> Result:
         """Return the result of what is asked for.
@@ -86,25 +88,27 @@ class Stages:
                 message = f"{name} changes nothing in the layout {options.layout} as {options.format}"
                 diagnostics.add("PF105", message, severity="info")
         framing = _framing(look, options, diagnostics)
-        tag = self._tagger.tags(options, settings)
-        language = self._tagger.tags(_PLAIN, LayoutSettings())
         controls = self.controls(options, diagnostics)
         options = _ceiling(options, diagnostics)
         limit = _limit(options)
-        every = selection.select(items, options, language, diagnostics, self._embed)
+        every = selection.select(items, options, self._language, diagnostics, self._embed)
         candidates = selection.combine(every, options)
         word = free_word(_texts(look, settings, options, every.pool, beside)) if framing == TAGGED else None
-        page = Page(look, options, settings, counter, candidates, tag, language, self._views, controls, word)
+
+        def page_of(candidates: Candidates) -> Page:
+            tag = self._tagger.tags(options, settings)
+            return Page(look, options, settings, counter, candidates, tag, self._language, self._views, controls, word)
+
+        page = page_of(candidates)
         found = _fit(page, options, limit, diagnostics)
         if options.combine == "explicit_first" and not found.chosen and len(candidates) < len(every):
             # Nothing that the user named is in the text: fall back to what a search found.
             candidates = every
-            page = Page(look, options, settings, counter, candidates, tag, language, self._views, controls, word)
+            page = page_of(candidates)
             found = _fit(page, options, limit, diagnostics)
         if found.twins:
             found = page.note_twins(found, limit)
-        dropped = candidates.dropped
-        left_out = sum(reason == "combine" for reason in dropped.values())
+        left_out = sum(reason == "combine" for reason in candidates.dropped.values())
         if left_out:
             diagnostics.add(
                 "PF113",
@@ -119,9 +123,7 @@ class Stages:
         def again(max_tokens: int) -> Result:
             return self.make(asked.by(max_tokens=max_tokens)._replace(started=time.perf_counter()), Diagnostics())
 
-        return accounts.account(
-            page, found, items, dropped, self._profile, templates, diagnostics, asked.started, again
-        )
+        return accounts.account(page, found, items, self._profile, templates, diagnostics, asked.started, again)
 
     def alone(self, asked: Asked, diagnostics: Diagnostics) -> str:
         """Return the text of the only item that is asked for, without a page around it, in its longest form."""
@@ -130,18 +132,9 @@ class Stages:
         word = None
         if _framing(look, options, diagnostics) == TAGGED:
             word = free_word(_texts(look, settings, options, [item]))
-        page = Page(
-            look,
-            options,
-            settings,
-            get_tokenizer(options.tokenizer),
-            Candidates([item], [item.score], [0], {}),
-            self._tagger.tags(options, settings),
-            self._tagger.tags(_PLAIN, LayoutSettings()),
-            {},
-            self.controls(options, diagnostics),
-            word,
-        )
+        alone, tag = Candidates([item], [item.score], [0], {}), self._tagger.tags(options, settings)
+        counter, controls = get_tokenizer(options.tokenizer), self.controls(options, diagnostics)
+        page = Page(look, options, settings, counter, alone, tag, self._language, {}, controls, word)
         try:
             return page.alone(0)
         except UnkeptError as error:

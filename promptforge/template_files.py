@@ -1,4 +1,4 @@
-"""Folders of template files → their texts: read whole, at one moment, and never again.
+"""Template files: how they are called, and folders of them → their texts, read whole, at one moment, and never again.
 
 A folder may have come with somebody else's project. So only regular files are opened, none behind a link that leaves
 the folder, none over the size that a template has; a FIFO or a device can neither block nor flood the reader.
@@ -16,6 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .errors import TemplateError
+
+EXTENSIONS = {"markdown": "md", "xml": "xml", "json": "json", "plain": "txt"}
+"""The shipped formats and the extension of their templates; any other format is named by its own files."""
 
 SIZE_CAP = 256 * 1024
 """Bytes of one template file."""
@@ -57,6 +60,11 @@ class File(NamedTuple):
 def is_name(name: str) -> bool:
     """Tell whether `name` can be the name of a template file; no such name leads out of its folder."""
     return NAME.fullmatch(name) is not None and ".." not in name
+
+
+def format_of(ending: str) -> str:
+    """Return the format whose templates end so."""
+    return next((f for f, extension in EXTENSIONS.items() if extension == ending), ending.split(".")[0])
 
 
 def read_folder(folder: Path) -> dict[str, File]:

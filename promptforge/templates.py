@@ -15,13 +15,12 @@ from .folders import Source
 from .layouts import LayoutSettings, load_layout_settings
 from .looks import Look
 from .safe import Safe
+from .template_files import EXTENSIONS as EXTENSIONS  # also under the name that others know it by
+from .template_files import format_of
 from .templating import excerpts, fuel, located, placing
 from .templating.environment import Environment
 from .templating.failures import explain
 from .templating.welding import join
-
-EXTENSIONS = {"markdown": "md", "xml": "xml", "json": "json", "plain": "txt"}
-"""The shipped formats and the extension of their templates; any other format is named by its own files."""
 
 PROMPTS = "prompt"
 """The folder of the sets of templates that print whole prompts: no layout."""
@@ -257,11 +256,6 @@ def _size(value: object) -> int:
     if isinstance(value, dict):
         return sum(map(_size, value.values()))
     return sum(map(_size, value)) if isinstance(value, list | tuple) else 0
-
-
-def format_of(ending: str) -> str:
-    """Return the format whose templates end so."""
-    return next((f for f, extension in EXTENSIONS.items() if extension == ending), ending.split(".")[0])
 
 
 def _endings(format: str, names: Sequence[str]) -> list[str]:  # noqa: A002

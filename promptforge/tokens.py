@@ -17,7 +17,7 @@ from pathlib import Path
 from . import plugins
 from .boundaries import UNITS, Unit
 from .counting import Counter, ForeignCounter, Tokenizer
-from .errors import TokenizerError, nearest, quote
+from .errors import TokenizerError, did_you_mean, nearest, quote
 from .folders import contents
 from .tokenizers.byte_pairs import BytePairCounter, Encoding, replace_surrogates
 from .tokenizers.estimates import FACTORS, CharacterCounter, CharacterEstimate, ScaledCounter, WordEstimate
@@ -176,9 +176,9 @@ def _make(name: str) -> Counter:
             " o200k_base*1.35"
         )
     known = [name for name, _ in [*names(), *plugins.names("tokenizers")]]
-    hint = nearest(name, known)
-    listed = "" if hint.startswith("; there") else f" There are: {', '.join(known)}"
-    raise TokenizerError(f"unknown tokenizer {quote(name)}{hint}{listed}")
+    hint = did_you_mean(name, known)
+    hint = f"{hint} There are: {', '.join(known)}" if hint else nearest(name, known)
+    raise TokenizerError(f"unknown tokenizer {quote(name)}{hint}")
 
 
 def _from_family(name: str) -> Counter:

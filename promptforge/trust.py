@@ -17,6 +17,7 @@ import msgspec
 
 from . import template_files, yamltext
 from .errors import OptionError, TemplateError
+from .folders import YAML
 from .writing import clean, whole
 
 FOLDER = ".promptforge"
@@ -25,7 +26,6 @@ KINDS = ("templates", "profiles")
 """What it may hold, each in a folder of its own."""
 PROFILES_CAP = 200
 """Profiles of one project."""
-_SUFFIXES = (".yaml", ".yml")
 
 
 class Entry(NamedTuple):
@@ -82,7 +82,7 @@ def _templates(folder: Path) -> dict[str, template_files.File]:
 
 def _profiles(folder: Path) -> dict[str, template_files.File]:
     try:
-        names = sorted(name for name in os.listdir(folder) if name.endswith(_SUFFIXES))
+        names = sorted(name for name in os.listdir(folder) if name.endswith(YAML))
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:

@@ -24,6 +24,7 @@ import msgspec
 from . import errors
 from .diagnostics import Diagnostic
 from .errors import PromptForgeError, TemplateError
+from .folders import Folders, Source, Sources, paths, sources
 
 START_SECONDS = 60.0
 """How long a worker may take to start, and to load what is not the templates' (a profile, a tokenizer)."""
@@ -39,9 +40,6 @@ serve(float(sys.argv[2]), int(sys.argv[3]))
 _KEPT = ("LANG", "LC_ALL", "LC_CTYPE", "PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR")
 _ALONE = {"MALLOC_ARENA_MAX": "1", "TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1"}
 _FACTS = ("where", "option", "field", "needed", "largest")
-
-Given = str | Path | Mapping[str, str]
-"""A folder, or the texts of files by their names (`chunks/item.md.j2`)."""
 
 
 class Wall:
@@ -67,9 +65,9 @@ class Wall:
         self,
         items: Sequence[Mapping[str, Any]],
         *,
-        templates: Given | Sequence[Given] | None = None,
+        templates: Sources = None,
         profile: str | Path | None = None,
-        profiles: Sequence[str | Path] | str | Path | None = None,
+        profiles: Folders = None,
         also: Iterable[str] = (),
         **options: Any,
     ) -> dict[str, Any]:
@@ -79,26 +77,23 @@ class Wall:
         `explanation`, which come under these keys. Raises what `Renderer.render` raises, and `TemplateError` where the
         templates had to be stopped.
         """
-        listed = [templates] if isinstance(templates, str | Path | Mapping) else list(templates or ())
-        folders = [profiles] if isinstance(profiles, str | Path) else list(profiles or ())
         request = {
             "items": items,
             "options": options,
-            "templates": [_plain(each) for each in listed],
+            "templates": [_plain(each) for each in sources(templates)],
             "profile": str(profile) if profile is not None else None,
-            "profiles": [os.path.abspath(folder) for folder in folders],
+            "profiles": [os.path.abspath(folder) for folder in paths(profiles)],
             "with": list(also),
         }
         answer: dict[str, Any] = self.call("promptforge.guests:render", request)
         return answer
 
-    def check(self, templates: Given | Sequence[Given]) -> list[dict[str, Any]]:
+    def check(self, templates: Sources) -> list[dict[str, Any]]:
         """Return what is wrong with templates, without rendering them: `{"name", "where", "message"}` for each.
 
         All `.j2` files are compiled with what they draw on, all `layout.yaml` are read.
         """
-        listed = [templates] if isinstance(templates, str | Path | Mapping) else list(templates)
-        request = {"templates": [_plain(each) for each in listed]}
+        request = {"templates": [_plain(each) for each in sources(templates)]}
         answer: list[dict[str, Any]] = self.call("promptforge.guests:check", request)
         return answer
 
@@ -263,7 +258,7 @@ def _exactly(stream: BinaryIO, size: int) -> bytes | None:
     return b"".join(parts)
 
 
-def _plain(given: Given) -> Any:
+def _plain(given: Source) -> Any:
     return dict(given) if isinstance(given, Mapping) else os.path.abspath(given)
 
 

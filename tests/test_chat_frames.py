@@ -181,14 +181,12 @@ def test_law_the_frame_is_in_the_count(llm: str) -> None:
     profile, tokenizer, template, make = LLMS[llm]
     if tokenizer in FAMILIES and not is_installed(FAMILIES[tokenizer]):
         pytest.skip(f"the extra {FAMILIES[tokenizer].extra} is not installed")
-    count = make()
+    count, renderer = make(), pf.Renderer(profile=profile, tokenizer=tokenizer)
 
     @given(histories(TEXTS), TEXTS.filter(str.strip), st.sampled_from(["", "You answer."]))
     @cases(150)
     def law(history: Messages, user: str, system: str) -> None:
-        prompt = RENDERER.prompt(
-            [], system=system, user=user, history=history, to="openai", profile=profile, tokenizer=tokenizer
-        )
+        prompt = renderer.prompt(system=system, user=user, history=history, to="openai")
         printed = template(list(prompt))
         assert count(printed) <= prompt.tokens, printed
 

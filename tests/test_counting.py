@@ -185,8 +185,10 @@ def test_spelled_control_tokens_are_ordinary_text(name: str) -> None:
 
 
 @pytest.mark.unwatched
-@pytest.mark.parametrize("name", ENCODINGS)
-@pytest.mark.parametrize(("before", "blank", "after"), [("a", " ", "b"), ("!\n", "\t", ""), ("", "\xa0", "\n")])
+@pytest.mark.parametrize(
+    ("name", "before", "blank", "after"),
+    [("o200k_base", "a", " ", "b"), ("cl100k_base", "!\n", "\t", ""), ("o200k_base", "", "\xa0", "\n")],
+)
 def test_more_blanks_than_tiktoken_takes(name: str, before: str, blank: str, after: str) -> None:
     encoding, many = TIKTOKEN[name], blank * 1_100_000
     if after == "\n":

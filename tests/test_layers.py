@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -82,8 +83,13 @@ def place(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def imports(path: Path) -> Iterator[str]:
-    """Yield what a module imports, late imports too, those for type checkers not; its own as `promptforge.x.y`."""
+@cache
+def imports(path: Path) -> tuple[str, ...]:
+    """Return what a module imports, late imports too, those for type checkers not; its own as `promptforge.x.y`."""
+    return tuple(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[str]:
     package = ["promptforge", *path.relative_to(PACKAGE).parent.parts]
     tree = ast.parse(path.read_text(encoding="utf-8"))
     typing_only = {id(n) for t in ast.walk(tree) if _is_typing_only(t) for n in ast.walk(t)}

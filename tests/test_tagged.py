@@ -20,7 +20,7 @@ import promptforge as pf
 from promptforge import enclosing, plugins
 from promptforge.enclosing import UnkeptError, check, free_word, lenient
 from promptforge.framing import FRAMINGS
-from promptforge.templates import EXTENSIONS
+from promptforge.template_files import EXTENSIONS
 
 FORMATS = ("markdown", "xml", "plain")
 FIRST, SECOND = "k417082", "k035115"

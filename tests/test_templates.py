@@ -13,9 +13,9 @@ from jinja2 import nodes
 import promptforge as pf
 from promptforge.errors import OptionError, ProfileError, TemplateError
 from promptforge.escaping import syntax_of
-from promptforge.prompting.frame import PARTS
-from promptforge.template_files import SIZE_CAP
-from promptforge.templates import EXTENSIONS, Templates
+from promptforge.options import PARTS
+from promptforge.template_files import EXTENSIONS, SIZE_CAP
+from promptforge.templates import Templates
 from promptforge.templating import placing
 from promptforge.templating.environment import Fields
 from promptforge.templating.filters import FILTERS

@@ -213,7 +213,7 @@ type T struct {
 @pytest.mark.parametrize("installed", [True, False])
 def test_the_outline_of_go(installed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not installed:  # then the depth of lines tells as much here
-        monkeypatch.setattr(grammars, "_GRAMMARS", {"go": ("tree_sitter_no_such", "language")})
+        monkeypatch.setattr(grammars, "GRAMMARS", {"go": ("tree_sitter_no_such", "language")})
         grammars._grammar.cache_clear()
     ladder = divided(PROGRAMS["go"], "go").ladder()
     outline = next(r.text for r in map(ladder.rung, range(len(ladder))) if r.name == "outline")

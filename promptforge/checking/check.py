@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import nearest
+from ..errors import did_you_mean, nearest
 from ..options import Options
 from ..profiles import load_profile
-from ..templates import EXTENSIONS, Templates, format_of
+from ..template_files import EXTENSIONS, format_of
+from ..templates import Templates
 from . import configured, frames, trial
 from .findings import Finding, Text, held_back, ordered
 from .library import Library
@@ -177,8 +178,7 @@ def _why_unused(name: str, known: Layouts, pages: Sequence[Pair]) -> str:
     if part is None:
         return "no template extends, includes or imports from this one; do so, or delete it"
     if part.layout not in known.layouts:
-        hint = nearest(part.layout, known.layouts)
-        hint = hint if "did you mean" in hint else "; a layout.yaml with `base:` makes one of it"
+        hint = did_you_mean(part.layout, known.layouts) or "; a layout.yaml with `base:` makes one of it"
         return f'"{part.layout}" is no layout: it has neither a page nor a layout.yaml{hint}'
     if (ending := EXTENSIONS.get(part.ending)) is not None and ending != part.ending:
         return f'the format {part.ending} ends in "{ending}": call it "{part.stem}.{ending}.j2"'

@@ -12,7 +12,8 @@ from ..folders import contents
 from ..framing import TAGGED, framing_of
 from ..options import VOCABULARY, Options
 from ..profiles import load_profile
-from ..templates import EXTENSIONS, Templates
+from ..template_files import EXTENSIONS
+from ..templates import Templates
 from ..tokens import names as tokenizers
 from ..tokens import respelt, unscaled
 from .findings import Edit, Finding, Text

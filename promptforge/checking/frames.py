@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ..errors import PromptForgeError, TemplateError, quote
-from ..prompting.frame import PARTS, Frame
-from ..templates import PROMPTS, format_of
+from ..options import PARTS
+from ..prompting.frame import Frame
+from ..template_files import format_of
+from ..templates import PROMPTS
 from . import weight
 from .findings import Finding, Text
 from .library import Library

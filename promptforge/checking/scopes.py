@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from jinja2 import nodes
 
-from ..errors import nearest, sure
+from ..errors import did_you_mean, nearest, sure
 from .parsing import Problem, offset, word_after, word_at
 from .shapes import ANY, FINISHED, LONG, LOOP, VALUE, Shape, list_of
 
@@ -208,17 +208,17 @@ class Walk:
             return None
         shape = owner.fields.get(name)
         if shape is None and not absent:
-            hint, new = nearest(name, owner.fields), sure(name, owner.fields)
+            near = did_you_mean(name, owner.fields)
+            hint, new = near or nearest(name, owner.fields), sure(name, owner.fields) if near else None
             if name == "text" and owner.what == "an item":
-                hint = ": only a page has it; here it is item.content"
+                hint, new = ": only a page has it; here it is item.content", None
             elif "metadata" in owner.fields and name in _FIELDS:
                 hint, new = f'; did you mean "{_FIELDS[name]}"?', None
             elif new is None and "metadata" in owner.fields:
-                near = hint.removeprefix("; ") if "did you mean" in hint else ""
-                said = f"; what an item alone knows is in its metadata: item.metadata.{name}"
-                hint = f"{said}; or {near}" if near else said
+                hint = f"; what an item alone knows is in its metadata: item.metadata.{name}"
+                hint += f"; or {near.removeprefix('; ')}" if near else ""
             message = f'{owner.what} has no field "{name}"{hint}'
-            self.problems.append(Problem(at, length, "PF806", message, new if "did you mean" in hint else None))
+            self.problems.append(Problem(at, length, "PF806", message, new))
         return shape
 
     def _filter(self, node: nodes.Filter, scope: Scope) -> Shape | None:

@@ -8,12 +8,13 @@ from pathlib import Path
 
 from .. import yamltext
 from ..errors import OptionError, PromptForgeError, quote
-from ..folders import contents
+from ..folders import YAML, contents
 from ..templates import PROMPTS
 
 MOST = 50_000
 """Files of one folder that are looked at."""
-_YAML = (".yaml", ".yml")
+DEEPEST = 4
+"""Folders within folders in which they are looked for."""
 _SKIPPED = frozenset({"__pycache__", "node_modules"})
 
 
@@ -45,7 +46,7 @@ class Targets:
             self._some(path, 1 if nested and path.suffix == ".j2" else 2)
         else:
             other = _other(path)
-            if path.suffix not in _YAML or other:
+            if path.suffix not in YAML or other:
                 message = f"{quote(str(path))} is neither a template (.j2), a layout.yaml nor a profile (.yaml)"
                 raise OptionError(f"{message}{other}")
             self.profiles.append(path)
@@ -80,7 +81,7 @@ class Targets:
 
     def _profiles(self, path: Path) -> bool:
         """Add the profiles of a folder, and tell whether there are any."""
-        listed = [each for each in sorted(path.iterdir()) if each.suffix in _YAML]
+        listed = [each for each in sorted(path.iterdir()) if each.suffix in YAML]
         others = [each for each in listed if holds_cases(each)]
         self.others += others
         self.profiles += (found := [each for each in listed if each not in others])
@@ -127,7 +128,7 @@ def _other(path: Path) -> str:
     """Return what a YAML or JSON file is that is no profile, and which command takes it; empty where it may be one."""
     if path.suffix in (".json", ".jsonl"):
         return "; files of items are for `promptforge render`"
-    if path.suffix not in _YAML:
+    if path.suffix not in YAML:
         return ""
     if holds_cases(path):
         return "; it holds cases, which `promptforge test` takes"
@@ -148,7 +149,7 @@ def holds_cases(path: Path) -> bool:
         return False
 
 
-def files_in(folder: Path, deepest: int = 4) -> Iterator[Path]:
+def files_in(folder: Path) -> Iterator[Path]:
     """Yield the files of a folder and of those in it, sorted, none that is hidden, links to folders not followed."""
     left = MOST
     waiting: list[tuple[Path, int]] = [(folder, 1)]
@@ -165,7 +166,7 @@ def files_in(folder: Path, deepest: int = 4) -> Iterator[Path]:
             if left < 0:
                 return
             if entry.is_dir(follow_symlinks=False):
-                if depth < deepest:
+                if depth < DEEPEST:
                     waiting.append((Path(entry.path), depth + 1))
             else:
                 yield Path(entry.path)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import __version__
-from .flags import folders_of, profile_flags
+from .flags import folders_of, or_here, profile_flags
 from .output import write, write_json
 from .tables import Column, screen, table
 
@@ -55,9 +55,7 @@ def command(
     if diff or quiet or shape not in ("text", "json"):
         wants = bool(prices) and not diff
     wanted = _wanted(paths, folders)
-    for name in ("templates", "profiles"):  # what is checked may build on what lies beside it
-        if not folders[name] and Path(name).is_dir():
-            folders[name] = [Path(name)]
+    folders = or_here(folders)  # what is checked may build on what lies beside it
 
     def run() -> Report:
         targets = Targets()
@@ -82,8 +80,9 @@ def command(
 def _wanted(paths: tuple[Path, ...], folders: dict[str, list[Path]]) -> list[Path]:
     if paths:
         return list(paths)
-    named = [*folders["templates"], *folders["profiles"]]
-    found = named or [Path(name) for name in ("templates", "profiles") if Path(name).is_dir()]
+    if not any(folders.values()):
+        folders = or_here(folders)
+    found = [*folders["templates"], *folders["profiles"]]
     if not found:
         raise click.UsageError(
             "nothing to check: there is neither ./templates nor ./profiles; name a file or folder, or start with"

@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from ..explanations import Explanation
+from ..items import span
 from ..results import Result, ResultItem
 from .inputs import exit_code, input_flags, read
 from .output import write, write_json
@@ -83,8 +84,7 @@ def command(
 def name_of(item: Mapping[str, Any]) -> str:
     """Return what a table calls an item: its path and lines, its name, or its id."""
     if item.get("path"):
-        lines = [str(n) for n in (item.get("start_line"), item.get("end_line")) if n is not None]
-        return f"{shown(item['path'])}:{'-'.join(lines)}" if item.get("start_line") is not None else shown(item["path"])
+        return span(shown(item["path"]), item.get("start_line"), item.get("end_line"))
     return shown(item.get("name") or item["id"])
 
 

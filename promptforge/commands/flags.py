@@ -133,6 +133,11 @@ def folders_of(
     return found
 
 
+def or_here(folders: dict[str, Any]) -> dict[str, Any]:
+    """Return the folders; where none is named of a kind, that of its name in the working directory, if there is one."""
+    return {name: listed or [Path(name)] * Path(name).is_dir() for name, listed in folders.items()}
+
+
 def options_of(given: dict[str, Any]) -> dict[str, Any]:
     """Return the options among the flags that were really given."""
     return {

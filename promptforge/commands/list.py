@@ -12,6 +12,7 @@ from .. import _shipped, options, plugins
 from ..errors import ProfileError, PromptForgeError
 from ..framing import ABOUT, FRAMINGS
 from ..profiles import find_profiles, load_profile
+from ..template_files import EXTENSIONS
 from ..tokens import describe, names
 from .flags import folders_of, profile_flags
 from .output import write_json
@@ -93,8 +94,6 @@ def command(what: str | None, as_json: bool, **given: Any) -> None:
 
 
 def _goes_with(framing: str) -> dict[str, list[str]]:
-    from ..templates import EXTENSIONS
-
     return {"formats": [name for name, extension in EXTENSIONS.items() if framing in FRAMINGS[extension]]}
 
 

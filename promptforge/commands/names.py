@@ -9,9 +9,10 @@ from pathlib import Path
 import click
 
 from .. import _shipped
+from ..folders import YAML
+from ..template_files import format_of
 
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
-_ENDINGS = {"md": "markdown", "xml": "xml", "json": "json", "txt": "plain"}
 
 
 def _folders(context: click.Context, what: str) -> Iterator[Path]:
@@ -45,13 +46,13 @@ def layouts(context: click.Context, _parameter: click.Parameter, begun: str) -> 
 def formats(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
     """Complete the name of a format."""
     endings = {n.removeprefix("layout.").removesuffix(".j2") for _, n in _pages(context) if n.endswith(".j2")}
-    return _some({_ENDINGS.get(ending, ending.split(".")[0]) for ending in endings}, begun)
+    return _some({format_of(ending) for ending in endings}, begun)
 
 
 def profiles(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
     """Complete the name of a profile."""
     found = (entry.name for folder in _folders(context, "profiles") for entry in _listed(folder))
-    return _some({Path(name).stem for name in found if name.endswith((".yaml", ".yml"))}, begun)
+    return _some({Path(name).stem for name in found if name.endswith(YAML)}, begun)
 
 
 def prompts(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:

@@ -12,7 +12,7 @@ import click
 
 from . import names
 from .drafting import finish
-from .flags import folders_of, profile_flags
+from .flags import folders_of, or_here, profile_flags
 
 if TYPE_CHECKING:
     from ..drafts import Draft
@@ -79,12 +79,12 @@ def command(
     if what == "kind" and len(layouts) != 1:
         raise click.UsageError("a kind has its look in one layout: say which with --layout NAME")
     place = "profiles" if what == "profile" else "templates"
-    folders = _folders(given, place)
+    folders = or_here(folders_of(given))
     target = folders[place][0] if folders[place] else Path(place)
     if what == "profile":
         made = drafts.profile(folders["profiles"], target, name, like)
     else:
-        templates = Templates([folder for folder in folders["templates"] if folder.is_dir()])
+        templates = Templates(folders["templates"])
         if what == "layout":
             made = drafts.layout(templates, target, name, like)
         elif what == "format":
@@ -94,15 +94,6 @@ def command(
         else:
             made = drafts.kind(templates, target, name, layouts[0], like, formats)
     finish(made, _steps(what, name, target, made, layouts), pretend=pretend, as_json=as_json)
-
-
-def _folders(given: dict[str, Any], place: str) -> dict[str, list[Path]]:
-    """Return the folders of flags and environment; without any, the one in the working directory."""
-    folders: dict[str, list[Path]] = folders_of(given)
-    for name in ("templates", "profiles"):
-        if not folders[name] and (name == place or Path(name).is_dir()):
-            folders[name] = [Path(name)]
-    return folders
 
 
 def _steps(what: str, name: str, target: Path, made: Sequence[Draft], layouts: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import _shipped
-from ..errors import OptionError, nearest, quote
+from ..errors import OptionError, did_you_mean, quote
 from ..profiles import find_profiles
 from . import names
 from .flags import folders_of, profile_flags
@@ -65,9 +65,7 @@ def _first(templates: Templates, lead: str) -> Found | None:
 
 
 def _unknown(name: str, known: Iterable[str]) -> OptionError:
-    hint = nearest(name, known)
-    if "did you mean" not in hint:
-        hint = "; `promptforge list` and `promptforge list templates` print all names"
+    hint = did_you_mean(name, known) or "; `promptforge list` and `promptforge list templates` print all names"
     if os.path.exists(name):
         hint = "; it is a file or folder, and show takes names; --templates and --profiles tell where yours are"
     return OptionError(f"there is no template, layout, profile or prompt {quote(name)}{hint}", absent=name)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import ItemError, quote
-from .flags import folders_of, profile_flags
+from ..folders import YAML
+from .flags import folders_of, or_here, profile_flags
 from .output import write, write_json
 from .tables import shown
 
@@ -42,10 +43,7 @@ def command(paths: tuple[Path, ...], update: bool, only: str | None, as_json: bo
         raise click.UsageError("--update is refused where CI is set: expected texts are changed by hand and read")
     if given["profile"]:
         raise click.UsageError("a case names its profile itself: options: {profile: NAME}")
-    folders = folders_of(given)
-    for name in ("templates", "profiles"):
-        if not folders[name] and Path(name).is_dir():
-            folders[name] = [Path(name)]
+    folders = or_here(folders_of(given))
     cases = [case for path in _files(paths) for case in load(path)]
     if only is not None:
         cases = [case for case in cases if only in case.name]
@@ -85,7 +83,7 @@ def _files(paths: tuple[Path, ...]) -> list[Path]:
     found: list[Path] = []
     for path in paths or (Path("tests"),):
         if path.is_dir():
-            listed = sorted(each for each in path.iterdir() if each.suffix in (".yaml", ".yml") and is_cases(each))
+            listed = sorted(each for each in path.iterdir() if each.suffix in YAML and is_cases(each))
             if not listed:
                 raise click.UsageError(
                     f"the folder {quote(str(path))} holds no file of cases (`cases:` in a .yaml file)"

@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ..errors import OptionError, TemplateError, nearest, quote
+from ..folders import YAML
 from ..items import Item
 from ..options import VOCABULARY
 from ..profiles import find_profiles
 from ..templates import Templates
 from .views import View
-
-_SUFFIXES = (".yaml", ".yml")
 
 
 class File(msgspec.Struct, frozen=True):
@@ -77,7 +76,7 @@ class Desk:
 
     def __post_init__(self) -> None:
         profiles = list(self.profiles)
-        if self.profile is not None and self.profile.endswith(_SUFFIXES):  # a file by its path: its folder comes first
+        if self.profile is not None and self.profile.endswith(YAML):  # a file by its path: its folder comes first
             path = Path(self.profile)
             profiles, self.profile = [path.parent, *profiles], path.stem
         self.profiles = [folder.resolve() for folder in profiles]

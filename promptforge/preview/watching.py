@@ -10,11 +10,14 @@ from pathlib import Path
 import watchfiles
 
 from .. import _shipped
+from ..folders import YAML
 
 Changed = Callable[[], Awaitable[None]]
 
 LISTENERS = 8
 """Pages that may listen at a time."""
+EVERY = 0.5
+"""Seconds between two looks at files that are named one by one."""
 BEAT = 15.0
 """Seconds without news after which a sign of life is sent."""
 
@@ -55,7 +58,7 @@ class News:
 def _is_ours(_change: watchfiles.Change, path: str) -> bool:
     name = Path(path).name
     # A folder: what is written into a new one may come before anybody watches it.
-    return (name.endswith((".j2", ".yaml", ".yml")) or "." not in name) and not name.startswith(".")
+    return (name.endswith((".j2", *YAML)) or "." not in name) and not name.startswith(".")
 
 
 async def watch_folders(folders: Sequence[Path], changed: Changed) -> None:
@@ -66,11 +69,11 @@ async def watch_folders(folders: Sequence[Path], changed: Changed) -> None:
         await changed()
 
 
-async def watch_files(paths: Sequence[Path], changed: Changed, *, every: float = 0.5) -> None:
+async def watch_files(paths: Sequence[Path], changed: Changed) -> None:
     """Call `changed` when one of the files has another size or time."""
     before = [_state(path) for path in paths]
     while paths:
-        await asyncio.sleep(every)
+        await asyncio.sleep(EVERY)
         now = [_state(path) for path in paths]
         if now != before:
             before = now

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from .. import __version__
 from ..counting import Counter
 from ..diagnostics import Diagnostic, Diagnostics
+from ..ledger import made_with
 from ..options import Options
 from ..profiles import Profile
 from ..templates import Templates
@@ -54,6 +54,8 @@ def account(
     for part, template in composer.lost(composed):
         diagnostics.add("PF119", f"the template does not print the {part}, which was given", where=template)
     texts = result.warnings if result is not None else ()
+    context = result.manifest if result is not None else {}
+    own = made_with(profile, templates, composer.files, counter)
     return Prompt(
         to=to,
         request=request,
@@ -67,16 +69,11 @@ def account(
         history=history,
         warnings=tuple(dict.fromkeys((*said, *texts, *diagnostics))),
         manifest={
-            "promptforge": __version__,
+            **own,
             "to": to,
-            "options": _options(options, counter, result.manifest["options"] if result is not None else {}),
-            "profile": {"name": profile.name, "files": {file.name: file.sha256 for file in profile.chain}},
-            "templates": {
-                **(result.manifest["templates"] if result is not None else {}),
-                **{name: _digest(templates.source(name)[0]) for name in composer.files},
-            },
-            "tokenizer": {"name": counter.name, "fingerprint": counter.fingerprint, "exact": counter.exact},
-            "items": result.manifest["items"] if result is not None else [],
+            "options": _options(options, counter, context.get("options", {})),
+            "templates": {**context.get("templates", {}), **own["templates"]},
+            "items": context.get("items", []),
             "prefix": _prefix(composed, options.cache_after or ()),
         },
     )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..counting import Counter
 from ..options import Options
 from .frame import Frame, Piece
-from .messages import Block, Call, Cited, Message, Output, Role, Text, join
+from .messages import Block, Call, Cited, Message, Output, Role, Text, join, texts_of
 
 
 class Context(NamedTuple):
@@ -99,7 +99,7 @@ class Composer:
 
     def recount(self, composed: Composed, counter: Counter) -> int:
         """Return what a prompt takes by another counter, which is asked once: for all its texts together."""
-        texts = [text for message in composed.messages for block in message.blocks for text in _texts(block)]
+        texts = [text for message in composed.messages for block in message.blocks for text in texts_of(block)]
         framed = len(composed.messages) + sum(not isinstance(b, Text) for m in composed.messages for b in m.blocks)
         own = self._options.prompt_tokens + self._options.message_tokens * framed
         return own + counter.count("\n\n".join(texts))
@@ -131,7 +131,7 @@ class Composer:
             around = self._options.call_tokens * (1 + len(json.loads(block.arguments)))
         elif isinstance(block, Output):
             around = self._options.call_tokens
-        return around + sum(map(self.count, _texts(block)))
+        return around + sum(map(self.count, texts_of(block)))
 
     # --- parts ------------------------------------------------------------------------------------------------------
 
@@ -162,7 +162,7 @@ class Composer:
         role: Role = piece.role  # type: ignore[assignment]
         cited = [block for message in piece.messages for block in message.blocks]
         message = Message(role, (*cited, *((Text(text),) if text.strip() else ())))
-        said = "\n\n".join(filter(None, [*(each for block in cited for each in _texts(block)), text]))
+        said = "\n\n".join(filter(None, [*(each for block in cited for each in texts_of(block)), text]))
         return Printed(piece.name, role, said, (message,) if message.blocks else ())
 
     def _joined(self, parts: Sequence[Printed]) -> list[Message]:
@@ -187,14 +187,3 @@ class Composer:
         """The names of the templates that may print this prompt."""
         parts = [name for name in self._options.prompt_order if self.whole or name != "history"]
         return self._frame.files([*parts, *(["prompt"] if self.whole else [])])
-
-
-def _texts(block: Block) -> list[str]:
-    """Return every text of a block."""
-    if isinstance(block, Text):
-        return [block.text]
-    if isinstance(block, Call):
-        return [block.name, block.id, block.arguments]
-    if isinstance(block, Output):
-        return [block.name, block.id, block.text]
-    return [block.title, block.source, block.text]

@@ -16,13 +16,14 @@ from ..errors import OptionError, TemplateError, nearest, quote
 from ..escaping import syntax_of
 from ..framing import frame_pattern
 from ..joints import Joints
+from ..options import PARTS
 from ..safe import Content, Safe
-from ..templates import EXTENSIONS, PROMPTS, Templates
+from ..template_files import EXTENSIONS
+from ..templates import PROMPTS, Templates
 from ..templating.environment import Fields
 from ..templating.places import VALUE
-from .messages import ROLES, Call, Cited, Message, Output, Text
+from .messages import ROLES, Call, Message, Output, Text, texts_of
 
-PARTS = ("system", "instructions", "context", "history", "question")
 OWN = ("system", "instructions")
 """Parts that whoever builds the prompt wrote: to name a tag in them is no forgery, to close one is."""
 
@@ -47,19 +48,14 @@ class Piece(NamedTuple):
     @property
     def texts(self) -> list[str]:
         """Everything in it that somebody else may have written."""
-        return [text for message in self.messages for text in texts_of(message)] or [self.text]
+        return [text for message in self.messages for text in texts_in(message)] or [self.text]
 
 
-def texts_of(message: Message) -> Iterable[str]:
+def texts_in(message: Message) -> Iterable[str]:
     """Yield every text of a message."""
     yield message.text  # of all its blocks: "<" and "system>" in two of them are a tag together
     for block in message.blocks:
-        if isinstance(block, Call):
-            yield from (block.name, block.arguments, block.id)
-        elif isinstance(block, Output):
-            yield from (block.name, block.text, block.id)
-        elif isinstance(block, Cited):
-            yield from (block.title, block.source, block.text)
+        yield from () if isinstance(block, Text) else texts_of(block)
 
 
 class Frame:

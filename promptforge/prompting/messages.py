@@ -70,6 +70,17 @@ class Message(msgspec.Struct, frozen=True):
         return "\n\n".join(block.text for block in self.blocks if isinstance(block, Text))
 
 
+def texts_of(block: Block) -> list[str]:
+    """Return every text of a block."""
+    if isinstance(block, Text):
+        return [block.text]
+    if isinstance(block, Call):
+        return [block.name, block.id, block.arguments]
+    if isinstance(block, Output):
+        return [block.name, block.id, block.text]
+    return [block.title, block.source, block.text]
+
+
 def join(messages: list[Message]) -> list[Message]:
     """Return the messages with neighbours of the same role as one."""
     joined: list[Message] = []

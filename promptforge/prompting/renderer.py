@@ -14,7 +14,7 @@ from ..diagnostics import Diagnostic, Diagnostics
 from ..errors import OptionError, TemplateError, nearest, quote
 from ..folders import Folders, Sources
 from ..items import Item
-from ..options import Options
+from ..options import PARTS, Options
 from ..remote import RemoteTokenizer
 from ..rendering import ContextRenderer, TemplateSet, load
 from ..results import Result
@@ -25,7 +25,7 @@ from . import accounts, citing, recounts
 from .apart import write_apart
 from .composing import Composer
 from .conversations import read
-from .frame import PARTS, Frame, texts_of
+from .frame import Frame, texts_in
 from .messages import Message, join, sound
 from .prompts import Prompt
 from .recounts import Verify
@@ -160,7 +160,7 @@ class _Making:
         self._fixed = fixed
         self._items = items
         self._turns = turns_of(history)
-        self._beside = [*fixed.values(), *(text for message in history for text in texts_of(message))]
+        self._beside = [*fixed.values(), *(text for message in history for text in texts_in(message))]
         self._verify = verify
         self._cites = options.cite and self._shape.cites
         own: dict[str, Any] = {"context_window": None, "reserve": None, "on_error": "warn"}

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
-from ..errors import nearest, quote
+from ..errors import did_you_mean, quote
 from ..items import MAX_LINE, Item
 from . import plaindata
 from .notes import Notes
@@ -27,7 +27,7 @@ def build(fields: Mapping[str, Any], notes: Notes) -> Item:
     texts = {name: _text(fields.get(name), name, notes) for name in TEXTS}
     metadata = _metadata(fields.get("metadata"), notes)
     for key in sorted(k for k in fields if k not in NAMES):
-        notes.say("PF201", f"unknown key {quote(key)}{_hint(key)}; kept as metadata")
+        notes.say("PF201", f"unknown key {quote(key)}{did_you_mean(key[:80], NAMES)}; kept as metadata")
         metadata.setdefault(key, plaindata.copy(fields[key], _saying(notes)))
     if texts["content"] is None and texts["expanded"] is not None:
         notes.say("PF201", "content is missing; expanded is taken for it")
@@ -53,11 +53,6 @@ def _silent(change: str) -> None:
 
 def _saying(notes: Notes) -> Any:
     return lambda change: notes.say("PF203", f"metadata: {change}")
-
-
-def _hint(key: str) -> str:
-    found = nearest(key[:80], NAMES)
-    return found if found.startswith("; did you mean") else ""
 
 
 def _text(value: object, name: str, notes: Notes) -> str | None:

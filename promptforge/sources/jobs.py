@@ -12,7 +12,7 @@ from typing import Any
 from xml.parsers import expat
 
 from ..diagnostics import Diagnostics
-from ..errors import ItemError, ProfileError, nearest, quote
+from ..errors import ItemError, ProfileError, did_you_mean, nearest, quote
 from . import workspace as places
 from .searching import Search
 
@@ -178,7 +178,7 @@ class _Context:
             return
         depth = len(self._open) - self._context
         if depth == 1:
-            if local not in LISTS and (hint := nearest(local, LISTS)).startswith("; did you mean"):
+            if local not in LISTS and (hint := did_you_mean(local, LISTS)):
                 raise self.refusal(f"unknown element {quote(local)}{hint}")
             self._has_children = False
             self._text.clear()

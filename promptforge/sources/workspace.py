@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..diagnostics import Diagnostics
-from ..errors import ItemError, nearest, quote
+from ..errors import ItemError, did_you_mean, quote
 
 MAX_BYTES = 64 << 20
 """How much of a file is read, in bytes; the rest is left out, and said."""
@@ -172,5 +172,4 @@ def _hint(real: Path, exc: Exception) -> str:
         names = sorted(entry.name for entry in os.scandir(real.parent) if entry.name.isprintable())[:1000]
     except OSError:
         return f"; there is no folder {shown(real.parent.name)} either"
-    found = nearest(real.name, names)
-    return found if found.startswith("; did you mean") else ""
+    return did_you_mean(real.name, names)

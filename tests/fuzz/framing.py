@@ -8,7 +8,7 @@ from campaigns.items import check, framings
 from taming import KINDS, harmless
 
 from promptforge.framing import FRAMINGS
-from promptforge.templates import EXTENSIONS
+from promptforge.template_files import EXTENSIONS
 
 from .drawing import Draw
 
