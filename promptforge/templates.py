@@ -15,8 +15,7 @@ from .folders import Source
 from .layouts import LayoutSettings, load_layout_settings
 from .looks import Look
 from .safe import Safe
-from .template_files import EXTENSIONS as EXTENSIONS  # also under the name that others know it by
-from .template_files import format_of
+from .template_files import EXTENSIONS, format_of
 from .templating import excerpts, fuel, located, placing
 from .templating.environment import Environment
 from .templating.failures import explain

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import random
+import subprocess
 import sysconfig
 import warnings
 from pathlib import Path
@@ -172,6 +173,8 @@ def test_odd_python_stays_python(text: str) -> None:
 
 
 def errors(text: str, language: str) -> bool:
+    if language == "bash":
+        return subprocess.run(["bash", "-n"], input=text.encode(), stderr=subprocess.DEVNULL).returncode != 0
     root = grammars.parse(text, language)
     return root is None or root.has_error
 

@@ -66,6 +66,8 @@ def find_edge(text: str, n: int, encoder: Encoder) -> Edge | None:
     kept = encoder.decode(tokens[:left])
     edge = base + len(kept.decode("utf-8", "ignore"))
     low = last_join(text, base, edge + 1) or base
+    if low - base < edge - low:
+        return Edge(low, n - left + len(encoder.encode(text[base:low]) or ()), edge, stop)
     used = left
     spare = len(kept) - len(text[base:low].encode("utf-8", "surrogatepass"))
     while spare > 0:

@@ -56,7 +56,7 @@ def read(kind: str, language: str | None, text: str, marker: str) -> Pieces | La
 
     `None`: it has no known structure, or one of more than `MOST` lines or pieces, or is longer than `LONGEST`.
     """
-    if len(text) > LONGEST or text.count("\n") > MOST:
+    if len(text) > LONGEST or max(map(text.count, "\n\r")) > MOST:
         return None
     if kind not in _SHORTENED_HERE and (plugin := plugins.find("trimmers", kind, _refusal)) is not None:
         what = f'trimmer "{kind}"'

@@ -19,7 +19,8 @@ from structures import check_contents, check_structure, check_tagged
 from taming import harmless
 
 from promptforge.framing import FRAMINGS, TAGGED
-from promptforge.templates import EXTENSIONS, Templates
+from promptforge.template_files import EXTENSIONS
+from promptforge.templates import Templates
 
 from .hostility import Hostility
 from .report import Report
