@@ -201,7 +201,19 @@ def test_a_failed_run_leaves_the_old_output_alone() -> None:
 def test_an_output_that_cannot_be_written_is_named(target: str) -> None:
     ran = run("render", "items.json", "-o", target)
     said(ran, 4, target)
-    assert ran.err.rstrip().endswith(target), "the user's name for it, not that of a file on the way"
+    assert ran.err.startswith(f"promptforge: {target}: "), "the user's name for it, not that of a file on the way"
+
+
+def test_an_output_that_is_no_file_is_written_to_and_stays_what_it_is() -> None:
+    os.mkfifo("pipe")
+    reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+    assert run("render", "items.json", "-o", "pipe").code == 0
+    assert os.read(reader, 10_000).decode() == TEXT and Path("pipe").is_fifo()
+    os.close(reader)
+    os.symlink("real.md", "link.md")
+    write("real.md", "before")
+    assert run("render", "items.json", "-o", "link.md").code == 0
+    assert Path("link.md").is_symlink() and Path("real.md").read_text() == TEXT
 
 
 # --- warnings and strict ----------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from ..errors import ProfileError, PromptForgeError, nearest, quote
 from ..framing import TAGGED, framing_of
 from ..options import VOCABULARY, Options
 from ..profiles import load_profile
-from ..templates import EXTENSIONS, Templates
+from ..templates import EXTENSIONS, Templates, nearest_format
 from ..tokens import names as tokenizers
 from ..tokens import respelt, unscaled
 from .findings import Edit, Finding, Text
@@ -136,7 +136,7 @@ def _named(keys: Keys, merged: dict[str, Any], known: Layouts, templates: Templa
             have = [wanted]
         if wanted not in have:
             key = "format" if "format" in keys.values else "layout"
-            message = f'the layout "{layout}" has no format {quote(wanted)}{nearest(wanted, have)}'
+            message = f'the layout "{layout}" has no format {quote(wanted)}{nearest_format(wanted, have)}'
             yield keys.value(key, "PF836", message)
     order = keys.values.get("prompt_order")
     if order is not None and "context" not in order:

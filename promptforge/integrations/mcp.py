@@ -19,7 +19,6 @@ from ..rendering import ContextRenderer
 from ..results import Result
 from ..templates import Templates
 from ..tokens import names
-from ..verdict import line
 from .bridge import missing
 
 try:
@@ -232,4 +231,4 @@ def _told(make: Callable[[], Any]) -> Any:
 
 
 def _warnings(result: Result) -> list[str]:
-    return [line(d) for d in result.warnings]
+    return [str(d) for d in result.warnings]
