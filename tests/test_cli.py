@@ -16,6 +16,7 @@ import pytest
 from commandline import ROOT, Ran, command, run
 
 import promptforge as pf
+from promptforge.cli import COMMANDS, GROUPS
 from promptforge.results import FIELDS
 
 DATA = Path(__file__).parent / "data"
@@ -692,3 +693,23 @@ def test_a_list_is_a_flag_several_times_or_with_commas() -> None:
     assert one == other == run("render", "kinds.json").out
     left = run("render", "kinds.json", "--kinds", "tickt").err
     assert 'the kinds there are: "code", "ticket" [PF114]' in left
+
+
+def test_the_help_shows_every_command_once() -> None:
+    assert sorted(name for names in GROUPS.values() for name in names) == sorted(COMMANDS)
+
+
+def test_a_list_keeps_to_the_screen_and_is_a_line_each_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.get_terminal_size", lambda fallback: os.terminal_size((80, 24)))
+    from promptforge.commands import list as listing
+
+    line = f"  context  {'a word ' * 20}"
+    assert listing._wrapped(line, 11) == line
+    monkeypatch.setattr(sys, "stdout", Screen())
+    first, *rest = listing._wrapped(line, 11).split("\n")
+    assert rest and all(len(each) <= 80 for each in (first, *rest)) and all(each[:11].isspace() for each in rest)
+
+
+class Screen:
+    def isatty(self) -> bool:
+        return True
