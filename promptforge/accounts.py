@@ -73,7 +73,10 @@ def _say_none(items: list[Item], shown: list[Item], counts: Counts[str], diagnos
         diagnostics.add("PF115", "there were no items", severity="info")
     elif not shown:
         why = ", ".join(f"{reason} {count}" for reason, count in sorted(counts.items()))
-        message = f"no item is in the text: all {len(items)} were left out ({why})"
+        all_of_them = f"all {len(items)} were" if len(items) > 1 else "the one there is was"
+        message = f"no item is in the text: {all_of_them} left out ({why})"
+        if set(counts) <= _CUT:
+            message += "; a larger max_tokens has room for more"
         if set(counts) == {"kinds"}:
             message += f"; the kinds there are: {listed([quote(kind) for kind in sorted({i.kind for i in items})])}"
         diagnostics.add("PF114", message, severity="info" if set(counts) <= _CUT else "warning")
@@ -93,10 +96,15 @@ def _say(page: Page, fit: Fit, trimmed: int, counts: Counts[str], diagnostics: D
     if not counter.exact and options.max_tokens is not None:
         diagnostics.add("PF501", f"tokens are an estimate by {counter.name}", severity="info")
     left = sum(counts[reason] for reason in _CUT)
-    if left or trimmed:
+    if fit.chosen and (left or trimmed):
         total = len(fit.chosen) + len(fit.reasons)
-        said = [f"{left} of {total} items were left out"] if left else []
-        said += [f"{trimmed} of {total} items were shortened"] if trimmed else []
+        said = [
+            f"{number} of {total} items {'was' if number == 1 else 'were'} {what}"
+            if total > 1
+            else f"the item was {what}"
+            for number, what in ((left, "left out"), (trimmed, "shortened"))
+            if number
+        ]
         diagnostics.add("PF111", f"{' and '.join(said)} to keep the budget", severity="info")
     if twice := counts["duplicate"]:
         said_once = f"{twice} item{'s hold' if twice > 1 else ' holds'} the text of another and"

@@ -39,6 +39,14 @@ COMMANDS = {
 }
 """Name → what it does; the module of the same name holds it."""
 
+GROUPS = {
+    "Make a text": ("render", "prompt", "batch", "preview", "mcp"),
+    "See why": ("explain", "diff", "count", "calibrate"),
+    "See what there is": ("list", "show", "rule", "schema", "completion"),
+    "Make it yours": ("init", "new", "check", "test", "trust"),
+}
+"""The commands as the help shows them."""
+
 EPILOG = """Exit codes: 0 done; 1 findings (a strict run that had something to say, diff --exit-code); 2 usage;
 3 what is required does not fit; 4 bad input, with file, line and field; 5 a template failed."""
 
@@ -60,8 +68,10 @@ class _Lazy(click.Group):
         return [*named, *click.Command.shell_complete(self, ctx, incomplete)]  # a Group's own imports every command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
+        wide = max(map(len, COMMANDS))
+        for heading, names in GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(f"{name:<{wide}}", COMMANDS[name]) for name in names])
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
@@ -87,7 +97,13 @@ def group() -> None:
     """Turn retrieved pieces into one exact, safe, well-laid-out context text for an LLM.
 
     The text goes to standard output, everything else to standard error.
-    """
+
+    \b
+      promptforge render --man tar --doc README.md --max-tokens 2000
+      promptforge render items.json --profile claude
+      promptforge prompt items.json --user "What is this?" --to openai
+      promptforge COMMAND --help
+    """  # noqa: D301  click's mark for lines that stay as they are is a backspace
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

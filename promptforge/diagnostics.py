@@ -12,6 +12,9 @@ import msgspec
 
 Severity = Literal["info", "warning", "error"]
 
+LONGEST = 300
+"""Characters of a place that are printed."""
+
 CAP = 100
 """How many diagnostics of one code are kept one by one; the rest become a single count."""
 
@@ -28,6 +31,14 @@ class Diagnostic(msgspec.Struct, frozen=True):
     """The id of the item concerned."""
     where: str | None = None
     """File, line and field, or template and line."""
+
+    def __str__(self) -> str:
+        """Return place, message and code on one line."""
+        place = self.where or self.item
+        if place and not (place.isprintable() and len(place) <= LONGEST):  # an id may hold anything
+            place = f'"{ascii(place[:80])[1:-1]}"'
+        at = f"{place}: " if place and place not in self.message else ""
+        return f"{at}{self.message} [{self.code}]"
 
 
 class Diagnostics:

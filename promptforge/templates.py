@@ -192,7 +192,7 @@ class Templates:
                     return Look(self, layout, format, ending, chain)
         have = self.formats(layout)
         raise OptionError(
-            f'the layout "{layout}" has no format {quote(format)}{nearest(format, have)}', option="format"
+            f'the layout "{layout}" has no format {quote(format)}{nearest_format(format, have)}', option="format"
         )
 
     # --- compiling --------------------------------------------------------------------------------------------------
@@ -246,6 +246,12 @@ class Templates:
                 own.names.union(*(p.names for p in parents)), own.frame.union(*(p.frame for p in parents)), own.parents
             )
         return known
+
+
+def nearest_format(word: str, have: Sequence[str]) -> str:
+    """Return `nearest` of the formats there are; an ending, or another usual word, means the format of it."""
+    meant = {"text": "plain", **{ending: name for name, ending in EXTENSIONS.items()}}.get(word.lower())
+    return f'; did you mean "{meant}"?' if meant in have and word != meant else nearest(word, have)
 
 
 def _size(value: object) -> int:

@@ -43,6 +43,13 @@ _DESCRIPTIONS = {
     "NAME*FACTOR": "estimate: any of these times a factor of your own, such as o200k_base*1.35",
     "file:PATH": "exact: a .tiktoken, tokenizer.json or tekken.json file of your own",
 }
+_MEANT = {
+    "gpt-3": "cl100k_base", "gpt-4o": "o200k_base", "gpt-4.": "o200k_base", "gpt-4": "cl100k_base",
+    "text-embedding": "cl100k_base", "gpt": "o200k_base", "o1": "o200k_base", "o3": "o200k_base", "o4": "o200k_base",
+    "tiktoken": "o200k_base", "gemma": "approximate-gemini", "words": "approximate-words",
+    **{name.removeprefix("approximate-"): name for name in FACTORS if name.count("-") == 1},
+}  # fmt: skip
+"""How the name of an LLM begins that is given for its tokenizer's."""
 _FILE = "file:"
 _SCALED = re.compile(r"(.+)\*((?:0|[1-9]\d{0,3})(?:\.\d{1,6})?)", re.DOTALL)
 _lock = threading.RLock()
@@ -175,6 +182,8 @@ def _make(name: str) -> Counter:
             f"unknown tokenizer {quote(name)}: {quote(factor)} is no factor, a number up to 9999 such as the 1.35 of"
             " o200k_base*1.35"
         )
+    if (meant := next((each for start, each in _MEANT.items() if name.lower().startswith(start)), None)) is not None:
+        raise TokenizerError(f"unknown tokenizer {quote(name)}; did you mean {quote(meant)}?")
     known = [name for name, _ in [*names(), *plugins.names("tokenizers")]]
     hint = did_you_mean(name, known)
     hint = f"{hint} There are: {', '.join(known)}" if hint else nearest(name, known)

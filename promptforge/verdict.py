@@ -6,14 +6,11 @@ import logging
 from collections.abc import Sequence
 
 from .diagnostics import Diagnostic
-from .errors import StrictError, TemplateError, quote
+from .errors import StrictError, TemplateError
 
 _LOG = logging.getLogger("promptforge")
 _LOG.addHandler(logging.NullHandler())
 _LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
-LONGEST = 300
-"""Characters of a place that are printed."""
-
 STOOD_IN = "; the shipped templates were used instead"
 """How the message ends that says that a template of the user's failed."""
 
@@ -23,23 +20,14 @@ def stood_in(error: TemplateError) -> Diagnostic:
     return Diagnostic("PF401", "error", f"{error}{STOOD_IN}", None, error.where)
 
 
-def line(d: Diagnostic) -> str:
-    """Return a diagnostic as one line with its place and code; an id, which may hold anything, is quoted."""
-    place = d.where or d.item
-    if place and not (place.isprintable() and len(place) <= LONGEST):
-        place = quote(place)
-    at = f"{place}: " if place and place not in d.message else ""
-    return f"{at}{d.message} [{d.code}]"
-
-
 def judge(result: object, warnings: Sequence[Diagnostic], strict: bool) -> None:
     """Hand `warnings` to the logger `promptforge`, which writes nothing until the application says where.
 
     In a strict run raises `StrictError`, which carries `result`, where one is more than an info.
     """
     for d in warnings:
-        _LOG.log(_LEVELS[d.severity], "%s", line(d))
+        _LOG.log(_LEVELS[d.severity], "%s", d)
     grave = [d for d in warnings if d.severity != "info"]
     if strict and grave:
         more = f" (and {len(grave) - 1} more)" if len(grave) > 1 else ""
-        raise StrictError(f"{line(grave[0])}{more}", diagnostics=tuple(grave), result=result)
+        raise StrictError(f"{grave[0]}{more}", diagnostics=tuple(grave), result=result)

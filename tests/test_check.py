@@ -82,6 +82,9 @@ TEMPLATES: dict[str, tuple[str, str, str]] = {
     "{% if item.name is not defind %}{% endif %}": ("PF804", "1:24", "defind"),
     '{% include "_surces.md.j2" %}': ("PF805", "1:12", '"_surces.md.j2"'),
     "x\n\n  {{ item.pth }}": ("PF806", "3:11", "pth"),
+    "a { % if item.name % }": ("PF801", "1:3", "{ % if item.name % }"),
+    "a { { item.name } }": ("PF801", "1:3", "{ { item.name } }"),
+    "a ${item.name}": ("PF801", "1:3", "${item.name}"),
     "{{ item['pth'] }}": ("PF806", "1:9", "'pth'"),
     "{{ item.text }}": ("PF806", "1:9", "text"),
     "{{ item.name.first }}": ("PF806", "1:14", "first"),
@@ -106,6 +109,16 @@ def test_an_items_template(text: str) -> None:
     assert f"templates/mine/item.md.j2:{place}: {code}" in said
     out = run("check").out
     assert word in marked(out)
+
+
+def test_what_was_meant_as_a_tag_becomes_one_and_braces_of_other_kinds_stay() -> None:
+    text = "{# Uses: item. #}\n{ % if item.name % }{item.name}{ % endif % }\n"
+    write({"templates/mine/layout.md.j2": PAGE, "templates/mine/item.md.j2": text})
+    run("check", "--fix", "--quiet")
+    fixed = Path("templates/mine/item.md.j2").read_text()
+    assert fixed == "{# Uses: item. #}\n{% if item.name %}{{ item.name }}{% endif %}\n"
+    write({"templates/mine/item.md.j2": "{# Uses: item. #}\n{a} { b } ${HOME} %} { 5 % } {{ '{ % if x % }' }}\n"})
+    assert "PF801" not in run("check", "--quiet").out
 
 
 PAGES: dict[str, tuple[str, str]] = {

@@ -16,6 +16,7 @@ import pytest
 from commandline import ROOT, Ran, command, run
 
 import promptforge as pf
+from promptforge.cli import COMMANDS, GROUPS
 from promptforge.results import FIELDS
 
 DATA = Path(__file__).parent / "data"
@@ -201,7 +202,19 @@ def test_a_failed_run_leaves_the_old_output_alone() -> None:
 def test_an_output_that_cannot_be_written_is_named(target: str) -> None:
     ran = run("render", "items.json", "-o", target)
     said(ran, 4, target)
-    assert ran.err.rstrip().endswith(target), "the user's name for it, not that of a file on the way"
+    assert ran.err.startswith(f"promptforge: {target}: "), "the user's name for it, not that of a file on the way"
+
+
+def test_an_output_that_is_no_file_is_written_to_and_stays_what_it_is() -> None:
+    os.mkfifo("pipe")
+    reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+    assert run("render", "items.json", "-o", "pipe").code == 0
+    assert os.read(reader, 10_000).decode() == TEXT and Path("pipe").is_fifo()
+    os.close(reader)
+    os.symlink("real.md", "link.md")
+    write("real.md", "before")
+    assert run("render", "items.json", "-o", "link.md").code == 0
+    assert Path("link.md").is_symlink() and Path("real.md").read_text() == TEXT
 
 
 # --- warnings and strict ----------------------------------------------------------------------------------------------
@@ -680,3 +693,23 @@ def test_a_list_is_a_flag_several_times_or_with_commas() -> None:
     assert one == other == run("render", "kinds.json").out
     left = run("render", "kinds.json", "--kinds", "tickt").err
     assert 'the kinds there are: "code", "ticket" [PF114]' in left
+
+
+def test_the_help_shows_every_command_once() -> None:
+    assert sorted(name for names in GROUPS.values() for name in names) == sorted(COMMANDS)
+
+
+def test_a_list_keeps_to_the_screen_and_is_a_line_each_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.get_terminal_size", lambda fallback: os.terminal_size((80, 24)))
+    from promptforge.commands import list as listing
+
+    line = f"  context  {'a word ' * 20}"
+    assert listing._wrapped(line, 11) == line
+    monkeypatch.setattr(sys, "stdout", Screen())
+    first, *rest = listing._wrapped(line, 11).split("\n")
+    assert rest and all(len(each) <= 80 for each in (first, *rest)) and all(each[:11].isspace() for each in rest)
+
+
+class Screen:
+    def isatty(self) -> bool:
+        return True

@@ -124,8 +124,9 @@ def test_a_file_of_the_text_that_is_not_there_is_named() -> None:
 def test_items_that_are_not_there_and_no_cases_at_all() -> None:
     assert run("test").code == 2
     assert run("test", "nowhere").code == 2
-    cases("  - {items: nowhere.json, text: a}")
-    assert run("test").code == 4
+    cases("  - {items: nowhere.json, text: a}\n  - {name: b, file: a.yaml, items: [{content: a}], lacks: [a]}")
+    ran = run("test")
+    assert ran.code == 1 and "nowhere.json: cannot read it" in ran.out and "2 of 2 cases failed" in ran.err
     assert run("test", "--only", "zzz").code == 2
 
 

@@ -17,7 +17,7 @@ from promptforge.sources.jobs import load_job
 from promptforge.templates import Templates
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "promptforge" / "batch" / "README.md"]
+PAGES = [ROOT / "README.md", *(ROOT / "promptforge" / part / "README.md" for part in ("commands", "batch"))]
 README, *GUIDES = (page.read_text(encoding="utf-8") for page in PAGES)
 
 

@@ -586,3 +586,16 @@ def test_any_record_is_an_item_or_an_item_error(record: dict[str, Any]) -> None:
     assert all(is_plain(getattr(item, field)) for field in Item.__struct_fields__)
     assert item.content is not None or item.summary is not None
     assert to_item(item, where="w") == item
+
+
+def test_a_text_where_a_store_of_vectors_keeps_it_is_pointed_at() -> None:
+    for outer, inner in (("metadata", "text"), ("payload", "page_content"), ("_source", "body")):
+        with pytest.raises(ItemError, match=f'there is text under "{outer}", "{inner}": give that as content'):
+            to_item({"id": "a", "score": 0.9, outer: {"page": 3, inner: "A text."}})
+
+
+def test_a_title_beside_a_text_is_the_name() -> None:
+    assert to_item({"text": "A text.", "title": "A title", "source": "a.md"}).name == "A title"
+    said = Diagnostics()
+    assert to_item({"content": "A text.", "title": "A title"}, diagnostics=said).metadata == {"title": "A title"}
+    assert [str(d) for d in said] == ['unknown key "title"; did you mean "name"?; kept as metadata [PF201]']

@@ -90,8 +90,10 @@ def test_revoked_deprecated_and_unknown() -> None:
     assert (item.name, said) == ("Crumb Tracing", ["T9003 is deprecated"])
     with pytest.raises(ItemError, match=r'no technique "T9001\.01"; did you mean "T9001'):
         find(index, "T9001.01")
-    with pytest.raises(ItemError, match=r'no technique "\\x1b"; did you mean'):
+    with pytest.raises(ItemError, match=r'no technique "\\x1b"; there are 4, such as T9001'):
         find(index, "\x1b")
+    with pytest.raises(ItemError, match='no technique "crumb tracing"; did you mean "T9003"'):
+        find(index, "crumb tracing")
 
 
 def test_revoked_in_a_circle_ends(objects: list[dict[str, Any]], tmp_path: Path) -> None:

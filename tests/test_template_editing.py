@@ -15,6 +15,7 @@ from judges import json_value, xml_root
 
 import promptforge as pf
 from promptforge import drafts
+from promptforge.commands.preview import command
 from promptforge.project import project
 from promptforge.templates import Templates
 from promptforge.templating.filters import FILTERS
@@ -102,6 +103,16 @@ def test_the_readme_has_an_example_of_each_kind_of_change() -> None:
     assert len(EXAMPLES) >= 4 and len(PROFILES) >= 1
     told = {word for steps in EXAMPLES.values() for step in steps for word in step.name.split()[:2]}
     assert {"init", "check", "test", "render", "prompt"} <= told and "promptforge preview" in README
+
+
+def test_the_command_of_the_preview_is_one(folder: Path) -> None:
+    """It goes on until somebody ends it, so what is run here is all that comes before the page."""
+    (line,) = re.findall(r"^    promptforge preview (.*)$", README, re.MULTILINE)
+    drafts.write(project(folder))
+    (folder / "needs.yaml").write_text("[]", encoding="utf-8")
+    with command.make_context("preview", shlex.split(line)) as context:
+        given = {name: context.params[name] for name in ("items", "profile", "edit")}
+    assert given == {"items": ("needs.yaml",), "profile": "ours", "edit": True}
 
 
 @pytest.mark.parametrize("title", EXAMPLES)

@@ -63,7 +63,7 @@ def test_descriptions_say_what_is_a_guess() -> None:
         assert describe(name)["exact"] is not guess
 
 
-@pytest.mark.parametrize("name", ["o200k_bas", "gpt", "", "file", "O200K_BASE", "\x1b[2J\nforged"])
+@pytest.mark.parametrize("name", ["o200k_bas", "gpx", "", "file", "O200K_BASE", "\x1b[2J\nforged"])
 def test_an_unknown_name_says_what_there_is(name: str) -> None:
     with pytest.raises(TokenizerError) as caught:
         get_tokenizer(name)
@@ -71,6 +71,18 @@ def test_an_unknown_name_says_what_there_is(name: str) -> None:
     assert all(known in message for known, _ in names())
     assert "\n" not in message and "\x1b" not in message
     assert ('did you mean "o200k_base"?' in message) == (name == "o200k_bas")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("gpt-4o-mini", "o200k_base"), ("gpt-5.4", "o200k_base"), ("gpt-4-turbo", "cl100k_base"),
+        ("tiktoken", "o200k_base"), ("claude", "approximate-claude"), ("Qwen3", "approximate-qwen"),
+    ],
+)  # fmt: skip
+def test_the_name_of_an_llm_says_whose_tokenizer_that_is(name: str, meant: str) -> None:
+    with pytest.raises(TokenizerError, match=f'did you mean "{meant}"'):
+        get_tokenizer(name)
 
 
 class Words:

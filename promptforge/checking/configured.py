@@ -13,7 +13,7 @@ from ..framing import TAGGED, framing_of
 from ..options import VOCABULARY, Options
 from ..profiles import load_profile
 from ..template_files import EXTENSIONS
-from ..templates import Templates
+from ..templates import Templates, nearest_format
 from ..tokens import names as tokenizers
 from ..tokens import respelt, unscaled
 from .findings import Edit, Finding, Text
@@ -138,7 +138,7 @@ def _named(keys: Keys, merged: dict[str, Any], known: Layouts, templates: Templa
             have = [wanted]
         if wanted not in have:
             key = "format" if "format" in keys.values else "layout"
-            message = f'the layout "{layout}" has no format {quote(wanted)}{nearest(wanted, have)}'
+            message = f'the layout "{layout}" has no format {quote(wanted)}{nearest_format(wanted, have)}'
             yield keys.value(key, "PF836", message)
     order = keys.values.get("prompt_order")
     if order is not None and "context" not in order:

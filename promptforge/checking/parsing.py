@@ -43,7 +43,7 @@ def parse(text: str, name: str) -> Parsed:
     """Return the tree of a template's text; never raises, and runs nothing of it."""
     try:
         root = ENVIRONMENT._parse(text, name, None)
-        return Parsed(root, [*_twice(root, text), *_refusals(root, text, name)])
+        return Parsed(root, [*_twice(root, text), *_near_tags(text), *_refusals(root, text, name)])
     except jinja2.TemplateSyntaxError as error:
         start, length, message, new = mistake(text, error)
         return Parsed(None, [Problem(start, length, "PF801", message, new)])
@@ -62,6 +62,29 @@ def _twice(root: nodes.Template, text: str) -> Iterator[Problem]:
             message = f'the block "{block.name}" is there twice; a name stands for one place'
             yield Problem(at, length, "PF801", message)
         seen.add(block.name)
+
+
+def _near_tags(text: str) -> Iterator[Problem]:
+    """Yield what is printed as it stands, and was meant as a tag or a value."""
+    for found in _NEAR_TAG.finditer(_without_tags(text)):
+        if found["value"]:
+            meant = f"{{{{ {found['value'].strip()} }}}}"
+        else:
+            meant = re.sub(r"\A\{\s+|\s+\}\Z", lambda end: end[0].strip(), found[0])
+        message = f"is no tag and is printed as it stands; write {meant}"
+        yield Problem(found.start(), len(found[0]), "PF801", message, meant)
+
+
+def _without_tags(text: str) -> str:
+    """Return a template's own text, each tag, value and comment in it as lines of `_`."""
+    return re.sub(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", lambda tag: re.sub(r"[^\n]", "_", tag[0]), text, flags=re.DOTALL)
+
+
+_NEAR_TAG = re.compile(
+    r"\{[ \t]+%[^{}\n]{1,200}%[ \t]*\}|\{[ \t]+\{[^{}\n]{1,200}\}[ \t]+\}"
+    r"|\$?\{(?P<value>[ \t]*(?:item|loop|section|part)\.\w+[^{}\n]{0,200})\}"
+)
+"""`{ % if x % }`, `{ { item.name } }`, and `{item.name}` or `${item.name}` as other languages write it."""
 
 
 def offset(node: nodes.Node) -> int:
@@ -138,7 +161,7 @@ class _Collector(Reader):
 
 def _opening(message: str, text: str) -> tuple[int, int]:
     """Return place and length of what a template has opened in its own text and left open at its end."""
-    own = re.sub(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", lambda tag: re.sub(r"[^\n]", "_", tag[0]), text, flags=re.DOTALL)
+    own = _without_tags(text)
     for word, pattern in _OPENS.items():
         if word in message and (found := list(re.finditer(pattern, own, re.MULTILINE))):
             return found[-1].start(1), len(found[-1][1])

@@ -17,6 +17,7 @@ def beside(name: str, given: Sequence[str]) -> str:
     """
     if not is_name(name):
         return ""
+    said = []
     for folder, places in (
         ("templates", (name, f"prompt/{name}")),
         ("profiles", (f"{name}.yaml", f"{name}.yml")),
@@ -25,8 +26,11 @@ def beside(name: str, given: Sequence[str]) -> str:
             continue
         found = next((Path(folder, place) for place in places if Path(folder, place).exists()), None)
         if found is not None:
-            return f"; {quote(found.as_posix())[1:-1]} is here: add --{folder} {folder}"
-    return ""
+            said.append((quote(found.as_posix())[1:-1], f"--{folder} {folder}"))
+    if not said:
+        return ""
+    there, flags = (" and ".join(each) for each in (zip(*said, strict=True)))
+    return f"; {there} {'are' if len(said) > 1 else 'is'} here: add {flags}"
 
 
 def named(folder: str, given: Sequence[str]) -> bool:

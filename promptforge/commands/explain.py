@@ -103,7 +103,7 @@ def _items(items: Sequence[ResultItem], every: bool) -> Iterator[str]:
     hidden = out[room:] if not every and len(ranked) > ROWS else []
     gone = set(map(id, hidden))
     columns = [
-        Column(""), Column("#", right=True), Column("item", cut=True), Column("kind", cut=True),
+        Column(""), Column("#", right=True), Column("item", cut=True, paths=True), Column("kind", cut=True),
         Column("score", right=True), Column("form"), Column("tokens", right=True), Column("whole", right=True),
         Column("why"), Column("fits at", right=True),
     ]  # fmt: skip

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from ..diagnostics import Diagnostics
-from ..errors import ItemError, StrictError
+from ..errors import ItemError, ProfileError, StrictError, nearest, quote
 from ..options import VOCABULARY
 from .flags import Command, folders_of, option_flags, options_of
 from .output import say
@@ -187,6 +187,12 @@ def _job_options(options: dict[str, Any], lines: Any, path: str) -> dict[str, An
             if not isinstance(value, str):
                 raise ItemError(f"{name}: expected a text", where=f"{path}:{lines.get((name,), 1)}", field=name)
             checked[name] = value
+        elif name not in VOCABULARY and name not in VOCABULARY.elsewhere:
+            from ..sources.jobs import KEYS
+
+            near = nearest(str(name), {*VOCABULARY, *KEYS})
+            where = f"{path}:{lines.get((name,), 1)}"
+            raise ProfileError(f"unknown option {quote(str(name))}{near}", where=where, option=str(name))
         else:
             checked[name] = VOCABULARY.check(name, value, lambda word: f"{path}:{lines.get((word,), 1)}")
     return checked

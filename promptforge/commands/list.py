@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +18,7 @@ from ..template_files import EXTENSIONS
 from ..tokens import describe, names
 from .flags import folders_of, profile_flags
 from .output import write_json
-from .tables import Column, shorten, shown, table
+from .tables import Column, screen, shorten, shown, table
 
 if TYPE_CHECKING:
     from ..templates import Templates
@@ -90,7 +92,15 @@ def command(what: str | None, as_json: bool, **given: Any) -> None:
             formats = f" ({', '.join(row['formats'])})" if "formats" in row else ""
             needs = "" if row.get("installed", True) else f" (needs an extra: pip install '.[{row['extra']}]')"
             whose = f" [{row['whose']}]" if row.get("whose") else ""
-            click.echo(f"  {row['name']:<{width}}  {row['description']}{formats}{needs}{whose}".rstrip())
+            line = f"  {row['name']:<{width}}  {row['description']}{formats}{needs}{whose}".rstrip()
+            click.echo(_wrapped(line, width + 4))
+
+
+def _wrapped(line: str, indent: int) -> str:
+    """Return a line as a terminal shows it best, its second column below itself; in a pipe it stays one line."""
+    if not sys.stdout.isatty():
+        return line
+    return textwrap.fill(line, screen(), subsequent_indent=" " * min(indent, 30), break_on_hyphens=False)
 
 
 def _goes_with(framing: str) -> dict[str, list[str]]:

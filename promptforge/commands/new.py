@@ -40,7 +40,7 @@ WHAT = ("layout", "format", "kind", "prompt", "profile")
     metavar="NAME",
     multiple=True,
     shell_complete=names.layouts,
-    help="For a kind or format: in which layout.",
+    help="For a kind or format: in which layout [a format: all].",
 )
 @click.option(
     "--format",
@@ -121,4 +121,6 @@ def _steps(what: str, name: str, target: Path, made: Sequence[Draft], layouts: S
     if what in _KEYS:
         value = name if load(name, "") == name else json.dumps(name)  # such as 0 or none
         steps.insert(2, f"use   {what}: {value}  # a line of your profile")
+    if what == "format" and len(layouts) != 1 and len(made) > 1:
+        steps.append(f"less  {len(made)} files, for every layout; --layout NAME writes those of one")
     return steps

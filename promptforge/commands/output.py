@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from ..diagnostics import Diagnostic
-from ..verdict import line
+from ..errors import ItemError, quote
 from ..writing import clean, whole
 
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
@@ -27,7 +27,8 @@ VERSION = 1
 def write(text: str, path: str | None) -> None:
     """Write the product: to a file that is there whole or not at all, or to standard output.
 
-    What goes there goes as it is; on a terminal, controls are shown as escapes.
+    What goes there goes as it is; on a terminal, controls are shown as escapes. A link is followed; a device or a named
+    pipe is written to as it is. Raises `ItemError` for a folder, and where there is none.
     """
     if path == "":
         raise click.UsageError("--output: the name of the file is empty")
@@ -41,9 +42,19 @@ def write(text: str, path: str | None) -> None:
         stream.write(text.encode("utf-8", "replace"))
         stream.flush()
         return
+    target = Path(path)
+    if target.is_dir():
+        raise ItemError("is a folder; name a file in it", where=path)
+    if target.exists() and not target.is_file():  # /dev/stdout, a named pipe: no file can take its place
+        with target.open("wb") as device:
+            device.write(text.encode("utf-8", "replace"))
+        return
+    target = target.resolve() if target.is_symlink() else target
+    if not target.parent.is_dir():
+        raise ItemError(f"there is no folder {quote(str(target.parent))}; make it first", where=path)
     with contextlib.suppress(OSError):  # a folder may be written to and not listed
-        clean(Path(path).parent, Path(path).name)
-    with whole(Path(path)) as file:
+        clean(target.parent, target.name)
+    with whole(target) as file:
         file.write(text.encode("utf-8", "replace"))
 
 
@@ -57,4 +68,4 @@ def say(diagnostics: Iterable[Diagnostic], *, quiet: bool = False) -> None:
     for d in diagnostics:
         if quiet and d.severity == "info":
             continue
-        click.echo(f"promptforge: {'note' if d.severity == 'info' else d.severity}: {line(d)}", err=True)
+        click.echo(f"promptforge: {'note' if d.severity == 'info' else d.severity}: {d}", err=True)

@@ -27,6 +27,8 @@ class Column(NamedTuple):
     right: bool = False
     cut: bool = False
     """Whether its longest cells may be cut to make the table fit, in their middle."""
+    paths: bool = False
+    """Whether of a path the end is kept: there are its file and its lines."""
 
 
 def screen() -> int:
@@ -55,12 +57,12 @@ def _columns(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
-def shorten(text: str, room: int) -> str:
-    """Return `text` in at most `room` columns, `…` in the place of its middle."""
+def shorten(text: str, room: int, *, path: bool = False) -> str:
+    """Return `text` in at most `room` columns, `…` in the place of its middle, or of the beginning of a `path`."""
     if width(text) <= room:
         return text
     ends = room - 1
-    head = _upto(text, ends - ends // 2)
+    head = "" if path and "/" in text else _upto(text, ends - ends // 2)
     return f"{head}…{_upto(text[::-1], ends - width(head))[::-1]}"
 
 
@@ -90,7 +92,7 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], *, total: in
     for row in cells:
         line = []
         for column, cell, room in zip(columns, row, wide, strict=True):
-            text = shorten(cell, room) if column.cut else cell
+            text = shorten(cell, room, path=column.paths) if column.cut else cell
             pad = " " * (room - width(text))
             line.append(pad + text if column.right else text + pad)
         yield (" " * gap).join(line).rstrip()

@@ -36,14 +36,18 @@ class Outcome(NamedTuple):
 def judge(case: Case, templates: Sequence[Path] = (), profiles: Sequence[Path] = ()) -> Outcome:
     """Render a case and compare. The folders come after those that the case names itself.
 
-    Raises `ItemError` where items or the expected text cannot be read.
+    What cannot be read, items or the expected text, is a problem of the case.
     """
     if case.problem is not None:
         return Outcome(case, (case.problem,), None, None, stale=False)
     keys = case.keys
     options = dict(keys["options"])
     diagnostics = Diagnostics()
-    items = _items(case, diagnostics)
+    try:
+        items = _items(case, diagnostics)
+        wanted_text = _wanted(case)
+    except ItemError as error:
+        return Outcome(case, (str(error),), None, None, stale=False)
     try:
         renderer = ContextRenderer(
             profile=options.pop("profile", None),
@@ -57,7 +61,6 @@ def judge(case: Case, templates: Sequence[Path] = (), profiles: Sequence[Path] =
             return Outcome(case, (), None, None, stale=False)
         expected = "" if wanted is None else f"\nexpected a message with {quote(wanted)}"
         return Outcome(case, (f"failed: {error}{expected}",), None, None, stale=False)
-    wanted_text = _wanted(case)
     differs = wanted_text is not None and not _same(case, wanted_text, result.text)
     problems = []
     if keys["fails"] is not None:

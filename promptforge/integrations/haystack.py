@@ -8,7 +8,6 @@ from typing import Any
 
 from ..errors import OptionError
 from ..options import VOCABULARY
-from ..verdict import line
 from .bridge import NOTE, Bridge, Kept, missing
 from .retrieval import aretrieve, retrieve
 from .vectors import embedding, in_thread
@@ -53,7 +52,7 @@ class ContextBuilder:
             "kept": [documents[k.place] if k.whole else _shortened(documents[k.place], k) for k in fitted.kept],
             "dropped": [documents[place] for place in fitted.dropped],
             "tokens": fitted.result.tokens,
-            "warnings": [line(d) for d in fitted.result.warnings],
+            "warnings": [str(d) for d in fitted.result.warnings],
         }
 
     @component.output_types(context=str, kept=list[Document], dropped=list[Document], tokens=int, warnings=list[str])

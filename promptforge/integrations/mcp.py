@@ -20,7 +20,6 @@ from ..rendering import ContextRenderer
 from ..results import Result
 from ..templates import Templates
 from ..tokens import names
-from ..verdict import line
 from .bridge import missing
 
 try:
@@ -262,4 +261,4 @@ def _told(make: Callable[[], Any]) -> Any:
 
 
 def _warnings(result: Result) -> list[str]:
-    return [line(d) for d in result.warnings]
+    return [str(d) for d in result.warnings]

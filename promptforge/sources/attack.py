@@ -62,10 +62,10 @@ def find(index: Index, technique_id: str, *, diagnostics: Diagnostics) -> Item:
     wanted = technique_id.strip().upper()
     record = index.get(wanted)
     if record is None:
-        near = difflib.get_close_matches(wanted[:40], sorted(index), n=1, cutoff=0.0)
-        raise ItemError(
-            f'no technique {quote(technique_id)}; did you mean "{near[0] if near else ""}"?', field="technique"
-        )
+        named = [key for key, each in index.items() if str(each["name"]).upper() == wanted]
+        near = named or difflib.get_close_matches(wanted[:40], sorted(index), n=1, cutoff=0.8)
+        some = f"; did you mean {quote(near[0])}?" if near else f"; there are {len(index):,}, such as {min(index)}"
+        raise ItemError(f"no technique {quote(technique_id)}{some}", field="technique")
     seen = {wanted}
     while record["revoked"] and record["revoked_by"] in index and record["revoked_by"] not in seen:
         successor = record["revoked_by"]

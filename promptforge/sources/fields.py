@@ -17,6 +17,13 @@ from .notes import Notes
 
 TEXTS = ("content", "expanded", "summary", "id", "name", "path", "language")
 NAMES = frozenset(Item.__struct_fields__)
+_TEXTS_OF_OTHERS = ("content", "text", "page_content", "document", "chunk", "body", "chunk_text")
+"""Keys under which stores of vectors keep a text in the `metadata`, `payload` or `properties` of what they find."""
+_NAMES_OF_OTHERS = {
+    "title": "name", "source": "path", "file": "path", "filename": "path", "text": "content", "body": "content",
+    "document": "content", "lang": "language", "similarity": "score", "relevance": "score", "lineno": "start_line",
+}  # fmt: skip
+"""Usual names of what a field holds."""
 
 
 def build(fields: Mapping[str, Any], notes: Notes) -> Item:
@@ -27,13 +34,13 @@ def build(fields: Mapping[str, Any], notes: Notes) -> Item:
     texts = {name: _text(fields.get(name), name, notes) for name in TEXTS}
     metadata = _metadata(fields.get("metadata"), notes)
     for key in sorted(k for k in fields if k not in NAMES):
-        notes.say("PF201", f"unknown key {quote(key)}{did_you_mean(key[:80], NAMES)}; kept as metadata")
+        notes.say("PF201", f"unknown key {quote(key)}{_hint(key)}; kept as metadata")
         metadata.setdefault(key, plaindata.copy(fields[key], _saying(notes)))
     if texts["content"] is None and texts["expanded"] is not None:
         notes.say("PF201", "content is missing; expanded is taken for it")
         texts["content"], texts["expanded"] = texts["expanded"], None
     if texts["content"] is None and texts["summary"] is None:
-        raise notes.refusal("content", "missing; an item needs content or summary, as text")
+        raise notes.refusal("content", f"missing; an item needs content or summary, as text{_elsewhere(fields)}")
     start, end = _lines(_line(fields.get("start_line"), "start_line", notes), fields.get("end_line"), notes)
     return Item(
         kind=_kind(fields.get("kind"), notes),
@@ -53,6 +60,22 @@ def _silent(change: str) -> None:
 
 def _saying(notes: Notes) -> Any:
     return lambda change: notes.say("PF203", f"metadata: {change}")
+
+
+def _elsewhere(fields: Mapping[str, Any]) -> str:
+    """Say where in a record of an unknown shape there is a text that may be the content."""
+    for outer, inside in fields.items():
+        held = inside if type(inside) is dict else {}
+        for inner in _TEXTS_OF_OTHERS:
+            if type(held.get(inner)) is str:
+                return f"; there is text under {quote(outer)}, {quote(inner)}: give that as content"
+    return ""
+
+
+def _hint(key: str) -> str:
+    if key in _NAMES_OF_OTHERS:
+        return f'; did you mean "{_NAMES_OF_OTHERS[key]}"?'
+    return did_you_mean(key[:80], NAMES)
 
 
 def _text(value: object, name: str, notes: Notes) -> str | None:

@@ -14,6 +14,7 @@ from ..items import Item
 from . import languages, patterns
 from . import workspace as places
 
+_SEVERAL = re.compile(r"(?s:(.+?)):([0-9]{1,9}-?[0-9]{0,9}),([0-9]{1,9}-?[0-9]{0,9})(?:,[0-9,-]*)?")
 _RANGE = re.compile(r"(?s:(.+)):([0-9]{1,9})(?:-([0-9]{0,9}))?")
 
 
@@ -29,7 +30,12 @@ def load(
     """
     path, start, end = _parse(spec, workspace)
     if not patterns.is_pattern(path) or _exists(path, workspace):
+        if (several := _SEVERAL.fullmatch(path)) and not _exists(path, workspace):
+            message = f"one range each: {several[1]}:{several[2]} and {several[1]}:{several[3]}"
+            raise ItemError(message, where=places.shown(spec))
         text = places.read_text(path, workspace=workspace, diagnostics=diagnostics)
+        if "\0" in text[:8192]:
+            raise ItemError("no text but binary data", where=places.shown(path))
         return [_item(path, text, start, end, context_lines, diagnostics)]
     items = []
     for name in patterns.expand(path, workspace=workspace, diagnostics=diagnostics):

@@ -18,6 +18,8 @@ from .searching import Search
 
 TEXTS = ("system", "instructions", "question")
 """What whoever builds a whole prompt writes into it."""
+KEYS = ("knowledge", "context_config", "files", "from", "search", "items", "history", "profile", "attack", *TEXTS)
+"""What a job holds beside options."""
 LISTS = ("man_pages", "documents", "mitre_techniques")
 """The three lists of a `knowledge` block."""
 MAX_DEPTH = 50

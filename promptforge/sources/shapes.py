@@ -197,5 +197,6 @@ def _retrieved(record: Fields, text: str, about: str) -> Fields:
     known = {text, about, "type", "id_", "node_id"}
     own = {k: v for k, v in _rest(record, {"metadata", "content"}).items() if v is not None}
     given = record.get("id") or record.get("id_") or record.get("node_id")
+    metadata = _extra(record, known) | metadata
     fields: Fields = {"origin": "similarity"} | place(metadata) | own
-    return fields | {"content": record.get(text), "id": given, "metadata": _extra(record, known) | metadata}
+    return fields | {"content": record.get(text), "id": given, "metadata": metadata}

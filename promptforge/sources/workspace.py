@@ -51,7 +51,7 @@ def locate(path: str | os.PathLike[str], workspace: str | os.PathLike[str] | Non
     except (OSError, ValueError) as exc:  # ValueError: a NUL in the name
         raise ItemError(f"cannot read {quote(given)}: {reason(exc)}", where=shown(given)) from None
     if workspace is not None and not os.path.isabs(given) and not is_inside(real, root):
-        message = "leads out of the workspace; name it by an absolute path, or set another workspace"
+        message = "leads out of the workspace; name it by an absolute path, or set another workspace (--workspace ..)"
         raise ItemError(message, where=shown(given))
     return Path(real)
 
