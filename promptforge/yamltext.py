@@ -26,6 +26,8 @@ MAX_DEPTH = 50
 MAX_NODES = 50_000
 """Most values in one text: a megabyte of `- a` would keep the scanner busy for many seconds."""
 
+_DEEP = f"nested deeper than {MAX_DEPTH}"
+
 Path = tuple[str | int, ...]
 Lines = dict[Path, int]
 
@@ -60,7 +62,7 @@ def load_with_lines(text: str, where: str) -> tuple[Any, Lines]:
         raise ProfileError(f"longer than {MAX_BYTES} bytes; YAML of this size is not read", where=f"{where}:1")
     builder = _Builder(where)
     try:
-        for event in _events(text):
+        for event in _events(text, where):
             builder.take(event)
     except ProfileError:
         raise
@@ -122,8 +124,19 @@ def invisible(text: str) -> list[tuple[int, str]]:
     ]
 
 
-def _events(text: str) -> Iterator[Any]:
-    loader: Any = yaml.SafeLoader(text)
+class _Loader(yaml.SafeLoader):
+    """Stops at brackets too deep in each other: looking ahead for their ends takes time by the square of the depth."""
+
+    def fetch_flow_collection_start(self, kind: Any) -> None:
+        mark = self.get_mark()
+        if self.flow_level > MAX_DEPTH:
+            raise ProfileError(_DEEP, where=f"{self.name}:{mark.line + 1}", column=mark.column + 1)
+        super().fetch_flow_collection_start(kind)
+
+
+def _events(text: str, where: str) -> Iterator[Any]:
+    loader: Any = _Loader(text)
+    loader.name = where
     try:
         while loader.check_event():
             yield loader.get_event()
@@ -185,7 +198,7 @@ class _Builder:
             self._put(frame, self._scalar(event, line), line)
         else:
             if len(self._open) >= MAX_DEPTH:
-                raise self._refusal(f"nested deeper than {MAX_DEPTH}", line)
+                raise self._refusal(_DEEP, line)
             value: dict[str, Any] | list[Any] = {} if isinstance(event, yaml.MappingStartEvent) else []
             self._open.append(_Frame(value, self._put(frame, value, line)))
 
