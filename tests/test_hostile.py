@@ -56,13 +56,13 @@ def test_every_budget_holds_and_what_is_cut_is_still_one_block(
 
 
 def batches(field: str, layout: str) -> Iterator[tuple[str, ...]]:
-    """Half of the strings written here, the other half with the next layout, and a share of those from outside.
+    """A third of the strings written here, the others with the next layouts, and a share of those from outside.
 
     All of them when more work is asked for.
     """
-    half, share = (2, 20) if MULTIPLIER == 1 else (1, 1)
+    part, share = (3, 20) if MULTIPLIER == 1 else (1, 1)
     outside = hostile.outside()[sum(map(ord, field)) % share :: share]
-    values = (*hostile.STRINGS[LAYOUTS.index(layout) % half :: half], *outside)
+    values = (*hostile.STRINGS[LAYOUTS.index(layout) % part :: part], *outside)
     for start in range(0, len(values), 100):
         yield values[start : start + 100]
 
