@@ -37,7 +37,8 @@ def _parse(text: str) -> ast.Module | None:
         with _QUIET, warnings.catch_warnings():  # "\d" in somebody's file is no concern of ours
             warnings.simplefilter("ignore")
             return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # null bytes; 10,000 minus signs
+    # Null bytes; 10,000 minus signs; CPython 3.11, where trees are made in two threads at once.
+    except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
         return None
 
 
