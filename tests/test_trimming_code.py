@@ -275,3 +275,17 @@ def test_what_lies_too_deep_is_one_piece(deep: int) -> None:
     for language in (None, "javascript", "c"):
         pieces = source_code.divide(text, marker="[cut]", language=language)
         assert pieces is None or whole(pieces) == text
+
+
+def test_a_tree_that_another_thread_has_spoilt_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole_pieces, parse, spoilt = python_code.divide(SHOP, marker="[cut]"), ast.parse, [2]
+
+    def flaky(text: str) -> ast.Module:
+        spoilt[0] -= 1
+        if spoilt[0] >= 0:
+            raise SystemError("AST constructor recursion depth mismatch")
+        return parse(text)
+
+    monkeypatch.setattr(ast, "parse", flaky)
+    again = python_code.divide(SHOP, marker="[cut]")
+    assert whole_pieces is not None and again is not None and again.parts == whole_pieces.parts

@@ -15,6 +15,8 @@ from .pieces import Pieces
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 """The lines of Python's own reader: form feeds and U+2028 end none."""
+TRIES = 4
+"""How often a tree is made of a text before it is said to have none."""
 _QUIET = threading.Lock()
 _OPEN = 8
 """An `if`, a loop, a `with` or a `try` of fewer lines is one piece."""
@@ -33,13 +35,16 @@ def divide(text: str, *, marker: str, language: str | None = "python") -> Pieces
 
 
 def _parse(text: str) -> ast.Module | None:
-    try:
-        with _QUIET, warnings.catch_warnings():  # "\d" in somebody's file is no concern of ours
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
-    # Null bytes; 10,000 minus signs; CPython 3.11, where trees are made in two threads at once.
-    except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
-        return None
+    for _ in range(TRIES):
+        try:
+            with _QUIET, warnings.catch_warnings():  # "\d" in somebody's file is no concern of ours
+                warnings.simplefilter("ignore")
+                return ast.parse(text)
+        except SystemError:  # CPython 3.11, when another thread makes a tree at the same time
+            continue
+        except (SyntaxError, ValueError, RecursionError, MemoryError):  # null bytes; 10,000 minus signs
+            break
+    return None
 
 
 class _Place(NamedTuple):
