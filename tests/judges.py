@@ -232,7 +232,8 @@ def frame_patterns(text: str, contents: list[str], placeholders: list[str], layo
         if line in held or not "".join(fixed).strip():
             continue
         source = ".*".join(re.sub(r"\d+", r"\\d+", re.escape(part)) for part in fixed)
-        source = source.replace(r".*,\ " * 2, r".*,\ ").replace(r".*,\ .*", ".*")  # a list is cut where it is too long
+        # A list is cut where it is too long, be it before a last value that is empty.
+        source = source.replace(r".*,\ " * 2, r".*,\ ").replace(r".*,\ .*", ".*").removesuffix(r",\ ")
         if source not in [p.pattern for p in patterns]:
             patterns.append(re.compile(source))
     return patterns + [re.compile(source) for source in KNOWN_FRAMES.get(layout, ())]
@@ -246,7 +247,7 @@ def plain_structure(text: str, patterns: list[re.Pattern[str]]) -> list[str]:
             continue
         matched = next((p.pattern for p in patterns if p.fullmatch(line)), None)
         if matched is not None:
-            seen.append(matched)
+            seen.append(matched.removesuffix(".*"))  # a content may be empty, or only its first line
     return seen
 
 
