@@ -23,7 +23,7 @@ from .tokenizers.byte_pairs import BytePairCounter, Encoding, replace_surrogates
 from .tokenizers.estimates import FACTORS, CharacterCounter, CharacterEstimate, ScaledCounter, WordEstimate
 from .tokenizers.families import FAMILIES, is_installed, read_family, way_out
 from .tokenizers.files import load_file
-from .tokenizers.splits import KNOWN
+from .tokenizers.splits import KNOWN, ease
 from .tokenizers.vocabulary import LONGEST, PUBLISHED, load_ranks
 
 __all__ = ["UNITS", "Counter", "Tokenizer", "Unit", "describe", "get_tokenizer", "is_scaled", "names", "unscaled"]
@@ -219,7 +219,7 @@ def _encoding(name: str, pattern: str, ranks: Mapping[bytes, int]) -> Encoding:
     import tiktoken
 
     # Without special tokens: their spelling is ordinary text in what is counted here.
-    return tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=dict(ranks), special_tokens={})
+    return tiktoken.Encoding(name, pat_str=ease(pattern), mergeable_ranks=dict(ranks), special_tokens={})
 
 
 def _open_json(path: str) -> Callable[[str], int]:

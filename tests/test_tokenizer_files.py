@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+import tiktoken
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from promptforge.boundaries import UNITS
 from promptforge.errors import TokenizerError
-from promptforge.tokenizers.splits import GPT2, LLAMA, QWEN, QWEN_3_5, STEPS, TEKKEN
+from promptforge.tokenizers.splits import ADDITIVE, GPT2, LLAMA, QWEN, QWEN_3_5, STEPS, TEKKEN, ease
 from promptforge.tokenizers.vocabulary import format_tiktoken, load_ranks
 from promptforge.tokens import get_tokenizer
+
+from tokenizing import random_parts
 
 BYTES = [bytes([byte]) for byte in range(256)]
 ODD = ["\x01a", "ー", "・", " １２", "$and", "\u0301"]
@@ -223,3 +228,28 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     write(tmp_path / "t", format_tiktoken([*BYTES, b"ab"]))
     assert (first.count("ab"), get_tokenizer(name).count("ab")) == (2, 1)
     assert first.fingerprint != get_tokenizer(name).fingerprint
+
+
+PAIRS = {token: rank for rank, token in enumerate([*BYTES, *(a + b for a in BYTES for b in BYTES)])}
+"""Any two bytes of a piece may be one token, so where pieces begin shows in the tokens."""
+
+
+@pytest.mark.parametrize("pattern", sorted({*ADDITIVE, GPT2}))
+def test_an_eased_pattern_gives_the_same_pieces(pattern: str) -> None:
+    published, eased = (
+        tiktoken.Encoding("pairs", pat_str=each, mergeable_ranks=PAIRS, special_tokens={})
+        for each in (pattern, ease(pattern))
+    )
+    assert ease(pattern) != pattern
+    random = Random(pattern)
+    texts = ["".join(parts) for parts in itertools.islice(random_parts(3), 1000)]
+    for _ in range(200):
+        some = [chr(c) for c in random.choices(range(0x110000), k=40) if not 0xD800 <= c <= 0xDFFF]
+        texts.append("".join(a + b for a in some for b in ("", " ", "a", "\n", " \t", "'s", "1")))
+    for text in texts:
+        text = text.encode(errors="replace").decode()
+        assert eased.encode_ordinary(text) == published.encode_ordinary(text), repr(text)
+
+
+def test_an_unknown_pattern_is_left_as_it_is() -> None:
+    assert ease(r"\w+|\s+(?!\S)|\s") == r"\w+|\s+(?!\S)|\s"

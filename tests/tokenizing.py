@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from promptforge.tokenizers.byte_pairs import BytePairCounter
 from promptforge.tokenizers.families import FAMILIES, is_installed
+from promptforge.tokenizers.splits import ease
 from promptforge.tokenizers.vocabulary import LONGEST, PUBLISHED, load_ranks
 from promptforge.tokens import names
 
@@ -19,10 +20,13 @@ BUILT_IN = [name for name, _ in names() if name not in (*FAMILIES, "NAME*FACTOR"
 INSTALLED = [name for name, family in FAMILIES.items() if is_installed(family)]
 COUNTERS = [*BUILT_IN, *INSTALLED, "cl100k_base*1.4"]
 RANKS = {name: load_ranks(name) for name in ENCODINGS}
-TIKTOKEN = {
-    name: tiktoken.Encoding(name, pat_str=PUBLISHED[name].pattern, mergeable_ranks=RANKS[name], special_tokens={})
-    for name in ENCODINGS
-}
+def _encode_by(name: str, pattern: str) -> tiktoken.Encoding:
+    return tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=RANKS[name], special_tokens={})
+
+
+TIKTOKEN = {name: _encode_by(name, PUBLISHED[name].pattern) for name in ENCODINGS}
+"""The judges: tiktoken by the patterns as they are published."""
+EASED = {name: _encode_by(name, ease(PUBLISHED[name].pattern)) for name in ENCODINGS}
 BLANKS: dict[tuple[str, str], tiktoken.Encoding] = {}
 WHITE = (
     "\n",
@@ -83,7 +87,7 @@ def fresh(name: str, kind: type[BytePairCounter] = BytePairCounter) -> BytePairC
 
     def make(pattern: str, ranks: Mapping[bytes, int]) -> tiktoken.Encoding:
         if ranks is RANKS[name]:
-            return TIKTOKEN[name]
+            return EASED[name]
         if (name, pattern) not in BLANKS:
             BLANKS[name, pattern] = tiktoken.Encoding(
                 "blanks", pat_str=pattern, mergeable_ranks=dict(ranks), special_tokens={}

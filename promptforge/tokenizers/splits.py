@@ -7,6 +7,7 @@ step looks ahead, what an earlier step took away is the end of the text.
 
 from __future__ import annotations
 
+import re
 from typing import Literal, NamedTuple
 
 from .vocabulary import PUBLISHED
@@ -61,6 +62,21 @@ ADDITIVE = frozenset(
 )
 """Those whose counts add up where `boundaries` says so: white space other than line ends begins a piece, or is a piece
 of white space; nothing goes on after a line end but white space up to a further line end (and "/" in two of them)."""
+
+
+def ease(pattern: str) -> str:
+    """Return a pattern that gives the same pieces as a known one, and that tiktoken finds faster.
+
+    Where a part of a pattern looks ahead, fancy-regex tries the alternatives one by one, each by an automaton of its
+    own; those before that part are made one here, which is one automaton. Possessive quantifiers keep it from using
+    one, and are not needed: what follows each of them cannot begin with what it took.
+    """
+    if pattern not in ADDITIVE and pattern != GPT2:
+        return pattern
+    head, ahead, rest = pattern.partition(r"|\s+(?!")
+    if pattern == PUBLISHED["cl100k_base"].pattern:
+        head = re.sub(r"([?+*]|\{1,3\})\+", r"\1", head)
+    return f"(?:{head}){ahead}{rest}"
 
 
 def keep_unmatched(pattern: str) -> str:
