@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from json.encoder import encode_basestring
+from functools import cached_property
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -54,6 +55,11 @@ class Bounds:
         self._most_chars = most_chars
         self._all_kinds: set[str] | None = None
 
+    @cached_property
+    def _lengths(self) -> list[int]:
+        """The characters of each item's content; 0 where its summary may stand in for it."""
+        return [len(item.content or "") if item.summary is None else 0 for item in self._items]
+
     def _kinds(self) -> set[str]:
         if self._all_kinds is None:
             self._all_kinds = set(map(_KIND, self._items))
@@ -93,12 +99,8 @@ class Bounds:
             kind: self._far(most) if kind not in cuttable and kinds[kind].shows else math.inf
             for kind, most in left.items()
         }
-        near = [
-            index
-            for index in indices
-            if len((item := items[index]).content or "") <= far.get(item.kind, -1)
-            or (item.summary is not None and item.kind in left)
-        ]
+        widest, lengths = max(far.values()), self._lengths
+        near = [i for i in indices if lengths[i] <= widest and lengths[i] <= far.get(items[i].kind, -1)]
         exceeds = self._counter.exceeds if not self._json and self._most_chars is None else self._exceeds
         return [
             index

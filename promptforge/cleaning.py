@@ -23,7 +23,8 @@ TURNS = (
     *("\n\nHuman:", "\n\nAssistant:", "### Instruction:"),
 )
 """What begins or ends turns, thoughts and calls in the texts that well-known families of LLMs were trained on."""
-_BY_SIGN = {sign: [m for m in TURNS if sign == next(s for s in "|\uff5c<[#:" if s in m)] for sign in "|\uff5c<[#:"}
+_SIGNS = "|\uff5cYN#<HA"
+_BY_SIGN = {sign: [m for m in TURNS if sign == next(s for s in _SIGNS if s in m)] for sign in _SIGNS}
 """By a sign that most texts lack, which is found much faster."""
 _UNSEEN = re.compile(INVISIBLE.pattern.replace("\x00-\x1f", "\x00-\x08\x0b\x0c\x0e-\x1f"))
 _LONE_CR = re.compile("\r(?!\n)")

@@ -72,10 +72,8 @@ def chars_in(values: Iterable[Any]) -> int:
     for value in values:
         if isinstance(value, str):
             total += len(value)
-        elif isinstance(value, dict):
-            total += chars_in(value.values())
-        elif isinstance(value, list | tuple):
-            total += chars_in(value)
+        elif value and isinstance(value, _MADE):
+            total += chars_in(value.values() if isinstance(value, dict) else value)
     return total
 
 

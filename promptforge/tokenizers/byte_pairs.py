@@ -109,7 +109,7 @@ class BytePairCounter(Counter):
             if len(text) < SMALL:
                 between.append(text)
                 continue
-            part = self._parts.get(text) or self._split(text)
+            part = self._parts.get(text) or self._trimmed(text) or self._split(text)
             if part.head is None:
                 between.append(text)
                 continue
@@ -220,6 +220,13 @@ class BytePairCounter(Counter):
             tokens = self._count(text)
             self._counts.put(text, tokens)
         return tokens
+
+    def _trimmed(self, text: str) -> _Part | None:
+        """Return the part for a text that was seen with a line end behind it, as the last one on a page often was."""
+        longer = self._parts.get(text + "\n") if text[-1] not in "\r\n" else None
+        if longer is None or not longer.tail:
+            return None
+        return longer._replace(tail=longer.tail[:-1])
 
     def _split(self, text: str) -> _Part:
         """Cut a part at its first and its last place where counts add up, count what is between, remember it."""

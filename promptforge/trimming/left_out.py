@@ -71,6 +71,7 @@ def gap_in(language: str | None) -> Gap:
     no_op = _NO_OPS.get(language or "", "")
     opener = _OPENERS.get(language or "", "").partition(" ")[0]
     dash = "" if opener else "… "
+    code_line = re.compile(rf"^[ \t\f]*(?!{re.escape(opener)})[^\s].*", re.MULTILINE)
 
     def gap(run: Sequence[Piece]) -> str:
         said = say(lines_of(run))
@@ -78,7 +79,7 @@ def gap_in(language: str | None) -> Gap:
             return f"{_margin(run[0].text)}… {said}{end_of(run)}"
         first, code = run[0], ""
         if no_op:  # what stands deeper must not be taken for shallower: a comment's margin says nothing
-            first, code = next(((part, found) for part in run if (found := _code(part.text, opener))), (run[0], ""))
+            first, code = next(((part, found[0]) for part in run if (found := code_line.search(part.text))), (first, ""))
         margin = _margin(code or first.text)
         filler = no_op if code and first.under >= 0 and first.kind != BARE else ""
         return f"{margin}{filler}{comment(language, dash + said)}{end_of(run)}"
@@ -102,8 +103,3 @@ def _margin(text: str) -> str:
     found = _FIRST.search(text)
     return found[1] if found else ""
 
-
-def _code(text: str, opener: str) -> str:
-    """Return a piece from its first line that is neither blank nor a comment, "" if there is none."""
-    found = re.search(rf"^[ \t\f]*(?!{re.escape(opener)})[^\s].*", text, re.MULTILINE)
-    return found[0] if found else ""
