@@ -20,6 +20,8 @@ BUILT_IN = [name for name, _ in names() if name not in (*FAMILIES, "NAME*FACTOR"
 INSTALLED = [name for name, family in FAMILIES.items() if is_installed(family)]
 COUNTERS = [*BUILT_IN, *INSTALLED, "cl100k_base*1.4"]
 RANKS = {name: load_ranks(name) for name in ENCODINGS}
+
+
 def _encode_by(name: str, pattern: str) -> tiktoken.Encoding:
     return tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=RANKS[name], special_tokens={})
 

@@ -83,7 +83,7 @@ class Reading(NamedTuple):
     def match(self, weights: Sequence[float]) -> list[float]:
         """Return for each piece how well it answers; a piece has half of what the piece says that it stands under."""
         found = [
-            g + sum(weights[t] * share for t, share in hits) for g, hits in zip(self.given, self.hits, strict=True)
+            g + sum([weights[t] * share for t, share in hits]) for g, hits in zip(self.given, self.hits, strict=True)
         ]
         under = self.passages.under
         if under is not None:
@@ -121,8 +121,8 @@ class Evidence:
             _echo(document.title, title, phrase(query)) for document, title in zip(documents, names, strict=True)
         ]
         self._same = _alike(names)
-        self.lifts = self._lift(self.weights)
-        self.worth = [sum(lift) for lift in self.lifts]
+        self.lifts = [Lift(*parts) for parts in zip(*self._lift(self.weights), strict=True)]
+        self.worth = list(map(sum, self.lifts))
         """For each document how likely it holds what is asked for, 0 to about 10; only the order means something."""
 
     def _look(self) -> tuple[list[Counter[int]], list[int], list[tuple[int, int]]]:
@@ -142,22 +142,23 @@ class Evidence:
 
     def worths(self, weights: Sequence[float]) -> list[float]:
         """Return the worth of each document where the words of the query weigh so much."""
-        return [sum(lift) for lift in self._lift(weights)]
+        return list(map(sum, zip(*self._lift(weights), strict=True)))
 
-    def _lift(self, weights: Sequence[float]) -> list[Lift]:
-        cover = [COVER * sum(weights[t] * n for t, n in held) for held in self.holds]
-        alone = [sum(parts) for parts in zip(self._prior, cover, self._echo, strict=True)]
+    def _lift(self, weights: Sequence[float]) -> list[list[float]]:
+        """Return the five parts of worth, each for all documents; see `Lift`."""
+        cover = [COVER * sum([weights[t] * n for t, n in held]) for held in self.holds]
+        alone = list(map(sum, zip(self._prior, cover, self._echo, strict=True)))
         bridge = [0.0] * len(alone)
         for a, b in self._links:
             bridge[b] = max(bridge[b], FORTH * alone[a])
             bridge[a] = max(bridge[a], BACK * alone[b])
-        so_far = [a + b for a, b in zip(alone, bridge, strict=True)]
         source = [0.0] * len(alone)
         for group in self._same:
-            first, second = sorted(group, key=lambda i: (-so_far[i], i))[:2]
+            first, second = sorted(group, key=lambda i: (-alone[i] - bridge[i], i))[:2]
             for i in group:
-                source[i] = SOURCE * so_far[second if i == first else first]
-        return [Lift(*parts) for parts in zip(self._prior, cover, self._echo, bridge, source, strict=True)]
+                one = second if i == first else first
+                source[i] = SOURCE * (alone[one] + bridge[one])
+        return [self._prior, cover, self._echo, bridge, source]
 
     def reading(self, number: int) -> Reading:
         """Return a document read closely, which is done once."""
@@ -172,7 +173,7 @@ class Evidence:
 
     def _hits(self, text: str) -> list[tuple[int, float]]:
         found = words(text)
-        counts = Counter(t for word in found for t in self._seen[word][0])
+        counts = Counter([t for held, _ in map(self._seen.__getitem__, found) if held for t in held])
         return _shares(counts, norm(len(found) / self._length, K1, B), K1)
 
 

@@ -23,7 +23,7 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
     def __init__(self, wanted: Sequence[str], titles: Sequence[str], names: Sequence[str]) -> None:
         """`wanted`: the query's terms; `names`: what `words.name` makes of each title."""
         self._terms = {term: number for number, term in enumerate(wanted)}
-        self._starts = {term[:2] for term in wanted}
+        self._starts = {start for term in wanted for start in (term[:2], term.replace("y", "i")[:2])}  # ties: ty
         self._names = names
         self._keys: dict[str, _Numbers] = {}
         self.windows = [0] * len(wanted)
@@ -38,7 +38,7 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
         lower = word.lower()
         plain = word.isascii()
         numbers: _Numbers = ()
-        if not plain or lower[:2] in self._starts or "_" in word or not word.islower():
+        if not plain or any([start in lower for start in self._starts]):  # which few words have anywhere
             numbers = tuple(self._terms[term] for term in terms_of(word) if term in self._terms)
         documents = self._keys.get(lower, ())
         if not plain and not documents:
@@ -49,22 +49,20 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
 
     def look(self, found: list[str], number: int) -> tuple[Counter[int], list[int]]:
         """Return how often each term is among the words of document `number`, and which others it mentions."""
-        told: list[str] = []
+        told: set[str] = set()
         titles: set[int] = set()
         for word in set(found):
             held, documents = self[word]
             if held:
-                told.append(word)
+                told.add(word)
             if documents:
                 titles.update(documents)
         counts: Counter[int] = Counter()
         if told:
-            for start in range(0, len(found), WINDOW):
-                window = found[start : start + WINDOW]
-                here = [t for word in set(window).intersection(told) for t in self[word][0] * window.count(word)]
-                counts.update(here)
-                for t in set(here):
-                    self.windows[t] += 1
+            places = [(place // WINDOW, t) for place, word in enumerate(found) if word in told for t in self[word][0]]
+            counts.update(t for _, t in places)
+            for _, t in set(places):
+                self.windows[t] += 1
         titles.discard(number)
         if not titles:
             return counts, []

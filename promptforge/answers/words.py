@@ -11,6 +11,8 @@ _MARKED = "\u0300-\u036f\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0966-\u0dff"
 """Marks of vowels, which `\\w` takes for the end of a word: Arabic, Devanagari and the scripts of India after it."""
 
 _WORD = re.compile(rf"[\w{_MARKED}{_SPACELESS}]+")
+_APART = "".join(char if char.isalnum() or char == "_" else " " for char in map(chr, range(128))).encode() + bytes(128)
+"""Turns all ASCII that is no part of a word into blanks."""
 _RUN = re.compile(rf"[{_SPACELESS}]+")
 _PART = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_+")
 _IDENTIFIER = re.compile(r"_|[a-z0-9][A-Z]")
@@ -34,6 +36,8 @@ STOP = frozenset(_COMMON.split())
 
 def words(text: str) -> list[str]:
     """Return the words of `text` as they are written, identifiers whole."""
+    if text.isascii():  # four times as fast
+        return text.encode().translate(_APART).decode().split()
     return _WORD.findall(text)
 
 

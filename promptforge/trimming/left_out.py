@@ -79,7 +79,9 @@ def gap_in(language: str | None) -> Gap:
             return f"{_margin(run[0].text)}… {said}{end_of(run)}"
         first, code = run[0], ""
         if no_op:  # what stands deeper must not be taken for shallower: a comment's margin says nothing
-            first, code = next(((part, found[0]) for part in run if (found := code_line.search(part.text))), (first, ""))
+            first, code = next(
+                ((part, found[0]) for part in run if (found := code_line.search(part.text))), (first, "")
+            )
         margin = _margin(code or first.text)
         filler = no_op if code and first.under >= 0 and first.kind != BARE else ""
         return f"{margin}{filler}{comment(language, dash + said)}{end_of(run)}"
@@ -102,4 +104,3 @@ _FIRST = re.compile(r"^([ \t\f]*)\S", re.MULTILINE)
 def _margin(text: str) -> str:
     found = _FIRST.search(text)
     return found[1] if found else ""
-
