@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from json.encoder import encode_basestring
 from functools import cached_property
+from json.encoder import encode_basestring
 from operator import attrgetter
 from typing import NamedTuple
 

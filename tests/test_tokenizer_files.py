@@ -15,14 +15,13 @@ import pytest
 import tiktoken
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tokenizing import random_parts
 
 from promptforge.boundaries import UNITS
 from promptforge.errors import TokenizerError
 from promptforge.tokenizers.splits import ADDITIVE, GPT2, LLAMA, QWEN, QWEN_3_5, STEPS, TEKKEN, ease
 from promptforge.tokenizers.vocabulary import format_tiktoken, load_ranks
 from promptforge.tokens import get_tokenizer
-
-from tokenizing import random_parts
 
 BYTES = [bytes([byte]) for byte in range(256)]
 ODD = ["\x01a", "ー", "・", " １２", "$and", "\u0301"]
