@@ -77,8 +77,10 @@ def _say_none(items: list[Item], shown: list[Item], counts: Counts[str], diagnos
         message = f"no item is in the text: {all_of_them} left out ({why})"
         if set(counts) <= _CUT:
             message += "; a larger max_tokens has room for more"
-        if set(counts) == {"kinds"}:
-            message += f"; the kinds there are: {listed([quote(kind) for kind in sorted({i.kind for i in items})])}"
+        for reason, field in (("kinds", "kind"), ("languages", "language"), ("paths", "path")):
+            there = sorted({quote(value) for item in items if (value := getattr(item, field))})
+            if there and set(counts) == {reason}:
+                message += f"; the {reason} there are: {listed(there)}"
         diagnostics.add("PF114", message, severity="info" if set(counts) <= _CUT else "warning")
 
 

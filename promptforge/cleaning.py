@@ -63,19 +63,19 @@ def clean(text: str, syntax: str, frame: re.Pattern[str] | None = None, controls
     if not simple:
         body, count = SURROGATE.subn("\ufffd", body)
         if count:
-            notes.append(("PF302", f"{count} lone surrogates were replaced by U+FFFD"))
+            notes.append(("PF302", f"lone surrogates replaced by U+FFFD: {count:,}"))
         if seen := len(_UNSEEN.findall(body)):
-            notes.append(("PF702", f"{seen} invisible or direction-changing characters are in the content"))
+            notes.append(("PF702", f"invisible or direction-changing characters in the content: {seen:,}"))
     if "\r" in body and syntax not in ("json", VERBATIM):
         body, count = _LONE_CR.subn("\n", body)
         if count:
-            notes.append(("PF303", f"{count} carriage returns without a line feed became line ends"))
+            notes.append(("PF303", f"carriage returns without a line feed that became line ends: {count:,}"))
     if syntax == "xml":
         body, count = XML_ILLEGAL.subn("\ufffd", body)
         if count:
-            notes.append(("PF302", f"{count} characters that XML cannot carry were replaced by U+FFFD"))
+            notes.append(("PF302", f"characters that XML cannot carry, replaced by U+FFFD: {count:,}"))
     elif syntax == "md" and "\x00" in body:
-        notes.append(("PF302", f"{body.count(chr(0))} NUL characters were replaced by U+FFFD"))
+        notes.append(("PF302", f"NUL characters replaced by U+FFFD: {body.count(chr(0)):,}"))
         body = body.replace("\x00", "\ufffd")
     if simple and body.encode().translate(None, _KNOWN):
         notes.append(("PF703", "terminal control characters are in the content"))
@@ -94,5 +94,5 @@ def clean(text: str, syntax: str, frame: re.Pattern[str] | None = None, controls
     elif frame is not None:  # of plain text alone
         body, count = frame.subn(_prefix, body)
         if count:
-            notes.append(("PF304", f"{count} lines that could be taken for lines of the frame were prefixed with '| '"))
+            notes.append(("PF304", f"lines that could be taken for lines of the frame, prefixed with '| ': {count:,}"))
     return Cleaned(Content(body), tuple(notes), apart)

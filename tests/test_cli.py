@@ -693,6 +693,9 @@ def test_a_list_is_a_flag_several_times_or_with_commas() -> None:
     assert one == other == run("render", "kinds.json").out
     left = run("render", "kinds.json", "--kinds", "tickt").err
     assert 'the kinds there are: "code", "ticket" [PF114]' in left
+    Path("paths.json").write_text('[{"path": "src/a.py", "content": "a"}, {"content": "b"}]')
+    left = run("render", "paths.json", "--paths", "lib/**").err
+    assert 'the paths there are: "src/a.py" [PF114]' in left
 
 
 def test_the_help_shows_every_command_once() -> None:

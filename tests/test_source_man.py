@@ -94,6 +94,12 @@ def test_no_such_page(spec: str, manual: Path) -> None:
         man.load(spec)
 
 
+@pytest.mark.parametrize("spec", ["sponn", "spon", "spoon.cnof"])
+def test_a_name_that_is_nearly_one_is_told(spec: str, manual: Path) -> None:
+    with pytest.raises(ItemError, match=r'did you mean "spoon(\.conf)?"\?'):
+        man.load(spec)
+
+
 @pytest.mark.skipif(not HAS_MAN, reason="no man on this machine")
 @pytest.mark.parametrize(
     "spec", ["", "-k", "--help", "a b", "a;b", "../x", "/etc/passwd", "a\n", "a(b c)", "$(x)", "é", "x" * 300, "a()"]

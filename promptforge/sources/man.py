@@ -7,6 +7,7 @@ own, a deadline, and no terminal.
 from __future__ import annotations
 
 import bz2
+import glob
 import gzip
 import lzma
 import os
@@ -17,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..errors import ItemError, quote
+from ..errors import ItemError, did_you_mean, quote
 from ..items import Item
 
 WIDTH = 100
@@ -42,6 +43,9 @@ _OPENERS: dict[str, Callable[[Path, str], Any]] = {
 }
 
 
+_PACKED = (*_OPENERS, ".zst")
+
+
 def load(spec: str) -> Item:
     """Return the man page `NAME`, `NAME.SECTION` or `NAME(SECTION)` as an item of kind `man_page`.
 
@@ -56,8 +60,9 @@ def load(spec: str) -> Item:
         if (page := _find(name, section)) is not None:
             break
     else:
-        message = "no such man page; is the package installed, and are its man pages (some systems leave them out)?"
-        raise ItemError(message, where=_where(spec))
+        meant = did_you_mean(name, _near(name))
+        hint = meant or "; is the package installed, and are its man pages (some systems leave them out)?"
+        raise ItemError(f"no such man page{hint}", where=_where(spec))
     text = _typeset(page, name, section)
     content = _body(text or "")
     if not content:
@@ -113,6 +118,16 @@ def _find(name: str, section: str | None) -> Path | None:
     lines = (found or "").splitlines()
     page = Path(lines[0].strip()) if lines else None
     return page if page is not None and page.is_file() else None
+
+
+def _near(name: str) -> set[str]:
+    """Return the names of pages here that begin as `name` does, and are about as long."""
+    found: set[str] = set()
+    for folder in (_run("man", "-w") or "").strip().split(":"):
+        for page in Path(folder).glob(f"man*/{glob.escape(name[0])}*") if folder.startswith("/") else ():
+            stem = page.name.removesuffix(page.suffix) if page.suffix in _PACKED else page.name
+            found.add(stem.rpartition(".")[0])
+    return {one for one in found if abs(len(one) - len(name)) <= 2}
 
 
 def _typeset(page: Path, name: str, section: str | None) -> str | None:
