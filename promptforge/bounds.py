@@ -14,6 +14,8 @@ from .fitting.scale import Form
 from .items import Item
 
 _KIND = attrgetter("kind")
+_CONTENT = attrgetter("content")
+_SUMMARY = attrgetter("summary")
 SLACK = 8
 """Tokens of which it does not matter that they are left over, where what is shortened could not fill them."""
 _NEVER = 2.0**63
@@ -53,17 +55,22 @@ class Bounds:
         self._bare: dict[str, Bare] = {}
         self._json = json
         self._most_chars = most_chars
-        self._all_kinds: set[str] | None = None
+
+    @cached_property
+    def _kinds(self) -> list[str]:
+        return list(map(_KIND, self._items))
+
+    @cached_property
+    def _contents(self) -> list[str | None]:
+        return list(map(_CONTENT, self._items))
 
     @cached_property
     def _lengths(self) -> list[int]:
         """The characters of each item's content; 0 where its summary may stand in for it."""
-        return [len(item.content or "") if item.summary is None else 0 for item in self._items]
-
-    def _kinds(self) -> set[str]:
-        if self._all_kinds is None:
-            self._all_kinds = set(map(_KIND, self._items))
-        return self._all_kinds
+        lengths = [len(content) if content else 0 for content in self._contents]
+        if {*map(_SUMMARY, self._items)} != {None}:
+            return [0 if item.summary is not None else n for item, n in zip(self._items, lengths, strict=True)]
+        return lengths
 
     def bare(self, kind: str) -> Bare:
         """Return what an item of `kind` costs at the least."""
@@ -85,8 +92,7 @@ class Bounds:
 
     def able(self, indices: Sequence[int], tokens: float, trim: bool) -> Sequence[int]:
         """Return those of which it is not cheap to see that no form, nor with `trim` a shorter one, has room."""
-        items = self._items
-        kinds = {kind: self.bare(kind) for kind in self._kinds()}
+        kinds = {kind: self.bare(kind) for kind in set(self._kinds)}
         reach = tokens if trim and tokens <= SLACK else tokens + self._joint
         left = {kind: int(reach) - bare.tokens for kind, bare in kinds.items() if bare.tokens <= reach}
         if not left:
@@ -99,16 +105,14 @@ class Bounds:
             kind: self._far(most) if kind not in cuttable and kinds[kind].shows else math.inf
             for kind, most in left.items()
         }
-        widest, lengths = max(far.values()), self._lengths
-        near = [i for i in indices if lengths[i] <= widest and lengths[i] <= far.get(items[i].kind, -1)]
+        widest, lengths, contents, kind_of = max(far.values()), self._lengths, self._contents, self._kinds
         exceeds = self._counter.exceeds if not self._json and self._most_chars is None else self._exceeds
         return [
-            index
-            for index in near
-            if (item := items[index]).summary is not None
-            or not (content := item.content)
-            or far[kind := item.kind] == math.inf
-            or not ((most := left[kind]) < 0 or exceeds(content, most))
+            i
+            for i in indices
+            if (length := lengths[i]) <= widest
+            and length <= (most := far.get(kind := kind_of[i], -1))
+            and (not length or most == math.inf or not exceeds(contents[i] or "", left[kind]))
         ]
 
     def _far(self, tokens: int) -> float:

@@ -48,6 +48,11 @@ class Encoding(Protocol):
         ...
 
 
+def _runs_in(text: str) -> int:
+    """Return how many runs of letters and digits end in a text of ASCII, -1 for any other."""
+    return text.encode().translate(_ENDS).count(b"a ") if text.isascii() else -1
+
+
 class _Part(NamedTuple):
     """A part of a text, cut where counts add up."""
 
@@ -135,9 +140,7 @@ class BytePairCounter(Counter):
         words = 0
         for reach in (8, 48):  # most texts show enough in their first few words, indented ones later
             beginning = text[: reach * (limit + 1)]
-            if beginning.isascii():
-                words = beginning.encode().translate(_ENDS).count(b"a ")
-            else:
+            if (words := _runs_in(beginning)) < 0:
                 words = len(beginning.split(None, limit))
                 words -= sum(map(beginning.count, _JOINED))
             if words > limit or len(beginning) == len(text):
@@ -149,8 +152,10 @@ class BytePairCounter(Counter):
         return math.inf if self._normalize or not self._additive else self._longest * tokens
 
     def exceeds(self, text: str, limit: int) -> bool:
-        """Tell it by the words at the beginning alone where these are enough, which is quickest."""
+        """Tell it by the beginning alone where that is enough, which is quickest: by runs of letters, then by words."""
         if self._additive and limit >= 0:
+            if _runs_in(text[: 16 * limit + 16]) > limit:
+                return True
             for reach in (10 * limit + 64, 24 * limit + 160):  # indented lines begin with many blanks
                 beginning = text[:reach].encode("utf-8", "replace")  # of bytes only ASCII's white space parts words
                 if len(beginning.split(None, limit)) > limit and b"\n/" not in beginning and b"\r/" not in beginning:
