@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
-import os
 import stat
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import PromptForgeError
+from ..folders import contents
 from ..writing import clean, whole
 from .desk import Desk, File
 
@@ -40,17 +41,13 @@ def load(file: File) -> Text:
 def read(path: Path, shown: str) -> Text:
     """Return the text of a file; raises `SaveError` for one that is no regular UTF-8 text of a fair size."""
     try:
-        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as stream:
-            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                raise SaveError(f"{shown} is no regular file", 409)
-            data = stream.read(LARGEST + 1)
+        data = contents(path, LARGEST)
         text = data.decode("utf-8-sig")
     except OSError as error:
-        raise SaveError(f"{shown} cannot be read: {error.strerror}", 404) from None
+        status = 409 if error.errno in (errno.EINVAL, errno.EFBIG) else 404
+        raise SaveError(f"{shown} cannot be read: {error.strerror}", status) from None
     except UnicodeDecodeError:
         raise SaveError(f"{shown} is not UTF-8 text", 409) from None
-    if len(data) > LARGEST:
-        raise SaveError(f"{shown} is larger than {LARGEST // 1024} kB", 409)
     return Text(text.replace("\r\n", "\n"), tag(data))
 
 
