@@ -29,6 +29,8 @@ class Column(NamedTuple):
     """Whether its longest cells may be cut to make the table fit, in their middle."""
     paths: bool = False
     """Whether of a path the end is kept: there are its file and its lines."""
+    spare: int = 0
+    """Whether it is left out where there is no room for all, the columns with the largest numbers first."""
 
 
 def screen() -> int:
@@ -86,6 +88,11 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], *, total: in
     while over > 0:
         n = max((n for n, column in enumerate(columns) if column.cut), key=wide.__getitem__, default=None)
         if n is None or wide[n] <= _LEAST:
+            spare = max(range(len(columns)), key=lambda n: columns[n].spare, default=0)
+            if columns and columns[spare].spare:
+                left = [n for n in range(len(columns)) if n != spare]
+                yield from table([columns[n] for n in left], [[row[n] for n in left] for row in rows], total=total)
+                return
             break
         wide[n] -= 1
         over -= 1
