@@ -66,7 +66,7 @@ class Returns:
         origins = set(map(_ORIGIN, map(page.entries.pool.__getitem__, self._line)))
         options = page.options
         shared = (options.combine == "combined" and len(origins) > 1) or bool(options.section_budgets)
-        self._ordered = options.packing in _IN_ORDER and not shared
+        self._ordered = options.packing in _IN_ORDER and not shared and page.extractor() is None
         self._few = len(page.entries) <= CANDIDATES
         self._streams = [_Stream(page, self._line, short)]
         if self._ordered and options.combine == "explicit_first" and len(origins) > 1:
@@ -143,19 +143,22 @@ class Returns:
         """
         packing, candidates = self._page.options.packing, len(self._page.entries)
         trials = max(TRIED, min(MOST_TRIED, MOST_TRIED * TRIED // max(1, candidates)))
-        if packing in SPREAD and not self._ordered and candidates > FEW:
-            trials = 1
+        if packing in SPREAD and not self._ordered:  # one takes many pages
+            trials = min(trials, MOST_TRIED * TRIED // 2 // max(1, candidates)) if candidates <= FEW else 1
         search = _Search(self._whole, offers, self._now or 0, sure=self._ordered)
         if not self._ordered and offers:
             search.refuse(max(offers.values()))
-        for budget in self._guesses(offers)[: trials // 2]:
+        for budget in self._guesses(offers, trials // 2):
             search.attempt(budget)
         while len(search.tried) < trials and (middle := search.between()) is not None:
             search.attempt(middle)
         return search.high
 
-    def _guesses(self, offers: Mapping[int, int]) -> list[int]:
-        """Return budgets that may do: what the page costs now and one item whole; what others come back at."""
+    def _guesses(self, offers: Mapping[int, int], most: int) -> list[int]:
+        """Return so many budgets that may do: what the page costs now and one item whole; what others come back at.
+
+        Where shares and worths decide, most of them lie anywhere, closer together where a little more is enough.
+        """
         page, now, chosen = self._page, self._now or 0, self._fit.chosen
         some = sorted(offers, key=lambda i: (offers[i], i))[:MOST_TRIED]
         least = []
@@ -163,7 +166,11 @@ class Returns:
             before = page.price(index, chosen[index])[0] if index in chosen else 0
             need = self._fit.cost[0] + page.price(index, page.forms(index)[0])[0] - before + page.joint
             least.append(int(max(need, now + 1)))
-        return sorted({*least, *(offers[i] for i in some)})
+        if self._ordered:
+            return sorted({*least, *(offers[i] for i in some)})[:most]
+        span = max(offers.values(), default=now) - now
+        steps = [now + span * step * step // most**2 for step in range(1, most)]
+        return sorted({*sorted(set(least))[: most // 2], *steps})
 
 
 class _Stream:

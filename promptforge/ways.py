@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -13,7 +14,7 @@ from .grouping import key_of
 from .page import Page
 from .returns import CANDIDATES, Returns, walk
 
-STEPS = 4
+STEPS = 6
 """So many options are changed, one for each reason that comes to light, before an item is given up."""
 
 LOOKED_AT = 64
@@ -120,7 +121,7 @@ def _steps(state: State, index: int) -> Iterator[dict[str, Any]]:
     elif reason in ("paths", "languages"):
         yield {reason: None}
     elif reason == "min_score":
-        yield {"min_score": item.score or None}
+        yield {"min_score": math.floor(item.score * 100) / 100 or None}
     elif reason == "duplicate":
         yield {"dedupe": False}
     elif reason == "merged":
@@ -130,12 +131,17 @@ def _steps(state: State, index: int) -> Iterator[dict[str, Any]]:
     elif reason == "max_items":
         found = [i for i in walk(state.page) if state.page.entries[i].item.origin == "similarity"]
         yield {"max_items": found.index(index) + 1}
+        yield {"max_items": len(found)}
     elif reason == "section_budget":
         yield from _more_for_section(state, index)
     if reason in _LOST:
         if item.origin == "similarity" and options.combine != "combined" and "explicit" in state.page.entries.origins:
             yield {"combine": "combined"}
         yield from _more_room(state, index)
+        if options.section_budgets:
+            yield {"section_budgets": None}
+        if options.packing == "stop":
+            yield {"packing": "whole"}
 
 
 def _more_for_section(state: State, index: int) -> Iterator[dict[str, Any]]:
