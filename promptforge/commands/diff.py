@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -124,16 +125,14 @@ def _made_of(found: Difference) -> Iterator[str]:
     for what, pairs in (("profile", found.profile), ("tokenizer", found.tokenizer)):
         rows += [[f"{what}: {shown(p.name)}", _value(p.a), _value(p.b)] for p in pairs]
     rows += [[f"template: {shown(p.name)}", _value(p.a), _value(p.b)] for p in found.templates if _both(p)]
-    for where in "ab":
-        only = [p for p in found.templates if not _both(p) and getattr(p, where) is not None]
-        if only:
-            count = f"{len(only)} other{'s' if len(only) > 1 else ''}"
-            rows.append(["templates", *([count, "-"] if where == "a" else ["-", count])])
+    only = [[p for p in found.templates if not _both(p) and getattr(p, where) is not None] for where in "ab"]
+    if any(only):
+        rows.append(["templates", *(f"{len(these)} of its own" if these else "-" for these in only)])
     gone = [(p.a or 0) - (p.b or 0) for p in found.given]
     if gone:
-        rows.append(
-            ["items given", *(f"{sum(max(n, 0) for n in side):,} others" for side in (gone, [-n for n in gone]))]
-        )
+        alone = [sum(max(n, 0) for n in side) for side in (gone, [-n for n in gone])]
+        cells = (f"{n:,} not in {other}" if n else "-" for n, other in zip(alone, "BA", strict=True))
+        rows.append(["items given", *cells])
     if rows:
         columns = [Column("made of", cut=True), Column("A", cut=True), Column("B", cut=True)]
         yield from table(columns, rows, total=screen())
@@ -171,8 +170,10 @@ def _items(items: Sequence[Change], every: bool) -> Iterator[str]:
     rows = [change for change in items if every or change.how not in ("same", "neither")]
     hidden = rows[ROWS:] if not every else []
     columns = [
-        Column(""), Column("item", cut=True), Column("kind", cut=True), Column("A"), Column("B"),
-        Column("A tok", right=True), Column("B tok", right=True), Column("change", right=True), Column("why"),
+        Column(""), Column("item", cut=True, paths=True, least=14), Column("kind", cut=True, spare=6),
+        Column("A", spare=2), Column("B", spare=1), Column("A tok", right=True, spare=5),
+        Column("B tok", right=True, spare=4), Column("change", right=True), Column("why"),
+        Column("fits at", right=True, spare=3),
     ]  # fmt: skip
     if rows:
         cells = [_row(change) for change in rows[: None if every else ROWS]]
@@ -183,6 +184,10 @@ def _items(items: Sequence[Change], every: bool) -> Iterator[str]:
     same = [f"{counts[how]:,} {word}" for how, word in (("same", "the same"), ("neither", "in neither")) if counts[how]]
     if same and not every:
         yield f"{'and ' if rows else ''}{', '.join(same)}"
+    if any(change.how.startswith("only") for change in rows):
+        yield from textwrap.wrap(
+            "promptforge explain with the options of a side says what brings back what is out.", screen()
+        )
     if rows or same:
         yield ""
 
@@ -197,7 +202,7 @@ def _row(change: Change) -> list[str]:
         *(_form(each) for each in (change.a, change.b)),
         *(f"{each.tokens:,}" if each and each.status != "dropped" else "-" for each in (change.a, change.b)),
         f"{change.delta:+,}" if change.delta else "",
-        _why(change),
+        *_why(change),
     ]
 
 
@@ -205,11 +210,11 @@ def _form(entry: Entry | None) -> str:
     return "not given" if entry is None else entry.form or "out"
 
 
-def _why(change: Change) -> str:
+def _why(change: Change) -> list[str]:
     out = next((each for each in (change.b, change.a) if each is not None and each.status == "dropped"), None)
     if out is None:
-        return ""
-    return f"{shown(out.reason)}, fits at {out.fits_at:,}" if out.fits_at is not None else shown(out.reason)
+        return ["", ""]
+    return [shown(out.reason), f"{out.fits_at:,}" if out.fits_at is not None else ""]
 
 
 def _verdict(builds: Sequence[Build | Manifest], found: Difference) -> Iterator[str]:

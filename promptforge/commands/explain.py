@@ -107,7 +107,7 @@ def _items(ledger: Ledger, every: bool) -> Iterator[str]:
     hidden = out[room:] if not every and len(ranked) > ROWS else []
     gone = set(hidden)
     columns = [
-        Column(""), Column("#", right=True, spare=3), Column("item", cut=True, paths=True),
+        Column(""), Column("#", right=True, spare=3), Column("item", cut=True, paths=True, least=14),
         Column("kind", cut=True, spare=4), Column("score", right=True, spare=5), Column("form", spare=6),
         Column("tokens", right=True, spare=1), Column("whole", right=True, spare=2),
         Column("why"), Column("fits at", right=True),
@@ -191,8 +191,9 @@ def _more(ledger: Ledger, explanation: Explanation, truncated: bool) -> Iterator
     names = _names(ledger, wanted | ({explanation.next_item} if explanation.next_item is not None else set()))
     if explanation.next_at is not None and explanation.next_item is not None:
         yield ""
-        said = f"The least budget that brings something back: {explanation.next_at:,} "
-        yield f"{said}({shorten(names[explanation.next_item], screen() - len(said) - 2)})"
+        said = f"The least budget that brings something back: {explanation.next_at:,}"
+        room = screen() - len(said) - 3
+        yield said + (f" ({shorten(names[explanation.next_item], room)})" if room > 8 else "")
     if explanation.gains is None or not (explanation.gains or truncated):
         return
     yield ""
@@ -200,8 +201,8 @@ def _more(ledger: Ledger, explanation: Explanation, truncated: bool) -> Iterator
         yield f"{explanation.step:,} tokens more would bring nothing."
         return
     columns = [
-        Column(f"{explanation.step:,} tokens more bring", cut=True), Column("items", right=True),
-        Column("tokens", right=True), Column("worth", right=True), Column("these", cut=True),
+        Column(f"{explanation.step:,} tokens more bring", cut=True, least=23), Column("items", right=True, spare=2),
+        Column("tokens", right=True), Column("worth", right=True, spare=3), Column("these", cut=True, spare=1),
     ]  # fmt: skip
     rows = [
         [
