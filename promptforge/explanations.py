@@ -63,6 +63,10 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
     item: str
     """Id of the one that was tried: the best of them."""
     options: dict[str, Any]
-    """Options that bring it back whole, over those in force; empty where none were found."""
+    """Options that bring it back whole, over those in force; empty where none were found.
+
+    Where the room that it would need is too much to be worked out, options with which nothing else keeps it out: then
+    `back` is 0.
+    """
     back: int
     """How many of the items are whole in the text with these."""

@@ -20,6 +20,9 @@ STEPS = 6
 LOOKED_AT = 64
 """Of more items that the budget left out, only the first are asked whether a number of tokens brings them back."""
 
+REACH = 200
+"""The room for more items than these, one beside the other, is not worked out."""
+
 _LOST = frozenset({"budget", "section_budget"})
 
 
@@ -85,7 +88,7 @@ def _reasons(state: State) -> dict[str, list[int]]:
         if reason in ("fits", "required"):
             continue
         if reason in _LOST:
-            if left == 0:
+            if left == 0 or state.back.beyond is not None:
                 continue
             left = None if left is None else left - 1
             if state.back.near(index):
@@ -95,20 +98,26 @@ def _reasons(state: State) -> dict[str, list[int]]:
 
 
 def _try(state: State, again: Again, index: int) -> tuple[dict[str, Any], State] | None:
-    """Return changes that bring an item back whole, and what becomes of all with them; `None` where none were found."""
+    """Return changes that bring an item back whole, or that at least remove the reason why it is out, and all then.
+
+    `None` where there are none.
+    """
+    first, removed = state.reason(index), None
     changes: dict[str, Any] = {}
     for _ in range(STEPS):
         step = next((step for step in _steps(state, index) if not step.items() <= changes.items()), None)
         if step is None:
-            return None
+            break
         changes = {**changes, **step}
         try:
             state = again(changes)
         except (BudgetError, TemplateError):
-            return None
+            break
         if state.status(index) == "included":
             return changes, state
-    return None
+        if removed is None and state.reason(index) in _LOST and first not in _LOST:
+            removed = changes, state
+    return removed
 
 
 def _steps(state: State, index: int) -> Iterator[dict[str, Any]]:
@@ -167,6 +176,8 @@ def _more_room(state: State, index: int) -> Iterator[dict[str, Any]]:
     if index not in line:
         return
     for these in (line[: line.index(index) + 1], line):
+        if len(these) > REACH:
+            return
         tokens, chars = page.measure({i: page.forms(i)[0] for i in these})
         step: dict[str, Any] = {}
         if options.max_tokens is not None and tokens > options.max_tokens:
@@ -177,5 +188,3 @@ def _more_room(state: State, index: int) -> Iterator[dict[str, Any]]:
             step["max_chars"] = int(chars)
         if step:
             yield step
-        if len(page.entries) > CANDIDATES:
-            return

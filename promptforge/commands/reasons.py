@@ -53,7 +53,7 @@ def reasons(
         if reason in ("budget", "section_budget") and (way is None or way.items < counts[reason]):
             said.append(_NUMBER)
             if beyond is not None:
-                said.append(f">{beyond:,}: so much is still too little")
+                said.append(f">{beyond:,}: so much is still too little, and --json says what is enough")
         yield from _wrapped(f"{reason:<{wide}}  ", "; ".join(said))
         if way is not None:
             some = "where there is none: " if len(said) > 1 else ""
@@ -66,6 +66,8 @@ def _way(way: Way, name: str) -> str:
     name = shorten(name, _NAME)
     if not way.options:
         return f"no change of one option after the other that was tried brings {name} back"
+    if not way.back:
+        return f"with {flags(way.options)} nothing but too little room keeps {name} out"
     return f"{flags(way.options)} brings {name} back{_others(way.back - 1, way.items - 1)}"
 
 
