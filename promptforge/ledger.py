@@ -31,6 +31,7 @@ from .ways import ways
 LATE = (
     "items", "sections", "sources", "explicit_text", "similarity_text", "explicit_sources", "manifest",
     "map", "explanation", "shown", "taken", "made_of", "ledger", "ways",
+    "brief",
 )  # fmt: skip
 """The parts of a result that are here."""
 
@@ -142,8 +143,12 @@ class Ledger:
         """Return what became of each item."""
         return [self.item(index, self.back.at) for index in range(len(self.given))]
 
-    def item(self, index: int, back: Callable[[int], int | None]) -> ResultItem:
-        """Return what became of an item; `back` tells the budget that brings it back."""
+    def brief(self) -> list[ResultItem]:
+        """Return the same without what those cost that are out, which most of the work is for."""
+        return [self.item(index, lambda _: None, full=False) for index in range(len(self.given))]
+
+    def item(self, index: int, back: Callable[[int], int | None], *, full: bool = True) -> ResultItem:
+        """Return what became of an item; `back` tells the budget that brings it back, `full` asks its whole price."""
         form = self.fit.chosen.get(index)
         item = self.page.entries[index].item if index in self.page.entries else self.given[index]
         text = str.__str__(self.page.text(index, form)) if form else ""
@@ -162,7 +167,7 @@ class Ledger:
             text=text,
             chars=len(text),
             tokens=self._taken[index].tokens if form else 0,
-            tokens_full=self._full(index, item),
+            tokens_full=self._full(index, item) if full else 0,
             reason=self.reason(index),
             fits_at=back(index),
             rank=self._ranks.get(index),

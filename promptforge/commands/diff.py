@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,6 +21,7 @@ from .sides import Spec, side
 from .tables import Column, screen, shown, table
 
 if TYPE_CHECKING:
+    from ..ledger import Ledger
     from ..prompting.renderer import Renderer
     from ..results import Result
 
@@ -61,6 +63,7 @@ def command(
     """  # noqa: D301  click's mark for lines that stay as they are is a backspace
     sides = [side(a), side(b)]
     results: list[Result] = []
+    told: dict[int, Callable[[], int | None]] = {}
     if any(isinstance(each, Spec) for each in sides):
         request = read(items, given)
         renderers = [_renderer(request, each) if isinstance(each, Spec) else None for each in sides]
@@ -69,7 +72,8 @@ def command(
             if isinstance(each, Spec) and renderer is not None:
                 own = request._replace(options={**request.options, **each.options})
                 results.append(own.render(renderer, loaded, said=results[0].warnings if results else ()))
-                sides[n] = build_of(results[-1])
+                sides[n] = build = build_of(results[-1], brief=not as_json)
+                told |= {} if as_json else _told(build, results[-1]._get("ledger"))
     elif items or options_of(given) or any(given[name] for name in _SOURCES):
         raise click.UsageError("A and B are both saved results, so nothing is rendered: leave out ITEMS and options")
     builds = [each for each in sides if not isinstance(each, Spec)]
@@ -83,7 +87,7 @@ def command(
             *_heading(builds, a, b, found),
             *_made_of(found),
             *_beginning(found.prefix),
-            *_items(found.items, every),
+            *_items(found.items, every, told),
             *_verdict(builds, found),
         ]
         write("".join(f"{line}\n" for line in (*lines, *map(shown_line, changed))), output)
@@ -166,7 +170,12 @@ def _value(value: Any) -> str:
     return text[:12] if len(text) == 64 and text.isalnum() else shown(value)
 
 
-def _items(items: Sequence[Change], every: bool) -> Iterator[str]:
+def _told(build: Build, ledger: Ledger) -> dict[int, Callable[[], int | None]]:
+    """Return what tells of each entry of a build the budget at which it comes back."""
+    return {id(entry): partial(ledger.back.near, index) for index, entry in enumerate(build.items)}
+
+
+def _items(items: Sequence[Change], every: bool, told: Mapping[int, Callable[[], int | None]]) -> Iterator[str]:
     rows = [change for change in items if every or change.how not in ("same", "neither")]
     hidden = rows[ROWS:] if not every else []
     columns = [
@@ -176,7 +185,7 @@ def _items(items: Sequence[Change], every: bool) -> Iterator[str]:
         Column("fits at", right=True, spare=3),
     ]  # fmt: skip
     if rows:
-        cells = [_row(change) for change in rows[: None if every else ROWS]]
+        cells = [_row(change, told) for change in rows[: None if every else ROWS]]
         yield from table(columns, cells, total=screen())
     if hidden:
         yield f"and {len(hidden):,} more that differ; --all shows them"
@@ -192,7 +201,7 @@ def _items(items: Sequence[Change], every: bool) -> Iterator[str]:
         yield ""
 
 
-def _row(change: Change) -> list[str]:
+def _row(change: Change, told: Mapping[int, Callable[[], int | None]]) -> list[str]:
     entry = change.a or change.b
     assert entry is not None
     return [
@@ -202,7 +211,7 @@ def _row(change: Change) -> list[str]:
         *(_form(each) for each in (change.a, change.b)),
         *(f"{each.tokens:,}" if each and each.status != "dropped" else "-" for each in (change.a, change.b)),
         f"{change.delta:+,}" if change.delta else "",
-        *_why(change),
+        *_why(change, told),
     ]
 
 
@@ -210,11 +219,12 @@ def _form(entry: Entry | None) -> str:
     return "not given" if entry is None else entry.form or "out"
 
 
-def _why(change: Change) -> list[str]:
+def _why(change: Change, told: Mapping[int, Callable[[], int | None]]) -> list[str]:
     out = next((each for each in (change.b, change.a) if each is not None and each.status == "dropped"), None)
     if out is None:
         return ["", ""]
-    return [shown(out.reason), f"{out.fits_at:,}" if out.fits_at is not None else ""]
+    tokens = told[id(out)]() if id(out) in told else out.fits_at
+    return [shown(out.reason), f"{tokens:,}" if tokens is not None else ""]
 
 
 def _verdict(builds: Sequence[Build | Manifest], found: Difference) -> Iterator[str]:
