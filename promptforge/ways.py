@@ -105,11 +105,11 @@ def _try(state: State, again: Again, index: int) -> tuple[dict[str, Any], State]
     first, removed = state.reason(index), None
     changes: dict[str, Any] = {}
     for _ in range(STEPS):
-        step = next((step for step in _steps(state, index) if not step.items() <= changes.items()), None)
-        if step is None:
-            break
-        changes = {**changes, **step}
         try:
+            step = next((step for step in _steps(state, index) if not step.items() <= changes.items()), None)
+            if step is None:
+                break
+            changes = {**changes, **step}
             state = again(changes)
         except (BudgetError, TemplateError):
             break

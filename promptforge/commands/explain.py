@@ -21,6 +21,8 @@ from .tables import Column, screen, shorten, shown, table
 if TYPE_CHECKING:
     from ..ledger import Ledger
 
+NO_PATH = "(no path)"
+"""What a table calls the section of items without a path, which has no name of its own."""
 ROWS = 60
 """With more items than these, some that are not in the text are only counted."""
 
@@ -152,7 +154,7 @@ def _costs(result: Result, explanation: Explanation) -> Iterator[str]:
     kind = "exact" if result.exact else "approximate"
     rows = [
         [
-            shown(section.title or section.key) or "-",
+            shown(section.title or section.key) or NO_PATH,
             f"{section.items:,}",
             f"{section.tokens:,}",
             "" if section.subtotal is None else f"{section.subtotal:,}",
@@ -198,7 +200,10 @@ def _more(ledger: Ledger, explanation: Explanation, truncated: bool) -> Iterator
         return
     yield ""
     if not explanation.gains:
-        yield f"{explanation.step:,} tokens more would bring nothing."
+        options, most = ledger.page.options, (explanation.max_tokens or 0) + explanation.step
+        full = options.context_window is not None and most > options.context_window - (options.reserve or 0)
+        why = ": --context-window leaves no room for them" if full else ""
+        yield f"{explanation.step:,} tokens more would bring nothing{why}."
         return
     columns = [
         Column(f"{explanation.step:,} tokens more bring", cut=True, least=23), Column("items", right=True, spare=2),
@@ -206,7 +211,7 @@ def _more(ledger: Ledger, explanation: Explanation, truncated: bool) -> Iterator
     ]  # fmt: skip
     rows = [
         [
-            shown(gain.title or gain.key) or "-",
+            shown(gain.title or gain.key) or NO_PATH,
             f"{len(gain.items):,}",
             f"{gain.tokens:+,}",
             f"{gain.worth:+.2f}",
