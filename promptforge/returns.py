@@ -15,10 +15,10 @@ MEASURED = 64
 """Of the first so many items the page that brings each back is measured; of those after, it is a sum that suffices."""
 
 TRIED = 12
-"""So many budgets are really tried, if trying is cheap; with few candidates more."""
+"""So many budgets are really tried, if trying is cheap."""
 
 MOST_TRIED = 40
-"""No more budgets are tried, however few the candidates are."""
+"""So many are tried where shares and worths decide and the candidates are few."""
 
 FEW = 64
 """With more candidates than these, packings that show a bit of everything are too slow to be tried often."""
@@ -142,7 +142,9 @@ class Returns:
         Trying stops when at one token less each is known not to be back, or after a number that is set beforehand.
         """
         packing, candidates = self._page.options.packing, len(self._page.entries)
-        trials = max(TRIED, min(MOST_TRIED, MOST_TRIED * TRIED // max(1, candidates)))
+        trials = TRIED  # enough where the offers are the least but for what is seldom
+        if not self._ordered:
+            trials = max(TRIED, min(MOST_TRIED, MOST_TRIED * TRIED // max(1, candidates)))
         if packing in SPREAD and not self._ordered:  # one takes many pages
             trials = min(trials, MOST_TRIED * TRIED // 2 // max(1, candidates)) if candidates <= FEW else 1
         search = _Search(self._whole, offers, self._now or 0, sure=self._ordered)
