@@ -157,7 +157,7 @@ class Returns:
         return search.high
 
     def _guesses(self, offers: Mapping[int, int], most: int) -> list[int]:
-        """Return so many budgets that may do: what the page costs now and one item whole; what others come back at.
+        """Return about so many budgets that may do: what the page costs now and one item whole; what others come back at.
 
         Where shares and worths decide, most of them lie anywhere, closer together where a little more is enough.
         """
@@ -169,7 +169,8 @@ class Returns:
             need = self._fit.cost[0] + page.price(index, page.forms(index)[0])[0] - before + page.joint
             least.append(int(max(need, now + 1)))
         if self._ordered:
-            return sorted({*least, *(offers[i] for i in some)})[:most]
+            first = sorted({offers[i] for i in some})[: 2 * most - 3]  # that they do is not sure before it is tried
+            return list(dict.fromkeys([*first, *sorted(least)]))[: max(most, len(first))]
         span = max(offers.values(), default=now) - now
         steps = [now + span * step * step // most**2 for step in range(1, most)]
         return sorted({*sorted(set(least))[: most // 2], *steps})
