@@ -157,7 +157,7 @@ class Returns:
         return search.high
 
     def _guesses(self, offers: Mapping[int, int], most: int) -> list[int]:
-        """Return about so many budgets that may do: what the page costs now and one item whole; what others come back at.
+        """Return budgets that may do, about so many: the page as it is and one item whole; what others come back at.
 
         Where shares and worths decide, most of them lie anywhere, closer together where a little more is enough.
         """
