@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter as Counts
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from .diagnostics import Diagnostics
 from .errors import listed, nearest, quote
@@ -30,11 +31,11 @@ def account(
     templates: Templates,
     diagnostics: Diagnostics,
     started: float,
-    again: Callable[[int], Result],
+    again: Callable[[Mapping[str, Any]], Result],
 ) -> Result:
     """Return the result of a rendering; see `Result` for what it says.
 
-    `again` makes the result of the same rendering with another `max_tokens`, when somebody asks what that would bring.
+    `again` makes the result of the same rendering with other options, when somebody asks what these would bring.
     """
     options, counter = page.options, page.counter
     parts = page.parts(fit.chosen) if fit.frame_fits else []

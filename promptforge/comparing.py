@@ -134,10 +134,12 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """Of two whole prompts alone."""
 
 
-def build_of(result: Result) -> Build:
-    """Return a result as a build."""
-    names = ("text", "tokens", "items", "sources", "manifest")
-    return msgspec.convert({name: _listed(msgspec.to_builtins(getattr(result, name))) for name in names}, Build)
+def build_of(result: Result, *, brief: bool = False) -> Build:
+    """Return a result as a build; if `brief`, without the budgets at which items come back."""
+    names = ("text", "tokens", "sources", "manifest")
+    facts = {name: getattr(result, name) for name in names}
+    facts["items"] = result._get("brief") if brief else result.items
+    return msgspec.convert({name: _listed(msgspec.to_builtins(value)) for name, value in facts.items()}, Build)
 
 
 def _listed(value: Any) -> Any:

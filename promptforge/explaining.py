@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from .explanations import Gain, SectionCost
@@ -26,6 +26,12 @@ class Taken(NamedTuple):
     whole: bool
 
 
+def tokens_of(page: Page, index: int, form: Form) -> int:
+    """Return the tokens of an item alone, whatever unit the limits are in."""
+    in_tokens = page.options.max_tokens is not None
+    return int(page.price(index, form)[0]) if in_tokens else page.count([page.text(index, form)])
+
+
 def taken(page: Page, chosen: Mapping[int, Form], trimmed: Iterable[int]) -> dict[int, Taken]:
     """Return the items of the page by index: what each costs and is worth there.
 
@@ -35,10 +41,10 @@ def taken(page: Page, chosen: Mapping[int, Form], trimmed: Iterable[int]) -> dic
     found = {}
     for section in page.sections(chosen):
         for entry in section.entries:
-            tokens = page.count([page.text(entry.index, chosen[entry.index])])
+            tokens = tokens_of(page, entry.index, chosen[entry.index])
             share = 1.0
             if entry.index in short:
-                share = min(1.0, tokens / max(1, page.count([page.text(entry.index, page.forms(entry.index)[0])])))
+                share = min(1.0, tokens / max(1, tokens_of(page, entry.index, page.forms(entry.index)[0])))
             worth = max(entry.rank, 0.0) * share
             found[entry.index] = Taken(section.key, section.title, tokens, worth, entry.index not in short)
     return found
@@ -72,8 +78,8 @@ def section_costs(page: Page, chosen: Mapping[int, Form], items: Mapping[int, Ta
     return found
 
 
-def gains(before: Mapping[int, Taken], after: Mapping[int, Taken], ids: Sequence[str]) -> list[Gain]:
-    """Return, by section, what `after` has more than `before`; `ids` names the items by their indices."""
+def gains(before: Mapping[int, Taken], after: Mapping[int, Taken], name: Callable[[int], str]) -> list[Gain]:
+    """Return, by section, what `after` has more than `before`; `name` gives the id of an item."""
     titles = {item.section: item.title for item in (*after.values(), *before.values())}
     found = []
     for key, title in titles.items():
@@ -86,7 +92,7 @@ def gains(before: Mapping[int, Taken], after: Mapping[int, Taken], ids: Sequence
             Gain(
                 key=key,
                 title=title,
-                items=tuple(ids[i] for i in grown),
+                items=tuple(map(name, grown)),
                 tokens=sum(item.tokens for item in new.values()) - sum(item.tokens for item in old.values()),
                 worth=round(sum(item.worth for item in new.values()) - sum(item.worth for item in old.values()), 6),
             )

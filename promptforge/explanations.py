@@ -1,5 +1,7 @@
 """Where the budget of one text went, and what more of it would bring."""
 
+from typing import Any
+
 import msgspec
 
 
@@ -50,3 +52,21 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """A budget larger by so many tokens would bring `gains`."""
     gains: tuple[Gain, ...] | None
     """Section by section; `None` where there is no budget in tokens."""
+
+
+class Way(msgspec.Struct, frozen=True, kw_only=True):
+    """What brings back items that are out, or cut, for one reason; it was tried."""
+
+    reason: str
+    items: int
+    """How many are out or cut for it."""
+    item: str
+    """Id of the one that was tried: the best of them."""
+    options: dict[str, Any]
+    """Options that bring it back whole, over those in force; empty where none were found.
+
+    Where the room that it would need is too much to be worked out, options with which nothing else keeps it out: then
+    `back` is 0.
+    """
+    back: int
+    """How many of the items are whole in the text with these."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,8 +12,9 @@ import msgspec
 
 from . import __version__
 from .counting import Counter
-from .explaining import STEP, Taken, frame, gains, section_costs, taken
-from .explanations import Explanation
+from .errors import TemplateError
+from .explaining import STEP, Taken, frame, gains, section_costs, taken, tokens_of
+from .explanations import Explanation, Way
 from .fitting.fit import Fit
 from .fitting.scale import SHORTENED
 from .items import Item
@@ -21,14 +22,16 @@ from .mapping import map_text
 from .options import PROMPT
 from .page import Page
 from .profiles import Profile
-from .results import Result, ResultItem, ResultSection, Shown, Source, Span
-from .returns import come_back, walk
+from .results import Result, ResultItem, ResultSection, Shown, Source, Span, Status
+from .returns import Returns, walk
 from .templates import Templates
 from .views import line_range, source_of
+from .ways import ways
 
 LATE = (
     "items", "sections", "sources", "explicit_text", "similarity_text", "explicit_sources", "manifest",
-    "map", "explanation", "shown", "taken", "made_of",
+    "map", "explanation", "shown", "taken", "made_of", "ledger", "ways",
+    "brief",
 )  # fmt: skip
 """The parts of a result that are here."""
 
@@ -54,8 +57,8 @@ class Ledger:
     templates: Templates
     text: str
     tokens: int
-    again: Callable[[int], Result]
-    """The same rendering with another budget in tokens."""
+    again: Callable[[Mapping[str, Any]], Result]
+    """The same rendering with other options."""
 
     @cached_property
     def order(self) -> list[int]:
@@ -73,21 +76,51 @@ class Ledger:
         )
 
     @cached_property
-    def _ids(self) -> list[str]:
-        entries = self.page.entries
-        return [identify(entries[i].item if i in entries else item) for i, item in enumerate(self.given)]
+    def ranked(self) -> list[int]:
+        """All items: the candidates in the order in which they were packed, then the others in the caller's."""
+        there = self._ranks
+        return self._line + [index for index in range(len(self.given)) if index not in there]
 
     @cached_property
-    def _back(self) -> dict[int, int]:
-        """For items that the budget shortened or left out: a budget that holds them."""
+    def _line(self) -> list[int]:
+        return walk(self.page)
+
+    @cached_property
+    def _ranks(self) -> dict[int, int]:
+        return {index: rank for rank, index in enumerate(self._line, 1)}
+
+    def name(self, index: int) -> str:
+        """Return the id of an item."""
+        entries = self.page.entries
+        return identify(entries[index].item if index in entries else self.given[index])
+
+    def reason(self, index: int) -> str:
+        """Return why an item is in the text as it is, or why it is not."""
+        if index in self.fit.chosen:
+            if index in self.trimmed:
+                return "budget"
+            return "required" if self.given[index].required else "fits"
+        return self.fit.reasons.get(index) or self.page.entries.dropped.get(index, "fits")
+
+    @cached_property
+    def back(self) -> Returns:
+        """For items that the budget shortened or left out: budgets that hold them."""
         left = {index for index, reason in self.fit.reasons.items() if reason in ("budget", "section_budget")}
-        return come_back(self.page, self.fit.reasons, left | self.trimmed, self._whole)
+        return Returns(self.page, self.fit, self._line, left | self.trimmed, self._whole, STEP)
 
     def _whole(self, budget: int) -> set[int]:
         return {i for i, item in self._taken_at(budget).items() if item.whole}
 
     def _taken_at(self, budget: int) -> dict[int, Taken]:
-        found: dict[int, Taken] = self.again(budget)._get("taken")
+        most = self.page.options.max_tokens
+        if most is not None and budget == most + STEP:
+            return self._taken_ahead
+        found: dict[int, Taken] = self.again({"max_tokens": budget})._get("taken")
+        return found
+
+    @cached_property
+    def _taken_ahead(self) -> dict[int, Taken]:
+        found: dict[int, Taken] = self.again({"max_tokens": (self.page.options.max_tokens or 0) + STEP})._get("taken")
         return found
 
     @cached_property
@@ -102,21 +135,25 @@ class Ledger:
         """Return what the text was made with."""
         return self.page, self.templates, self.profile
 
+    def ledger(self) -> Ledger:
+        """Return all this: a table of few items need not work out the account of all."""
+        return self
+
     def items(self) -> list[ResultItem]:
         """Return what became of each item."""
-        ranks = {index: rank for rank, index in enumerate(walk(self.page), 1)}
-        return [self._item(index, item, ranks.get(index)) for index, item in enumerate(self.given)]
+        return [self.item(index, self.back.at) for index in range(len(self.given))]
 
-    def _item(self, index: int, item: Item, rank: int | None) -> ResultItem:
+    def brief(self) -> list[ResultItem]:
+        """Return the same without what those cost that are out, which most of the work is for."""
+        return [self.item(index, lambda _: None, full=False) for index in range(len(self.given))]
+
+    def item(self, index: int, back: Callable[[int], int | None], *, full: bool = True) -> ResultItem:
+        """Return what became of an item; `back` tells the budget that brings it back, `full` asks its whole price."""
         form = self.fit.chosen.get(index)
-        if index in self.page.entries:
-            item = self.page.entries[index].item
+        item = self.page.entries[index].item if index in self.page.entries else self.given[index]
         text = str.__str__(self.page.text(index, form)) if form else ""
-        reason = self.fit.reasons.get(index) or self.page.entries.dropped.get(index, "fits")
-        if form:
-            reason = "budget" if index in self.trimmed else "required" if item.required else "fits"
         return ResultItem(
-            id=self._ids[index],
+            id=self.name(index),
             kind=item.kind,
             name=item.name,
             path=item.path,
@@ -125,22 +162,32 @@ class Ledger:
             line_range=line_range(item),
             score=item.score,
             origin=item.origin,
-            status="dropped" if form is None else "trimmed" if index in self.trimmed else "included",
+            status=self.status(index),
             form=form.name if form else None,
             text=text,
             chars=len(text),
             tokens=self._taken[index].tokens if form else 0,
-            tokens_full=self._full(index, item),
-            reason=reason,
-            fits_at=self._back.get(index),
-            rank=rank,
+            tokens_full=self._full(index, item) if full else 0,
+            reason=self.reason(index),
+            fits_at=back(index),
+            rank=self._ranks.get(index),
             section=self._taken[index].section if form else None,
         )
 
+    def status(self, index: int) -> Status:
+        """Return whether an item is in the text, shortened, or not."""
+        if index not in self.fit.chosen:
+            return "dropped"
+        return "trimmed" if index in self.trimmed else "included"
+
     def _full(self, index: int, item: Item) -> int:
-        if index in self.page.entries:
-            return self.page.counter.count(self.page.text(index, self.page.forms(index)[0]))
-        return self.page.counter.count(item.expanded or item.content or item.summary or "")
+        """Return what an item takes whole; of one whose look fails, and that is not needed, what its content takes."""
+        try:
+            return tokens_of(self.page, index, self.page.forms(index)[0])
+        except TemplateError:
+            if index in self.fit.chosen:
+                raise
+            return self.page.counter.count(item.expanded or item.content or item.summary or "")
 
     def sections(self) -> list[ResultSection]:
         """Return the sections of the page."""
@@ -168,7 +215,7 @@ class Ledger:
         """Return what printed each part of the text."""
         if not self.text:
             return []
-        ids = {index: self._ids[index] for index in self.fit.chosen}
+        ids = {index: self.name(index) for index in self.fit.chosen}
         return map_text(self.page, self.fit.chosen, ids, self.templates, self.text)
 
     def explanation(self) -> Explanation:
@@ -176,8 +223,8 @@ class Ledger:
         most, empty = self.page.options.max_tokens, frame(self.page)
         shown = self._taken if self.text else {}
         costs = section_costs(self.page, self.fit.chosen, shown, empty) if shown else []
-        more = None if most is None else tuple(gains(shown, self._taken_at(most + STEP), self._ids))
-        nearest = min(self._back, key=lambda i: (self._back[i], i), default=None)
+        more = None if most is None else tuple(gains(shown, self._taken_ahead, self.name))
+        first = self.back.first()
         return Explanation(
             tokens=self.tokens,
             max_tokens=most,
@@ -185,11 +232,15 @@ class Ledger:
             frame=empty,
             between=self.tokens - empty - sum(item.tokens for item in shown.values()) if self.text else 0,
             sections=tuple(costs),
-            next_at=None if nearest is None else self._back[nearest],
-            next_item=None if nearest is None else self._ids[nearest],
+            next_at=None if first is None else first[0],
+            next_item=None if first is None else self.name(first[1]),
             step=STEP,
             gains=more,
         )
+
+    def ways(self) -> list[Way]:
+        """Return what would bring items back that no number of tokens does."""
+        return ways(self, lambda changes: self.again(changes)._get("ledger"))
 
     def sources(self) -> list[Source]:
         """Return the items of the text as sources."""

@@ -67,7 +67,7 @@ def _merge_file(
         keep, gone = (current, index) if current < index else (index, current)
         dropped[gone] = "merged"
         ranks[keep] = max(ranks[keep], ranks[gone])
-        items[keep] = joined
+        items[keep] = msgspec.structs.replace(joined, id=items[keep].id)
         current, end = keep, max(end, stop)
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from .diagnostics import Diagnostic
-from .explanations import Explanation
+from .explanations import Explanation, Way
 
 Status = Literal["included", "trimmed", "dropped"]
 
@@ -179,6 +179,10 @@ class Result:
         """Return where the budget went, and what 1,000 tokens more would bring; `items` say why each is in or out."""
         found: Explanation = self._get("explanation")
         return found
+
+    def ways(self) -> tuple[Way, ...]:
+        """Return, for each reason why items are out, options that bring them back; where `fits_at` does, it says so."""
+        return tuple(self._get("ways"))
 
     def recounted(self, tokens: int, note: Diagnostic) -> "Result":
         """Return the same with the tokens of the whole text as counted elsewhere, and a note of that."""

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cached_property
+from operator import attrgetter
 
-from .fitting.fit import SPREAD
+from .fitting.fit import SPREAD, Fit
 from .fitting.scale import UNLIMITED, Form
 from .page import Page
 from .planning import BEST_FIRST
 
 MEASURED = 64
-"""Up to so many items, the page that brings each back is measured; above, it is a sum that suffices."""
+"""Of the first so many items the page that brings each back is measured; of those after, it is a sum that suffices."""
 
 TRIED = 12
 """So many budgets are really tried, if trying is cheap."""
+
+MOST_TRIED = 40
+"""So many are tried where shares and worths decide and the candidates are few."""
 
 FEW = 64
 """With more candidates than these, packings that show a bit of everything are too slow to be tried often."""
@@ -21,6 +26,7 @@ FEW = 64
 CANDIDATES = 2000
 """With more candidates than these, trying one budget takes too long to be done unasked."""
 
+_ORIGIN = attrgetter("origin")
 _IN_ORDER = frozenset({"score", "whole", "stop", "drop_last"})
 """Packings that take the first items of the walk, as long as these fit, whatever comes after."""
 
@@ -30,55 +36,217 @@ Whole = Callable[[int], Collection[int]]
 
 def walk(page: Page) -> list[int]:
     """Return the candidates in the order in which they are packed."""
-    entries = page.entries.values()
-    order = [e.index for e in entries if e.item.required]
+    pool, ranks, kept = page.entries.pool, page.entries.ranks, page.entries.kept
+    order = [i for i in kept if pool[i].required]
     for origin in ("explicit", "similarity"):
-        side = [e for e in entries if e.item.origin == origin and not e.item.required]
+        side = [i for i in kept if pool[i].origin == origin and not pool[i].required]
         if page.options.packing in BEST_FIRST:
-            side.sort(key=lambda entry: -entry.rank)
-        indices = [entry.index for entry in side]
+            side.sort(key=ranks.__getitem__, reverse=True)
         as_they_are = page.options.packing in BEST_FIRST | SPREAD
-        order += indices if as_they_are else page.walk(indices)
+        order += side if as_they_are else page.walk(side)
     return order
 
 
-def come_back(page: Page, reasons: Mapping[int, str], short: Collection[int], whole: Whole) -> dict[int, int]:
-    """Return, for items in `short`, a budget in tokens at which the item is on the page as it is meant to be.
+class Returns:
+    """Budgets in tokens at which items are on the page whole, worked out no further than they are asked for."""
 
-    An item is not in the answer where no budget in tokens is known to do it: there is none, or characters or the
-    number of items are what is short. `reasons` says why items are not on the page; `whole` tries a budget.
-    """
-    options = page.options
-    if not short or options.max_tokens is None:
-        return {}
-    least = options.max_tokens + 1
-    line = [i for i in _able(page, walk(page)) if reasons.get(i) != "duplicate"]
-    both = {page.entries[i].item.origin for i in line}
-    shared = (options.combine == "combined" and len(both) > 1) or bool(options.section_budgets)
-    in_order = options.packing in _IN_ORDER and not shared
-    if in_order and options.combine == "explicit_first" and len(both) > 1:
-        # Found items are on the page as long as no named one is.
-        named = [i for i in line if page.entries[i].item.origin == "explicit"]
-        offers = dict(_in_order(page, named, short))
-        most = min(offers.values(), default=UNLIMITED)
-        found = _in_order(page, [i for i in line if i not in set(named)], short)
-        offers |= {index: tokens for index, tokens in found if tokens < most}
-    elif in_order:
-        offers = dict(_in_order(page, line, short))
-    else:  # below the price of everything, shares and worths decide
-        cost = page.measure({i: page.forms(i)[0] for i in line})
-        offers = dict.fromkeys(set(line) & set(short), int(cost[0])) if _in_reach(page, cost) else {}
-    offers = {index: max(least, tokens) for index, tokens in offers.items()}
-    if offers and len(page.entries) <= CANDIDATES:
-        offers = _tried(offers, whole, _budgets(page, offers, least, in_order))
-    return offers
+    def __init__(
+        self, page: Page, fit: Fit, order: Sequence[int], short: Collection[int], whole: Whole, ahead: int
+    ) -> None:
+        """Make them for the items in `short`: shortened, or left out for the budget; `whole` tries a budget.
+
+        `order`: the candidates as `walk` gives them.
+        `ahead`: of very many candidates just one budget is tried, so much larger than the one there is.
+        """
+        self._page, self._fit, self._short, self._whole = page, fit, short, whole
+        self._now = page.options.max_tokens
+        self._ahead = ahead
+        line = [i for i in _able(page, order) if fit.reasons.get(i) != "duplicate"]
+        self._line = line if short and self._now is not None else []
+        origins = set(map(_ORIGIN, map(page.entries.pool.__getitem__, self._line)))
+        options = page.options
+        shared = (options.combine == "combined" and len(origins) > 1) or bool(options.section_budgets)
+        self._ordered = options.packing in _IN_ORDER and not shared and page.extractor() is None
+        self._few = len(page.entries) <= CANDIDATES
+        self._streams = [_Stream(page, self._line, short)]
+        if self._ordered and options.combine == "explicit_first" and len(origins) > 1:
+            # Found items are on the page as long as no named one is.
+            sides = (
+                [i for i in self._line if (page.entries[i].item.origin == "explicit") is named]
+                for named in (True, False)
+            )
+            self._streams = [_Stream(page, side, short) for side in sides]
+
+    def at(self, index: int) -> int | None:
+        """Return a budget that brings an item back whole; `None` where none is known to do it.
+
+        There is none, or characters or the number of items are what is short.
+        """
+        found = self.near(index)
+        if found is not None or self._few or self._ordered or index not in self._short:
+            return found
+        return self._everything.get(index)
+
+    def near(self, index: int) -> int | None:
+        """Return the same as far as it can be told without the price of everything."""
+        if self._now is None or index not in self._short:
+            return None
+        if not self._few and self._ordered:
+            return self._offer(index)
+        return self._found.get(index)
+
+    @property
+    def beyond(self) -> int | None:
+        """The budget that is too little for what `near` has none for; `None` where that is not known of all."""
+        return None if self._few or self._ordered or self._now is None else self._now + self._ahead
+
+    def first(self) -> tuple[int, int] | None:
+        """Return the least of these budgets, as far as is known, and the item that it brings back."""
+        if not self._few and self._ordered:
+            offers = [(tokens, i) for stream in self._streams for i, tokens in stream.first() if self._offer(i)]
+        else:
+            offers = [(tokens, i) for i, tokens in self._found.items()]
+        return min(offers, default=None)
+
+    def _offer(self, index: int) -> int | None:
+        named, *found = self._streams
+        tokens = named.at(index)
+        if tokens is None and found:
+            tokens = found[0].at(index)
+            least = next((each for _, each in named.first()), UNLIMITED)
+            tokens = None if tokens is None or tokens >= least else tokens
+        return None if tokens is None else max(tokens, (self._now or 0) + 1)
+
+    @cached_property
+    def _found(self) -> dict[int, int]:
+        """What is known of few candidates, and of many that are not packed in order."""
+        if self._now is None or not self._line:
+            return {}
+        if not self._few:
+            more = self._now + self._ahead
+            return dict.fromkeys(set(self._short) & set(self._whole(more)), more)
+        if not self._ordered:
+            return self._sought(self._everything)
+        return self._sought({i: tokens for i in self._short if (tokens := self._offer(i)) is not None})
+
+    @cached_property
+    def _everything(self) -> dict[int, int]:
+        """The price of a page with everything, below which shares and worths decide."""
+        cost = self._page.measure({i: self._page.forms(i)[0] for i in self._line})
+        most = max(int(cost[0]), (self._now or 0) + 1)
+        return dict.fromkeys(set(self._line) & set(self._short), most) if _in_reach(self._page, cost) else {}
+
+    def _sought(self, offers: dict[int, int]) -> dict[int, int]:
+        """Return the offers, each lowered to the least budget that was tried and brought its item back.
+
+        Trying stops when at one token less each is known not to be back, or after a number that is set beforehand.
+        """
+        packing, candidates = self._page.options.packing, len(self._page.entries)
+        trials = TRIED  # enough where the offers are the least but for what is seldom
+        if not self._ordered:
+            trials = max(TRIED, min(MOST_TRIED, MOST_TRIED * TRIED // max(1, candidates)))
+        if packing in SPREAD and not self._ordered:  # one takes many pages
+            trials = min(trials, MOST_TRIED * TRIED // 2 // max(1, candidates)) if candidates <= FEW else 1
+        search = _Search(self._whole, offers, self._now or 0, sure=self._ordered)
+        if not self._ordered and offers:
+            search.refuse(max(offers.values()))
+        for budget in self._guesses(offers, trials // 2):
+            search.attempt(budget)
+        while len(search.tried) < trials and (middle := search.between()) is not None:
+            search.attempt(middle)
+        return search.high
+
+    def _guesses(self, offers: Mapping[int, int], most: int) -> list[int]:
+        """Return budgets that may do, about so many: the page as it is and one item whole; what others come back at.
+
+        Where shares and worths decide, most of them lie anywhere, closer together where a little more is enough.
+        """
+        page, now, chosen = self._page, self._now or 0, self._fit.chosen
+        some = sorted(offers, key=lambda i: (offers[i], i))[:MOST_TRIED]
+        least = []
+        for index in some:
+            before = page.price(index, chosen[index])[0] if index in chosen else 0
+            need = self._fit.cost[0] + page.price(index, page.forms(index)[0])[0] - before + page.joint
+            least.append(int(max(need, now + 1)))
+        if self._ordered:
+            first = sorted({offers[i] for i in some})[: 2 * most - 3]  # that they do is not sure before it is tried
+            return list(dict.fromkeys([*first, *sorted(least)]))[: max(most, len(first))]
+        span = max(offers.values(), default=now) - now
+        steps = [now + span * step * step // most**2 for step in range(1, most)]
+        return sorted({*sorted(set(least))[: most // 2], *steps})
+
+
+class _Stream:
+    """The candidates in the order in which they are packed, each with the price of a page up to it."""
+
+    def __init__(self, page: Page, line: Sequence[int], short: Collection[int]) -> None:
+        self._ahead = _in_order(page, line, short)
+        self._left = set(line) & set(short)
+        self._seen: dict[int, int] = {}
+
+    def at(self, index: int) -> int | None:
+        """Return the price of the page that ends with an item; `None` where it is not in reach."""
+        while index in self._left and self._step():
+            continue
+        return self._seen.get(index)
+
+    def first(self) -> list[tuple[int, int]]:
+        """Return the first item that is in reach, with its price; nothing where none is."""
+        while not self._seen and self._step():
+            continue
+        return list(self._seen.items())[:1]
+
+    def _step(self) -> bool:
+        for index, tokens in self._ahead:
+            self._left.discard(index)
+            self._seen[index] = tokens
+            return True
+        self._left.clear()
+        return False
+
+
+class _Search:
+    """Budgets that were tried: for each item the least that brought it back, and the largest below that did not."""
+
+    def __init__(self, whole: Whole, offers: Mapping[int, int], now: int, *, sure: bool) -> None:
+        """Start from offers, which are known to do; `sure`: and that a token less would not, but much less might."""
+        self.tried: dict[int, Collection[int]] = {}
+        self.high = dict(offers)
+        self._whole = whole
+        self._low = {i: tokens - 1 if sure else now for i, tokens in offers.items()}
+        self._now = now
+
+    def refuse(self, budget: int) -> None:
+        """Try a budget that should bring everything back, and forget what it does not."""
+        back = self.tried[budget] = self._whole(budget)
+        self.high = {i: tokens for i, tokens in self.high.items() if i in back}
+
+    def attempt(self, budget: int) -> None:
+        """Try a budget."""
+        if budget in self.tried or all(budget > tokens for tokens in self.high.values()):
+            return
+        back = self.tried[budget] = self._whole(budget)
+        for index, tokens in list(self.high.items()):
+            if index in back and budget < tokens:
+                self.high[index] = budget
+                vain = (b for b, found in self.tried.items() if b < budget and index not in found)
+                self._low[index] = max(vain, default=self._now)
+            elif index not in back and budget == tokens:
+                del self.high[index]
+            elif index not in back and self._low[index] < budget < tokens:
+                self._low[index] = budget
+
+    def between(self) -> int | None:
+        """Return the budget to be tried next: in the middle of what is not known of the item that is nearest."""
+        open_ = [(tokens, i) for i, tokens in self.high.items() if tokens - self._low[i] > 1]
+        return (min(open_)[0] + self._low[min(open_)[1]]) // 2 if open_ else None
 
 
 def _able(page: Page, line: Sequence[int]) -> Iterator[int]:
     """Yield the candidates but those past `max_items`: these come in only while others of them cannot."""
     left = page.options.max_items
     for index in line:
-        item = page.entries[index].item
+        item = page.entries.pool[index]
         if item.origin == "similarity" and not item.required and left is not None:
             if left <= 0:
                 continue
@@ -96,46 +264,28 @@ def _in_reach(page: Page, cost: tuple[float, float]) -> bool:
 def _in_order(page: Page, line: Sequence[int], short: Collection[int]) -> Iterator[tuple[int, int]]:
     """Yield the items of `short` that can come back, each with the price of a page up to it."""
     above: dict[int, Form] = {}
-    if len(short) <= MEASURED:
-        for index in line:
-            above[index] = page.forms(index)[0]
-            if index in short:
-                cost = page.measure(above)
-                if not _in_reach(page, cost):
-                    return
-                yield index, int(cost[0])
-        return
+    at, left, cost = 0, MEASURED, (0.0, 0.0)
+    while at < len(line) and left:
+        index = line[at]
+        at += 1
+        if page.twins(index, above)[0] is not None:
+            continue
+        above[index] = page.forms(index)[0]
+        if index in short:
+            cost, left = page.measure(above), left - 1
+            if not _in_reach(page, cost):
+                return
+            yield index, int(cost[0])
     # Sums: each item at its price and the most that a page was seen to add for one, its heading included.
-    total = page.measure({})
-    extra = [0.0, 0.0]
-    for index in line[:MEASURED]:
+    empty, extra = page.measure({}), [0.0, 0.0]
+    for index in line[:MEASURED] if at < len(line) else ():
         form = page.forms(index)[0]
         alone, price = page.measure({index: form}), page.price(index, form)
-        extra = [max(extra[u], alone[u] - total[u] - price[u]) for u in (0, 1)]
-    for index in line:
+        extra = [max(extra[u], alone[u] - empty[u] - price[u]) for u in (0, 1)]
+    for index in line[at:]:
         price = page.price(index, page.forms(index)[0])
-        total = (total[0] + price[0] + extra[0] + page.joint, total[1] + price[1] + extra[1])
-        if not _in_reach(page, total):
+        cost = (cost[0] + price[0] + extra[0] + page.joint, cost[1] + price[1] + extra[1])
+        if not _in_reach(page, cost):
             return
         if index in short:
-            yield index, int(total[0])
-
-
-def _budgets(page: Page, offers: Mapping[int, int], least: int, in_order: bool) -> list[int]:
-    """Return the budgets to be tried, the smallest first."""
-    if in_order:
-        return sorted(set(offers.values()))[:TRIED]
-    most, steps = max(offers.values()), TRIED
-    if page.options.packing in SPREAD:  # proportional: nothing is whole before everything is
-        steps = 4 if page.options.packing == "longest_first" and len(page.entries) <= FEW else 0
-    # Closer together where a little more is enough.
-    return sorted({most, *(least + (most - least) * step * step // steps**2 for step in range(steps))})
-
-
-def _tried(offers: Mapping[int, int], whole: Whole, budgets: Sequence[int]) -> dict[int, int]:
-    """Return the offers, each replaced by the least budget that was tried and brought its item back."""
-    found: dict[int, int] = {}
-    for budget in budgets:
-        back = whole(budget)
-        found.update({index: budget for index in offers if index in back and index not in found})
-    return found | {i: tokens for i, tokens in offers.items() if i not in found and tokens > budgets[-1]}
+            yield index, int(cost[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -120,8 +120,8 @@ class Stages:
                 raise excess("the frame of the page alone needs", found.cost, limit, "raise it")
             diagnostics.add("PF110", "the budget cannot hold even the frame of the page, so the text is empty")
 
-        def again(max_tokens: int) -> Result:
-            return self.make(asked.by(max_tokens=max_tokens)._replace(started=time.perf_counter()), Diagnostics())
+        def again(changes: Mapping[str, Any]) -> Result:
+            return self.make(asked.by(**changes)._replace(started=time.perf_counter()), Diagnostics())
 
         return accounts.account(page, found, items, self._profile, templates, diagnostics, asked.started, again)
 

@@ -99,11 +99,12 @@ def keep(records: Records, budget: int, tokenizer: Any, **options: Any) -> pf.Re
 
 def check(records: Records, budget: int, tokenizer: Any, **options: Any) -> pf.Result:
     result = keep(records, budget, tokenizer, **options)
-    assert sorted(entry.id for entry in result.items) == sorted(r["id"] for r in records)
-    for entry in result.items:
+    items = result._get("brief")  # without the budgets at which items come back, which test_ways.py looks at
+    assert sorted(entry.id for entry in items) == sorted(r["id"] for r in records)
+    for entry in items:
         assert entry.status in ("included", "trimmed", "dropped")
         assert entry.status == "included" or entry.reason
-    statuses = [entry.status for entry in result.items]
+    statuses = [entry.status for entry in items]
     assert result.items_dropped == statuses.count("dropped")
     assert result.items_trimmed == statuses.count("trimmed")
     assert result.truncated is any(status != "included" for status in statuses)

@@ -27,6 +27,7 @@ ROWS = [
     "page project",
     "explaining mapping planning",
     "returns",
+    "ways",
     "ledger",
     "accounts",
     "stages",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +21,7 @@ from .sides import Spec, side
 from .tables import Column, screen, shown, table
 
 if TYPE_CHECKING:
+    from ..ledger import Ledger
     from ..prompting.renderer import Renderer
     from ..results import Result
 
@@ -60,6 +63,7 @@ def command(
     """  # noqa: D301  click's mark for lines that stay as they are is a backspace
     sides = [side(a), side(b)]
     results: list[Result] = []
+    told: dict[int, Callable[[], int | None]] = {}
     if any(isinstance(each, Spec) for each in sides):
         request = read(items, given)
         renderers = [_renderer(request, each) if isinstance(each, Spec) else None for each in sides]
@@ -68,7 +72,8 @@ def command(
             if isinstance(each, Spec) and renderer is not None:
                 own = request._replace(options={**request.options, **each.options})
                 results.append(own.render(renderer, loaded, said=results[0].warnings if results else ()))
-                sides[n] = build_of(results[-1])
+                sides[n] = build = build_of(results[-1], brief=not as_json)
+                told |= {} if as_json else _told(build, results[-1]._get("ledger"))
     elif items or options_of(given) or any(given[name] for name in _SOURCES):
         raise click.UsageError("A and B are both saved results, so nothing is rendered: leave out ITEMS and options")
     builds = [each for each in sides if not isinstance(each, Spec)]
@@ -82,7 +87,7 @@ def command(
             *_heading(builds, a, b, found),
             *_made_of(found),
             *_beginning(found.prefix),
-            *_items(found.items, every),
+            *_items(found.items, every, told),
             *_verdict(builds, found),
         ]
         write("".join(f"{line}\n" for line in (*lines, *map(shown_line, changed))), output)
@@ -124,16 +129,14 @@ def _made_of(found: Difference) -> Iterator[str]:
     for what, pairs in (("profile", found.profile), ("tokenizer", found.tokenizer)):
         rows += [[f"{what}: {shown(p.name)}", _value(p.a), _value(p.b)] for p in pairs]
     rows += [[f"template: {shown(p.name)}", _value(p.a), _value(p.b)] for p in found.templates if _both(p)]
-    for where in "ab":
-        only = [p for p in found.templates if not _both(p) and getattr(p, where) is not None]
-        if only:
-            count = f"{len(only)} other{'s' if len(only) > 1 else ''}"
-            rows.append(["templates", *([count, "-"] if where == "a" else ["-", count])])
+    only = [[p for p in found.templates if not _both(p) and getattr(p, where) is not None] for where in "ab"]
+    if any(only):
+        rows.append(["templates", *(f"{len(these)} of its own" if these else "-" for these in only)])
     gone = [(p.a or 0) - (p.b or 0) for p in found.given]
     if gone:
-        rows.append(
-            ["items given", *(f"{sum(max(n, 0) for n in side):,} others" for side in (gone, [-n for n in gone]))]
-        )
+        alone = [sum(max(n, 0) for n in side) for side in (gone, [-n for n in gone])]
+        cells = (f"{n:,} not in {other}" if n else "-" for n, other in zip(alone, "BA", strict=True))
+        rows.append(["items given", *cells])
     if rows:
         columns = [Column("made of", cut=True), Column("A", cut=True), Column("B", cut=True)]
         yield from table(columns, rows, total=screen())
@@ -167,15 +170,22 @@ def _value(value: Any) -> str:
     return text[:12] if len(text) == 64 and text.isalnum() else shown(value)
 
 
-def _items(items: Sequence[Change], every: bool) -> Iterator[str]:
+def _told(build: Build, ledger: Ledger) -> dict[int, Callable[[], int | None]]:
+    """Return what tells of each entry of a build the budget at which it comes back."""
+    return {id(entry): partial(ledger.back.near, index) for index, entry in enumerate(build.items)}
+
+
+def _items(items: Sequence[Change], every: bool, told: Mapping[int, Callable[[], int | None]]) -> Iterator[str]:
     rows = [change for change in items if every or change.how not in ("same", "neither")]
     hidden = rows[ROWS:] if not every else []
     columns = [
-        Column(""), Column("item", cut=True), Column("kind", cut=True), Column("A"), Column("B"),
-        Column("A tok", right=True), Column("B tok", right=True), Column("change", right=True), Column("why"),
+        Column(""), Column("item", cut=True, paths=True, least=14), Column("kind", cut=True, spare=6),
+        Column("A", spare=2), Column("B", spare=1), Column("A tok", right=True, spare=5),
+        Column("B tok", right=True, spare=4), Column("change", right=True), Column("why"),
+        Column("fits at", right=True, spare=3),
     ]  # fmt: skip
     if rows:
-        cells = [_row(change) for change in rows[: None if every else ROWS]]
+        cells = [_row(change, told) for change in rows[: None if every else ROWS]]
         yield from table(columns, cells, total=screen())
     if hidden:
         yield f"and {len(hidden):,} more that differ; --all shows them"
@@ -183,11 +193,15 @@ def _items(items: Sequence[Change], every: bool) -> Iterator[str]:
     same = [f"{counts[how]:,} {word}" for how, word in (("same", "the same"), ("neither", "in neither")) if counts[how]]
     if same and not every:
         yield f"{'and ' if rows else ''}{', '.join(same)}"
+    if any(change.how.startswith("only") for change in rows):
+        yield from textwrap.wrap(
+            "promptforge explain with the options of a side says what brings back what is out.", screen()
+        )
     if rows or same:
         yield ""
 
 
-def _row(change: Change) -> list[str]:
+def _row(change: Change, told: Mapping[int, Callable[[], int | None]]) -> list[str]:
     entry = change.a or change.b
     assert entry is not None
     return [
@@ -197,7 +211,7 @@ def _row(change: Change) -> list[str]:
         *(_form(each) for each in (change.a, change.b)),
         *(f"{each.tokens:,}" if each and each.status != "dropped" else "-" for each in (change.a, change.b)),
         f"{change.delta:+,}" if change.delta else "",
-        _why(change),
+        *_why(change, told),
     ]
 
 
@@ -205,11 +219,12 @@ def _form(entry: Entry | None) -> str:
     return "not given" if entry is None else entry.form or "out"
 
 
-def _why(change: Change) -> str:
+def _why(change: Change, told: Mapping[int, Callable[[], int | None]]) -> list[str]:
     out = next((each for each in (change.b, change.a) if each is not None and each.status == "dropped"), None)
     if out is None:
-        return ""
-    return f"{shown(out.reason)}, fits at {out.fits_at:,}" if out.fits_at is not None else shown(out.reason)
+        return ["", ""]
+    tokens = told[id(out)]() if id(out) in told else out.fits_at
+    return [shown(out.reason), f"{tokens:,}" if tokens is not None else ""]
 
 
 def _verdict(builds: Sequence[Build | Manifest], found: Difference) -> Iterator[str]:

@@ -2,40 +2,30 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from ..explanations import Explanation
+from ..explanations import Explanation, Way
 from ..items import span
 from ..results import Result, ResultItem
 from .inputs import exit_code, input_flags, read
 from .output import write, write_json
 from .picture import draw
+from .reasons import reasons
 from .tables import Column, screen, shorten, shown, table
 
+if TYPE_CHECKING:
+    from ..ledger import Ledger
+
+NO_PATH = "(no path)"
+"""What a table calls the section of items without a path, which has no name of its own."""
 ROWS = 60
 """With more items than these, some that are not in the text are only counted."""
 
-WHY = {
-    "budget": "too little room; --max-tokens with the number under 'fits at' brings the item back whole",
-    "section_budget": "its section took all it may; more for it in section_budgets brings the item back",
-    "max_items": "past the first {max_items} items found by a search; a larger --max-items lets more in",
-    "min_score": "found by a search with a score below {min_score}; a lower --min-score lets more in",
-    "kinds": "its kind is not one of --kinds",
-    "paths": "its path matches none of --paths",
-    "languages": "its language is not one of --languages",
-    "duplicate": "another item holds its text; --no-dedupe shows it all the same",
-    "merged": "joined with an overlapping range of its file; --no-merge-overlaps keeps them apart",
-    "combine": "a search found it, and named items come first; --combine combined shows both",
-}
-"""A reason, and the way to bring the item back."""
-
-_MORE_ROOM = "too little room; a larger --max-tokens, --max-chars or --context-window, whichever is full, makes more"
 _STATUS = {"included": "in", "trimmed": "cut", "dropped": "out"}
 
 
@@ -61,7 +51,8 @@ def command(
     """Explain what `render` makes of the same arguments: which item is in or out and why, and what it costs.
 
     Items come in the order in which they were considered: `in` is whole, `cut` shortened, `out` left out. `tokens` is
-    what an item takes and `whole` what it would take so; with `fits at` as --max-tokens it comes back whole.
+    what an item takes and `whole` what it would take so; with `fits at` as --max-tokens it comes back whole. Flags that
+    are said to bring an item back have been tried. `worth` is the score of what comes in; shortened, its share.
     """
     request = read(items, given)
     renderer = request.renderer()
@@ -71,12 +62,16 @@ def command(
     if html or svg:
         draw(result, lambda most: renderer.render(loaded, **{**request.options, "max_tokens": most}), html, svg)
     if as_json:
-        facts = {**result.to_dict(), "explanation": msgspec.to_builtins(explanation)}
+        facts = {
+            **result.to_dict(),
+            "explanation": msgspec.to_builtins(explanation),
+            "ways": msgspec.to_builtins(result.ways()),
+        }
         write_json(facts | ({"map": msgspec.to_builtins(result.map)} if with_map else {}), output)
     else:
-        options = result.manifest["options"]
-        lines = [*_items(result.items, every), "", *_why(result.items, options), *_costs(result, explanation)]
-        lines += [*_more(result, explanation), *(_spans(result) if with_map else ())]
+        ledger: Ledger = result._get("ledger")
+        lines = [*_items(ledger, every), "", *_why(ledger, result.ways()), *_costs(result, explanation)]
+        lines += [*_more(ledger, explanation, result.truncated), *(_spans(result) if with_map else ())]
         write("\n".join(lines) + "\n", output)
     return exit_code(result)
 
@@ -92,71 +87,74 @@ def _label(item: ResultItem) -> str:
     return name_of({name: getattr(item, name) for name in ("path", "start_line", "end_line", "name", "id")})
 
 
+def _names(ledger: Ledger, ids: Collection[str]) -> dict[str, str]:
+    """Return what a table calls the items of these ids."""
+    found: dict[str, str] = {}
+    for index in ledger.ranked if ids else ():
+        if (name := ledger.name(index)) in ids and name not in found:
+            found[name] = _label(ledger.item(index, ledger.back.near))
+            if len(found) == len(ids):
+                break
+    return found
+
+
 def _score(score: float) -> str:
     return f"{score:.2f}" if abs(score) < 1000 else f"{score:.3g}"
 
 
-def _items(items: Sequence[ResultItem], every: bool) -> Iterator[str]:
-    ranked = sorted(items, key=lambda item: (item.rank is None, item.rank or 0))
-    out = [item for item in ranked if item.status == "dropped"]
+def _items(ledger: Ledger, every: bool) -> Iterator[str]:
+    ranked = ledger.ranked
+    out = [index for index in ranked if ledger.status(index) == "dropped"]
     room = max(ROWS // 3, ROWS - (len(ranked) - len(out)))
     hidden = out[room:] if not every and len(ranked) > ROWS else []
-    gone = set(map(id, hidden))
+    gone = set(hidden)
     columns = [
-        Column(""), Column("#", right=True), Column("item", cut=True, paths=True), Column("kind", cut=True),
-        Column("score", right=True), Column("form"), Column("tokens", right=True), Column("whole", right=True),
+        Column(""), Column("#", right=True, spare=3), Column("item", cut=True, paths=True, least=14),
+        Column("kind", cut=True, spare=4), Column("score", right=True, spare=5), Column("form", spare=6),
+        Column("tokens", right=True, spare=1), Column("whole", right=True, spare=2),
         Column("why"), Column("fits at", right=True),
     ]  # fmt: skip
-    rows = [
-        [
-            _STATUS[item.status],
-            "" if item.rank is None else str(item.rank),
-            _label(item),
-            shown(item.kind),
-            _score(item.score),
-            item.form or "-",
-            f"{item.tokens:,}" if item.form else "-",
-            f"{item.tokens_full:,}",
-            item.reason,
-            "" if item.fits_at is None else f"{item.fits_at:,}",
-        ]
-        for item in ranked
-        if id(item) not in gone
-    ]
+    rows = [_row(ledger, ledger.item(index, ledger.back.near)) for index in ranked if index not in gone]
     if rows:
         yield from table(columns, rows, total=screen())
     if hidden:
-        yield f"out  and {len(hidden):,} more ({_counted(hidden)}); --all shows them"
-    counts = Counter(_STATUS[item.status] for item in items)
-    total = f"{len(items):,} item{'' if len(items) == 1 else 's'}"
+        yield f"out  and {len(hidden):,} more ({_counted(map(ledger.reason, hidden))}); --all shows them"
+    counts = Counter(_STATUS[ledger.status(index)] for index in ranked)
+    total = f"{len(ranked):,} item{'' if len(ranked) == 1 else 's'}"
     yield f"{total}: {', '.join(f'{counts[word]:,} {word}' for word in _STATUS.values())}"
 
 
-def _counted(items: Sequence[ResultItem]) -> str:
-    return ", ".join(f"{reason} {count:,}" for reason, count in Counter(item.reason for item in items).most_common())
+def _row(ledger: Ledger, item: ResultItem) -> list[str]:
+    beyond = ledger.back.beyond if item.fits_at is None and item.reason in ("budget", "section_budget") else None
+    return [
+        _STATUS[item.status],
+        "" if item.rank is None else str(item.rank),
+        _label(item),
+        shown(item.kind),
+        _score(item.score),
+        item.form or "-",
+        f"{item.tokens:,}" if item.form else "-",
+        f"{item.tokens_full:,}",
+        item.reason,
+        f">{beyond:,}" if beyond is not None else "" if item.fits_at is None else f"{item.fits_at:,}",
+    ]
 
 
-def _why(items: Sequence[ResultItem], options: Mapping[str, Any]) -> Iterator[str]:
-    reasons = [reason for reason in WHY if any(item.reason == reason for item in items)]
-    wide = max(map(len, reasons), default=0)
-    for reason in reasons:
-        text = WHY[reason].format_map(options)
-        if reason == "budget" and not any(item.fits_at for item in items if item.reason == "budget"):
-            text = _MORE_ROOM
-        yield from _wrapped(f"{reason:<{wide}} ", text)
-    if reasons:
-        yield ""
+def _counted(reasons: Iterable[str]) -> str:
+    return ", ".join(f"{reason} {count:,}" for reason, count in Counter(reasons).most_common())
 
 
-def _wrapped(head: str, text: str) -> list[str]:
-    return textwrap.wrap(text, screen(), initial_indent=head, subsequent_indent=" " * len(head))
+def _why(ledger: Ledger, ways: Sequence[Way]) -> Iterator[str]:
+    counts = Counter(ledger.reason(index) for index in ledger.ranked if ledger.status(index) != "included")
+    names = _names(ledger, {way.item for way in ways})
+    yield from reasons(counts, ways, names, msgspec.structs.asdict(ledger.page.options), ledger.back.beyond)
 
 
 def _costs(result: Result, explanation: Explanation) -> Iterator[str]:
     kind = "exact" if result.exact else "approximate"
     rows = [
         [
-            shown(section.title or section.key) or "-",
+            shown(section.title or section.key) or NO_PATH,
             f"{section.items:,}",
             f"{section.tokens:,}",
             "" if section.subtotal is None else f"{section.subtotal:,}",
@@ -184,29 +182,36 @@ def _costs(result: Result, explanation: Explanation) -> Iterator[str]:
         yield f"{name:<22}  {number:>{wide}} {rest}".rstrip()
     if explanation.left:
         yield f"{'left':<22}  {explanation.left:>{wide},}"
+    if (chars := result.manifest["options"]["max_chars"]) is not None:
+        yield f"{'characters':<22}  {result.chars:>{wide},} of {chars:,}"
     if not result.text and explanation.frame > (explanation.max_tokens or 0):
         yield f"The frame of the templates alone takes {explanation.frame:,} tokens, so the text is empty."
 
 
-def _more(result: Result, explanation: Explanation) -> Iterator[str]:
-    names = {item.id: _label(item) for item in result.items}
+def _more(ledger: Ledger, explanation: Explanation, truncated: bool) -> Iterator[str]:
+    wanted = {name for gain in explanation.gains or () for name in gain.items[:3]}
+    names = _names(ledger, wanted | ({explanation.next_item} if explanation.next_item is not None else set()))
     if explanation.next_at is not None and explanation.next_item is not None:
         yield ""
-        said = f"The least budget that brings something back: {explanation.next_at:,} "
-        yield f"{said}({shorten(names[explanation.next_item], screen() - len(said) - 2)})"
-    if explanation.gains is None or not (explanation.gains or result.truncated):
+        said = f"The least budget that brings something back: {explanation.next_at:,}"
+        room = screen() - len(said) - 3
+        yield said + (f" ({shorten(names[explanation.next_item], room)})" if room > 8 else "")
+    if explanation.gains is None or not (explanation.gains or truncated):
         return
     yield ""
     if not explanation.gains:
-        yield f"{explanation.step:,} tokens more would bring nothing."
+        options, most = ledger.page.options, (explanation.max_tokens or 0) + explanation.step
+        full = options.context_window is not None and most > options.context_window - (options.reserve or 0)
+        why = ": --context-window leaves no room for them" if full else ""
+        yield f"{explanation.step:,} tokens more would bring nothing{why}."
         return
     columns = [
-        Column(f"{explanation.step:,} tokens more bring", cut=True), Column("items", right=True),
-        Column("tokens", right=True), Column("worth", right=True), Column("these", cut=True),
+        Column(f"{explanation.step:,} tokens more bring", cut=True, least=23), Column("items", right=True, spare=2),
+        Column("tokens", right=True), Column("worth", right=True, spare=3), Column("these", cut=True, spare=1),
     ]  # fmt: skip
     rows = [
         [
-            shown(gain.title or gain.key) or "-",
+            shown(gain.title or gain.key) or NO_PATH,
             f"{len(gain.items):,}",
             f"{gain.tokens:+,}",
             f"{gain.worth:+.2f}",

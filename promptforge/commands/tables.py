@@ -16,9 +16,6 @@ WIDTH = 80
 WIDEST = 120
 """Columns of a table on a terminal that has more."""
 
-_LEAST = 8
-"""A column of labels is not cut below this."""
-
 
 class Column(NamedTuple):
     """One column: its heading, and how it is set."""
@@ -29,6 +26,10 @@ class Column(NamedTuple):
     """Whether its longest cells may be cut to make the table fit, in their middle."""
     paths: bool = False
     """Whether of a path the end is kept: there are its file and its lines."""
+    spare: int = 0
+    """Whether it is left out where there is no room for all, the columns with the largest numbers first."""
+    least: int = 8
+    """Columns below which it is not cut."""
 
 
 def screen() -> int:
@@ -84,9 +85,15 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], *, total: in
     gap = 2 if sum(wide) + 2 * (len(wide) - 1) <= total else 1
     over = sum(wide) + gap * (len(wide) - 1) - total
     while over > 0:
-        n = max((n for n, column in enumerate(columns) if column.cut), key=wide.__getitem__, default=None)
-        if n is None or wide[n] <= _LEAST:
+        able = [n for n, column in enumerate(columns) if column.cut and wide[n] > column.least]
+        if not able:
+            spare = max(range(len(columns)), key=lambda n: columns[n].spare, default=0)
+            if columns and columns[spare].spare:
+                left = [n for n in range(len(columns)) if n != spare]
+                yield from table([columns[n] for n in left], [[row[n] for n in left] for row in rows], total=total)
+                return
             break
+        n = max(able, key=wide.__getitem__)
         wide[n] -= 1
         over -= 1
     for row in cells:

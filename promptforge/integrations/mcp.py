@@ -57,6 +57,7 @@ class Explained(TypedDict):
     max_tokens: int | None
     items: list[dict[str, Any]]
     explanation: dict[str, Any]
+    ways: list[dict[str, Any]]
     warnings: list[str]
 
 
@@ -200,6 +201,7 @@ def _explained(result: Result) -> Explained:
         max_tokens=result.max_tokens,
         items=[{name: value for name, value in row.items() if name != "text"} for row in rows],
         explanation=msgspec.to_builtins(result.explain()),
+        ways=msgspec.to_builtins(list(result.ways())),
         warnings=_warnings(result),
     )
 

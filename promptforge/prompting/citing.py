@@ -29,7 +29,7 @@ def show(result: Result, cited: bool, controls: Controls | None) -> Context | No
 def _in_order(result: Result) -> list[ResultItem]:
     """Return the items that are in the text, in its order; several may have the same id."""
     by_id: dict[str, list[ResultItem]] = {}
-    for item in result.items:
+    for item in result._get("brief"):
         if item.status != "dropped":
             by_id.setdefault(item.id, []).append(item)
     return [by_id[name].pop(0) for section in result.sections for name in section.items if by_id.get(name)]
