@@ -9,19 +9,21 @@ from .items import Item
 
 LARGE = 1 << 20
 """Characters above which a text is not taken to its lines."""
+MOST = 100
+"""Of more texts that share each line, the first are compared."""
 
 
 class Twins:
-    """The texts of the items asked about, by their lines.
-
-    What holds a text has its longest line, which few others have: only where that is found are texts compared.
-    """
+    """The texts of the items asked about, by their lines: only those are compared that share the rarest."""
 
     def __init__(self, items: Sequence[Item]) -> None:
         self._items = items
-        self._longest: dict[int, str] = {}
         self._by_longest: dict[str, list[int]] = {}
+        self._known: set[int] = set()
         self._lines: set[str] = set()
+        self._having: dict[str, list[int]] = {}
+        """Line → items that have it; without the last ones, which wait until that is asked for."""
+        self._waiting: list[tuple[int, list[str]]] = []
 
     def find(self, index: int, chosen: Mapping[int, Form]) -> tuple[int | None, Sequence[int]]:
         """Return which of `chosen` holds the lines of this item whole, and which of them this item's lines hold.
@@ -33,29 +35,37 @@ class Twins:
             return None, ()
         lines = item.content.strip("\n").split("\n")
         longest = max(lines, key=len)
-        seen, holds = longest in self._lines, not self._by_longest.keys().isdisjoint(lines)
+        holders = self._sharing(lines) if longest in self._lines and not item.required else ()
+        longests = self._by_longest.keys()
+        held = () if item.required or longests.isdisjoint(lines) else longests & lines
         self._remember(index, longest, lines)
-        if item.required:
-            return None, ()
-        if seen:
+        if holders:
             mine = self._text(index)
-            for other, form in chosen.items():
-                if other != index and other in self._longest and _whole(form) and mine in self._text(other):
+            for other in holders:
+                form = chosen.get(other)
+                if other != index and form is not None and _whole(form) and mine in self._text(other):
                     return other, ()
-        held = []
-        if holds:
+        found = []
+        if held:
             mine = self._text(index)
-            for line in self._by_longest.keys() & lines:
-                for other in self._by_longest[line]:
-                    if other != index and other in chosen and self._text(other) in mine:
-                        held.append(other)
-        return None, sorted(held)
+            others = {other for line in held for other in self._by_longest[line][:MOST]}
+            found = [other for other in sorted(others - {index}) if other in chosen and self._text(other) in mine]
+        return None, found
+
+    def _sharing(self, lines: list[str]) -> Sequence[int]:
+        """Return the items that have the line which the fewest have."""
+        for index, theirs in self._waiting:
+            for line in theirs:
+                self._having.setdefault(line, []).append(index)
+        self._waiting.clear()
+        return min((self._having.get(line, ()) for line in lines), key=len)[:MOST]
 
     def _remember(self, index: int, longest: str, lines: list[str]) -> None:
-        if index not in self._longest:
-            self._longest[index] = longest
+        if index not in self._known:
+            self._known.add(index)
             self._by_longest.setdefault(longest, []).append(index)
             self._lines.update(lines)
+            self._waiting.append((index, lines))
 
     def _text(self, index: int) -> str:
         """Return an item's lines with a line end before the first and after the last."""

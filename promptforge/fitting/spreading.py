@@ -8,7 +8,9 @@ from .packing import Packer
 from .scale import STUB, UNLIMITED, Cost, Form, content_of, minus, unit_of, within
 
 STEPS = 12
-"""Halvings of what is not known of the common measure; each builds one page."""
+"""Common measures tried at the most; each builds one page."""
+CLOSE = 8
+"""Tokens, or characters, left over that are not worth another try."""
 
 Target = Callable[[float, float], float]
 """Returns the size that an item keeps, from the common measure (0 to 1) and its own size."""
@@ -49,19 +51,25 @@ def spread(packer: Packer, walk: Sequence[int], limit: Cost, *, longest_first: b
     guess = _guess(packer, walk, sizes, target, limit, unit)
     low, high = 0.0, min(1.0, 1.25 * guess)  # the sum of prices is not far off; what it leaves is filled below
     best: dict[int, Form] = dict.fromkeys(walk, STUB)
+    spare, over = 1.0, 1.0  # how far off both ends are, as far as is known
     for step in range(STEPS):
-        middle = guess if step == 0 and 0 < guess < 1 else (low + high) / 2
+        # In every other step by how far off they are, which is much quicker and may get stuck.
+        share = spare / (spare + over) if step % 2 else 0.5
+        middle = guess if step == 0 and 0 < guess < 1 else low + (high - low) * min(max(share, 0.05), 0.95)
         tried = forms(middle)
-        if within(scale.measure({**packer.chosen, **tried}), limit):
-            low, best = middle, tried
+        cost = scale.measure({**packer.chosen, **tried})
+        left = limit[unit] - cost[unit]
+        if within(cost, limit):
+            low, best, spare = middle, tried, max(left, 1.0)
+            if left <= CLOSE:
+                break
         else:
-            high = middle
+            high, over = middle, max(-left, 1.0)
     packer.show(best, limit)
     for index in walk:  # what rounding left over
         if packer.chosen[index] != whole[index] and not packer.lessen(index, limit):
             continue
-        left = minus(limit, packer.cost)
-        if left[unit] <= 8:
+        if minus(limit, packer.cost)[unit] <= CLOSE:
             break
 
 

@@ -1,0 +1,89 @@
+"""Texts that hold others are found as comparing everything with everything finds them, in far fewer comparisons."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from promptforge import Item
+from promptforge.fitting.scale import Form
+from promptforge.twins import MOST, Twins
+
+LINES = st.lists(st.sampled_from(["a", "b", "cc", "", "dddd"]), min_size=1, max_size=6)
+FORMS = [Form("content", ""), Form("expanded", ""), Form("trimmed", ""), Form("content", "", cut=True)]
+
+
+def _holds(one: Item, other: Item) -> bool:
+    texts = ["\n{}\n".format((item.content or "").strip("\n")) for item in (one, other)]
+    return texts[1] in texts[0]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    texts=st.lists(LINES.map("\n".join), min_size=1, max_size=8),
+    required=st.sets(st.integers(0, 7), max_size=2),
+    forms=st.lists(st.sampled_from(FORMS), min_size=8, max_size=8),
+)
+def test_as_comparing_everything_with_everything(texts: list[str], required: set[int], forms: list[Form]) -> None:
+    items = [Item(content=text, required=n in required) for n, text in enumerate(texts)]
+    twins = Twins(items)
+    chosen: dict[int, Form] = {}
+    asked: list[int] = []
+    for index, item in enumerate(items):
+        holder, held = twins.find(index, chosen)
+        several = "\n" in (item.content or "") and not item.required
+        lines = [i for i in asked if "\n" in (items[i].content or "")] if several else []
+        holders = [
+            i
+            for i in lines
+            if i in chosen
+            and chosen[i].name in ("content", "expanded")
+            and not chosen[i].cut
+            and _holds(items[i], item)
+        ]
+        assert (holder in holders) if holders else holder is None
+        if holder is None:
+            assert list(held) == [i for i in lines if i in chosen and _holds(item, items[i])]
+            chosen[index] = forms[index]
+        asked.append(index)
+
+
+@pytest.mark.parametrize("step", [1, 7])
+def test_many_windows_of_one_file_are_not_compared_with_each_other(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = [f"line {n}" + "!" * (n % 13 == 0) * 9 for n in range(4000)]
+    items = [Item(content="\n".join(file[start : start + 30])) for start in range(0, 2000 * step, step) if start < 3970]
+    made = 0
+    text = Twins._text
+
+    def counted(twins: Twins, index: int) -> str:
+        nonlocal made
+        made += 1
+        return text(twins, index)
+
+    monkeypatch.setattr(Twins, "_text", counted)
+    twins = Twins(items)
+    chosen: dict[int, Form] = {}
+    for index in range(len(items)):
+        assert twins.find(index, chosen) == (None, [])
+        chosen[index] = Form("content", "")
+    assert made < 10 * len(items)
+
+
+def test_of_very_many_with_the_same_lines_only_so_many_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    items = [Item(content=f"{'x' * 40}\n{n}") for n in range(3 * MOST)]
+    compared = 0
+    text = Twins._text
+
+    def counted(twins: Twins, index: int) -> str:
+        nonlocal compared
+        compared += 1
+        return text(twins, index)
+
+    monkeypatch.setattr(Twins, "_text", counted)
+    twins = Twins(items)
+    chosen: dict[int, Form] = {}
+    for index in range(len(items)):
+        twins.find(index, chosen)
+        chosen[index] = Form("content", "")
+    assert compared <= len(items) * (MOST + 2)
