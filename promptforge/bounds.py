@@ -19,6 +19,8 @@ _SUMMARY = attrgetter("summary")
 SLACK = 8
 """Tokens of which it does not matter that they are left over, where what is shortened could not fill them."""
 _NEVER = 2.0**63
+KINDS = 100
+"""Kinds whose items are looked at; what is known of one more takes longer to find out than it saves."""
 HUGE = 4096
 """Characters of a text that is counted only as far as there is room for."""
 
@@ -33,6 +35,10 @@ class Bare(NamedTuple):
     """What it costs with the marker."""
     shows: bool
     """Whether its content is shown when it has no summary."""
+
+
+NOTHING = Bare(0, 0, False)
+"""What is known of an item when nothing is."""
 
 
 class Bounds:
@@ -76,7 +82,7 @@ class Bounds:
         """Return what an item of `kind` costs at the least."""
         found = self._bare.get(kind)
         if found is None:
-            found = self._bare[kind] = self._make(kind)
+            found = self._bare[kind] = self._make(kind) if len(self._bare) < KINDS else NOTHING
         return found
 
     def may_fit(self, index: int, form: Form, tokens: float, text: Callable[[], str]) -> bool:

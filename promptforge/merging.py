@@ -47,28 +47,70 @@ def _meet(ranges: list[tuple[int, int]]) -> bool:
     return False
 
 
-def _merge_file(
-    items: list[Item],
-    members: list[int],
-    ranks: list[float],
-    dropped: dict[int, str],
-) -> None:
-    current, end = -1, -1
+def _merge_file(items: list[Item], members: list[int], ranks: list[float], dropped: dict[int, str]) -> None:
+    run: _Run | None = None
     for index in members:
-        start, stop = items[index].start_line or 0, items[index].end_line or 0
-        if current < 0 or start > end + 1:
-            current, end = index, stop
-            continue
-        joined = _join(items[current], items[index])
-        if joined is None:
-            if stop >= end:
-                current, end = index, stop
-            continue
-        keep, gone = (current, index) if current < index else (index, current)
-        dropped[gone] = "merged"
-        ranks[keep] = max(ranks[keep], ranks[gone])
-        items[keep] = msgspec.structs.replace(joined, id=items[keep].id)
-        current, end = keep, max(end, stop)
+        item = items[index]
+        start, stop = item.start_line or 0, item.end_line or 0
+        if run is not None and start <= run.end + 1:
+            if run.take(item):
+                run.index, gone = sorted((run.index, index))
+                dropped[gone] = "merged"
+                ranks[run.index] = max(ranks[run.index], ranks[gone])
+                continue
+            if stop < run.end:
+                continue
+        if run is not None:
+            run.settle(items)
+        run = _Run(index, item)
+    if run is not None:
+        run.settle(items)
+
+
+class _Run:
+    """Ranges of one file that overlap or touch, and agree where they overlap: one item, made when all are known."""
+
+    def __init__(self, index: int, item: Item) -> None:
+        self.index = index
+        self.end = item.end_line or 0
+        self._first = item
+        self._lines: list[str] = []
+        self._score, self._name, self._metadata = item.score, item.name, item.metadata
+
+    def take(self, item: Item) -> bool:
+        """Take one more range that begins no later than after the last line, if it agrees."""
+        first = self._first
+        if (first.kind, first.origin) != (item.kind, item.origin) or not _is_range(first) or not _is_range(item):
+            return False
+        lines = self._lines or _lines_of(first)
+        at = (item.start_line or 0) - (first.start_line or 0)
+        theirs = _lines_of(item)
+        inside = lines[at : at + len(theirs)]
+        if inside != theirs[: len(inside)] or len(inside) != min(len(lines) - at, len(theirs)):
+            return False
+        lines += theirs[len(inside) :]
+        self._lines, self.end = lines, max(self.end, item.end_line or 0)
+        self._score = max(self._score, item.score)
+        self._name = self._name if self._name == item.name else None
+        self._metadata = item.metadata | self._metadata
+        return True
+
+    def settle(self, items: list[Item]) -> None:
+        """Put the item in its place."""
+        if self._lines:
+            items[self.index] = msgspec.structs.replace(
+                self._first,
+                id=items[self.index].id,
+                content="\n".join(self._lines),
+                end_line=self.end,
+                score=self._score,
+                name=self._name,
+                metadata=self._metadata,
+            )
+
+
+def _lines_of(item: Item) -> list[str]:
+    return (item.content or "").removesuffix("\n").split("\n")
 
 
 def _is_range(item: Item) -> bool:
@@ -77,30 +119,6 @@ def _is_range(item: Item) -> bool:
     if item.start_line is None or item.end_line is None or not content or item.expanded or item.required:
         return False
     return content.count("\n") - content.endswith("\n") == item.end_line - item.start_line
-
-
-def _join(a: Item, b: Item) -> Item | None:
-    """Return one item for two ranges of a file that overlap or touch and agree where they overlap, else `None`."""
-    if (a.kind, a.origin) != (b.kind, b.origin) or not _is_range(a) or not _is_range(b):
-        return None
-    start, end, later = a.start_line or 0, a.end_line or 0, b.start_line or 0
-    if later > end + 1 or a.content is None or b.content is None:
-        return None
-    if later <= end and b.content.partition("\n")[0] not in a.content:  # quickly seen, before lines are compared
-        return None
-    ours, theirs = a.content.removesuffix("\n").split("\n"), b.content.removesuffix("\n").split("\n")
-    common = end - later + 1
-    inside = ours[later - start :][: len(theirs)]
-    if inside != theirs[: len(inside)] or len(inside) != min(common, len(theirs)):
-        return None
-    return msgspec.structs.replace(
-        a,
-        content="\n".join(ours + theirs[common:]),
-        end_line=max(end, b.end_line or 0),
-        score=max(a.score, b.score),
-        name=a.name if a.name == b.name else None,
-        metadata=b.metadata | a.metadata,
-    )
 
 
 def place(item: Item) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from .answers.asking import Language
-from .bounds import Bare, Bounds
+from .bounds import NOTHING, Bare, Bounds
 from .controls import Controls
 from .counting import Counter
 from .errors import TemplateError
@@ -170,7 +170,7 @@ class Page:
             shows = all(_SENTINEL in self.views.bare(i, Form("content", _SENTINEL)) for i in (nothing, labelled))
             return Bare(tokens(Form("content", "")), tokens(Form("trimmed", "", cut=True)), shows)
         except TemplateError:  # a template that only items with more than that can have: nothing is known of it
-            return Bare(0, 0, False)
+            return NOTHING
 
     def may_fit(self, index: int, form: Form, room: Cost) -> bool:
         """Return False where it is cheap to see that the item is more than `room`."""

@@ -243,6 +243,18 @@ def test_ranges_stay_apart_where_joining_would_lose_something(other: Item, why: 
     assert indices([piece(1, 4), other]) == [0, 1], why
 
 
+def test_ranges_go_on_being_joined_after_an_empty_last_line() -> None:
+    texts = {(1, 3): "a\nb\n\n", (2, 3): "b\n\n", (3, 4): "\nc\n", (5, 5): "d"}
+    parts = [Item(content=t, path="a.py", start_line=a, end_line=b, id=f"{a}") for (a, b), t in texts.items()]
+    (entry,) = choose(parts).values()
+    assert (entry.item.content, entry.item.start_line, entry.item.end_line, entry.item.id) == (
+        "a\nb\n\nc\nd",
+        1,
+        5,
+        "1",
+    )
+
+
 def test_merged_ranges_keep_the_best_score_and_what_both_said() -> None:
     one, two = piece(1, 4, score=0.6, name="f", metadata={"a": 1}), piece(4, 6, score=0.8, name="f", metadata={"b": 2})
     (entry,) = choose([one, two]).values()
