@@ -87,7 +87,7 @@ def _say_none(items: list[Item], shown: list[Item], counts: Counts[str], diagnos
 
 def _say(page: Page, fit: Fit, trimmed: int, counts: Counts[str], diagnostics: Diagnostics) -> None:
     for code, message in page.notes:
-        diagnostics.add(code, f"where texts meet on the page, {message}")
+        diagnostics.add(code, message)
     for index, form in fit.chosen.items():
         item = page.entries[index].item
         notes = page.views.notes.get((index, form), ())

@@ -38,16 +38,19 @@ _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 def _show(match: re.Match[str]) -> str:
     char = match[0]
-    code = ord(char)
     if char in "\ufe0e\ufe0f\u200d":  # an emoji's own selector or joiner stays, a row of them does not
         before = match.string[match.start() - 1 : match.start()]
         if before > "\u00a8" and not INVISIBLE.match(before) and before.strip():
             return char
         if char == "\u200d" and _JOINED.match(match.string, max(0, match.start() - 2)):
             return char
-    return _SHORT.get(char) or (
-        f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
-    )
+    return _SHORT.get(char) or _code(char)
+
+
+def _code(char: str) -> str:
+    """Return a character as an escape."""
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
 
 
 def to_text(value: object) -> str:
@@ -119,7 +122,7 @@ def md_line(value: object) -> Safe:
         return value
     text = label(value)
     if text[:1].isspace():
-        text = f"\\x{ord(text[0]):02x}{text[1:]}"
+        text = _code(text[0]) + text[1:]
     return Safe(_md_opening(text))
 
 
@@ -260,7 +263,20 @@ def plain(value: object) -> Safe:
 
 
 def plain_line(value: object) -> Safe:
-    """Return a value that begins its line of plain text: only lines of content ever begin with the prefix `| `."""
+    """Return a value that begins its line of plain text: only content ever begins one with white space or a bar.
+
+    So what is indented is known to be content, and so is what has the prefix `| `.
+    """
+    text = plain(value)
+    if isinstance(value, Safe | Content) or not text:
+        return text
+    if text[0].isspace():
+        return Safe(_code(text[0]) + text[1:])
+    return Safe("\\" + text) if text[0] == "|" else text
+
+
+def plain_own(value: object) -> Safe:
+    """Return an expression that begins its line of plain text and has words, or blanks, of the template's own."""
     text = plain(value)
     return Safe("\\" + text) if text.startswith("|") and not isinstance(value, Safe | Content) else text
 
@@ -273,7 +289,7 @@ PLACES: dict[str, dict[str, Escape]] = {
     "md": {"line": md_line, "inline": md_inline, "cell": md_cell, "joined": md_joined, "link": md_link},
     "xml": {"text": xml_text, "joined": xml_joined, "attribute": xml_attribute, "unknown": xml_unknown},
     "json": {"value": json_value, "string": json_string},
-    "txt": {"line": plain_line, "inline": plain},
+    "txt": {"line": plain_line, "own": plain_own, "inline": plain},
 }
 """By the extension of a template, then by place. An unknown extension is plain text."""
 

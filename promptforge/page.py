@@ -25,7 +25,7 @@ from .shortening import Shortener
 from .templating import fuel
 from .templating.environment import Fields
 from .twins import Twins
-from .views import Memory, Notes, Views, said, source_of
+from .views import Memory, Notes, Views, forged, said, source_of
 
 # Char.IsWhiteSpace of .NET, whose TrimEnd the chunks layout follows; Python's strip would also take U+001C to U+001F.
 _WHITE = (
@@ -86,7 +86,7 @@ class Page:
         titles = [s.title for s in self.sections(candidates)] if look.headed else []
         self.views = Views(look, options, self.separator, self._items, tag, memory, self.tank, controls, word, titles)
         self.notes: Notes = ()
-        """What is to be said of control tokens where texts meet on the page."""
+        """What is to be said of the page around its items."""
         self._twins = Twins(self._items)
         self._bounds = Bounds(
             self._items,
@@ -261,7 +261,11 @@ class Page:
             if origin in uses:
                 these = self.sections([i for i in indices if self._items[i].origin == origin])
                 variables[origin] = self._shown_sections(these, chosen)
-        parts = self.mend(self.look.render_page(variables, self.tank), chosen)
+        self.tank.taken, self.notes = 0, ()
+        parts = self.look.render_page(variables, self.tank)
+        taken = self.tank.taken
+        parts = self.mend(parts, chosen)
+        self.notes += forged(taken)
         if self.settings.trim_end:
             while parts:
                 parts[-1] = parts[-1].rstrip(_WHITE)
@@ -276,7 +280,7 @@ class Page:
             return parts
         settled = {id(self.views.view(index, form)["text"]) for index, form in chosen.items()}
         parts, apart, left = self.views.joints.mend(parts, settled)
-        self.notes = said(apart, left)
+        self.notes = tuple((code, f"where texts meet on the page, {message}") for code, message in said(apart, left))
         return parts
 
     def _shown_sections(self, sections: list[Section], chosen: Mapping[int, Form]) -> list[Fields]:
@@ -294,5 +298,7 @@ class Page:
 
     def _apart(self, text: str, key: str) -> str:
         """Return the key or title of a section; what a layout calls it is the layout's."""
+        if key in self.settings.titles:
+            return Safe(text) if self.look.syntax == "txt" else text
         joints = self.views.joints
-        return text if joints is None or key in self.settings.titles else joints.controls.write_apart(text)[0]
+        return text if joints is None else joints.controls.write_apart(text)[0]

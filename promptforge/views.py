@@ -75,10 +75,12 @@ class Views:
         }
         lines = [separator, options.header or "", options.footer or "", options.marker]
         self._word = word
-        printed = [plain_line(title) for title in titles] if look.headed else []
+        tank.frame = own = look.frame([line for line in lines if line.strip()])
+        printed: list[str] = [plain_line(title) for title in titles] if look.headed else []
+        printed = ["\\" + title if own and own.match(title) else title for title in printed]
         self._frame = None if word else look.frame([line for line in [*lines, *printed] if line.strip()])
         shown = {**self._flags, "query": options.query if look.uses("query") else None}
-        setting: tuple[object, ...] = (look, self._frame, tuple(shown.values()), options.marker, word)
+        setting: tuple[object, ...] = (look, self._frame, tank.frame, tuple(shown.values()), options.marker, word)
         self._controls = controls
         self.joints: Joints | None = None
         """What keeps texts that meet from making a control token; `None` where tokens are kept."""
@@ -158,11 +160,11 @@ class Views:
         if show is None:
             mend = None if self.joints is None else self._mend
             show = self._printers[kind] = self._look.printer(kind, self._flags, self._tank, mend)
-        if self._controls is None:
-            view["text"] = show(view)
-            return view, notes
-        self._met = Mended([])
+        self._tank.taken, self._met = 0, Mended([])
         view["text"] = show(view)
+        notes = (*notes, *forged(self._tank.taken)) if self._tank.taken else notes
+        if self._controls is None:
+            return view, notes
         return view, (*notes, *said(apart + self._met.apart, self._met.left))
 
     def _clean(self, text: str) -> Cleaned:
@@ -236,6 +238,12 @@ def said(apart: int, left: int) -> Notes:
     if left:
         notes.append(("PF705", f"control tokens that the syntax leaves no room to write apart: {left}"))
     return tuple(notes)
+
+
+def forged(taken: int) -> Notes:
+    """Return the note on values that would have passed for lines of the frame."""
+    message = f"values that could be taken for lines of the frame, with a backslash before them: {taken:,}"
+    return (("PF304", message),) if taken else ()
 
 
 def line_range(item: Item) -> str | None:

@@ -150,7 +150,8 @@ def test_a_label_at_the_start_of_a_line_is_a_paragraph_and_reads_back(text: str)
 def read_label(label: str) -> str:
     """A blank that begins a line is shown as an escape, one that ends it is not seen; `_a_` may read as stressed."""
     blank = re.match(r"\s", label)
-    return (f"\\x{ord(label[0]):02x}{label[1:]}" if blank else label).strip()
+    code = ord(label[0]) if blank else 0
+    return (f"\\{f'x{code:02x}' if code < 256 else f'u{code:04x}'}{label[1:]}" if blank else label).strip()
 
 
 @cases(300)

@@ -446,7 +446,7 @@ def test_an_error_names_the_template_and_the_line_that_failed_not_the_page(tmp_p
         ("{{ item.nothing | default('-') }}{{ nothing | default('-') }}", "--"),
         ("{{ ' Ab ' | trim }}{{ 'Ab' | upper }}{{ 'Ab' | lower }}", "AbABab"),
         ("{{ 'repl-history' | capitalize }}", "Repl-History"),
-        ("{{ ' a' | framed('python') }}{{ 3 | framed }}", " a3"),
+        ("{{ ' a' | framed('python') }}{{ 3 | framed }}", "\\x20a3"),
         ("{{ 0.855 | percent }} {{ 0.125 | decimals(2) }} {{ 3 | decimals(0) }}", "86% 0.12 3"),
         ("{{ 'a' ~ 1 ~ 'b' }}", "a1b"),
         ("{{ 1 + 2 - 4 }}", "-1"),

@@ -79,6 +79,7 @@ class Environment(jinja2.Environment):
         for syntax, places in escaping.PLACES.items():
             for place, escape in places.items():
                 self.filters[f"{syntax}.{place}"] = metering.paid_escape(f"{syntax}.{place}", escape)
+        self.filters["txt.line"] = metering.apart_from_frame(self.filters["txt.line"])
         self.tests = {name: self.tests[name] for name in _TESTS}
         self.undefined = Missing
         self.readings: dict[str, placing.Reading] = {}

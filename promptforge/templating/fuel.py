@@ -7,6 +7,7 @@ reads long text for the characters. No clock has a say in it: the same input end
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterable
 from typing import Any
@@ -34,12 +35,16 @@ class SpentError(PromptForgeError):
 
 
 class Tank:
-    """The fuel of one rendering."""
+    """The fuel of one rendering, and what its templates may not print."""
 
-    __slots__ = ("left", "spent")
+    __slots__ = ("frame", "left", "spent", "taken")
 
     def __init__(self, left: int = START) -> None:
         self.left = left
+        self.frame: re.Pattern[str] | None = None
+        """Lines of plain text that no value may pass for."""
+        self.taken = 0
+        """How many values would have passed for one, counted by who sets it to 0."""
         self.spent: TemplateError | None = None
         """What is raised for every template of the rendering once the fuel is used up."""
 
@@ -64,6 +69,15 @@ def use(tank: Tank, items: int = 1, chars: int = 0) -> None:
         raise tank.spent
     tank.left += ORDINARY + PER_ITEM * items + PER_CHAR * chars
     _here.tank = tank
+
+
+def passes_for_frame(text: str) -> bool:
+    """Tell whether a text that begins a line would pass for a line of the frame, and count it."""
+    tank = _here.tank
+    if tank.frame is None or tank.frame.match(text) is None:
+        return False
+    tank.taken += 1
+    return True
 
 
 def chars_in(values: Iterable[Any]) -> int:

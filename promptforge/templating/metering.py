@@ -15,7 +15,7 @@ from jinja2.runtime import Context
 
 from ..errors import TemplateError
 from ..escaping import LABEL_CAP, Escape
-from ..safe import Safe
+from ..safe import Content, Safe
 from . import fuel
 
 PRICES = {"prose": 80, "capitalize": 50, "code": 20, "md": 50, "other": 5}
@@ -137,6 +137,18 @@ def paid_escape(name: str, escape: Escape) -> Escape:
         if len(text) > fuel.SHORT:
             fuel.burn_text(len(text))
         return text
+
+    return escaped
+
+
+def apart_from_frame(escape: Escape) -> Escape:
+    """Return the escape for the begin of a line of plain text such that no label passes for a line of the frame."""
+
+    def escaped(value: object) -> Safe:
+        text = escape(value)
+        if isinstance(value, Safe | Content) or not fuel.passes_for_frame(text):
+            return text
+        return Safe("\\" + text)
 
     return escaped
 

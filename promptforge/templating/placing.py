@@ -178,9 +178,12 @@ class Reader:
                 else:
                     if isinstance(child, nodes.Name) and child.name in ("self", "loop"):
                         raise self.fail(child, f'"{child.name}" is no value to print')
-                    places.append(self.place(state, child))
+                    texts = _texts(child)
+                    place = self.place(state, child)
+                    own = self.prefix == "txt" and place == "line" and any(isinstance(text, str) for text in texts)
+                    places.append("own" if own else place)
                     if state.line[-1:] != (VALUE,):
-                        state = state._replace(line=(*state.line, *_texts(child)))
+                        state = state._replace(line=(*state.line, *texts))
                     if len(state.line) > LINE_CAP:
                         raise self.fail(child, f"more than {LINE_CAP} texts and values in one line")
             self.places[id(node)] = places
