@@ -234,6 +234,7 @@ def frame_patterns(text: str, contents: list[str], placeholders: list[str], layo
         source = ".*".join(re.sub(r"\d+", r"\\d+", re.escape(part)) for part in fixed)
         # A list is cut where it is too long, be it before a last value that is empty.
         source = source.replace(r".*,\ " * 2, r".*,\ ").replace(r".*,\ .*", ".*").removesuffix(r",\ ")
+        source = re.sub(r"(?:\\ ){99,}…?", ".*", source)  # nor is how long a value of blanks alone is
         source = source if fixed[0] else rf"(?!\s){source}"  # no value begins a line with white space
         if source not in [p.pattern for p in patterns]:
             patterns.append(re.compile(source))
