@@ -106,7 +106,7 @@ CODES = {
     "PF304": Code(
         "warning",
         "lines were prefixed in plain text",
-        "A line of content that could be taken for a line of the template begins with `| `.",
+        "A line of content that could be taken for a line of the template begins with `| `, such a value with `\\`.",
         "a content with the line `--- Code ---`",
         "Nothing; or use markdown or xml, where no prefix is needed.",
     ),
