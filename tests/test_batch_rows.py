@@ -240,7 +240,11 @@ def test_a_line_that_is_too_long_is_passed_over(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize(
     "data, kind",
-    [(gzip.compress(b"{}\n"), "gzip"), ('{"items": []}\n'.encode("utf-16"), "UTF-16"), (b"PAR1\x15\x04\n", "Parquet")],
+    [
+        (gzip.compress(b"{}\n", mtime=0), "gzip"),
+        ('{"items": []}\n'.encode("utf-16"), "UTF-16"),
+        (b"PAR1\x15\x04\n", "Parquet"),
+    ],
 )
 def test_a_file_of_another_kind_is_refused_as_one(data: bytes, kind: str) -> None:
     Path("in.jsonl").write_bytes(data)
