@@ -20,6 +20,8 @@ from .results import Result
 from .templates import Templates
 
 _CUT = frozenset({"budget", "section_budget"})
+_FILTERED = {"kinds": "kind", "languages": "language", "paths": "path"}
+"""Option that leaves items out → their field that it looks at."""
 _LABELS = ("name", "path", "kind", "language")
 
 
@@ -78,10 +80,9 @@ def _say_none(items: list[Item], shown: list[Item], counts: Counts[str], diagnos
         message = f"no item is in the text: {all_of_them} left out ({why})"
         if set(counts) <= _CUT:
             message += "; a larger max_tokens has room for more"
-        for reason, field in (("kinds", "kind"), ("languages", "language"), ("paths", "path")):
-            there = sorted({quote(value) for item in items if (value := getattr(item, field))})
-            if there and set(counts) == {reason}:
-                message += f"; the {reason} there are: {listed(there)}"
+        field = _FILTERED.get(next(iter(counts)), "") if len(counts) == 1 else ""
+        if field and (there := {value for item in items if (value := getattr(item, field))}):
+            message += f"; the {field}s there are: {listed([quote(value) for value in sorted(there)])}"
         diagnostics.add("PF114", message, severity="info" if set(counts) <= _CUT else "warning")
 
 

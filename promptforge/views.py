@@ -162,7 +162,7 @@ class Views:
             show = self._printers[kind] = self._look.printer(kind, self._flags, self._tank, mend)
         self._tank.taken, self._met = 0, Mended([])
         view["text"] = show(view)
-        notes = (*notes, *forged(self._tank.taken)) if self._tank.taken else notes
+        notes += forged(self._tank.taken)
         if self._controls is None:
             return view, notes
         return view, (*notes, *said(apart + self._met.apart, self._met.left))

@@ -43,41 +43,37 @@ def test_as_comparing_everything_with_everything(texts: list[str], required: set
         asked.append(index)
 
 
-@pytest.mark.parametrize("step", [1, 7])
-def test_many_windows_of_one_file_are_not_compared_with_each_other(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = [f"line {n}" + "!" * (n % 13 == 0) * 9 for n in range(4000)]
-    items = [Item(content="\n".join(file[start : start + 30])) for start in range(0, 2000 * step, step) if start < 3970]
-    made = 0
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The items whose texts were compared, once for each time."""
+    found: list[int] = []
     text = Twins._text
 
-    def counted(twins: Twins, index: int) -> str:
-        nonlocal made
-        made += 1
+    def noted(twins: Twins, index: int) -> str:
+        found.append(index)
         return text(twins, index)
 
-    monkeypatch.setattr(Twins, "_text", counted)
+    monkeypatch.setattr(Twins, "_text", noted)
+    return found
+
+
+def _apart(items: list[Item]) -> None:
     twins = Twins(items)
     chosen: dict[int, Form] = {}
     for index in range(len(items)):
         assert twins.find(index, chosen) == (None, [])
         chosen[index] = Form("content", "")
-    assert made < 10 * len(items)
 
 
-def test_of_very_many_with_the_same_lines_only_so_many_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("step", [1, 7])
+def test_many_windows_of_one_file_are_not_compared_with_each_other(step: int, read: list[int]) -> None:
+    file = [f"line {n}" + "!" * (n % 13 == 0) * 9 for n in range(4000)]
+    items = [Item(content="\n".join(file[start : start + 30])) for start in range(0, 2000 * step, step) if start < 3970]
+    _apart(items)
+    assert len(read) < 10 * len(items)
+
+
+def test_of_very_many_with_the_same_lines_only_so_many_are_compared(read: list[int]) -> None:
     items = [Item(content=f"{'x' * 40}\n{n}") for n in range(3 * MOST)]
-    compared = 0
-    text = Twins._text
-
-    def counted(twins: Twins, index: int) -> str:
-        nonlocal compared
-        compared += 1
-        return text(twins, index)
-
-    monkeypatch.setattr(Twins, "_text", counted)
-    twins = Twins(items)
-    chosen: dict[int, Form] = {}
-    for index in range(len(items)):
-        twins.find(index, chosen)
-        chosen[index] = Form("content", "")
-    assert compared <= len(items) * (MOST + 2)
+    _apart(items)
+    assert len(read) <= len(items) * (MOST + 2)
