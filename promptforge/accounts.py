@@ -61,7 +61,9 @@ def account(
         mode=options.combine,
         query=options.query,
         counts=(len(shown), len(ledger.trimmed), len(items) - len(shown)),
-        average_score=sum(page.entries[index].item.score for index in fit.chosen) / len(shown) if shown else 0.0,
+        average_score=sum(page.entries[index].item.score for index in fit.chosen) / len(shown)
+        if shown
+        else 0.0,
         truncated=bool(ledger.trimmed) or not _CUT.isdisjoint(counts),
         files=tuple(dict.fromkeys(item.path for item in shown if item.path is not None)),
         build_seconds=time.perf_counter() - started,
@@ -70,7 +72,9 @@ def account(
     )
 
 
-def _say_none(items: list[Item], shown: list[Item], counts: Counts[str], diagnostics: Diagnostics) -> None:
+def _say_none(
+    items: list[Item], shown: list[Item], counts: Counts[str], diagnostics: Diagnostics
+) -> None:
     """Say why nothing is shown."""
     if not items:
         diagnostics.add("PF115", "there were no items", severity="info")
@@ -82,7 +86,9 @@ def _say_none(items: list[Item], shown: list[Item], counts: Counts[str], diagnos
             message += "; a larger max_tokens has room for more"
         field = _FILTERED.get(next(iter(counts)), "") if len(counts) == 1 else ""
         if field and (there := {value for item in items if (value := getattr(item, field))}):
-            message += f"; the {field}s there are: {listed([quote(value) for value in sorted(there)])}"
+            message += (
+                f"; the {field}s there are: {listed([quote(value) for value in sorted(there)])}"
+            )
         diagnostics.add("PF114", message, severity="info" if set(counts) <= _CUT else "warning")
 
 
@@ -112,13 +118,21 @@ def _say(page: Page, fit: Fit, trimmed: int, counts: Counts[str], diagnostics: D
         diagnostics.add("PF111", f"{' and '.join(said)} to keep the budget", severity="info")
     if twice := counts["duplicate"]:
         said_once = f"{twice} item{'s hold' if twice > 1 else ' holds'} the text of another and"
-        diagnostics.add("PF120", f"{said_once} {'were' if twice > 1 else 'was'} left out", severity="info")
+        diagnostics.add(
+            "PF120", f"{said_once} {'were' if twice > 1 else 'was'} left out", severity="info"
+        )
     over = counts["max_items"]
     if over:
-        diagnostics.add("PF112", f"{over} found items are past max_items {options.max_items}", severity="info")
+        diagnostics.add(
+            "PF112", f"{over} found items are past max_items {options.max_items}", severity="info"
+        )
     by = options.group_by
     known = ("auto", "none", "file", "kind", "category", "origin")
-    if by not in known and fit.chosen and not any(by in page.entries[index].item.metadata for index in fit.chosen):
+    if (
+        by not in known
+        and fit.chosen
+        and not any(by in page.entries[index].item.metadata for index in fit.chosen)
+    ):
         hint = nearest(by, known)
         diagnostics.add("PF104", f"group_by: no item has {quote(by)} in its metadata{hint}")
 
@@ -137,15 +151,24 @@ def _say_labels(item: Item, syntax: str, diagnostics: Diagnostics) -> None:
         value = getattr(item, field)
         if value == "" and field == "name":
             diagnostics.add(
-                "PF201", "name: empty; the item is called by what else it is", item=identify(item), severity="info"
+                "PF201",
+                "name: empty; the item is called by what else it is",
+                item=identify(item),
+                severity="info",
             )
         if not value:
             continue
         if not value.isprintable() and INVISIBLE.search(value):
-            message = f"{field}: characters that cannot be seen are shown as escapes: {quote(value)}"
+            message = (
+                f"{field}: characters that cannot be seen are shown as escapes: {quote(value)}"
+            )
             diagnostics.add("PF701", message, item=identify(item))
         if len(value) > LABEL_CAP:
-            diagnostics.add("PF206", f"{field}: cut at {LABEL_CAP:,} characters: {quote(value)}", item=identify(item))
+            diagnostics.add(
+                "PF206",
+                f"{field}: cut at {LABEL_CAP:,} characters: {quote(value)}",
+                item=identify(item),
+            )
     if item.language and syntax == "md" and not TAG.fullmatch(item.language):
         message = f"language: {quote(item.language)} is no tag of a fence, so the fence has none"
         diagnostics.add("PF210", message, item=identify(item))

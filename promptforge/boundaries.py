@@ -63,7 +63,9 @@ def _unit_ends(unit: Unit) -> tuple[re.Pattern[str], re.Pattern[str]]:
 def _marks() -> str:
     """Return the ranges of characters that combine with the one before them."""
     ranges = []
-    for is_mark, run in itertools.groupby((*range(0x300, 0x20000), *range(0xE0100, 0xE01F0)), _is_mark):
+    for is_mark, run in itertools.groupby(
+        (*range(0x300, 0x20000), *range(0xE0100, 0xE01F0)), _is_mark
+    ):
         if is_mark:
             first, *rest = run
             ranges.append(f"{chr(first)}-{chr(rest[-1] if rest else first)}")
@@ -76,7 +78,9 @@ def _is_mark(code: int) -> bool:
 
 def first_join(text: str, start: int, stop: int) -> int | None:
     """Return the first place after `start` and before `stop` where counts add up."""
-    blank = _BLANK_OR_END.search(text, start, stop)  # each join has one beside it, and most texts without are one word
+    blank = _BLANK_OR_END.search(
+        text, start, stop
+    )  # each join has one beside it, and most texts without are one word
     if blank is None:
         return None
     found = _joins()[0].search(text, max(start, blank.start() - 1), stop)

@@ -75,7 +75,10 @@ class Bounds:
         """The characters of each item's content; 0 where its summary may stand in for it."""
         lengths = [len(content) if content else 0 for content in self._contents]
         if {*map(_SUMMARY, self._items)} != {None}:
-            return [0 if item.summary is not None else n for item, n in zip(self._items, lengths, strict=True)]
+            return [
+                0 if item.summary is not None else n
+                for item, n in zip(self._items, lengths, strict=True)
+            ]
         return lengths
 
     def bare(self, kind: str) -> Bare:
@@ -90,7 +93,11 @@ class Bounds:
         item = self._items[index]
         known = item.summary is None or form.name == "summary"
         bare = self.bare(item.kind) if known and len(form.text) > 3 * tokens else None
-        if bare is not None and bare.shows and self._exceeds(form.text, int(tokens) + self._joint - bare.tokens):
+        if (
+            bare is not None
+            and bare.shows
+            and self._exceeds(form.text, int(tokens) + self._joint - bare.tokens)
+        ):
             return False
         if len(form.text) > 16 * tokens + HUGE:  # no need to count all of a huge text
             return self._counter.count_upto(text(), int(tokens)) <= tokens
@@ -100,7 +107,9 @@ class Bounds:
         """Return those of which it is not cheap to see that no form, nor with `trim` a shorter one, has room."""
         kinds = {kind: self.bare(kind) for kind in set(self._kinds)}
         reach = tokens if trim and tokens <= SLACK else tokens + self._joint
-        left = {kind: int(reach) - bare.tokens for kind, bare in kinds.items() if bare.tokens <= reach}
+        left = {
+            kind: int(reach) - bare.tokens for kind, bare in kinds.items() if bare.tokens <= reach
+        }
         if not left:
             return ()
         cuttable = {kind for kind in left if trim and kinds[kind].cut <= tokens}
@@ -111,8 +120,15 @@ class Bounds:
             kind: self._far(most) if kind not in cuttable and kinds[kind].shows else math.inf
             for kind, most in left.items()
         }
-        widest, lengths, contents, kind_of = max(far.values()), self._lengths, self._contents, self._kinds
-        exceeds = self._counter.exceeds if not self._json and self._most_chars is None else self._exceeds
+        widest, lengths, contents, kind_of = (
+            max(far.values()),
+            self._lengths,
+            self._contents,
+            self._kinds,
+        )
+        exceeds = (
+            self._counter.exceeds if not self._json and self._most_chars is None else self._exceeds
+        )
         return [
             i
             for i in indices

@@ -67,21 +67,29 @@ def calibrate(pairs: Iterable[tuple[str, int]], *, base: str = "o200k_base") -> 
     """
     counter = get_tokenizer(base)
     if is_scaled(base):
-        raise TokenizerError(f"the base {quote(base)} has a factor already: give the tokenizer without it")
+        raise TokenizerError(
+            f"the base {quote(base)} has a factor already: give the tokenizer without it"
+        )
     rows: list[tuple[int, int, int]] = []
     for place, (text, true) in enumerate(pairs):
         if not isinstance(true, int) or isinstance(true, bool) or true < 0:
-            raise TokenizerError(f"pair {place}: its count is {quote(str(true))}; it must be a whole number from 0 up")
+            raise TokenizerError(
+                f"pair {place}: its count is {quote(str(true))}; it must be a whole number from 0 up"
+            )
         if own := counter.count(text):
             rows.append((own, true, place))
     if not any(true for _, true, _ in rows):
-        raise TokenizerError(f"nothing to calibrate by: no text has tokens by {base} and a true count above 0")
+        raise TokenizerError(
+            f"nothing to calibrate by: no text has tokens by {base} and a true count above 0"
+        )
     ratios = [true / own for own, true, _ in rows]
     slope, intercept, error = _line([1 / own for own, _, _ in rows], ratios)
     constant = 0
     if len(rows) >= FEWEST and intercept >= 1 and intercept > SURE * error:
         constant = max(0, min(round(intercept), min(true for _, true, _ in rows) - 1))
-    hundredths, _, worst = max((-(-100 * (true - constant) // own), own, -place) for own, true, place in rows)
+    hundredths, _, worst = max(
+        (-(-100 * (true - constant) // own), own, -place) for own, true, place in rows
+    )
     if hundredths > 999_900:
         raise TokenizerError(f"pair {-worst}: its count is more than 9,999 times that by {base}")
     return Calibration(

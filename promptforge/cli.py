@@ -64,8 +64,15 @@ class _Lazy(click.Group):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
-        named = [CompletionItem(n, help=COMMANDS[n]) for n in self.list_commands(ctx) if n.startswith(incomplete)]
-        return [*named, *click.Command.shell_complete(self, ctx, incomplete)]  # a Group's own imports every command
+        named = [
+            CompletionItem(n, help=COMMANDS[n])
+            for n in self.list_commands(ctx)
+            if n.startswith(incomplete)
+        ]
+        return [
+            *named,
+            *click.Command.shell_complete(self, ctx, incomplete),
+        ]  # a Group's own imports every command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         wide = max(map(len, COMMANDS))
@@ -74,10 +81,17 @@ class _Lazy(click.Group):
                 formatter.write_dl([(f"{name:<{wide}}", COMMANDS[name]) for name in names])
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+        if (
+            args
+            and args[0] not in COMMANDS
+            and not args[0].startswith("-")
+            and not ctx.resilient_parsing
+        ):
             from .errors import nearest, quote
 
-            raise click.UsageError(f"there is no command {quote(args[0])}{nearest(args[0], COMMANDS)}", ctx)
+            raise click.UsageError(
+                f"there is no command {quote(args[0])}{nearest(args[0], COMMANDS)}", ctx
+            )
         return super().resolve_command(ctx, args)
 
 
@@ -88,10 +102,17 @@ def _version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> No
 
 
 @click.group(
-    cls=_Lazy, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=_Lazy,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Print the version.",
 )
 def group() -> None:
     """Turn retrieved pieces into one exact, safe, well-laid-out context text for an LLM.
@@ -111,7 +132,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     given = sys.argv[1:] if arguments is None else arguments
     as_json = "--json" in given
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # what a terminal's encoding cannot print must not end the run
+        if hasattr(
+            stream, "reconfigure"
+        ):  # what a terminal's encoding cannot print must not end the run
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         code = group.main(given, prog_name="promptforge", standalone_mode=False)
@@ -148,7 +171,9 @@ def fail(error: PromptForgeError, *, as_json: bool, given: Sequence[str] = ()) -
     `given` is the command line.
     """
     facts = {
-        key: value for key in ("where", "field", "option", "needed", "largest") if (value := getattr(error, key, None))
+        key: value
+        for key in ("where", "field", "option", "needed", "largest")
+        if (value := getattr(error, key, None))
     }
     message = str(error)
     if isinstance(error, OptionError) and error.absent and not error.absent.startswith("shipped/"):
@@ -159,7 +184,9 @@ def fail(error: PromptForgeError, *, as_json: bool, given: Sequence[str] = ()) -
     if isinstance(error, TemplateError) and error.excerpt is not None:
         from .commands.excerpts import excerpt
 
-        for line in excerpt(error.excerpt.source, error.excerpt.line, error.excerpt.column, error.excerpt.end):
+        for line in excerpt(
+            error.excerpt.source, error.excerpt.line, error.excerpt.column, error.excerpt.end
+        ):
             click.echo(line, err=True)
     return error.exit_code
 
@@ -169,4 +196,6 @@ def _say(code: str, message: str, *, as_json: bool, **facts: Any) -> None:
     if as_json and sys.stdout is not None:
         import json
 
-        click.echo(json.dumps({"promptforge": 1, "error": {"code": code, "message": message, **facts}}))
+        click.echo(
+            json.dumps({"promptforge": 1, "error": {"code": code, "message": message, **facts}})
+        )

@@ -69,7 +69,9 @@ class SavedPrompt(msgspec.Struct, frozen=True, kw_only=True):
         """It as a build: the items are those of its context."""
         items = self.context.items if self.context is not None else []
         sources = self.context.sources if self.context is not None else []
-        return Build(text=self.text, tokens=self.tokens, items=items, sources=sources, manifest=self.manifest)
+        return Build(
+            text=self.text, tokens=self.tokens, items=items, sources=sources, manifest=self.manifest
+        )
 
 
 class Build(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,7 +141,9 @@ def build_of(result: Result, *, brief: bool = False) -> Build:
     names = ("text", "tokens", "sources", "manifest")
     facts = {name: getattr(result, name) for name in names}
     facts["items"] = result._get("brief") if brief else result.items
-    return msgspec.convert({name: _listed(msgspec.to_builtins(value)) for name, value in facts.items()}, Build)
+    return msgspec.convert(
+        {name: _listed(msgspec.to_builtins(value)) for name, value in facts.items()}, Build
+    )
 
 
 def _listed(value: Any) -> Any:
@@ -187,7 +191,10 @@ def _beginning(a: Prefix | None, b: Prefix | None) -> Beginning | None:
 
 
 def _figures(build: Build) -> dict[str, int]:
-    counts = {word: sum(entry.status == status for entry in build.items) for word, status in _STATUS.items()}
+    counts = {
+        word: sum(entry.status == status for entry in build.items)
+        for word, status in _STATUS.items()
+    }
     return {"tokens": build.tokens, "characters": len(build.text), **counts}
 
 
@@ -198,7 +205,11 @@ def _flat(profile: Mapping[str, Any]) -> dict[str, Any]:
     """Return the name of a profile, and the hashes of the files that it is made of under their names."""
     files = profile.get("files")
     own = {name: value for name, value in profile.items() if name != "files"}
-    return {**own, **{f"{name}.yaml": value for name, value in files.items()}} if isinstance(files, dict) else own
+    return (
+        {**own, **{f"{name}.yaml": value for name, value in files.items()}}
+        if isinstance(files, dict)
+        else own
+    )
 
 
 def _numbered(hashes: Sequence[str]) -> dict[str, int]:
@@ -209,7 +220,11 @@ def _numbered(hashes: Sequence[str]) -> dict[str, int]:
 
 
 def _pairs(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[Pair]:
-    return [Pair(name=n, a=a.get(n), b=b.get(n)) for n in dict.fromkeys((*a, *b)) if a.get(n) != b.get(n)]
+    return [
+        Pair(name=n, a=a.get(n), b=b.get(n))
+        for n in dict.fromkeys((*a, *b))
+        if a.get(n) != b.get(n)
+    ]
 
 
 def _keyed(entries: Sequence[Entry]) -> dict[tuple[str, int], Entry]:

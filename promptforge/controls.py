@@ -37,7 +37,9 @@ class Controls:
         self._single = self._shown = None
         if singles:
             numbers = "|".join(map(_number, singles))
-            self._single = re.compile(rf"(?<!\\)(\\*)(?:([{re.escape(singles)}])|(?<=\\)(?:{numbers}))")
+            self._single = re.compile(
+                rf"(?<!\\)(\\*)(?:([{re.escape(singles)}])|(?<=\\)(?:{numbers}))"
+            )
             self._shown = re.compile(rf"(?<!\\)(\\+)({numbers})")
             self._hint = re.compile(rf"[{re.escape(singles)}]|\\(?:{numbers})")
         self.longest = max(map(len, tokens), default=0) + 8
@@ -137,7 +139,9 @@ def _rest(words: Iterable[_Word], between: str) -> str:
         if not word:
             return ""
         nexts.setdefault(word[0], []).append(word[1:])
-    branches = [_atom(atom, between) + _rest(rests, between) for atom, rests in sorted(nexts.items())]
+    branches = [
+        _atom(atom, between) + _rest(rests, between) for atom, rests in sorted(nexts.items())
+    ]
     return between + (branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})")
 
 

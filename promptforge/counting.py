@@ -88,7 +88,9 @@ class ForeignCounter(Counter):
     """A counter of the user's own. Its counts are believed as they are."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        super().__init__(tokenizer.name, exact=bool(getattr(tokenizer, "exact", True)), fingerprint="custom")
+        super().__init__(
+            tokenizer.name, exact=bool(getattr(tokenizer, "exact", True)), fingerprint="custom"
+        )
         self._count: Callable[[str], object] = tokenizer.count
 
     def count(self, text: str) -> int:

@@ -23,8 +23,12 @@ _LAYOUT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _KIND = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _PROFILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _FIRST = re.compile(r"\A\{#.*?#\}", re.DOTALL)
-_ORIGIN = re.compile(r"^(?:match|as_of|references|unknown):.*\n(?:[ \t]+\S.*\n|- .*\n)*", re.MULTILINE)
-_DEVICES = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))})
+_ORIGIN = re.compile(
+    r"^(?:match|as_of|references|unknown):.*\n(?:[ \t]+\S.*\n|- .*\n)*", re.MULTILINE
+)
+_DEVICES = frozenset(
+    {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))}
+)
 """What Windows takes for a device whatever its ending."""
 
 
@@ -54,7 +58,9 @@ def write(drafts: Sequence[Draft]) -> list[Draft]:
         drafts = missing(drafts)
         _see(drafts)
     except OSError as error:
-        raise OptionError(f"{quote(str(error.filename))} cannot be read: {error.strerror}") from None
+        raise OptionError(
+            f"{quote(str(error.filename))} cannot be read: {error.strerror}"
+        ) from None
     done: list[Path] = []
     try:
         for draft in drafts:
@@ -70,7 +76,9 @@ def write(drafts: Sequence[Draft]) -> list[Draft]:
         elif done:
             _undo(done[:-1])  # somebody else has just made the last one
         if isinstance(error, OSError):
-            raise OptionError(f"{quote(str(error.filename))} cannot be written: {error.strerror}") from None
+            raise OptionError(
+                f"{quote(str(error.filename))} cannot be written: {error.strerror}"
+            ) from None
         raise
     return list(drafts)
 
@@ -78,14 +86,20 @@ def write(drafts: Sequence[Draft]) -> list[Draft]:
 def _see(drafts: Sequence[Draft]) -> None:
     """Raise `OptionError` where a file cannot be made."""
     for draft in drafts:
-        there = next((p for p in (draft.path, *draft.path.parents) if p.exists() or p.is_symlink()), None)
+        there = next(
+            (p for p in (draft.path, *draft.path.parents) if p.exists() or p.is_symlink()), None
+        )
         if there == draft.path:
-            raise OptionError(f"{quote(str(draft.path))} is there already, and nothing is overwritten")
+            raise OptionError(
+                f"{quote(str(draft.path))} is there already, and nothing is overwritten"
+            )
         if there is not None and not there.is_dir():
             raise OptionError(f"{quote(str(there))} is a file, so no folder can be made there")
         twin = _twin(draft.path)
         if twin is not None:
-            raise OptionError(f"{quote(str(twin))} is there already; on some systems that is the same name")
+            raise OptionError(
+                f"{quote(str(twin))} is there already; on some systems that is the same name"
+            )
 
 
 def _undo(made: Sequence[Path]) -> None:
@@ -116,9 +130,13 @@ def _named(what: str, name: str, allowed: re.Pattern[str], taken: Iterable[str] 
             " with a letter or digit"
         )
     if name.split(".")[0].lower() in _DEVICES:
-        raise OptionError(f"a {what} cannot be called {quote(name)}: Windows has a device of that name")
+        raise OptionError(
+            f"a {what} cannot be called {quote(name)}: Windows has a device of that name"
+        )
     if name.lower() in taken:
-        raise OptionError(f"a {what} cannot be called {quote(name)}: that word has a meaning of its own")
+        raise OptionError(
+            f"a {what} cannot be called {quote(name)}: that word has a meaning of its own"
+        )
 
 
 def layout(templates: Templates, folder: Path, name: str, like: str | None = None) -> list[Draft]:
@@ -130,7 +148,9 @@ def layout(templates: Templates, folder: Path, name: str, like: str | None = Non
     known = templates.layouts()
     source = like or (name if name in known else "chunks")
     if source.removeprefix("shipped/") not in known:
-        raise OptionError(f"there is no layout {quote(source)}{nearest(source, known)}", option="layout")
+        raise OptionError(
+            f"there is no layout {quote(source)}{nearest(source, known)}", option="layout"
+        )
     drafts = []
     plain = source.removeprefix("shipped/")
     for template in templates.names():
@@ -139,7 +159,9 @@ def layout(templates: Templates, folder: Path, name: str, like: str | None = Non
             text = text.replace(f'"{plain}/', f'"{name}/')
             drafts.append(Draft(folder / name / template.removeprefix(f"{plain}/"), text))
     if not any(draft.path.name == "layout.yaml" for draft in drafts):
-        drafts.insert(0, Draft(folder / name / "layout.yaml", f'description: "A copy of {plain}"\n'))
+        drafts.insert(
+            0, Draft(folder / name / "layout.yaml", f'description: "A copy of {plain}"\n')
+        )
     drafts = [_told(draft) if draft.path.name == "layout.yaml" else draft for draft in drafts]
     schema = json.dumps(layouts.schema(), indent=2, ensure_ascii=False) + "\n"
     return [*drafts, Draft(folder / _SCHEMA, schema, shared=True)]
@@ -148,7 +170,11 @@ def layout(templates: Templates, folder: Path, name: str, like: str | None = Non
 def _told(settings: Draft) -> Draft:
     """Return the settings of a layout with the line that tells editors where the schema is."""
     line = f"{MODELINE}../{_SCHEMA}\n"
-    return settings if settings.text.startswith(MODELINE) else Draft(settings.path, line + settings.text)
+    return (
+        settings
+        if settings.text.startswith(MODELINE)
+        else Draft(settings.path, line + settings.text)
+    )
 
 
 def new_format(
@@ -167,10 +193,14 @@ def new_format(
     formats = {one: templates.formats(one) for one in only or known}
     if not any(source in have for have in formats.values()):
         every = {each for have in formats.values() for each in have}
-        raise OptionError(f"there is no format {quote(source)}{nearest(source, every)}", option="format")
+        raise OptionError(
+            f"there is no format {quote(source)}{nearest(source, every)}", option="format"
+        )
     missing = [one for one, have in formats.items() if source not in have]
     if only and missing:
-        raise OptionError(f'the layout "{missing[0]}" has no format {quote(source)}', option="format")
+        raise OptionError(
+            f'the layout "{missing[0]}" has no format {quote(source)}', option="format"
+        )
     drafts: list[Draft] = []
     for one in sorted(set(formats) - set(missing)):
         look = templates.look(one, source)
@@ -200,7 +230,12 @@ def _stem(name: str) -> str:
 
 
 def kind(
-    templates: Templates, folder: Path, name: str, of: str, like: str | None = None, formats: Sequence[str] = ()
+    templates: Templates,
+    folder: Path,
+    name: str,
+    of: str,
+    like: str | None = None,
+    formats: Sequence[str] = (),
 ) -> list[Draft]:
     """Return the look of items of the kind `name` in the layout `of`: a copy of that of `like` (default: any other).
 
@@ -211,7 +246,9 @@ def kind(
     have = templates.formats(of)
     for one in formats:
         if one not in have:
-            raise OptionError(f'the layout "{of}" has no format {quote(one)}{nearest(one, have)}', option="format")
+            raise OptionError(
+                f'the layout "{of}" has no format {quote(one)}{nearest(one, have)}', option="format"
+            )
     drafts = []
     for one in formats or have:
         look = templates.look(of, one)
@@ -220,7 +257,9 @@ def kind(
         source = files.get(like or name) or files.get("item")
         if source is None:
             raise TemplateError(f'the layout "{of}" has no "item.{ending}.j2" to copy')
-        text = _FIRST.sub(lambda found: _about(name, found[0]), templates.source(source)[0], count=1)
+        text = _FIRST.sub(
+            lambda found: _about(name, found[0]), templates.source(source)[0], count=1
+        )
         drafts.append(Draft(folder / of / f"{name}.{ending}.j2", text))
     return drafts
 
@@ -241,14 +280,21 @@ def prompt(templates: Templates, folder: Path, name: str, like: str | None = Non
     source = like or (name if name in known else "default")
     plain = source.removeprefix("shipped/")
     if plain not in known:
-        raise OptionError(f"there are no prompt templates {quote(source)}{nearest(source, known)}", option="prompt")
+        raise OptionError(
+            f"there are no prompt templates {quote(source)}{nearest(source, known)}",
+            option="prompt",
+        )
     copied: dict[str, str] = {}
     for own, shipped in ((plain, source.removesuffix(plain)), ("default", "")):
         lead = f"{PROMPTS}/{own}/"
         there = {_part(file) for file in copied}
         for template in templates.names():
             file = template.removeprefix(lead)
-            if file != template and _part(file) not in there and templates.find(f"{shipped}{template}"):
+            if (
+                file != template
+                and _part(file) not in there
+                and templates.find(f"{shipped}{template}")
+            ):
                 text = templates.source(f"{shipped}{template}")[0]
                 copied[file] = text.replace(f'"{lead}', f'"{PROMPTS}/{name}/')
     return [Draft(folder / PROMPTS / name / file, text) for file, text in sorted(copied.items())]
@@ -258,7 +304,9 @@ def _part(file: str) -> str:
     return file.partition(".")[0]
 
 
-def profile(folders: Sequence[Path], folder: Path, name: str, like: str | None = None) -> list[Draft]:
+def profile(
+    folders: Sequence[Path], folder: Path, name: str, like: str | None = None
+) -> list[Draft]:
     """Return a copy of the profile `like` as `name`, or one that lists every key and sets none; and its schema.
 
     Raises `OptionError`.
@@ -267,14 +315,18 @@ def profile(folders: Sequence[Path], folder: Path, name: str, like: str | None =
     known = {each: path for each, _, path in find_profiles(folders)}
     source = (like or (name if name in known else "default")).removeprefix("shipped/")
     if source not in known:
-        raise OptionError(f"there is no profile {quote(source)}{nearest(source, known)}", option="profile")
+        raise OptionError(
+            f"there is no profile {quote(source)}{nearest(source, known)}", option="profile"
+        )
     path = known[source]
     if like is not None and like.startswith("shipped/"):
         path = _shipped.folder("profiles") / f"{source}.yaml"
     text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
     if source == "default":
         text = _every_key(text, name)
-    elif name != source:  # which LLMs it is for, and where its figures are from, is said of the original alone
+    elif (
+        name != source
+    ):  # which LLMs it is for, and where its figures are from, is said of the original alone
         text = _ORIGIN.sub("", text)
     keys = json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
     return [Draft(folder / f"{name}.yaml", text), Draft(folder / "schema.json", keys, shared=True)]

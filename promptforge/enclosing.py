@@ -41,7 +41,9 @@ def free_word(texts: Iterable[str]) -> str:
     for digits in count(DIGITS, 3):
         pattern = re.compile(rf"{_LETTER}([0-9]{{{digits}}})")
         rows = ("\n".join(texts[at : at + _ROW]) for at in range(0, len(texts), _ROW))
-        held = {found for row in rows for form in (row, lenient(row)) for found in pattern.findall(form)}
+        held = {
+            found for row in rows for form in (row, lenient(row)) for found in pattern.findall(form)
+        }
         for number in range(min(len(held) + 1, 10**digits)):
             word = f"{(_FIRST + number * _STEP) % 10**digits:0{digits}}"
             if word not in held:
@@ -51,7 +53,16 @@ def free_word(texts: Iterable[str]) -> str:
 
 def texts_of(item: Item) -> Iterator[str]:
     """Yield every text of an item."""
-    for field in (item.id, item.kind, item.name, item.path, item.language, item.content, item.expanded, item.summary):
+    for field in (
+        item.id,
+        item.kind,
+        item.name,
+        item.path,
+        item.language,
+        item.content,
+        item.expanded,
+        item.summary,
+    ):
         if field:
             yield field
     yield from _texts(item.metadata)

@@ -40,7 +40,11 @@ def nearest(word: str, known: Iterable[str]) -> str:
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return ``; did you mean "x"?`` for the known word nearest to `word`; empty where none is near."""
     names = sorted(set(known))
-    close = [name for name in difflib.get_close_matches(word, names, n=3, cutoff=0.6) if _like(word, name)]
+    close = [
+        name
+        for name in difflib.get_close_matches(word, names, n=3, cutoff=0.6)
+        if _like(word, name)
+    ]
     return f'; did you mean "{min(close, key=lambda name: distance(word, name))}"?' if close else ""
 
 
@@ -67,7 +71,11 @@ def distance(one: str, other: str) -> int:
 def sure(word: str, known: Iterable[str]) -> str | None:
     """Return the one word that `word` can only be a misspelling of: one letter off, of a long word two."""
     most = 1 if len(word) < _LONG else 2
-    near = [name for name in set(known) if abs(len(name) - len(word)) <= most and distance(word, name) <= most]
+    near = [
+        name
+        for name in set(known)
+        if abs(len(name) - len(word)) <= most and distance(word, name) <= most
+    ]
     return near[0] if len(near) == 1 and near[0] != word else None
 
 
@@ -111,7 +119,9 @@ class OptionError(PromptForgeError):
 
     exit_code = 2
 
-    def __init__(self, message: str, *, option: str | None = None, absent: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, option: str | None = None, absent: str | None = None
+    ) -> None:
         super().__init__(message)
         self.option = option
         self.absent = absent
@@ -177,7 +187,9 @@ class TemplateError(PromptForgeError):
 
     exit_code = 5
 
-    def __init__(self, message: str, *, where: str | None = None, excerpt: Excerpt | None = None) -> None:
+    def __init__(
+        self, message: str, *, where: str | None = None, excerpt: Excerpt | None = None
+    ) -> None:
         super().__init__(f"{where}: {message}" if where else message)
         self.where = where
         self.excerpt = excerpt
@@ -187,7 +199,9 @@ class TemplateError(PromptForgeError):
 class StrictError(PromptForgeError):
     """`on_error: raise` and a diagnostic of severity warning or above. The lenient result is not lost with it."""
 
-    def __init__(self, message: str, *, diagnostics: tuple[Diagnostic, ...] = (), result: object = None) -> None:
+    def __init__(
+        self, message: str, *, diagnostics: tuple[Diagnostic, ...] = (), result: object = None
+    ) -> None:
         super().__init__(message)
         self.diagnostics = diagnostics
         self.result = result
@@ -204,7 +218,9 @@ def show(value: object) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_show_part, value[:5]))}{', …' if len(value) > 5 else ''}]"
     if isinstance(value, dict):
-        pairs = [f"{_show_part(key)}: {_show_part(value[key])}" for key in itertools.islice(value, 3)]
+        pairs = [
+            f"{_show_part(key)}: {_show_part(value[key])}" for key in itertools.islice(value, 3)
+        ]
         return f"{{{', '.join(pairs)}{', …' if len(value) > 3 else ''}}}"
     return quote(value) if type(value) is str else f"a value of type {type(value).__name__}"
 

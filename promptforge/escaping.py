@@ -30,7 +30,9 @@ INVISIBLE = re.compile(
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\ud800-\udfff\ufdd0-\ufdef\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-_JOINED = re.compile("[\u00a9-\u3299\U0001f000-\U0001faff\ufe0f]\ufe0f?\u200d(?=[\u2190-\u2bff\U0001f000-\U0001faff])")
+_JOINED = re.compile(
+    "[\u00a9-\u3299\U0001f000-\U0001faff\ufe0f]\ufe0f?\u200d(?=[\u2190-\u2bff\U0001f000-\U0001faff])"
+)
 SURROGATE = re.compile("[\ud800-\udfff]")
 XML_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -38,7 +40,9 @@ _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 def _show(match: re.Match[str]) -> str:
     char = match[0]
-    if char in "\ufe0e\ufe0f\u200d":  # an emoji's own selector or joiner stays, a row of them does not
+    if (
+        char in "\ufe0e\ufe0f\u200d"
+    ):  # an emoji's own selector or joiner stays, a row of them does not
         before = match.string[match.start() - 1 : match.start()]
         if before > "\u00a8" and not INVISIBLE.match(before) and before.strip():
             return char
@@ -50,7 +54,9 @@ def _show(match: re.Match[str]) -> str:
 def _code(char: str) -> str:
     """Return a character as an escape."""
     code = ord(char)
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
+    return (
+        f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
+    )
 
 
 def to_text(value: object) -> str:
@@ -187,7 +193,11 @@ def xml_text(value: object) -> Safe:
 def xml_joined(value: object) -> Safe:
     """Return a value for character data after another value or a bracket, where a `>` may end a `]]>`."""
     text = xml_text(value)
-    return text if isinstance(value, Safe | Verbatim) else Safe(re.sub(r"^(\]{0,2})>", r"\1&gt;", text))
+    return (
+        text
+        if isinstance(value, Safe | Verbatim)
+        else Safe(re.sub(r"^(\]{0,2})>", r"\1&gt;", text))
+    )
 
 
 def xml_unknown(value: object) -> Safe:
@@ -200,8 +210,15 @@ def xml_attribute(value: object) -> Safe:
     if isinstance(value, Safe):
         return Safe(value.replace("<", "&lt;").replace('"', "&quot;"))
     text = label(value)
-    if "&" in text or "<" in text or '"' in text or "]]>" in text:  # ]]>: what a macro prints may land between tags
-        text = text.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;").replace("]]>", "]]&gt;")
+    if (
+        "&" in text or "<" in text or '"' in text or "]]>" in text
+    ):  # ]]>: what a macro prints may land between tags
+        text = (
+            text.replace("&", "&amp;")
+            .replace("<", "&lt;")
+            .replace('"', "&quot;")
+            .replace("]]>", "]]&gt;")
+        )
     return Safe(XML_ILLEGAL.sub("\ufffd", text))
 
 
@@ -278,7 +295,11 @@ def plain_line(value: object) -> Safe:
 def plain_own(value: object) -> Safe:
     """Return an expression that begins its line of plain text and has words, or blanks, of the template's own."""
     text = plain(value)
-    return Safe("\\" + text) if text.startswith("|") and not isinstance(value, Safe | Content) else text
+    return (
+        Safe("\\" + text)
+        if text.startswith("|") and not isinstance(value, Safe | Content)
+        else text
+    )
 
 
 # --- the table -------------------------------------------------------------------------------------------------------
@@ -286,8 +307,19 @@ def plain_own(value: object) -> Safe:
 Escape = Callable[[object], Safe]
 
 PLACES: dict[str, dict[str, Escape]] = {
-    "md": {"line": md_line, "inline": md_inline, "cell": md_cell, "joined": md_joined, "link": md_link},
-    "xml": {"text": xml_text, "joined": xml_joined, "attribute": xml_attribute, "unknown": xml_unknown},
+    "md": {
+        "line": md_line,
+        "inline": md_inline,
+        "cell": md_cell,
+        "joined": md_joined,
+        "link": md_link,
+    },
+    "xml": {
+        "text": xml_text,
+        "joined": xml_joined,
+        "attribute": xml_attribute,
+        "unknown": xml_unknown,
+    },
     "json": {"value": json_value, "string": json_string},
     "txt": {"line": plain_line, "own": plain_own, "inline": plain},
 }

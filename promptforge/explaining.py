@@ -44,9 +44,13 @@ def taken(page: Page, chosen: Mapping[int, Form], trimmed: Iterable[int]) -> dic
             tokens = tokens_of(page, entry.index, chosen[entry.index])
             share = 1.0
             if entry.index in short:
-                share = min(1.0, tokens / max(1, tokens_of(page, entry.index, page.forms(entry.index)[0])))
+                share = min(
+                    1.0, tokens / max(1, tokens_of(page, entry.index, page.forms(entry.index)[0]))
+                )
             worth = max(entry.rank, 0.0) * share
-            found[entry.index] = Taken(section.key, section.title, tokens, worth, entry.index not in short)
+            found[entry.index] = Taken(
+                section.key, section.title, tokens, worth, entry.index not in short
+            )
     return found
 
 
@@ -55,7 +59,9 @@ def frame(page: Page) -> int:
     return page.count(page.render({}))
 
 
-def section_costs(page: Page, chosen: Mapping[int, Form], items: Mapping[int, Taken], empty: int) -> list[SectionCost]:
+def section_costs(
+    page: Page, chosen: Mapping[int, Form], items: Mapping[int, Taken], empty: int
+) -> list[SectionCost]:
     """Return what each section costs; `empty` is what the page costs without items."""
     sections = page.sections(chosen)
     shown: dict[int, Form] = {}
@@ -78,7 +84,9 @@ def section_costs(page: Page, chosen: Mapping[int, Form], items: Mapping[int, Ta
     return found
 
 
-def gains(before: Mapping[int, Taken], after: Mapping[int, Taken], name: Callable[[int], str]) -> list[Gain]:
+def gains(
+    before: Mapping[int, Taken], after: Mapping[int, Taken], name: Callable[[int], str]
+) -> list[Gain]:
     """Return, by section, what `after` has more than `before`; `name` gives the id of an item."""
     titles = {item.section: item.title for item in (*after.values(), *before.values())}
     found = []
@@ -93,8 +101,13 @@ def gains(before: Mapping[int, Taken], after: Mapping[int, Taken], name: Callabl
                 key=key,
                 title=title,
                 items=tuple(map(name, grown)),
-                tokens=sum(item.tokens for item in new.values()) - sum(item.tokens for item in old.values()),
-                worth=round(sum(item.worth for item in new.values()) - sum(item.worth for item in old.values()), 6),
+                tokens=sum(item.tokens for item in new.values())
+                - sum(item.tokens for item in old.values()),
+                worth=round(
+                    sum(item.worth for item in new.values())
+                    - sum(item.worth for item in old.values()),
+                    6,
+                ),
             )
         )
     return found

@@ -55,13 +55,17 @@ def frame_pattern(lines: Iterable[tuple[object, ...]]) -> re.Pattern[str] | None
         if len(merged) > 1 and sum(map(str.isalnum, head)) >= 2:
             anywhere.add(re.escape(head.rstrip()))
         elif len(visible) >= 2:
-            line = "".join(re.escape(p) if isinstance(p, str) else f"[^{LINE_ENDS}]*" for p in merged)
+            line = "".join(
+                re.escape(p) if isinstance(p, str) else f"[^{LINE_ENDS}]*" for p in merged
+            )
             whole = re.sub(r"^(?:\\[ \t])+", "", line) + rf"[ \t]*(?=[{LINE_ENDS}]|\Z)"
             (anywhere if head else at_margin).add(whole)
     choices = []
     if anywhere:
         choices.append(rf"[ \t]*(?:{'|'.join(sorted(anywhere))})")
-    if at_margin:  # a line that begins with a value begins at the margin, and indented text is not one
+    if (
+        at_margin
+    ):  # a line that begins with a value begins at the margin, and indented text is not one
         choices.append(rf"(?=\S)(?:{'|'.join(sorted(at_margin))})")
     if not choices:
         return None

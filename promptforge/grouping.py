@@ -12,7 +12,9 @@ from .items import Item
 from .wording import capitalize
 
 CATEGORIES = {
-    **dict.fromkeys(("function", "method", "class", "interface", "type", "file", "module", "code"), "code"),
+    **dict.fromkeys(
+        ("function", "method", "class", "interface", "type", "file", "module", "code"), "code"
+    ),
     **dict.fromkeys(("document", "section", "requirement", "feature", "man_page"), "documentation"),
     **dict.fromkeys(("session", "message", "decision"), "conversation"),
 }
@@ -104,7 +106,9 @@ def group(
             members.sort(key=_by_line)
         elif order == "edges":
             members = edges(members)
-        title = (titles or {}).get(name) or (name if by == "file" else capitalize(name.replace("_", " ")))
+        title = (titles or {}).get(name) or (
+            name if by == "file" else capitalize(name.replace("_", " "))
+        )
         sections.append(Section(name, title, members))
     return sections
 

@@ -25,9 +25,35 @@ from .tokens import get_tokenizer
 from .wall import HEAD
 
 _FORBIDDEN = (
-    *("os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.startfile", "os.system", "os.kill"),
-    *("os.chmod", "os.chown", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.symlink", "os.truncate"),
-    *("ctypes.dlopen", "pty.spawn", "socket.__new__", "socket.connect", "socket.bind", "subprocess.Popen"),
+    *(
+        "os.exec",
+        "os.fork",
+        "os.forkpty",
+        "os.posix_spawn",
+        "os.spawn",
+        "os.startfile",
+        "os.system",
+        "os.kill",
+    ),
+    *(
+        "os.chmod",
+        "os.chown",
+        "os.link",
+        "os.mkdir",
+        "os.remove",
+        "os.rename",
+        "os.rmdir",
+        "os.symlink",
+        "os.truncate",
+    ),
+    *(
+        "ctypes.dlopen",
+        "pty.spawn",
+        "socket.__new__",
+        "socket.connect",
+        "socket.bind",
+        "subprocess.Popen",
+    ),
 )
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
@@ -42,7 +68,9 @@ def render(request: Mapping[str, Any], begin: Callable[[], None]) -> dict[str, A
     """
     options = dict(request["options"])
     renderer = _renderer(request)
-    tokenizer = options.get("tokenizer") or renderer.profile.options.get("tokenizer") or "o200k_base"
+    tokenizer = (
+        options.get("tokenizer") or renderer.profile.options.get("tokenizer") or "o200k_base"
+    )
     get_tokenizer(tokenizer).count("a text")
     begin()
     result = renderer.render(request["items"], **options)
@@ -82,7 +110,9 @@ def check(request: Mapping[str, Any], begin: Callable[[], None]) -> list[dict[st
         try:
             templates.check_file(name)
         except PromptForgeError as error:
-            found.append({"name": name, "where": getattr(error, "where", None), "message": str(error)})
+            found.append(
+                {"name": name, "where": getattr(error, "where", None), "message": str(error)}
+            )
     return found
 
 
@@ -99,7 +129,10 @@ def serve(seconds: float, memory: int) -> None:
     _send(answers, {"ready": True, "memory": limited})
     while head := requests.read(HEAD.size):
         _allow(seconds)
-        _send(answers, _answer(requests.read(HEAD.unpack(head)[0]), lambda: _send(answers, {"begin": True})))
+        _send(
+            answers,
+            _answer(requests.read(HEAD.unpack(head)[0]), lambda: _send(answers, {"begin": True})),
+        )
 
 
 def _answer(data: bytes, begin: Callable[[], None]) -> dict[str, Any]:
@@ -109,10 +142,17 @@ def _answer(data: bytes, begin: Callable[[], None]) -> dict[str, Any]:
         task = getattr(importlib.import_module(module), name)
         return {"value": task(request["argument"], begin)}
     except PromptForgeError as error:
-        return {"error": type(error).__name__, "message": str(error), "facts": _facts(error), "retire": False}
+        return {
+            "error": type(error).__name__,
+            "message": str(error),
+            "facts": _facts(error),
+            "retire": False,
+        }
     except MemoryError:
         return {"error": "MemoryError", "message": ""}
-    except BaseException as error:  # such as the panics of a library in Rust; a worker that is in doubt is replaced
+    except (
+        BaseException
+    ) as error:  # such as the panics of a library in Rust; a worker that is in doubt is replaced
         return {"error": type(error).__name__, "message": str(error)[:1000]}
 
 
@@ -162,7 +202,9 @@ def _watch(event: str, arguments: tuple[Any, ...]) -> None:
     """Refuse what no template needs: programs, the network, writing. A second lock, should the first ever give way."""
     if event == "open":
         mode, flags = arguments[1], arguments[2]
-        if (isinstance(mode, str) and set(mode) & set("wax+")) or (isinstance(flags, int) and flags & _WRITING):
+        if (isinstance(mode, str) and set(mode) & set("wax+")) or (
+            isinstance(flags, int) and flags & _WRITING
+        ):
             raise PermissionError("nothing is written behind the wall")
     elif event in _FORBIDDEN:
         raise PermissionError(f"{event} is not for guests")

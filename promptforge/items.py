@@ -67,9 +67,22 @@ _fields = attrgetter(*Item.__struct_fields__)
 
 def _is_sound(item: Item) -> bool:
     """Return whether loading has nothing to convert and nothing to say; only `str` itself is a text here."""
-    (kind, content, expanded, summary, own, name, path, start, end, language, score, origin, required, metadata) = (
-        _fields(item)
-    )
+    (
+        kind,
+        content,
+        expanded,
+        summary,
+        own,
+        name,
+        path,
+        start,
+        end,
+        language,
+        score,
+        origin,
+        required,
+        metadata,
+    ) = _fields(item)
     return (
         type(kind) is str
         and (type(content) is str or (content is None and type(summary) is str))

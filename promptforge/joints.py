@@ -43,7 +43,9 @@ class Joints:
 
         `settled` are the identities (`id`) of parts that were mended before, so only their ends matter.
         """
-        if not self.controls.holds("".join([self._ends(part) if id(part) in settled else part for part in parts])):
+        if not self.controls.holds(
+            "".join([self._ends(part) if id(part) in settled else part for part in parts])
+        ):
             return Mended(parts)
         own = [type(part) is str for part in parts]
         whole = [mine or id(part) in settled for mine, part in zip(own, parts, strict=True)]
@@ -71,7 +73,11 @@ class Joints:
         """Yield where the tokens stand that are neither a template's nor the caller's."""
         for start, end in self.controls.find(text):
             first, last = bisect_right(ends, start), bisect_right(ends, end - 1)
-            mine = (whole[first] or text[start:end] in self.spare) if first == last else all(own[first : last + 1])
+            mine = (
+                (whole[first] or text[start:end] in self.spare)
+                if first == last
+                else all(own[first : last + 1])
+            )
             if not mine:
                 yield start, end
 
@@ -108,7 +114,9 @@ def spread(text: str, parts: Sequence[str]) -> list[str]:
 
 # --- where a backslash changes nothing but the words -----------------------------------------------------------------
 
-_TAG = re.compile(r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>|&[^&;]*;", re.DOTALL)
+_TAG = re.compile(
+    r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>|&[^&;]*;", re.DOTALL
+)
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 _ENTITY = re.compile(r"&[^&;]*;")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
@@ -131,7 +139,10 @@ def _in_xml(text: str) -> Inside:
         if tag[0][0] == "&" or tag[0][1] in "!?":
             return False
         value = _around(list(_QUOTED.finditer(text, tag.start(), tag.end())), place)
-        return value is not None and _around(list(_ENTITY.finditer(text, value.start(), value.end())), place) is None
+        return (
+            value is not None
+            and _around(list(_ENTITY.finditer(text, value.start(), value.end())), place) is None
+        )
 
     return inside
 
@@ -141,7 +152,10 @@ def _in_json(text: str) -> Inside:
 
     def inside(place: int) -> bool:
         string = _around(strings, place)
-        return string is not None and _around(list(_ESCAPE.finditer(text, *string.span())), place) is None
+        return (
+            string is not None
+            and _around(list(_ESCAPE.finditer(text, *string.span())), place) is None
+        )
 
     return inside
 

@@ -16,7 +16,11 @@ DISPLAY = (
 """The options a layout may set: how things look. What is chosen and what it may cost is a profile's to say."""
 
 _Tag = Annotated[
-    str, Meta(pattern=r"^[A-Za-z0-9_+#.-]*$(?!\n)", extra={"takes": "a language tag such as python or c++"})
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9_+#.-]*$(?!\n)",
+        extra={"takes": "a language tag such as python or c++"},
+    ),
 ]
 _Extension = Annotated[str, Meta(pattern=r"^\.?[a-z0-9_+#.-]+$(?!\n)")]
 
@@ -24,9 +28,13 @@ _Extension = Annotated[str, Meta(pattern=r"^\.?[a-z0-9_+#.-]+$(?!\n)")]
 class LayoutSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What a layout says of itself."""
 
-    base: Annotated[options.Name | None, "Another layout, whose templates fill what is missing; none: no other."] = None
+    base: Annotated[
+        options.Name | None, "Another layout, whose templates fill what is missing; none: no other."
+    ] = None
     description: Annotated[str, "One sentence for lists."] = ""
-    sections: Annotated[tuple[str, ...], "The keys of the sections that come first, in their order."] = ()
+    sections: Annotated[
+        tuple[str, ...], "The keys of the sections that come first, in their order."
+    ] = ()
     titles: Annotated[dict[str, str], "The heading of a section, by its key."] = {}
     languages: Annotated[
         dict[_Extension, _Tag] | None,
@@ -46,7 +54,10 @@ class LayoutSettings(msgspec.Struct, frozen=True, kw_only=True):
             if own.get(key):
                 own[key] = {**(getattr(base, key) or {}), **own[key]}
         return msgspec.structs.replace(
-            base, **own, options=base.options | self.options, stated=tuple(dict.fromkeys(base.stated + self.stated))
+            base,
+            **own,
+            options=base.options | self.options,
+            stated=tuple(dict.fromkeys(base.stated + self.stated)),
         )
 
     @property
@@ -68,7 +79,9 @@ def _rules() -> dict[str, Rule]:
 
 
 _ELSEWHERE = dict.fromkeys(options.VOCABULARY, "it belongs in a profile, not in a layout")
-VOCABULARY = Vocabulary("key", _rules(), _ELSEWHERE | {"extends": "a layout that builds on another says base"})
+VOCABULARY = Vocabulary(
+    "key", _rules(), _ELSEWHERE | {"extends": "a layout that builds on another says base"}
+)
 """Every key of a `layout.yaml`."""
 
 
@@ -85,7 +98,9 @@ def load_layout_settings(text: str, where: str) -> LayoutSettings:
             option="group_by",
         )
     if values.get("languages"):
-        values["languages"] = {extension.removeprefix("."): tag for extension, tag in values["languages"].items()}
+        values["languages"] = {
+            extension.removeprefix("."): tag for extension, tag in values["languages"].items()
+        }
     own = {key: value for key, value in values.items() if key not in DISPLAY}
     display = {key: value for key, value in values.items() if key in DISPLAY}
     return LayoutSettings(**own, options=display, stated=tuple(own))

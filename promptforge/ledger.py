@@ -40,9 +40,19 @@ def identify(item: Item) -> str:
     """Return the item's own id, or one made of what it is: equal items have equal ids."""
     if item.id:
         return item.id
-    parts = (item.kind, item.path, item.start_line, item.end_line, item.name, item.content, item.summary)
+    parts = (
+        item.kind,
+        item.path,
+        item.start_line,
+        item.end_line,
+        item.name,
+        item.content,
+        item.summary,
+    )
     text = "\0".join("" if part is None else str(part) for part in parts)
-    return f"{item.kind[:40]}-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
+    return (
+        f"{item.kind[:40]}-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
+    )
 
 
 @dataclass(frozen=True)
@@ -63,7 +73,11 @@ class Ledger:
     @cached_property
     def order(self) -> list[int]:
         """The items of the text, in the order of the page."""
-        return [entry.index for section in self.page.sections(self.fit.chosen) for entry in section.entries]
+        return [
+            entry.index
+            for section in self.page.sections(self.fit.chosen)
+            for entry in section.entries
+        ]
 
     @cached_property
     def trimmed(self) -> frozenset[int]:
@@ -105,7 +119,11 @@ class Ledger:
     @cached_property
     def back(self) -> Returns:
         """For items that the budget shortened or left out: budgets that hold them."""
-        left = {index for index, reason in self.fit.reasons.items() if reason in ("budget", "section_budget")}
+        left = {
+            index
+            for index, reason in self.fit.reasons.items()
+            if reason in ("budget", "section_budget")
+        }
         return Returns(self.page, self.fit, self._line, left | self.trimmed, self._whole, STEP)
 
     def _whole(self, budget: int) -> set[int]:
@@ -120,7 +138,9 @@ class Ledger:
 
     @cached_property
     def _taken_ahead(self) -> dict[int, Taken]:
-        found: dict[int, Taken] = self.again({"max_tokens": (self.page.options.max_tokens or 0) + STEP})._get("taken")
+        found: dict[int, Taken] = self.again(
+            {"max_tokens": (self.page.options.max_tokens or 0) + STEP}
+        )._get("taken")
         return found
 
     @cached_property
@@ -147,7 +167,9 @@ class Ledger:
         """Return the same without what those cost that are out, which most of the work is for."""
         return [self.item(index, lambda _: None, full=False) for index in range(len(self.given))]
 
-    def item(self, index: int, back: Callable[[int], int | None], *, full: bool = True) -> ResultItem:
+    def item(
+        self, index: int, back: Callable[[int], int | None], *, full: bool = True
+    ) -> ResultItem:
         """Return what became of an item; `back` tells the budget that brings it back, `full` asks its whole price."""
         form = self.fit.chosen.get(index)
         item = self.page.entries[index].item if index in self.page.entries else self.given[index]
@@ -207,7 +229,11 @@ class Ledger:
             return []
         forms = {index: self.fit.chosen[index] for index in self.order}
         return [
-            Shown(index=index, form=form.name, content=str.__str__(self.page.views.view(index, form)["content"]))
+            Shown(
+                index=index,
+                form=form.name,
+                content=str.__str__(self.page.views.view(index, form)["content"]),
+            )
             for index, form in forms.items()
         ]
 
@@ -230,7 +256,9 @@ class Ledger:
             max_tokens=most,
             left=None if most is None else most - self.tokens,
             frame=empty,
-            between=self.tokens - empty - sum(item.tokens for item in shown.values()) if self.text else 0,
+            between=self.tokens - empty - sum(item.tokens for item in shown.values())
+            if self.text
+            else 0,
             sections=tuple(costs),
             next_at=None if first is None else first[0],
             next_item=None if first is None else self.name(first[1]),
@@ -268,7 +296,9 @@ class Ledger:
     def manifest(self) -> dict[str, Any]:
         """Return versions and hashes of all that the text depends on."""
         options = {
-            name: value if not hasattr(value, "count") or isinstance(value, str | tuple) else self.page.counter.name
+            name: value
+            if not hasattr(value, "count") or isinstance(value, str | tuple)
+            else self.page.counter.name
             for name, value in msgspec.structs.asdict(self.page.options).items()
             if name not in PROMPT
         }
@@ -279,14 +309,25 @@ class Ledger:
         }
 
 
-def made_with(profile: Profile, templates: Templates, names: Iterable[str], counter: Counter) -> dict[str, Any]:
+def made_with(
+    profile: Profile, templates: Templates, names: Iterable[str], counter: Counter
+) -> dict[str, Any]:
     """Return what a manifest says of the version, a profile, the templates of these names and a tokenizer."""
     texts = {name: templates.source(name)[0] for name in names}
     return {
         "promptforge": __version__,
-        "profile": {"name": profile.name, "files": {file.name: file.sha256 for file in profile.chain}},
-        "templates": {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()},
-        "tokenizer": {"name": counter.name, "fingerprint": counter.fingerprint, "exact": counter.exact},
+        "profile": {
+            "name": profile.name,
+            "files": {file.name: file.sha256 for file in profile.chain},
+        },
+        "templates": {
+            name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()
+        },
+        "tokenizer": {
+            "name": counter.name,
+            "fingerprint": counter.fingerprint,
+            "exact": counter.exact,
+        },
     }
 
 

@@ -27,7 +27,9 @@ _KIND = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 class Look:
     """One layout in one format: the template of the page and, by kind, those of the items."""
 
-    def __init__(self, templates: Templates, layout: str, format: str, ending: str, chain: list[str]) -> None:  # noqa: A002
+    def __init__(
+        self, templates: Templates, layout: str, format: str, ending: str, chain: list[str]
+    ) -> None:  # noqa: A002
         self.layout = layout
         self.format = format
         self.syntax = escaping.syntax_of(ending.rpartition(".")[2])
@@ -44,7 +46,9 @@ class Look:
         self.page_uses = templates.reading(page).names
         self._page = templates.compile(page)
         names = self.files() if self.syntax == "txt" else ()
-        self._frame: frozenset[tuple[object, ...]] = frozenset().union(*(templates.reading(n).frame for n in names))
+        self._frame: frozenset[tuple[object, ...]] = frozenset().union(
+            *(templates.reading(n).frame for n in names)
+        )
         self._names: frozenset[str] | None = None
         self._sources: str | None = None
         self.headed = (TITLE,) in self._frame
@@ -73,7 +77,9 @@ class Look:
     def uses(self, name: str) -> bool:
         """Return whether any template of this look names a variable."""
         if self._names is None:
-            self._names = frozenset().union(*(self._templates.reading(file).names for file in self.files()))
+            self._names = frozenset().union(
+                *(self._templates.reading(file).names for file in self.files())
+            )
         return name in self._names
 
     def sources(self) -> str:
@@ -81,7 +87,9 @@ class Look:
         if self._sources is None:
             names = self.files()
             for name in names:  # which grows
-                names += [other for other in self._templates.reading(name).parents if other not in names]
+                names += [
+                    other for other in self._templates.reading(name).parents if other not in names
+                ]
             self._sources = "\n".join(self._templates.source(name)[0] for name in names)
         return self._sources
 
@@ -101,12 +109,20 @@ class Look:
         """Return the template for one item of `kind`: the kind's own, else `item`."""
         template = self._items.get(kind)
         if template is None:
-            own = self._find(kind) if _KIND.fullmatch(kind) and kind not in ("layout", "item") else None
+            own = (
+                self._find(kind)
+                if _KIND.fullmatch(kind) and kind not in ("layout", "item")
+                else None
+            )
             name = own or self._find("item")
             if name is None:
-                raise TemplateError(f'the layout "{self.layout}" has no "item.{self._ending}.j2" for "{kind}"')
+                raise TemplateError(
+                    f'the layout "{self.layout}" has no "item.{self._ending}.j2" for "{kind}"'
+                )
             template = self._templates.compile(name)
-            if len(self._items) < 1000:  # kinds come with the items: an endless supply must not fill the memory
+            if (
+                len(self._items) < 1000
+            ):  # kinds come with the items: an endless supply must not fill the memory
                 self._items[kind] = template
         return template
 

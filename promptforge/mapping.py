@@ -92,7 +92,11 @@ def map_text(
         if index is not None and piece.text is piece.item["text"]:  # type: ignore[index]
             view = page.views.view(index, chosen[index])
             fuel.use(page.tank, 1, len(piece.text))
-            inner = list(_whole(_trace(page.look.item_template(view["kind"]), {"item": view, **switches}, [])))
+            inner = list(
+                _whole(
+                    _trace(page.look.item_template(view["kind"]), {"item": view, **switches}, [])
+                )
+            )
             inner = _with(inner, page.views.mend(_texts(inner)).parts)
         if shown is not piece.text:
             inner = _with(inner, spread(shown, _texts(inner)))
@@ -127,10 +131,14 @@ def _watch(
             found.append(one)
         return found
 
-    def in_order() -> dict[int, deque[int]]:  # items that look the same share one view, and stand in the same order
+    def in_order() -> dict[
+        int, deque[int]
+    ]:  # items that look the same share one view, and stand in the same order
         waiting: dict[int, deque[int]] = {}
         for entry in flatten(page.sections(chosen)):
-            waiting.setdefault(id(page.views.view(entry.index, chosen[entry.index])), deque()).append(entry.index)
+            waiting.setdefault(
+                id(page.views.view(entry.index, chosen[entry.index])), deque()
+            ).append(entry.index)
         return waiting
 
     found: dict[str, Any] = {"items": watched(variables["items"], in_order())}
@@ -139,7 +147,10 @@ def _watch(
         for name in names:
             if name in variables:
                 sections = variables[name]
-                found[name] = [Fields({**section, "items": watched(section["items"], waiting)}) for section in sections]
+                found[name] = [
+                    Fields({**section, "items": watched(section["items"], waiting)})
+                    for section in sections
+                ]
     return found
 
 
@@ -152,14 +163,18 @@ def _trace(template: Any, variables: dict[str, Any], asked: list[_Watched]) -> I
         if text:
             frame = _waiting(stream)
             space = frame.f_globals
-            yield _Piece(text, space["name"], source_line(space["debug_info"], frame.f_lineno), item)
+            yield _Piece(
+                text, space["name"], source_line(space["debug_info"], frame.f_lineno), item
+            )
 
 
 def _waiting(stream: Any) -> FrameType:
     """Return the frame of the innermost template in which a generator waits."""
     while True:
         frame: FrameType = stream.gi_frame
-        inner = stream.gi_yieldfrom or frame.f_locals.get("gen")  # a block, a parent; the variable of an include
+        inner = stream.gi_yieldfrom or frame.f_locals.get(
+            "gen"
+        )  # a block, a parent; the variable of an include
         if not isinstance(inner, GeneratorType) or inner.gi_frame is None:
             return frame
         stream = inner
@@ -184,7 +199,10 @@ def _texts(pieces: Iterable[_Piece]) -> list[str]:
 def _with(pieces: Iterable[_Piece], texts: Iterable[str]) -> list[_Piece]:
     """Return the pieces with these texts, each of the type of the one it replaces."""
     pairs = zip(pieces, texts, strict=True)
-    return [piece if text is piece.text else piece._replace(text=type(piece.text)(text)) for piece, text in pairs]
+    return [
+        piece if text is piece.text else piece._replace(text=type(piece.text)(text))
+        for piece, text in pairs
+    ]
 
 
 def _lines(piece: _Piece) -> Iterable[tuple[int, str]]:

@@ -13,11 +13,17 @@ TAIL = 48
 """Characters at the end of a text that tell most texts apart."""
 
 
-def merge_overlaps(items: list[Item], kept: Sequence[int], ranks: list[float], dropped: dict[int, str]) -> None:
+def merge_overlaps(
+    items: list[Item], kept: Sequence[int], ranks: list[float], dropped: dict[int, str]
+) -> None:
     """Join overlapping or touching ranges of one file: `items` and `ranks` change in place, `dropped` says the rest."""
     files: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for item in _among(items, kept):
-        if (start := item.start_line) is not None and (end := item.end_line) is not None and (path := item.path):
+        if (
+            (start := item.start_line) is not None
+            and (end := item.end_line) is not None
+            and (path := item.path)
+        ):
             files[path].append((start, end))
     meeting = {path for path, ranges in files.items() if len(ranges) > 1 and _meet(ranges)}
     if not meeting:
@@ -28,7 +34,9 @@ def merge_overlaps(items: list[Item], kept: Sequence[int], ranks: list[float], d
         if item.path in meeting and item.start_line is not None and item.end_line is not None:
             places[item.path].append(index)
     for known in places.values():
-        known.sort(key=lambda index: items[index].start_line or 0)  # of equals the first comes first
+        known.sort(
+            key=lambda index: items[index].start_line or 0
+        )  # of equals the first comes first
         _merge_file(items, known, ranks, dropped)
 
 
@@ -47,7 +55,9 @@ def _meet(ranges: list[tuple[int, int]]) -> bool:
     return False
 
 
-def _merge_file(items: list[Item], members: list[int], ranks: list[float], dropped: dict[int, str]) -> None:
+def _merge_file(
+    items: list[Item], members: list[int], ranks: list[float], dropped: dict[int, str]
+) -> None:
     run: _Run | None = None
     for index in members:
         item = items[index]
@@ -80,7 +90,11 @@ class _Run:
     def take(self, item: Item) -> bool:
         """Take one more range that begins no later than after the last line, if it agrees."""
         first = self._first
-        if (first.kind, first.origin) != (item.kind, item.origin) or not _is_range(first) or not _is_range(item):
+        if (
+            (first.kind, first.origin) != (item.kind, item.origin)
+            or not _is_range(first)
+            or not _is_range(item)
+        ):
             return False
         lines = self._lines or _lines_of(first)
         at = (item.start_line or 0) - (first.start_line or 0)
@@ -116,7 +130,13 @@ def _lines_of(item: Item) -> list[str]:
 def _is_range(item: Item) -> bool:
     """Return whether an item's content is exactly its range of lines."""
     content = item.content
-    if item.start_line is None or item.end_line is None or not content or item.expanded or item.required:
+    if (
+        item.start_line is None
+        or item.end_line is None
+        or not content
+        or item.expanded
+        or item.required
+    ):
         return False
     return content.count("\n") - content.endswith("\n") == item.end_line - item.start_line
 
@@ -128,7 +148,9 @@ def place(item: Item) -> str:
     return item.name or item.id or item.kind
 
 
-def keep_once(items: list[Item], kept: Sequence[int], ranks: Sequence[float], dropped: dict[int, str]) -> None:
+def keep_once(
+    items: list[Item], kept: Sequence[int], ranks: Sequence[float], dropped: dict[int, str]
+) -> None:
     """Of equal texts keep the best, which notes where the others are from; `dropped` says the rest."""
     texts = [item.content or item.summary or "" for item in _among(items, kept)]
     tails = [text[-TAIL:] for text in texts]

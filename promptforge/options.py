@@ -14,7 +14,9 @@ from .rules import Vocabulary, Where, rules_of
 _NAME = r"^(shipped/)?[A-Za-z0-9][A-Za-z0-9_.-]*$(?!\n)"
 _TAG = r"^[A-Za-z0-9_+#.-]+$(?!\n)"
 
-Name = Annotated[str, Meta(pattern=_NAME, extra={"takes": "a name of letters, digits, '_', '.' and '-'"})]
+Name = Annotated[
+    str, Meta(pattern=_NAME, extra={"takes": "a name of letters, digits, '_', '.' and '-'"})
+]
 """A layout, a format or a profile; `shipped/NAME` is the original behind a user's file of the same name."""
 Tag = Annotated[str, Meta(pattern=_TAG, extra={"takes": "a language tag such as python or c++"})]
 """What stands after the backticks of a fence."""
@@ -46,11 +48,21 @@ _SectionBudgets = Annotated[
         }
     ),
 ]
-_Tokenizer = Annotated[Any, Meta(extra={"takes": "a tokenizer's name, or an object with name and count(text)"})]
+_Tokenizer = Annotated[
+    Any, Meta(extra={"takes": "a tokenizer's name, or an object with name and count(text)"})
+]
 
 
 PROMPT = (
-    *("prompt", "prompt_order", "system_role", "history_share", "message_tokens", "call_tokens", "prompt_tokens"),
+    *(
+        "prompt",
+        "prompt_order",
+        "system_role",
+        "history_share",
+        "message_tokens",
+        "call_tokens",
+        "prompt_tokens",
+    ),
     *("cite", "citation", "cache_after"),
 )
 """Options that only a whole prompt has a use for: a context text alone is the same whatever they say."""
@@ -74,7 +86,9 @@ def _is_tokenizer(value: Any) -> bool:
     if isinstance(value, str):
         return bool(value)
     try:
-        return isinstance(getattr(value, "name", None), str) and callable(getattr(value, "count", None))
+        return isinstance(getattr(value, "name", None), str) and callable(
+            getattr(value, "count", None)
+        )
     except Exception:  # an object that raises when it is merely looked at
         return False
 
@@ -83,7 +97,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Every option with its default. Build one with `apply`, which checks; the constructor itself does not."""
 
     layout: Annotated[Name, "Which sections there are and how an item shows itself."] = "chunks"
-    format: Annotated[Name, "The syntax of the text: markdown, xml, json, plain, or one the user added."] = "markdown"
+    format: Annotated[
+        Name, "The syntax of the text: markdown, xml, json, plain, or one the user added."
+    ] = "markdown"
     tokenizer: Annotated[
         _Tokenizer,
         "What counts tokens: o200k_base, cl100k_base, approximate-…, by an extra qwen-3 and the like, NAME*FACTOR,"
@@ -92,8 +108,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: Annotated[
         _Count | None, "Ceiling of the finished text in tokens of the tokenizer; none: no ceiling."
     ] = 4000
-    max_chars: Annotated[_Count | None, "Ceiling of the finished text in characters; none: no ceiling."] = None
-    max_items: Annotated[_Count | None, "How many items found by a search may be shown; none: no limit."] = 10
+    max_chars: Annotated[
+        _Count | None, "Ceiling of the finished text in characters; none: no ceiling."
+    ] = None
+    max_items: Annotated[
+        _Count | None, "How many items found by a search may be shown; none: no limit."
+    ] = 10
     item_max_chars: Annotated[
         _Count | None, "Cut the content of each item to so many characters first; none: do not."
     ] = None
@@ -101,7 +121,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         tuple[str, ...] | None,
         "Keep items whose path matches one of these gitwildmatch patterns; none: keep all.",
     ] = None
-    languages: Annotated[tuple[str, ...] | None, "Keep items in these languages; none: keep all."] = None
+    languages: Annotated[
+        tuple[str, ...] | None, "Keep items in these languages; none: keep all."
+    ] = None
     kinds: Annotated[tuple[str, ...] | None, "Keep items of these kinds; none: keep all."] = None
     min_score: Annotated[
         _Share | None,
@@ -139,7 +161,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         " left out, whole ones only, or whole until one does not fit.",
     ] = "score"
     stubs: Annotated[
-        bool, "Show what fits in no other form as its heading and the marker, where there is room left."
+        bool,
+        "Show what fits in no other form as its heading and the marker, where there is room left.",
     ] = False
     section_budgets: Annotated[
         _SectionBudgets | None,
@@ -150,7 +173,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         "How an item is shortened: by its kind (structure), at a line, sentence or word (prefix), or not (none);"
         " a text without any of these is cut at a character.",
     ] = "structure"
-    marker: Annotated[str, "The text that says that something was cut; it counts."] = "[Content truncated...]"
+    marker: Annotated[str, "The text that says that something was cut; it counts."] = (
+        "[Content truncated...]"
+    )
     headers: Annotated[bool, "Show a heading for each item."] = True
     line_numbers: Annotated[bool, "Show the range of lines of an item."] = True
     scores: Annotated[bool, "Show the score of an item."] = False
@@ -168,10 +193,18 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     separator: Annotated[str | None, "Text between two items; none: the layout's own."] = None
     header: Annotated[str | None, "Text before everything; none: nothing."] = None
     footer: Annotated[str | None, "Text after everything; none: nothing."] = None
-    fence_language: Annotated[Tag | None, "One tag for every fence; none: each item's own language."] = None
-    context_window: Annotated[_Count | None, "Tokens the LLM takes in all, prompt and answer; none: not known."] = None
-    reserve: Annotated[_Count | None, "Tokens of the window kept for the LLM's answer; none: nothing is kept."] = None
-    prompt: Annotated[Name, "The set of templates that the parts of a whole prompt are printed by."] = "default"
+    fence_language: Annotated[
+        Tag | None, "One tag for every fence; none: each item's own language."
+    ] = None
+    context_window: Annotated[
+        _Count | None, "Tokens the LLM takes in all, prompt and answer; none: not known."
+    ] = None
+    reserve: Annotated[
+        _Count | None, "Tokens of the window kept for the LLM's answer; none: nothing is kept."
+    ] = None
+    prompt: Annotated[
+        Name, "The set of templates that the parts of a whole prompt are printed by."
+    ] = "default"
     prompt_order: Annotated[
         tuple[_Part, ...],
         "The parts of a whole prompt in their order; instructions and question may come twice, others once.",
@@ -183,15 +216,23 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     history_share: Annotated[
         _Share, "Share of the window, less what is fixed, for the history; what is left over moves."
     ] = 0.3
-    message_tokens: Annotated[_Count, "Tokens that the LLM's own frame adds to each message, at the most."] = 8
+    message_tokens: Annotated[
+        _Count, "Tokens that the LLM's own frame adds to each message, at the most."
+    ] = 8
     call_tokens: Annotated[
-        _Count, "Tokens that its frame adds to each call of a tool, each argument of one and each result, at the most."
+        _Count,
+        "Tokens that its frame adds to each call of a tool, each argument of one and each result, at the most.",
     ] = 16
-    prompt_tokens: Annotated[_Count, "Tokens that the LLM's own frame adds once, its answer's opening included."] = 16
+    prompt_tokens: Annotated[
+        _Count, "Tokens that the LLM's own frame adds once, its answer's opening included."
+    ] = 16
     cite: Annotated[
-        bool, "Ask for citations: as blocks of the provider's own where it has them, else by the words of citation."
+        bool,
+        "Ask for citations: as blocks of the provider's own where it has them, else by the words of citation.",
     ] = False
-    citation: Annotated[str | None, "The sentence that asks for citations, with cite; none: no sentence."] = None
+    citation: Annotated[
+        str | None, "The sentence that asks for citations, with cite; none: no sentence."
+    ] = None
     cache_after: Annotated[
         tuple[_Part, ...] | None,
         "Parts after which the stable beginning of a prompt may be cached, four at the most; none: nothing is marked.",
@@ -221,7 +262,9 @@ def apply(base: Options, changes: Mapping[str, Any], *, where: Where | None = No
     """
     if not changes:
         return base
-    return msgspec.structs.replace(base, **{name: VOCABULARY.check(name, changes[name], where) for name in changes})
+    return msgspec.structs.replace(
+        base, **{name: VOCABULARY.check(name, changes[name], where) for name in changes}
+    )
 
 
 def apply_lenient(base: Options, changes: Mapping[str, Any], diagnostics: Diagnostics) -> Options:

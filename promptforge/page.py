@@ -84,7 +84,18 @@ class Page:
             "query": options.query,
         }
         titles = [s.title for s in self.sections(candidates)] if look.headed else []
-        self.views = Views(look, options, self.separator, self._items, tag, memory, self.tank, controls, word, titles)
+        self.views = Views(
+            look,
+            options,
+            self.separator,
+            self._items,
+            tag,
+            memory,
+            self.tank,
+            controls,
+            word,
+            titles,
+        )
         self.notes: Notes = ()
         """What is to be said of the page around its items."""
         self._twins = Twins(self._items)
@@ -138,7 +149,10 @@ class Page:
         price = self._prices.get((index, form))
         if price is None:
             text = self.text(index, form)
-            price = self._prices[index, form] = (self.count([text]) if self._in_tokens else 0, len(text))
+            price = self._prices[index, form] = (
+                self.count([text]) if self._in_tokens else 0,
+                len(text),
+            )
         return price
 
     def prepare(self, walk: Sequence[int], room: Cost) -> None:
@@ -161,22 +175,31 @@ class Page:
     def _bare(self, kind: str) -> Bare:
         """Return what an item costs at the least: one with no labels, or one with the shortest, whichever is less."""
         nothing = Item(kind=kind, content="")
-        labelled = Item(kind=kind, content="", name="a", path="a", language="c", start_line=1, end_line=1)
+        labelled = Item(
+            kind=kind, content="", name="a", path="a", language="c", start_line=1, end_line=1
+        )
 
         def tokens(form: Form) -> int:
             return min(self.count([self.views.bare(item, form)]) for item in (nothing, labelled))
 
         try:
-            shows = all(_SENTINEL in self.views.bare(i, Form("content", _SENTINEL)) for i in (nothing, labelled))
+            shows = all(
+                _SENTINEL in self.views.bare(i, Form("content", _SENTINEL))
+                for i in (nothing, labelled)
+            )
             return Bare(tokens(Form("content", "")), tokens(Form("trimmed", "", cut=True)), shows)
-        except TemplateError:  # a template that only items with more than that can have: nothing is known of it
+        except (
+            TemplateError
+        ):  # a template that only items with more than that can have: nothing is known of it
             return NOTHING
 
     def may_fit(self, index: int, form: Form, room: Cost) -> bool:
         """Return False where it is cheap to see that the item is more than `room`."""
         if room[0] < 0 or room[1] < 0:
             return False
-        return not self._in_tokens or self._bounds.may_fit(index, form, room[0], lambda: self.text(index, form))
+        return not self._in_tokens or self._bounds.may_fit(
+            index, form, room[0], lambda: self.text(index, form)
+        )
 
     def able(self, indices: Sequence[int], room: Cost, trim: bool) -> Sequence[int]:
         """Return those of which it is not cheap to see that no form, nor with `trim` a shorter one, has room."""
@@ -224,7 +247,11 @@ class Page:
     def extractor(self) -> Extractor | None:
         """Return what the query makes of the pieces of the candidates; `None` where whole items are packed."""
         asked, options = self.entries.asked, self.options
-        wanted = (options.packing, options.rerank, options.trim) == ("score", "keyword_boost", "structure")
+        wanted = (options.packing, options.rerank, options.trim) == (
+            "score",
+            "keyword_boost",
+            "structure",
+        )
         if asked is None or not asked.tells or not wanted:
             return None
         return Extractor(asked, self.counter, self.forms, self.price)
@@ -280,7 +307,10 @@ class Page:
             return parts
         settled = {id(self.views.view(index, form)["text"]) for index, form in chosen.items()}
         parts, apart, left = self.views.joints.mend(parts, settled)
-        self.notes = tuple((code, f"where texts meet on the page, {message}") for code, message in said(apart, left))
+        self.notes = tuple(
+            (code, f"where texts meet on the page, {message}")
+            for code, message in said(apart, left)
+        )
         return parts
 
     def _shown_sections(self, sections: list[Section], chosen: Mapping[int, Form]) -> list[Fields]:
@@ -294,7 +324,10 @@ class Page:
         ]
 
     def _sources(self, sections: list[Section]) -> list[Fields]:
-        return [Fields(source_of(self.views.written_apart(entry.item)[0])) for entry in flatten(sections)]
+        return [
+            Fields(source_of(self.views.written_apart(entry.item)[0]))
+            for entry in flatten(sections)
+        ]
 
     def _apart(self, text: str, key: str) -> str:
         """Return the key or title of a section; what a layout calls it is the layout's."""

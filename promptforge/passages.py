@@ -35,7 +35,9 @@ class Extractor:
         """Return those of `walk` that were read closely."""
         return [index for index in walk if index in self._asked.number]
 
-    def choose(self, walk: Sequence[int], room: float, unit: int, most: int | None) -> tuple[list[Pick], list[Pick]]:
+    def choose(
+        self, walk: Sequence[int], room: float, unit: int, most: int | None
+    ) -> tuple[list[Pick], list[Pick]]:
         """Return the pieces to show within `room`, the likeliest to answer first, and those that were put aside."""
         order = self._asked.order
         numbers = self._asked.number
@@ -52,7 +54,9 @@ class Extractor:
             allowed=limit if most is None else min(limit, most),
             among=[numbers[index] for index in walk],
         )
-        return [Pick(order[n], p) for n, p in choice.picks], [Pick(order[n], p) for n, p in choice.aside]
+        return [Pick(order[n], p) for n, p in choice.picks], [
+            Pick(order[n], p) for n, p in choice.aside
+        ]
 
     def form(self, index: int, pieces: Collection[int]) -> Form:
         """Return an item with only these pieces of its text."""
@@ -79,4 +83,8 @@ class Extractor:
             return None
         counter = get_tokenizer("characters") if unit else self._counter
         text = counter.cut(divided.parts[pick.piece].text, int(room) - 1, "word").rstrip()
-        return Form("trimmed", divided.text(pieces, beginning=(pick.piece, text + " "))) if text else None
+        return (
+            Form("trimmed", divided.text(pieces, beginning=(pick.piece, text + " ")))
+            if text
+            else None
+        )

@@ -51,7 +51,9 @@ def plan(page: Page, options: Options, limit: Cost, diagnostics: Diagnostics) ->
         # All of a part give way together, so a section with a maximum is a part of its own, and has its room.
         inside = quotas.section
         for name, most_tokens in quotas.most.items():
-            parts.append(Part([i for i in (*explicit, *found) if inside.get(i) == name], room=most_tokens))
+            parts.append(
+                Part([i for i in (*explicit, *found) if inside.get(i) == name], room=most_tokens)
+            )
         explicit = [i for i in explicit if i not in inside]
         similar = [i for i in similar if i not in inside]
         quotas = Quotas({}, {})
@@ -67,7 +69,9 @@ def plan(page: Page, options: Options, limit: Cost, diagnostics: Diagnostics) ->
     return Plan([part for part in parts if part.walk], quotas)
 
 
-def _sides(walk: Sequence[int], candidates: Candidates) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+def _sides(
+    walk: Sequence[int], candidates: Candidates
+) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
     """Return which are required, and of the others which the user named and which a search found."""
     items, origins = candidates.pool, candidates.origins
     if len(origins) < 2 and True not in map(_REQUIRED, items):
@@ -92,7 +96,9 @@ def _share(
         must = {i: scale.content_of(page.forms(i)) for i in required}
         found = {i: page.forms(i)[0] for i in similar}
         beside = scale.minus(page.measure({**must, **found}), page.measure(must))
-        costs[1] = scale.plus(beside, (page.joint, 0))  # and where they join what stands before them
+        costs[1] = scale.plus(
+            beside, (page.joint, 0)
+        )  # and where they join what stands before them
     share = scale.shares(costs[0], costs[1], limit, options.explicit_share)
     # The sum may be too much and the page not: estimates are rounded up for each item.
     if share < 1 and costs[0][0] + costs[1][0] < (1.25 if page.counter.exact else 2) * limit[0]:
@@ -125,15 +131,25 @@ def _sections(
             members[name].append(index)
     there = {key(page.entries.pool[index]) for index in page.entries.kept}
     for name in budgets:
-        if name not in there and not any(d.code == "PF104" and quote(name) in d.message for d in diagnostics):
+        if name not in there and not any(
+            d.code == "PF104" and quote(name) in d.message for d in diagnostics
+        ):
             known = list(filter(None, there))
-            message = f"section_budgets: no item is in a section {quote(name)}{nearest(name, known)}"
-            diagnostics.add("PF104", message, severity="warning" if did_you_mean(name, known) else "info")
-    capped = {name: budget.max_tokens for name, budget in budgets.items() if budget.max_tokens is not None}
+            message = (
+                f"section_budgets: no item is in a section {quote(name)}{nearest(name, known)}"
+            )
+            diagnostics.add(
+                "PF104", message, severity="warning" if did_you_mean(name, known) else "info"
+            )
+    capped = {
+        name: budget.max_tokens for name, budget in budgets.items() if budget.max_tokens is not None
+    }
     sections = {index: name for name in capped for index in members[name]}
     guaranteed = []
     for name, budget in budgets.items():
         room = max(budget.min_tokens, budget.share * limit[0] if limit[0] < scale.UNLIMITED else 0)
         if room and members[name]:
-            guaranteed.append((members[name], room if budget.max_tokens is None else min(room, budget.max_tokens)))
+            guaranteed.append(
+                (members[name], room if budget.max_tokens is None else min(room, budget.max_tokens))
+            )
     return Quotas(sections, capped), guaranteed

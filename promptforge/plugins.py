@@ -38,12 +38,18 @@ def find(group: Group, name: str, refusal: Callable[[str], PromptForgeError]) ->
 
     Raises what `refusal` makes of a message that names the distribution: it cannot be loaded, or several have the name.
     """
-    points = [point for point in _points(f"promptforge.{group}") if point.name == name and _is_wanted(point)]
+    points = [
+        point
+        for point in _points(f"promptforge.{group}")
+        if point.name == name and _is_wanted(point)
+    ]
     if not points:
         return None
     if len({point.value for point in points}) > 1:
         brought = ", ".join(sorted(_brought(point) for point in points))
-        raise refusal(f"{group[:-1]} {quote(name)} is in more than one distribution: {brought}; set {SWITCH} to one")
+        raise refusal(
+            f"{group[:-1]} {quote(name)} is in more than one distribution: {brought}; set {SWITCH} to one"
+        )
     return _load(points[0], group, refusal)
 
 
@@ -53,7 +59,9 @@ def names(group: Group) -> list[tuple[str, str]]:
     return sorted({(point.name, _brought(point)) for point in points})
 
 
-def guarded(plugin: Plugin, what: str, refusal: Callable[[str], PromptForgeError], *given: Any, **named: Any) -> Any:
+def guarded(
+    plugin: Plugin, what: str, refusal: Callable[[str], PromptForgeError], *given: Any, **named: Any
+) -> Any:
     """Return what a plug-in returns; raises what `refusal` makes of its failure, whatever it is."""
     try:
         return plugin.value(*given, **named)
@@ -70,7 +78,9 @@ def failure(plugin: Plugin, what: str, error: BaseException) -> str:
 
 @functools.cache
 def _points(group: str) -> tuple[EntryPoint, ...]:
-    from importlib.metadata import entry_points  # 40 ms that only a name that is not built in is worth
+    from importlib.metadata import (
+        entry_points,
+    )  # 40 ms that only a name that is not built in is worth
 
     return tuple(entry_points(group=group))
 

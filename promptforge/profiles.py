@@ -31,7 +31,12 @@ _LARGEST = 1 << 20
 _OWN = ("description", "match")
 """Keys that speak of one file alone, and so are not inherited."""
 
-_Day = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$(?!\n)", extra={"takes": "a date such as 2026-11-21"})]
+_Day = Annotated[
+    str,
+    Meta(
+        pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$(?!\n)", extra={"takes": "a date such as 2026-11-21"}
+    ),
+]
 
 # Two characters or more, backslashes aside, or one that can be written by its number; it does not begin with a number.
 _Token = Annotated[
@@ -51,9 +56,12 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     as_of: Annotated[_Day | None, "The day on which its figures were gathered."] = None
     references: Annotated[tuple[str, ...], "Where its figures come from."] = ()
     unknown: Annotated[tuple[str, ...], "What could not be found out."] = ()
-    match: Annotated[tuple[str, ...], "Globs of the names of the LLMs for which its figures hold."] = ()
+    match: Annotated[
+        tuple[str, ...], "Globs of the names of the LLMs for which its figures hold."
+    ] = ()
     language_tags: Annotated[
-        dict[str, options.Tag], "The fence tag of a kind (man_page), an extension (.el) or a language (common-lisp)."
+        dict[str, options.Tag],
+        "The fence tag of a kind (man_page), an extension (.el) or a language (common-lisp).",
     ] = {}
     control_tokens: Annotated[
         tuple[_Token, ...],
@@ -118,11 +126,17 @@ def load_profile(name: str | Path, folders: Iterable[Path | str] = ()) -> Profil
             if key == "language_tags":
                 value = {**merged.get(key, {}), **value}
             merged[key] = value
-            if ground and key in options.VOCABULARY and value == options.VOCABULARY.rules[key].default:
+            if (
+                ground
+                and key in options.VOCABULARY
+                and value == options.VOCABULARY.rules[key].default
+            ):
                 del merged[key]  # what the ground states as it is leaves a layout free to set it
     merged.pop("extends", None)
     about = {key: merged.pop(key) for key in _ABOUT if key in merged}
-    return Profile(name=_stem(str(name)), options=merged, chain=tuple(file for file, _ in chain), **about)
+    return Profile(
+        name=_stem(str(name)), options=merged, chain=tuple(file for file, _ in chain), **about
+    )
 
 
 def find_profiles(folders: Iterable[Path | str] = ()) -> list[tuple[str, str, Path]]:
@@ -134,7 +148,12 @@ def find_profiles(folders: Iterable[Path | str] = ()) -> list[tuple[str, str, Pa
     for folder in (*map(Path, folders), _shipped.folder("profiles")):
         for path in _listed(folder):
             name = path.stem
-            if path.suffix in YAML and name not in found and _NAME.fullmatch(name) and _is_there(path):
+            if (
+                path.suffix in YAML
+                and name not in found
+                and _NAME.fullmatch(name)
+                and _is_there(path)
+            ):
                 try:
                     found[name] = (name, _read(path)[1].get("description", ""), path)
                 except ProfileError as error:
@@ -167,7 +186,9 @@ def _chain(name: str, folders: list[Path]) -> list[tuple[ProfileFile, dict[str, 
         if path in [known.path for known, _ in chain]:
             names = " > ".join([known.name for known, _ in chain[::-1]] + [path.stem])
             way_out = f"; the original is {_SHIPPED}{path.stem}" if _original(path.stem) else ""
-            raise ProfileError(f"the profile extends itself: {names}{way_out}", where=place, option="extends")
+            raise ProfileError(
+                f"the profile extends itself: {names}{way_out}", where=place, option="extends"
+            )
 
 
 def _find(name: str, folders: Sequence[Path], place: str | None = None) -> Path:
@@ -175,7 +196,9 @@ def _find(name: str, folders: Sequence[Path], place: str | None = None) -> Path:
     stem = name.removeprefix(_SHIPPED)
     if not _NAME.fullmatch(stem):
         hint = _hint(stem, folders) if _LLM.fullmatch(stem) else ""
-        raise ProfileError(f"a profile has no name such as {quote(name)}{hint}", where=place, option="profile")
+        raise ProfileError(
+            f"a profile has no name such as {quote(name)}{hint}", where=place, option="profile"
+        )
     original = _original(stem)
     if stem == name:
         for folder in folders:
@@ -228,7 +251,10 @@ def _listed(folder: Path) -> list[Path]:
 def _fits(path: Path, llm: str) -> bool:
     """Whether the profile in `path` names the LLM `llm` as one of its own."""
     try:
-        return any(fnmatch.fnmatchcase(llm.lower(), glob.lower()) for glob in _read(path)[1].get("match", ()))
+        return any(
+            fnmatch.fnmatchcase(llm.lower(), glob.lower())
+            for glob in _read(path)[1].get("match", ())
+        )
     except ProfileError:
         return False
 
@@ -243,7 +269,9 @@ def _read(path: Path) -> tuple[ProfileFile, dict[str, Any], str]:
         data = contents(path, _LARGEST)
     except OSError as error:
         if error.errno == errno.EFBIG:
-            raise ProfileError(f"is no profile: it has more than {_LARGEST} bytes", where=str(path)) from None
+            raise ProfileError(
+                f"is no profile: it has more than {_LARGEST} bytes", where=str(path)
+            ) from None
         raise ProfileError(f"cannot be read: {error.strerror}", where=str(path)) from error
     try:
         text = data.decode("utf-8-sig")

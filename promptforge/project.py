@@ -20,5 +20,8 @@ SCHEMAS = {"templates/layout.schema.json": layouts.schema, "profiles/schema.json
 def project(folder: Path) -> list[Draft]:
     """Return the files of a project in `folder`."""
     texts = {name: (_START / name).read_text(encoding="utf-8") for name in NAMES}
-    schemas = {name: json.dumps(make(), indent=2, ensure_ascii=False) + "\n" for name, make in SCHEMAS.items()}
+    schemas = {
+        name: json.dumps(make(), indent=2, ensure_ascii=False) + "\n"
+        for name, make in SCHEMAS.items()
+    }
     return [Draft(folder / name, text) for name, text in {**texts, **schemas}.items()]

@@ -44,4 +44,6 @@ class Recent(Generic[Value]):
 
 
 def _key(text: str) -> str | bytes:
-    return text if len(text) < LONG else hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    return (
+        text if len(text) < LONG else hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    )

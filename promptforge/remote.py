@@ -70,10 +70,16 @@ class RemoteTokenizer(Counter):
 
         Raises `BudgetError` where what is required fits by no ratio that was tried.
         """
-        factor, low, high = Fraction(1), Fraction(0), Fraction(0)  # above `low`: too long at it; `high`: fits at it
+        factor, low, high = (
+            Fraction(1),
+            Fraction(0),
+            Fraction(0),
+        )  # above `low`: too long at it; `high`: fits at it
         best: tuple[Result, int] | None = None
         lacking: BudgetError | None = None
-        asked: set[str] = set()  # what is remembered from before counts too: it must not change what comes out
+        asked: set[str] = (
+            set()
+        )  # what is remembered from before counts too: it must not change what comes out
         for tries in range(1, self._calls + 3):
             try:
                 made = make(_Priced(self, self.estimate, factor))
@@ -84,7 +90,11 @@ class RemoteTokenizer(Counter):
             if made.text and made.text not in asked and len(asked) == self._calls:
                 break
             asked |= {made.text} - {""}
-            true, own, budget = self.count(made.text), self.estimate.count(made.text), made.max_tokens
+            true, own, budget = (
+                self.count(made.text),
+                self.estimate.count(made.text),
+                made.max_tokens,
+            )
             fits = budget is None or true <= budget
             if fits and (best is None or true > best[1]):
                 best = (made, true)
@@ -104,12 +114,18 @@ class RemoteTokenizer(Counter):
         made = make(_Priced(self, self.estimate, Fraction(10**9)))
         true = self.count(made.text)
         if true > (budget := made.max_tokens or 0):
-            raise BudgetError(f"{self.name} counts {true:,} tokens in the shortest text", needed=true, largest=budget)
+            raise BudgetError(
+                f"{self.name} counts {true:,} tokens in the shortest text",
+                needed=true,
+                largest=budget,
+            )
         return self._noted(made, true, len(asked))
 
     def _noted(self, made: Result, tokens: int, texts: int) -> Result:
         tried = "" if texts < 2 else f", the best of {texts} tried"
-        message = f"the text was counted by {self.name}{tried}; tokens of items and fits_at are estimates"
+        message = (
+            f"the text was counted by {self.name}{tried}; tokens of items and fits_at are estimates"
+        )
         return made.recounted(tokens, Diagnostic("PF503", "info", message))
 
 

@@ -70,7 +70,9 @@ class ContextRenderer:
         if self._followed is not None:
             templates, problem = self._followed.newest()
             if problem is not None:
-                diagnostics.add("PF402", f"{problem}; the templates as they were before this edit were used")
+                diagnostics.add(
+                    "PF402", f"{problem}; the templates as they were before this edit were used"
+                )
             if templates is not current.templates:
                 current = self._set = TemplateSet(templates)
         return current
@@ -89,7 +91,10 @@ class ContextRenderer:
         base = current.bases.get(layout)
         if base is None:
             settings = current.templates.settings(layout)
-            base = current.bases[layout] = (settings, apply(apply(Options(), settings.options), own))
+            base = current.bases[layout] = (
+                settings,
+                apply(apply(Options(), settings.options), own),
+            )
         settings, ground = base
         return settings, change(ground, changes)
 
@@ -153,7 +158,9 @@ class ContextRenderer:
         diagnostics.extend(before)
         current = current or self._current(diagnostics)
         settings, chosen = self._settle(current, {**self._given, **options}, diagnostics)
-        asked = Asked(current.templates, settings, chosen, load(items, diagnostics), started, beside)
+        asked = Asked(
+            current.templates, settings, chosen, load(items, diagnostics), started, beside
+        )
         try:
             return self._stages.make(asked, diagnostics.copy()), chosen
         except TemplateError as error:  # what the failed attempt said, the next will say again

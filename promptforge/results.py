@@ -193,7 +193,9 @@ class Result:
             found: Explanation = self._late["explanation"]()
             more = tokens - found.tokens
             left = None if found.left is None else found.left - more
-            return msgspec.structs.replace(found, tokens=tokens, left=left, between=found.between + more)
+            return msgspec.structs.replace(
+                found, tokens=tokens, left=left, between=found.between + more
+            )
 
         other._late = {**self._late, "explanation": explanation}
         return other

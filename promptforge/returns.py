@@ -51,7 +51,13 @@ class Returns:
     """Budgets in tokens at which items are on the page whole, worked out no further than they are asked for."""
 
     def __init__(
-        self, page: Page, fit: Fit, order: Sequence[int], short: Collection[int], whole: Whole, ahead: int
+        self,
+        page: Page,
+        fit: Fit,
+        order: Sequence[int],
+        short: Collection[int],
+        whole: Whole,
+        ahead: int,
     ) -> None:
         """Make them for the items in `short`: shortened, or left out for the budget; `whole` tries a budget.
 
@@ -65,7 +71,9 @@ class Returns:
         self._line = line if short and self._now is not None else []
         origins = set(map(_ORIGIN, map(page.entries.pool.__getitem__, self._line)))
         options = page.options
-        shared = (options.combine == "combined" and len(origins) > 1) or bool(options.section_budgets)
+        shared = (options.combine == "combined" and len(origins) > 1) or bool(
+            options.section_budgets
+        )
         self._ordered = options.packing in _IN_ORDER and not shared and page.extractor() is None
         self._few = len(page.entries) <= CANDIDATES
         self._streams = [_Stream(page, self._line, short)]
@@ -103,7 +111,12 @@ class Returns:
     def first(self) -> tuple[int, int] | None:
         """Return the least of these budgets, as far as is known, and the item that it brings back."""
         if not self._few and self._ordered:
-            offers = [(tokens, i) for stream in self._streams for i, tokens in stream.first() if self._offer(i)]
+            offers = [
+                (tokens, i)
+                for stream in self._streams
+                for i, tokens in stream.first()
+                if self._offer(i)
+            ]
         else:
             offers = [(tokens, i) for i, tokens in self._found.items()]
         return min(offers, default=None)
@@ -127,14 +140,20 @@ class Returns:
             return dict.fromkeys(set(self._short) & set(self._whole(more)), more)
         if not self._ordered:
             return self._sought(self._everything)
-        return self._sought({i: tokens for i in self._short if (tokens := self._offer(i)) is not None})
+        return self._sought(
+            {i: tokens for i in self._short if (tokens := self._offer(i)) is not None}
+        )
 
     @cached_property
     def _everything(self) -> dict[int, int]:
         """The price of a page with everything, below which shares and worths decide."""
         cost = self._page.measure({i: self._page.forms(i)[0] for i in self._line})
         most = max(int(cost[0]), (self._now or 0) + 1)
-        return dict.fromkeys(set(self._line) & set(self._short), most) if _in_reach(self._page, cost) else {}
+        return (
+            dict.fromkeys(set(self._line) & set(self._short), most)
+            if _in_reach(self._page, cost)
+            else {}
+        )
 
     def _sought(self, offers: dict[int, int]) -> dict[int, int]:
         """Return the offers, each lowered to the least budget that was tried and brought its item back.
@@ -146,7 +165,11 @@ class Returns:
         if not self._ordered:
             trials = max(TRIED, min(MOST_TRIED, MOST_TRIED * TRIED // max(1, candidates)))
         if packing in SPREAD and not self._ordered:  # one takes many pages
-            trials = min(trials, MOST_TRIED * TRIED // 2 // max(1, candidates)) if candidates <= FEW else 1
+            trials = (
+                min(trials, MOST_TRIED * TRIED // 2 // max(1, candidates))
+                if candidates <= FEW
+                else 1
+            )
         search = _Search(self._whole, offers, self._now or 0, sure=self._ordered)
         if not self._ordered and offers:
             search.refuse(max(offers.values()))
@@ -166,10 +189,14 @@ class Returns:
         least = []
         for index in some:
             before = page.price(index, chosen[index])[0] if index in chosen else 0
-            need = self._fit.cost[0] + page.price(index, page.forms(index)[0])[0] - before + page.joint
+            need = (
+                self._fit.cost[0] + page.price(index, page.forms(index)[0])[0] - before + page.joint
+            )
             least.append(int(max(need, now + 1)))
         if self._ordered:
-            first = sorted({offers[i] for i in some})[: 2 * most - 3]  # that they do is not sure before it is tried
+            first = sorted({offers[i] for i in some})[
+                : 2 * most - 3
+            ]  # that they do is not sure before it is tried
             return list(dict.fromkeys([*first, *sorted(least)]))[: max(most, len(first))]
         span = max(offers.values(), default=now) - now
         steps = [now + span * step * step // most**2 for step in range(1, most)]
@@ -256,7 +283,9 @@ def _able(page: Page, line: Sequence[int]) -> Iterator[int]:
 
 def _in_reach(page: Page, cost: tuple[float, float]) -> bool:
     options = page.options
-    if options.context_window is not None and cost[0] > options.context_window - (options.reserve or 0):
+    if options.context_window is not None and cost[0] > options.context_window - (
+        options.reserve or 0
+    ):
         return False
     return cost[1] <= (UNLIMITED if options.max_chars is None else options.max_chars)
 

@@ -41,7 +41,9 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def choices(self) -> tuple[str, ...]:
         """The closed set of texts it takes, or takes a list of; empty when the set is open."""
-        shape = typing.get_args(self.shape)[0] if typing.get_origin(self.shape) is tuple else self.shape
+        shape = (
+            typing.get_args(self.shape)[0] if typing.get_origin(self.shape) is tuple else self.shape
+        )
         return typing.get_args(shape) if typing.get_origin(shape) is typing.Literal else ()
 
     @property
@@ -54,16 +56,24 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         """Return the JSON Schema of the value as it stands in a file."""
         if typing.get_origin(self.shape) is tuple:  # one text alone is a list of one
             one = (
-                {"enum": sorted(self.choices)} if self.choices else msgspec.json.schema(typing.get_args(self.shape)[0])
+                {"enum": sorted(self.choices)}
+                if self.choices
+                else msgspec.json.schema(typing.get_args(self.shape)[0])
             )
             kinds: list[dict[str, Any]] = [msgspec.json.schema(self.shape), one]
         else:
-            in_a_file = typing.Annotated[str, msgspec.Meta(min_length=1)] if _bare(self.shape) is Any else self.shape
+            in_a_file = (
+                typing.Annotated[str, msgspec.Meta(min_length=1)]
+                if _bare(self.shape) is Any
+                else self.shape
+            )
             kinds = [_inline(msgspec.json.schema(in_a_file))]
         if self.none is not msgspec.UNSET:
             kinds.append({"type": "null"})
             takes_none = _bare(self.shape) is str and re.search(kinds[0].get("pattern", ""), "none")
-            is_open_list = typing.get_origin(self.shape) is tuple and not self.choices  # any text is one of its members
+            is_open_list = (
+                typing.get_origin(self.shape) is tuple and not self.choices
+            )  # any text is one of its members
             if self.none is None and self.none_word and not is_open_list and not takes_none:
                 kinds.append({"const": "none"})
         value = {"description": self.doc, **(kinds[0] if len(kinds) == 1 else {"anyOf": kinds})}
@@ -74,7 +84,9 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 class Vocabulary:
     """The rules of one kind of file or call, by name."""
 
-    def __init__(self, noun: str, rules: Mapping[str, Rule], elsewhere: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, noun: str, rules: Mapping[str, Rule], elsewhere: Mapping[str, str] | None = None
+    ) -> None:
         self.noun = noun
         """What a word is called in messages: `option` or `key`."""
         self.rules = dict(rules)
@@ -102,8 +114,14 @@ class Vocabulary:
             return _checked(rule, value, where)
         except (OptionError, KeyboardInterrupt, SystemExit):
             raise
-        except BaseException:  # an object that raises when it is merely looked at, whatever it raises
-            _fail(f"{rule.name} takes {rule.takes}; got a value of type {quote(value)[1:-1]}", rule.name, where)
+        except (
+            BaseException
+        ):  # an object that raises when it is merely looked at, whatever it raises
+            _fail(
+                f"{rule.name} takes {rule.takes}; got a value of type {quote(value)[1:-1]}",
+                rule.name,
+                where,
+            )
 
     def schema(self, title: str) -> dict[str, Any]:
         """Return the JSON Schema (draft 2020-12) of a file of these words, for editors and for checks in CI."""
@@ -126,7 +144,9 @@ class Vocabulary:
 
         Raises ProfileError with `file:line`.
         """
-        from .yamltext import load_with_lines  # an import of promptforge that reads no file needs no YAML
+        from .yamltext import (
+            load_with_lines,
+        )  # an import of promptforge that reads no file needs no YAML
 
         values, lines = load_with_lines(text, file)
         at = {str(path[0])[:80]: line for path, line in lines.items() if len(path) == 1}
@@ -135,9 +155,13 @@ class Vocabulary:
             return f"{file}:{at.get(name, 1)}"
 
         if values is not None and not isinstance(values, dict):
-            raise ProfileError(f"a file of {self.noun}s has lines of the form `key: value`", where=f"{file}:1")
+            raise ProfileError(
+                f"a file of {self.noun}s has lines of the form `key: value`", where=f"{file}:1"
+            )
         # None: nothing but comments
-        return {name: self.check(name, value, where) for name, value in (values or {}).items()}, where
+        return {
+            name: self.check(name, value, where) for name, value in (values or {}).items()
+        }, where
 
 
 def rules_of(
@@ -237,7 +261,11 @@ def _inline(schema: dict[str, Any]) -> dict[str, Any]:
     def put(part: Any) -> Any:
         if isinstance(part, dict):
             name = part.get("$ref", "").rpartition("/")[2]
-            return put(known[name]) if name in known else {key: put(value) for key, value in part.items()}
+            return (
+                put(known[name])
+                if name in known
+                else {key: put(value) for key, value in part.items()}
+            )
         return [put(one) for one in part] if isinstance(part, list) else part
 
     return dict(put(schema))
@@ -259,17 +287,26 @@ def _describe(shape: Any) -> str:
     low = next((meta.ge for meta in metas if meta.ge is not None), None)
     high = next((meta.le for meta in metas if meta.le is not None), None)
     reach = "" if low is None else f" from {low} up" if high is None else f" from {low} to {high}"
-    return {bool: "true or false", int: "a whole number", float: "a number", str: "text"}[bare] + reach
+    return {bool: "true or false", int: "a whole number", float: "a number", str: "text"}[
+        bare
+    ] + reach
 
 
 def _refuse_value(rule: Rule, value: Any, where: Where | None) -> NoReturn:
     text = value if isinstance(value, str) else ""
     if rule.choices and isinstance(value, list | tuple):
-        text = next((part for part in value if isinstance(part, str) and part not in rule.choices), "")
+        text = next(
+            (part for part in value if isinstance(part, str) and part not in rule.choices), ""
+        )
     hint = did_you_mean(text, rule.choices)
     if isinstance(value, dict) and (wrong := _wrong_inside(_bare(rule.shape), value)) is not None:
         key, field, said = wrong
-        _fail(f"{rule.name}: {label(key)}: {said}", rule.name, where, (key, field) if field else (key,))
+        _fail(
+            f"{rule.name}: {label(key)}: {said}",
+            rule.name,
+            where,
+            (key, field) if field else (key,),
+        )
     if text and not hint and not _encodable(text):
         hint = ", where a lone surrogate stands that UTF-8 cannot carry"
     _fail(f"{rule.name} takes {rule.takes}; got {show(value)}{hint}", rule.name, where)
@@ -290,7 +327,11 @@ def _wrong_inside(shape: Any, value: dict[Any, Any]) -> tuple[str, str, str] | N
             try:
                 msgspec.convert({field: one}, member)
             except (msgspec.ValidationError, ValueError):
-                return key, field, f"{field} takes {_describe(_without_none(fields[field])[0])}; got {show(one)}"
+                return (
+                    key,
+                    field,
+                    f"{field} takes {_describe(_without_none(fields[field])[0])}; got {show(one)}",
+                )
     return None
 
 

@@ -111,18 +111,25 @@ def combine(candidates: Candidates, options: Options) -> Candidates:
     items = candidates.pool
     if options.combine == "combined" or "similarity" not in candidates.origins:
         return candidates
-    if options.combine != "explicit_only" and not any(items[i].origin == "explicit" for i in candidates.kept):
+    if options.combine != "explicit_only" and not any(
+        items[i].origin == "explicit" for i in candidates.kept
+    ):
         return candidates
     found = (i for i in candidates.kept if items[i].origin != "explicit" and not items[i].required)
     return candidates.without(dict.fromkeys(found, "combine"))
 
 
-def _vary(items: Sequence[Item], order: Sequence[int], ranks: list[float], embed: Embed | None) -> None:
+def _vary(
+    items: Sequence[Item], order: Sequence[int], ranks: list[float], embed: Embed | None
+) -> None:
     """Rank the best again, each by what it adds to those before it; the others keep their places after them."""
     best = order[:VARIED]
     texts = [text_of(items[index]) for index in best]
     vectors = embed_all(embed, texts) if embed else None
-    varied = [best[number] for number in diversify([ranks[index] for index in best], texts, vectors=vectors)]
+    varied = [
+        best[number]
+        for number in diversify([ranks[index] for index in best], texts, vectors=vectors)
+    ]
     for place, index in enumerate([*varied, *order[VARIED:]]):
         ranks[index] = float(len(order) - place)
 
@@ -132,7 +139,10 @@ def _still(kept: list[int], dropped: Mapping[int, str]) -> list[int]:
 
 
 def _filter(
-    items: Sequence[Item], options: Options, language: Callable[[Item], str | None], dropped: dict[int, str]
+    items: Sequence[Item],
+    options: Options,
+    language: Callable[[Item], str | None],
+    dropped: dict[int, str],
 ) -> list[int]:
     tests: list[tuple[str, Callable[[Item], bool]]] = []
     if options.kinds:
@@ -157,7 +167,11 @@ def _filter(
 
 
 def _by_score(
-    items: Sequence[Item], kept: list[int], least: float, dropped: dict[int, str], diagnostics: Diagnostics
+    items: Sequence[Item],
+    kept: list[int],
+    least: float,
+    dropped: dict[int, str],
+    diagnostics: Diagnostics,
 ) -> list[int]:
     """Leave out the items that a search found with less than `least`, where scores lie in 0 to 1."""
     if "similarity" not in set(map(_ORIGIN, items)):

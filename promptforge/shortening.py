@@ -56,7 +56,12 @@ class Shortener:
         self._ladders: dict[int, Ladder | None] = {}
 
     def shorten(
-        self, index: int, chosen: Mapping[int, Form], limit: Cost, host: Host, room: Cost | None = None
+        self,
+        index: int,
+        chosen: Mapping[int, Form],
+        limit: Cost,
+        host: Host,
+        room: Cost | None = None,
     ) -> tuple[Form, Cost] | None:
         """Return the longest shorter form of an item found that fits beside `chosen`, and what the page costs then.
 
@@ -72,7 +77,9 @@ class Shortener:
         tokens, chars = start = minus(left, frame)
         best: tuple[Form, Cost] | None = None
         tried: set[str] = set()
-        for _ in range(GUESSES):  # the first guess is that content costs on the page what it costs alone
+        for _ in range(
+            GUESSES
+        ):  # the first guess is that content costs on the page what it costs alone
             form = self.sized(index, host.forms(index), tokens, chars)
             if form is None or form.text in tried:
                 break

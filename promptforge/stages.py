@@ -81,11 +81,15 @@ class Stages:
         templates, settings, options, items, _, beside = asked
         counter = get_tokenizer(options.tokenizer)
         if isinstance(counter, RemoteTokenizer):
-            return counter.settle(lambda estimate: self.make(asked.by(tokenizer=estimate), diagnostics.copy()))
+            return counter.settle(
+                lambda estimate: self.make(asked.by(tokenizer=estimate), diagnostics.copy())
+            )
         look = templates.look(options.layout, options.format)
         for name in SHOWN:
             if getattr(options, name) != getattr(_PLAIN, name) and not look.uses(name):
-                message = f"{name} changes nothing in the layout {options.layout} as {options.format}"
+                message = (
+                    f"{name} changes nothing in the layout {options.layout} as {options.format}"
+                )
                 diagnostics.add("PF105", message, severity="info")
         framing = _framing(look, options, diagnostics)
         controls = self.controls(options, diagnostics)
@@ -93,15 +97,34 @@ class Stages:
         limit = _limit(options)
         every = selection.select(items, options, self._language, diagnostics, self._embed)
         candidates = selection.combine(every, options)
-        word = free_word(_texts(look, settings, options, every.pool, beside)) if framing == TAGGED else None
+        word = (
+            free_word(_texts(look, settings, options, every.pool, beside))
+            if framing == TAGGED
+            else None
+        )
 
         def page_of(candidates: Candidates) -> Page:
             tag = self._tagger.tags(options, settings)
-            return Page(look, options, settings, counter, candidates, tag, self._language, self._views, controls, word)
+            return Page(
+                look,
+                options,
+                settings,
+                counter,
+                candidates,
+                tag,
+                self._language,
+                self._views,
+                controls,
+                word,
+            )
 
         page = page_of(candidates)
         found = _fit(page, options, limit, diagnostics)
-        if options.combine == "explicit_first" and not found.chosen and len(candidates) < len(every):
+        if (
+            options.combine == "explicit_first"
+            and not found.chosen
+            and len(candidates) < len(every)
+        ):
             # Nothing that the user named is in the text: fall back to what a search found.
             candidates = every
             page = page_of(candidates)
@@ -118,12 +141,18 @@ class Stages:
         if not found.frame_fits:
             if options.on_error == "raise":
                 raise excess("the frame of the page alone needs", found.cost, limit, "raise it")
-            diagnostics.add("PF110", "the budget cannot hold even the frame of the page, so the text is empty")
+            diagnostics.add(
+                "PF110", "the budget cannot hold even the frame of the page, so the text is empty"
+            )
 
         def again(changes: Mapping[str, Any]) -> Result:
-            return self.make(asked.by(**changes)._replace(started=time.perf_counter()), Diagnostics())
+            return self.make(
+                asked.by(**changes)._replace(started=time.perf_counter()), Diagnostics()
+            )
 
-        return accounts.account(page, found, items, self._profile, templates, diagnostics, asked.started, again)
+        return accounts.account(
+            page, found, items, self._profile, templates, diagnostics, asked.started, again
+        )
 
     def alone(self, asked: Asked, diagnostics: Diagnostics) -> str:
         """Return the text of the only item that is asked for, without a page around it, in its longest form."""
@@ -134,7 +163,9 @@ class Stages:
             word = free_word(_texts(look, settings, options, [item]))
         alone, tag = Candidates([item], [item.score], [0], {}), self._tagger.tags(options, settings)
         counter, controls = get_tokenizer(options.tokenizer), self.controls(options, diagnostics)
-        page = Page(look, options, settings, counter, alone, tag, self._language, {}, controls, word)
+        page = Page(
+            look, options, settings, counter, alone, tag, self._language, {}, controls, word
+        )
         try:
             return page.alone(0)
         except UnkeptError as error:
@@ -146,9 +177,7 @@ class Stages:
         if options.control_text == "keep":
             return None
         if not self._profile.control_tokens:
-            message = (
-                f"control_text: escape changes nothing, since the profile {self._profile.name} names no control_tokens"
-            )
+            message = f"control_text: escape changes nothing, since the profile {self._profile.name} names no control_tokens"
             diagnostics.add("PF106", f"{message}; choose the profile of the LLM's family")
             return None
         return controls_of(self._profile.control_tokens)
@@ -165,17 +194,30 @@ def _framing(look: Look, options: Options, diagnostics: Diagnostics) -> str:
 
 def _say_unkept(error: UnkeptError, diagnostics: Diagnostics) -> None:
     held = quote(str(error), 60)
-    message = f"framing: tagged gave way to the format's own: the page holds {held} outside of a content"
+    message = (
+        f"framing: tagged gave way to the format's own: the page holds {held} outside of a content"
+    )
     diagnostics.add("PF306", message)
 
 
 def _texts(
-    look: Look, settings: LayoutSettings, options: Options, items: Iterable[Item], beside: Sequence[str] = ()
+    look: Look,
+    settings: LayoutSettings,
+    options: Options,
+    items: Iterable[Item],
+    beside: Sequence[str] = (),
 ) -> Iterator[str]:
     """Yield every text that may come to stand on the page, or beside it."""
     for item in items:
         yield from texts_of(item)
-    own = (options.query, options.header, options.footer, options.separator, options.marker, options.fence_language)
+    own = (
+        options.query,
+        options.header,
+        options.footer,
+        options.separator,
+        options.marker,
+        options.fence_language,
+    )
     yield from filter(None, own)
     yield from (look.sources(), settings.separator or "", *settings.titles.values(), *beside)
 

@@ -34,7 +34,9 @@ class Tagger:
 
         return tag
 
-    def _find_tag(self, kind: str, path: str, only: tuple[tuple[str, str], ...] | None) -> str | None:
+    def _find_tag(
+        self, kind: str, path: str, only: tuple[tuple[str, str], ...] | None
+    ) -> str | None:
         extension = path.rpartition(".")[2].lower()
         if only is not None:
             return dict(only).get(extension)

@@ -64,7 +64,9 @@ def is_name(name: str) -> bool:
 
 def format_of(ending: str) -> str:
     """Return the format whose templates end so."""
-    return next((f for f, extension in EXTENSIONS.items() if extension == ending), ending.split(".")[0])
+    return next(
+        (f for f, extension in EXTENSIONS.items() if extension == ending), ending.split(".")[0]
+    )
 
 
 def read_folder(folder: Path) -> dict[str, File]:
@@ -81,7 +83,9 @@ def read_folder(folder: Path) -> dict[str, File]:
         if after == before:
             return files
         if time.monotonic() > until:
-            raise TemplateError("the template files keep changing while they are read", where=str(folder))
+            raise TemplateError(
+                "the template files keep changing while they are read", where=str(folder)
+            )
         time.sleep(SETTLED)
         before = stamps(folder)
 
@@ -95,7 +99,9 @@ def given(texts: Mapping[str, str]) -> dict[str, File]:
         raise TemplateError(f"more than {COUNT_CAP} template files")
     for name, text in texts.items():
         if not is_name(name):
-            raise TemplateError(f"{name[:80]!a} is no name of a template; one is LAYOUT/PART.EXT.j2")
+            raise TemplateError(
+                f"{name[:80]!a} is no name of a template; one is LAYOUT/PART.EXT.j2"
+            )
         try:
             size = len(text.encode())
         except UnicodeEncodeError:
@@ -113,7 +119,9 @@ def stamps(folder: Path) -> Stamps:
     for name, entry in _entries(root, folder):
         looked_at += 1
         if looked_at > ENTRIES_CAP:
-            raise TemplateError(f"has more than {ENTRIES_CAP} names; templates want a folder", where=str(folder))
+            raise TemplateError(
+                f"has more than {ENTRIES_CAP} names; templates want a folder", where=str(folder)
+            )
         if not (name.endswith(".j2") or name.endswith("/layout.yaml")) or not is_name(name):
             continue
         try:

@@ -48,7 +48,9 @@ class Templates:
         self.folders = tuple(source for source in sources if isinstance(source, Path))
         """The folders of the user's."""
         self.own = tuple(
-            template_files.read_folder(source) if isinstance(source, Path) else template_files.given(source)
+            template_files.read_folder(source)
+            if isinstance(source, Path)
+            else template_files.given(source)
             for source in sources
         )
         """The user's files by name, source by source."""
@@ -128,7 +130,13 @@ class Templates:
 
     def prompts(self) -> list[str]:
         """Return the names of the sets that print whole prompts, sorted: the folders in `prompt/`."""
-        return sorted({n.split("/")[1] for n in self.names() if n.startswith(f"{PROMPTS}/") and n.count("/") == 2})
+        return sorted(
+            {
+                n.split("/")[1]
+                for n in self.names()
+                if n.startswith(f"{PROMPTS}/") and n.count("/") == 2
+            }
+        )
 
     def formats(self, layout: str) -> list[str]:
         """Return the formats that `layout` has, its base's included, in the shipped order and then sorted."""
@@ -136,7 +144,9 @@ class Templates:
         for folder in self._chain(layout):
             for name in self.names():
                 if name.startswith(f"{folder}/layout.") and name.endswith(".j2"):
-                    own.add(format_of(name.split("/")[1].removeprefix("layout.").removesuffix(".j2")))
+                    own.add(
+                        format_of(name.split("/")[1].removeprefix("layout.").removesuffix(".j2"))
+                    )
         shipped = [f for f in EXTENSIONS if f in own]
         return shipped + sorted(own - set(shipped))
 
@@ -166,7 +176,8 @@ class Templates:
             if name in chain:
                 circle = " → ".join([*chain, name])
                 raise TemplateError(
-                    f"the layouts {circle} are based on each other in a circle", where=self._place(name)
+                    f"the layouts {circle} are based on each other in a circle",
+                    where=self._place(name),
                 )
             chain.append(name)
             name = self._settings(name).base
@@ -192,7 +203,8 @@ class Templates:
                     return Look(self, layout, format, ending, chain)
         have = self.formats(layout)
         raise OptionError(
-            f'the layout "{layout}" has no format {quote(format)}{nearest_format(format, have)}', option="format"
+            f'the layout "{layout}" has no format {quote(format)}{nearest_format(format, have)}',
+            option="format",
         )
 
     # --- compiling --------------------------------------------------------------------------------------------------
@@ -208,15 +220,26 @@ class Templates:
         except jinja2.TemplateSyntaxError as error:
             start, length, message, _ = located.reread(error.source or "", error)
             line = excerpts.at(error.source or "", start, length)
-            raise TemplateError(message, where=f"{error.name or name}:{line.line}", excerpt=line) from None
+            raise TemplateError(
+                message, where=f"{error.name or name}:{line.line}", excerpt=line
+            ) from None
         except TemplateError:
             raise
-        except Exception as error:  # whatever Jinja and Python's compiler raise, such as TypeError for {[1]: 2}
+        except (
+            Exception
+        ) as error:  # whatever Jinja and Python's compiler raise, such as TypeError for {[1]: 2}
             if isinstance(error, RecursionError | MemoryError | SyntaxError):
-                raise TemplateError("is nested too deep, or one expression in it is too long", where=name) from None
+                raise TemplateError(
+                    "is nested too deep, or one expression in it is too long", where=name
+                ) from None
             raise TemplateError(f"does not compile: {type(error).__name__}", where=name) from None
 
-    def print(self, name: str, variables: dict[str, Any], mend: Callable[[list[str]], list[str]] | None = None) -> Safe:
+    def print(
+        self,
+        name: str,
+        variables: dict[str, Any],
+        mend: Callable[[list[str]], list[str]] | None = None,
+    ) -> Safe:
         """Return what the template `name` prints; raises `TemplateError` with file and line.
 
         `mend` is given the pieces of the text and returns those to print.
@@ -224,7 +247,9 @@ class Templates:
         template = self.compile(name)
         fuel.use(fuel.Tank(), len(variables), _size(variables))
         try:
-            return join(template.root_render_func(template.new_context(variables, shared=True)), mend)
+            return join(
+                template.root_render_func(template.new_context(variables, shared=True)), mend
+            )
         except Exception as error:
             raise explain(error, template, variables) from error
 
@@ -238,19 +263,25 @@ class Templates:
         known = self._readings.get(name)
         if known is None:
             if len(seen) > DEPTH_CAP:
-                raise TemplateError(f"more than {DEPTH_CAP} templates that draw on each other in a row", where=name)
+                raise TemplateError(
+                    f"more than {DEPTH_CAP} templates that draw on each other in a row", where=name
+                )
             self.compile(name)
             own = self._environment.readings[name]
             parents = [self.reading(parent, (*seen, name)) for parent in dict.fromkeys(own.parents)]
             known = self._readings[name] = placing.Reading(
-                own.names.union(*(p.names for p in parents)), own.frame.union(*(p.frame for p in parents)), own.parents
+                own.names.union(*(p.names for p in parents)),
+                own.frame.union(*(p.frame for p in parents)),
+                own.parents,
             )
         return known
 
 
 def nearest_format(word: str, have: Sequence[str]) -> str:
     """Return `nearest` of the formats there are; an ending, or another usual word, means the format of it."""
-    meant = {"text": "plain", **{ending: name for name, ending in EXTENSIONS.items()}}.get(word.lower())
+    meant = {"text": "plain", **{ending: name for name, ending in EXTENSIONS.items()}}.get(
+        word.lower()
+    )
     return f'; did you mean "{meant}"?' if meant in have and word != meant else nearest(word, have)
 
 
@@ -267,5 +298,9 @@ def _endings(format: str, names: Sequence[str]) -> list[str]:  # noqa: A002
     """Return the endings that stand for a format: `md` for markdown, `slides.md` or `slides` for a user's own."""
     if format in EXTENSIONS:
         return [EXTENSIONS[format]]
-    found = {n.split("/layout.")[1].removesuffix(".j2") for n in names if "/layout." in n and n.endswith(".j2")}
+    found = {
+        n.split("/layout.")[1].removesuffix(".j2")
+        for n in names
+        if "/layout." in n and n.endswith(".j2")
+    }
     return sorted(e for e in found if e.split(".")[0] == format and e not in EXTENSIONS.values())

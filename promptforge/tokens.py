@@ -20,13 +20,29 @@ from .counting import Counter, ForeignCounter, Tokenizer
 from .errors import TokenizerError, did_you_mean, nearest, quote
 from .folders import contents
 from .tokenizers.byte_pairs import BytePairCounter, Encoding, replace_surrogates
-from .tokenizers.estimates import FACTORS, CharacterCounter, CharacterEstimate, ScaledCounter, WordEstimate
+from .tokenizers.estimates import (
+    FACTORS,
+    CharacterCounter,
+    CharacterEstimate,
+    ScaledCounter,
+    WordEstimate,
+)
 from .tokenizers.families import FAMILIES, is_installed, read_family, way_out
 from .tokenizers.files import load_file
 from .tokenizers.splits import KNOWN, ease
 from .tokenizers.vocabulary import LONGEST, PUBLISHED, load_ranks
 
-__all__ = ["UNITS", "Counter", "Tokenizer", "Unit", "describe", "get_tokenizer", "is_scaled", "names", "unscaled"]
+__all__ = [
+    "UNITS",
+    "Counter",
+    "Tokenizer",
+    "Unit",
+    "describe",
+    "get_tokenizer",
+    "is_scaled",
+    "names",
+    "unscaled",
+]
 
 _DESCRIPTIONS = {
     "o200k_base": "exact: GPT-4o, GPT-4.1, GPT-5, the o series, gpt-oss",
@@ -149,7 +165,9 @@ def _from_file(name: str) -> Counter:
     key = f"{_FILE}{path}\0{hashlib.sha256(content).hexdigest()}"
     with _lock:
         if key not in _shared:
-            _shared[key] = load_file(name, path, content, functools.partial(_encoding, name), _open_json)
+            _shared[key] = load_file(
+                name, path, content, functools.partial(_encoding, name), _open_json
+            )
         return _shared[key]
 
 
@@ -182,7 +200,11 @@ def _make(name: str) -> Counter:
             f"unknown tokenizer {quote(name)}: {quote(factor)} is no factor, a number up to 9999 such as the 1.35 of"
             " o200k_base*1.35"
         )
-    if (meant := next((each for start, each in _MEANT.items() if name.lower().startswith(start)), None)) is not None:
+    if (
+        meant := next(
+            (each for start, each in _MEANT.items() if name.lower().startswith(start)), None
+        )
+    ) is not None:
         raise TokenizerError(f"unknown tokenizer {quote(name)}; did you mean {quote(meant)}?")
     known = [name for name, _ in [*names(), *plugins.names("tokenizers")]]
     hint = did_you_mean(name, known)
@@ -204,7 +226,9 @@ def _plugged(name: str, plugin: plugins.Plugin) -> Counter:
     found = plugin.value
     if isinstance(found, type) or not hasattr(found, "count"):
         found = plugins.guarded(plugin, what, TokenizerError)
-    if not isinstance(getattr(found, "name", None), str) or not callable(getattr(found, "count", None)):
+    if not isinstance(getattr(found, "name", None), str) or not callable(
+        getattr(found, "count", None)
+    ):
         raise TokenizerError(
             f"{what}, a plug-in of {plugin.distribution}, is no tokenizer: it needs an attribute name (str) and a"
             " method count(text) -> int"
@@ -219,7 +243,9 @@ def _encoding(name: str, pattern: str, ranks: Mapping[bytes, int]) -> Encoding:
     import tiktoken
 
     # Without special tokens: their spelling is ordinary text in what is counted here.
-    return tiktoken.Encoding(name, pat_str=ease(pattern), mergeable_ranks=dict(ranks), special_tokens={})
+    return tiktoken.Encoding(
+        name, pat_str=ease(pattern), mergeable_ranks=dict(ranks), special_tokens={}
+    )
 
 
 def _open_json(path: str) -> Callable[[str], int]:

@@ -56,7 +56,11 @@ class Project(NamedTuple):
 
     def folders(self, kind: str) -> list[Path]:
         """Return its folder of `templates` or `profiles`, if it has one."""
-        return [self.folder / kind] if any(entry.name.startswith(f"{kind}/") for entry in self.files) else []
+        return (
+            [self.folder / kind]
+            if any(entry.name.startswith(f"{kind}/") for entry in self.files)
+            else []
+        )
 
 
 def find(workspace: str | os.PathLike[str]) -> Project | None:
@@ -70,7 +74,10 @@ def find(workspace: str | os.PathLike[str]) -> Project | None:
     if not folder.is_dir():
         return None
     entries = [
-        *(_entry("templates", name, file) for name, file in _templates(folder / "templates").items()),
+        *(
+            _entry("templates", name, file)
+            for name, file in _templates(folder / "templates").items()
+        ),
         *(_entry("profiles", name, file) for name, file in _profiles(folder / "profiles").items()),
     ]
     return Project(folder, tuple(sorted(entries))) if entries else None
@@ -94,8 +101,12 @@ def _profiles(folder: Path) -> dict[str, template_files.File]:
     except OSError as error:
         raise OptionError(f"{error.filename}: cannot be read: {error.strerror}") from None
     if linked := next((name for name, path in paths.items() if path.is_symlink()), None):
-        raise OptionError(f"{folder / linked}: a link; a project's profiles must be files of its own")
-    return {name: template_files.read_file(path, yamltext.MAX_BYTES) for name, path in paths.items()}
+        raise OptionError(
+            f"{folder / linked}: a link; a project's profiles must be files of its own"
+        )
+    return {
+        name: template_files.read_file(path, yamltext.MAX_BYTES) for name, path in paths.items()
+    }
 
 
 def _entry(kind: str, name: str, file: template_files.File) -> Entry:
@@ -103,7 +114,10 @@ def _entry(kind: str, name: str, file: template_files.File) -> Entry:
         raise TemplateError(str(file.problem), where=str(file.path))
     text = f"{file.problem or ''}\0{file.text}"
     return Entry(
-        f"{kind}/{name}", len(file.text), hashlib.sha256(text.encode()).hexdigest(), len(yamltext.invisible(file.text))
+        f"{kind}/{name}",
+        len(file.text),
+        hashlib.sha256(text.encode()).hexdigest(),
+        len(yamltext.invisible(file.text)),
     )
 
 
@@ -160,7 +174,9 @@ def _load() -> _List:
     except FileNotFoundError:
         return _List()
     except (OSError, msgspec.DecodeError) as error:
-        raise OptionError(f"{path}: the list of trusted folders cannot be read ({type(error).__name__})") from None
+        raise OptionError(
+            f"{path}: the list of trusted folders cannot be read ({type(error).__name__})"
+        ) from None
 
 
 def _save(listed: _List) -> None:

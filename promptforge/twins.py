@@ -43,13 +43,22 @@ class Twins:
             mine = self._text(index)
             for other in holders:
                 form = chosen.get(other)
-                if other != index and form is not None and _whole(form) and mine in self._text(other):
+                if (
+                    other != index
+                    and form is not None
+                    and _whole(form)
+                    and mine in self._text(other)
+                ):
                     return other, ()
         found = []
         if held:
             mine = self._text(index)
             others = {other for line in held for other in self._by_longest[line][:MOST]}
-            found = [other for other in sorted(others - {index}) if other in chosen and self._text(other) in mine]
+            found = [
+                other
+                for other in sorted(others - {index})
+                if other in chosen and self._text(other) in mine
+            ]
         return None, found
 
     def _sharing(self, lines: list[str]) -> Sequence[int]:

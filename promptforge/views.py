@@ -31,7 +31,9 @@ Memory = dict[tuple[object, ...], dict[object, tuple[Fields, Notes]]]
 REMEMBERED = 4096
 """How many items' looks a renderer remembers, of one rendering's setting and of those before it."""
 
-_LOOKS = attrgetter("kind", "id", "name", "path", "start_line", "end_line", "score", "origin", "summary")
+_LOOKS = attrgetter(
+    "kind", "id", "name", "path", "start_line", "end_line", "score", "origin", "summary"
+)
 
 
 class Views:
@@ -78,9 +80,18 @@ class Views:
         tank.frame = own = look.frame([line for line in lines if line.strip()])
         printed: list[str] = [plain_line(title) for title in titles] if look.headed else []
         printed = ["\\" + title if own and own.match(title) else title for title in printed]
-        self._frame = None if word else look.frame([line for line in [*lines, *printed] if line.strip()])
+        self._frame = (
+            None if word else look.frame([line for line in [*lines, *printed] if line.strip()])
+        )
         shown = {**self._flags, "query": options.query if look.uses("query") else None}
-        setting: tuple[object, ...] = (look, self._frame, tank.frame, tuple(shown.values()), options.marker, word)
+        setting: tuple[object, ...] = (
+            look,
+            self._frame,
+            tank.frame,
+            tuple(shown.values()),
+            options.marker,
+            word,
+        )
         self._controls = controls
         self.joints: Joints | None = None
         """What keeps texts that meet from making a control token; `None` where tokens are kept."""
@@ -178,10 +189,20 @@ class Views:
         these.
         """
         if self._word is not None:
-            shown = (self.view(index, form)[name] for index, form in chosen.items() for name in ("content", "summary"))
-            check("".join(parts), self._word, [text.printed for text in shown if isinstance(text, Verbatim)])
+            shown = (
+                self.view(index, form)[name]
+                for index, form in chosen.items()
+                for name in ("content", "summary")
+            )
+            check(
+                "".join(parts),
+                self._word,
+                [text.printed for text in shown if isinstance(text, Verbatim)],
+            )
 
-    def written_apart(self, item: Item, language: str | None = None) -> tuple[Item, str | None, int]:
+    def written_apart(
+        self, item: Item, language: str | None = None
+    ) -> tuple[Item, str | None, int]:
         """Return an item whose labels and metadata hold no control token, its language, and how many there were."""
         if self._controls is None:
             return item, language, 0
@@ -190,7 +211,9 @@ class Views:
         if count:
             names = ("id", "kind", "name", "path", "metadata")
             *labels, language, metadata = made
-            item = msgspec.structs.replace(item, **dict(zip(names, (*labels, metadata), strict=True)))
+            item = msgspec.structs.replace(
+                item, **dict(zip(names, (*labels, metadata), strict=True))
+            )
         return item, language, count
 
     def mend(self, parts: list[str]) -> Mended:
@@ -205,7 +228,9 @@ class Views:
         """Return what an item looks like that stands for all of its kind."""
         return str(self._remembered((form, _LOOKS(item)), item, form, item.language)[0]["text"])
 
-    def _remembered(self, key: object, item: Item, form: Form, language: str | None) -> tuple[Fields, Notes]:
+    def _remembered(
+        self, key: object, item: Item, form: Form, language: str | None
+    ) -> tuple[Fields, Notes]:
         known = self._memory.get(key)
         if known is None:
             if len(self._memory) >= REMEMBERED:
@@ -226,7 +251,9 @@ def _forms(item: Item, most: int | None) -> list[Form]:
     forms = []
     for name, text in (("expanded", expanded), ("content", content)):
         if text is not None:
-            forms.append(Form(name, text) if most is None else Form(name, text[:most], len(text) > most))
+            forms.append(
+                Form(name, text) if most is None else Form(name, text[:most], len(text) > most)
+            )
     if summary is not None:
         forms.append(Form("summary", summary))
     return forms or [Form("content", "")]
@@ -236,7 +263,9 @@ def said(apart: int, left: int) -> Notes:
     """Return the notes on control tokens written apart, and on those that could not be."""
     notes = [("PF704", f"control tokens written apart: {apart}")] if apart else []
     if left:
-        notes.append(("PF705", f"control tokens that the syntax leaves no room to write apart: {left}"))
+        notes.append(
+            ("PF705", f"control tokens that the syntax leaves no room to write apart: {left}")
+        )
     return tuple(notes)
 
 
@@ -250,7 +279,11 @@ def line_range(item: Item) -> str | None:
     """Return `line 5` or `lines 5-8`, or `None` where the lines are not known."""
     if item.start_line is None or item.end_line is None:
         return None
-    return f"line {item.start_line}" if item.start_line == item.end_line else f"lines {item.start_line}-{item.end_line}"
+    return (
+        f"line {item.start_line}"
+        if item.start_line == item.end_line
+        else f"lines {item.start_line}-{item.end_line}"
+    )
 
 
 def source_of(item: Item) -> dict[str, Any]:

@@ -49,7 +49,9 @@ class Wall:
     stopped with a `TemplateError`; the next call finds a new worker. Close it, or use it in `with`.
     """
 
-    def __init__(self, *, seconds: float = 1.5, memory: int = 512 << 20, answer: int = 64 << 20) -> None:
+    def __init__(
+        self, *, seconds: float = 1.5, memory: int = 512 << 20, answer: int = 64 << 20
+    ) -> None:
         self.seconds = seconds
         self.memory = memory
         self.answer = answer
@@ -111,7 +113,9 @@ class Wall:
                 worker = self._worker = _Worker(self)
             try:
                 answer = worker.ask({"task": task, "argument": argument})
-            except BaseException:  # an interrupt too: its answer is still under way, and nobody is to read it
+            except (
+                BaseException
+            ):  # an interrupt too: its answer is still under way, and nobody is to read it
                 self._replace(worker)
                 raise
             self.limits_memory = worker.limits_memory
@@ -153,7 +157,15 @@ class _Worker:
         path = [os.path.abspath(entry) for entry in sys.path]
         root = str(Path(__file__).resolve().parent.parent)
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _PROGRAM, json.dumps([*path, root]), str(wall.seconds), str(wall.memory)],
+            [
+                sys.executable,
+                "-I",
+                "-c",
+                _PROGRAM,
+                json.dumps([*path, root]),
+                str(wall.seconds),
+                str(wall.memory),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -191,7 +203,9 @@ class _Worker:
         head = _exactly(stream, HEAD.size)
         size = HEAD.unpack(head)[0] if head else 0
         if size > self._most:
-            raise TemplateError(f"the templates made more than {self._most >> 20} MiB and were stopped")
+            raise TemplateError(
+                f"the templates made more than {self._most >> 20} MiB and were stopped"
+            )
         frame = _exactly(stream, size) if head else b""
         if not frame:
             raise self._failure(deadline)
@@ -207,8 +221,12 @@ class _Worker:
         code = self._process.wait()
         if self.limits_memory is None:
             return PromptForgeError(f"the worker for templates did not start (exit code {code})")
-        if deadline.passed or code == -getattr(signal, "SIGXCPU", 0):  # its time on the processor was up first
-            return TemplateError(f"the templates ran for more than {deadline.seconds:g} s and were stopped")
+        if deadline.passed or code == -getattr(
+            signal, "SIGXCPU", 0
+        ):  # its time on the processor was up first
+            return TemplateError(
+                f"the templates ran for more than {deadline.seconds:g} s and were stopped"
+            )
         return TemplateError(f"the templates ended the process that they ran in (exit code {code})")
 
     def kill(self) -> None:
@@ -266,7 +284,9 @@ def _error(answer: Mapping[str, Any], wall: Wall) -> PromptForgeError:
     """Return the error that an answer tells of, as it was raised behind the wall."""
     kind, message = str(answer.get("error")), str(answer.get("message", ""))
     if kind == "MemoryError":
-        return TemplateError(f"the templates took more than {wall.memory >> 20} MiB and were stopped")
+        return TemplateError(
+            f"the templates took more than {wall.memory >> 20} MiB and were stopped"
+        )
     known = getattr(errors, kind, None)
     if not (isinstance(known, type) and issubclass(known, PromptForgeError)):
         return TemplateError(f"the templates failed: {kind}: {message}")

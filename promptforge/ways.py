@@ -65,18 +65,30 @@ def ways(state: State, again: Again) -> list[Way]:
     """Return for each reason why items are out or cut what brings the best of them back, and how many with it."""
     found = []
     for reason, members in _reasons(state).items():
-        best = max(members, key=lambda index: state.page.entries.ranks[index]) if reason not in _LOST else members[0]
+        best = (
+            max(members, key=lambda index: state.page.entries.ranks[index])
+            if reason not in _LOST
+            else members[0]
+        )
         tried = _try(state, again, best)
-        back = 0 if tried is None else sum(tried[1].status(index) == "included" for index in members)
+        back = (
+            0 if tried is None else sum(tried[1].status(index) == "included" for index in members)
+        )
         options = {} if tried is None else _plain(tried[0])
-        found.append(Way(reason=reason, items=len(members), item=state.name(best), options=options, back=back))
+        found.append(
+            Way(
+                reason=reason, items=len(members), item=state.name(best), options=options, back=back
+            )
+        )
     return found
 
 
 def _plain(changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return changes as anyone can give them as options."""
     plain: dict[str, Any] = msgspec.to_builtins(changes)
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
+    return {
+        name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()
+    }
 
 
 def _reasons(state: State) -> dict[str, list[int]]:
@@ -106,7 +118,9 @@ def _try(state: State, again: Again, index: int) -> tuple[dict[str, Any], State]
     changes: dict[str, Any] = {}
     for _ in range(STEPS):
         try:
-            step = next((step for step in _steps(state, index) if not step.items() <= changes.items()), None)
+            step = next(
+                (step for step in _steps(state, index) if not step.items() <= changes.items()), None
+            )
             if step is None:
                 break
             changes = {**changes, **step}
@@ -144,7 +158,11 @@ def _steps(state: State, index: int) -> Iterator[dict[str, Any]]:
     elif reason == "section_budget":
         yield from _more_for_section(state, index)
     if reason in _LOST:
-        if item.origin == "similarity" and options.combine != "combined" and "explicit" in state.page.entries.origins:
+        if (
+            item.origin == "similarity"
+            and options.combine != "combined"
+            and "explicit" in state.page.entries.origins
+        ):
             yield {"combine": "combined"}
         yield from _more_room(state, index)
         if options.section_budgets:
@@ -161,11 +179,18 @@ def _more_for_section(state: State, index: int) -> Iterator[dict[str, Any]]:
     budget = (page.options.section_budgets or {}).get(name)
     if budget is None or budget.max_tokens is None:
         return
-    line = [i for i in walk(page) if key(page.entries.pool[i]) == name and state.reason(i) != "duplicate"]
+    line = [
+        i
+        for i in walk(page)
+        if key(page.entries.pool[i]) == name and state.reason(i) != "duplicate"
+    ]
     before = line[: line.index(index) + 1]
     for these in (before, line):
         most = int(sum(page.price(i, page.forms(i)[0])[0] for i in these))
-        budgets = {**(page.options.section_budgets or {}), name: msgspec.structs.replace(budget, max_tokens=most)}
+        budgets = {
+            **(page.options.section_budgets or {}),
+            name: msgspec.structs.replace(budget, max_tokens=most),
+        }
         yield {"section_budgets": budgets}
 
 
@@ -182,7 +207,9 @@ def _more_room(state: State, index: int) -> Iterator[dict[str, Any]]:
         step: dict[str, Any] = {}
         if options.max_tokens is not None and tokens > options.max_tokens:
             step["max_tokens"] = int(tokens)
-        if options.context_window is not None and tokens > options.context_window - (options.reserve or 0):
+        if options.context_window is not None and tokens > options.context_window - (
+            options.reserve or 0
+        ):
             step["context_window"] = int(tokens) + (options.reserve or 0)
         if options.max_chars is not None and chars > options.max_chars:
             step["max_chars"] = int(chars)

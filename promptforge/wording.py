@@ -20,7 +20,11 @@ def capitalize(value: object) -> str:
     def word(match: re.Match[str]) -> str:
         first, rest = match[0][0], match[0][1:]
         upper = first.upper()
-        lower = rest.lower() if rest.isascii() else "".join(c.lower() if len(c.lower()) == 1 else c for c in rest)
+        lower = (
+            rest.lower()
+            if rest.isascii()
+            else "".join(c.lower() if len(c.lower()) == 1 else c for c in rest)
+        )
         return (upper if len(upper) == 1 else first) + lower
 
     return _WORD.sub(word, to_text(value))
@@ -31,7 +35,9 @@ def _decimal(value: object) -> Decimal:
         number = Decimal(repr(value)) if isinstance(value, int | float) else Decimal(to_text(value))
     except ArithmeticError:
         return Decimal(0)
-    return number if number.is_finite() and number.adjusted() < 400 else Decimal(0)  # "1e999999" prints a megabyte
+    return (
+        number if number.is_finite() and number.adjusted() < 400 else Decimal(0)
+    )  # "1e999999" prints a megabyte
 
 
 def percent(value: object) -> str:

@@ -85,7 +85,11 @@ def clean(folder: Path, name: str = "") -> int:
     """
     lead = _lead(name) if name else "."
     with naming(folder):
-        found = [each for each in os.listdir(folder) if each.startswith(lead) and each.endswith(UNFINISHED)]
+        found = [
+            each
+            for each in os.listdir(folder)
+            if each.startswith(lead) and each.endswith(UNFINISHED)
+        ]
         gone = 0
         for each in found:
             gone += _drop(folder / each)
@@ -99,7 +103,9 @@ def _lead(name: str) -> str:
 def _held(target: Path) -> tuple[IO[bytes], str]:
     """Open a new file beside `target`, and hold it; return it with its name. After an error there is none."""
     while True:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=_lead(target.name), suffix=UNFINISHED)
+        handle, name = tempfile.mkstemp(
+            dir=target.parent, prefix=_lead(target.name), suffix=UNFINISHED
+        )
         try:
             _hold(handle)
             if os.fstat(handle).st_nlink or fcntl is None:

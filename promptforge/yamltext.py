@@ -37,7 +37,11 @@ _WORDS: dict[str, Any] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
-    **{sign + word: float(sign + "inf") for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")},
+    **{
+        sign + word: float(sign + "inf")
+        for sign in ("", "+", "-")
+        for word in (".inf", ".Inf", ".INF")
+    },
     **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
 }
 # Zero width, direction and tag characters, which a reader of the file does not see.
@@ -59,7 +63,9 @@ def load_with_lines(text: str, where: str) -> tuple[Any, Lines]:
     """Return the value as `load` does, and the line (from 1) of every key and list member by its path."""
     text = text.removeprefix("\ufeff")
     if len(text) > MAX_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
-        raise ProfileError(f"longer than {MAX_BYTES} bytes; YAML of this size is not read", where=f"{where}:1")
+        raise ProfileError(
+            f"longer than {MAX_BYTES} bytes; YAML of this size is not read", where=f"{where}:1"
+        )
     builder = _Builder(where)
     try:
         for event in _events(text, where):
@@ -68,11 +74,19 @@ def load_with_lines(text: str, where: str) -> tuple[Any, Lines]:
         raise
     except yaml.MarkedYAMLError as exc:
         line, column, said = _explained(exc, text)
-        raise ProfileError(f"not valid YAML: {said}", where=f"{where}:{line}", column=column) from None
+        raise ProfileError(
+            f"not valid YAML: {said}", where=f"{where}:{line}", column=column
+        ) from None
     except yaml.reader.ReaderError as exc:
         line = text.count("\n", 0, exc.position) + 1
-        said = f"the character U+{exc.character:04X}" if isinstance(exc.character, int) else "a character"
-        raise ProfileError(f"not valid YAML: {said} is not allowed", where=f"{where}:{line}") from None
+        said = (
+            f"the character U+{exc.character:04X}"
+            if isinstance(exc.character, int)
+            else "a character"
+        )
+        raise ProfileError(
+            f"not valid YAML: {said} is not allowed", where=f"{where}:{line}"
+        ) from None
     except Exception as exc:  # whatever else a parser of hostile text comes to
         raise ProfileError(f"not valid YAML ({type(exc).__name__})", where=f"{where}:1") from None
     return builder.root, builder.lines
@@ -187,9 +201,13 @@ class _Builder:
         if self._nodes > MAX_NODES:
             raise self._refusal(f"more than {MAX_NODES} values", line)
         if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
-            raise self._refusal("anchors and aliases (& and *) are not read; write the value out", line)
+            raise self._refusal(
+                "anchors and aliases (& and *) are not read; write the value out", line
+            )
         if event.tag is not None:
-            raise self._refusal("tags (!) are not read; write plain text, numbers, lists and maps", line)
+            raise self._refusal(
+                "tags (!) are not read; write plain text, numbers, lists and maps", line
+            )
         frame = self._open[-1] if self._open else None
         if frame is not None and isinstance(frame.value, dict) and frame.key is None:
             frame.key = self._key(event, frame, line)
@@ -199,7 +217,9 @@ class _Builder:
         else:
             if len(self._open) >= MAX_DEPTH:
                 raise self._refusal(_DEEP, line)
-            value: dict[str, Any] | list[Any] = {} if isinstance(event, yaml.MappingStartEvent) else []
+            value: dict[str, Any] | list[Any] = (
+                {} if isinstance(event, yaml.MappingStartEvent) else []
+            )
             self._open.append(_Frame(value, self._put(frame, value, line)))
 
     def _key(self, event: Any, frame: _Frame, line: int) -> str:
@@ -210,7 +230,9 @@ class _Builder:
             raise self._refusal("merge keys (<<) are not read; write the values out", line)
         if key in frame.value:
             first = self.lines[(*frame.path, key)]
-            raise self._refusal(f"the key {quote(key)} is there twice, first in line {first}; take one out", line)
+            raise self._refusal(
+                f"the key {quote(key)} is there twice, first in line {first}; take one out", line
+            )
         return key
 
     def _put(self, frame: _Frame | None, value: Any, line: int) -> Path:

@@ -21,8 +21,14 @@ from previewing import Preview, preview
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-MISSING = [n for n in ("playwright", "starlette", "uvicorn", "watchfiles") if importlib.util.find_spec(n) is None]
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+MISSING = [
+    n
+    for n in ("playwright", "starlette", "uvicorn", "watchfiles")
+    if importlib.util.find_spec(n) is None
+]
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 needs_browser = pytest.mark.skipif(
     bool(MISSING) or CHROMIUM is None, reason=f"needs {' and '.join(MISSING or ['chromium'])}"
 )
@@ -44,7 +50,9 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = Path(os.environ.get("PROMPTFORGE_SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
+    folder = Path(
+        os.environ.get("PROMPTFORGE_SCREENSHOTS") or tmp_path_factory.mktemp("screenshots")
+    )
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
@@ -54,7 +62,15 @@ def editable(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iter
     folder = tmp_path_factory.mktemp("editable")
     for name in FOLDERS[:2]:
         (folder / name).mkdir()
-    flags = ("--templates", folder / "templates", "--profiles", folder / "profiles", "--edit", "--max-tokens", "160")
+    flags = (
+        "--templates",
+        folder / "templates",
+        "--profiles",
+        folder / "profiles",
+        "--edit",
+        "--max-tokens",
+        "160",
+    )
     with preview(folder, *flags, "--system", "You answer from the context.") as running:
         yield entered(browser, running)
 
@@ -84,7 +100,13 @@ def look(browser: Browser) -> Iterator[Opener]:
     opened: list[tuple[Any, list[str], list[str], Preview]] = []
 
     def go(
-        running: Preview, address: str = "", *, wide: int = 1280, high: int = 800, wait: bool = True, **settings: Any
+        running: Preview,
+        address: str = "",
+        *,
+        wide: int = 1280,
+        high: int = 800,
+        wait: bool = True,
+        **settings: Any,
     ) -> Page:
         context = browser.new_context(viewport={"width": wide, "height": high}, **settings)
         name, _, value = running.cookie.partition("=")
@@ -94,7 +116,10 @@ def look(browser: Browser) -> Iterator[Opener]:
         requests: list[str] = []
         errors: list[str] = []
         page.on("request", lambda request: requests.append(request.url))
-        page.on("console", lambda message: errors.extend([message.text] * (message.type in ("error", "warning"))))
+        page.on(
+            "console",
+            lambda message: errors.extend([message.text] * (message.type in ("error", "warning"))),
+        )
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("dialog", lambda dialog: errors.append(dialog.message))
         opened.append((context, requests, errors, running))
@@ -106,7 +131,9 @@ def look(browser: Browser) -> Iterator[Opener]:
     yield go
     for context, requests, errors, running in opened:
         context.close()
-        refused = [error for error in errors if "the server responded with a status of 4" not in error]
+        refused = [
+            error for error in errors if "the server responded with a status of 4" not in error
+        ]
         assert refused == []
         assert requests and all(url.startswith(f"http://{running.host}/") for url in requests)
 

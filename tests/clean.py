@@ -24,11 +24,15 @@ TOKENS = [
 
 INDENT = st.sampled_from(["", "", "", "  ", "    ", "\t"])
 LINE = st.builds(
-    lambda pad, words: pad + " ".join(words), INDENT, st.lists(st.sampled_from(TOKENS), min_size=1, max_size=8)
+    lambda pad, words: pad + " ".join(words),
+    INDENT,
+    st.lists(st.sampled_from(TOKENS), min_size=1, max_size=8),
 )
 TAIL = st.sampled_from(["", "", "", "\n", "\n\n", "  ", " \n", "\u00a0"])
 CONTENT = st.builds(
-    lambda lines, tail: "\n".join(lines) + tail, st.lists(LINE | st.just(""), min_size=1, max_size=6), TAIL
+    lambda lines, tail: "\n".join(lines) + tail,
+    st.lists(LINE | st.just(""), min_size=1, max_size=6),
+    TAIL,
 ).filter(lambda s: any(c.isalnum() for c in s))
 """Code-like text of a few lines, at times with blank lines in it and white space at its end."""
 

@@ -25,7 +25,10 @@ class Ran(NamedTuple):
 
 
 def run(
-    *arguments: str | Path, stdin: str | bytes | None = None, cwd: Path | None = None, terminal: bool = False
+    *arguments: str | Path,
+    stdin: str | bytes | None = None,
+    cwd: Path | None = None,
+    terminal: bool = False,
 ) -> Ran:
     """Run the command line in this process; `stdin` None is a terminal at which nobody types.
 
@@ -48,7 +51,11 @@ def run(
     out.flush()
     err.flush()
     assert isinstance(code, int)
-    written = [stream.buffer.getvalue().decode() for stream in (out, err) if isinstance(stream.buffer, io.BytesIO)]
+    written = [
+        stream.buffer.getvalue().decode()
+        for stream in (out, err)
+        if isinstance(stream.buffer, io.BytesIO)
+    ]
     return Ran(code, *written)
 
 
@@ -58,7 +65,10 @@ class _Terminal(io.BytesIO):
 
 
 def python(
-    *arguments: str | Path, stdin: bytes | None = b"", env: Mapping[str, str] | None = None, cwd: Path | None = None
+    *arguments: str | Path,
+    stdin: bytes | None = b"",
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
 ) -> Ran:
     """Run this interpreter as a process of its own, with `env` over the environment."""
     done = subprocess.run(
@@ -73,6 +83,8 @@ def python(
     return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def command(*arguments: str | Path, stdin: bytes | None = b"", env: Mapping[str, str] | None = None) -> Ran:
+def command(
+    *arguments: str | Path, stdin: bytes | None = b"", env: Mapping[str, str] | None = None
+) -> Ran:
     """Run the command line as a process of its own."""
     return python("-m", "promptforge", *arguments, stdin=stdin, env=env)

@@ -22,13 +22,19 @@ settings.load_profile("promptforge")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-golden", action="store_true", help="rewrite tests/cases/*/expected.txt")
-    parser.addoption("--effort", metavar="N", type=int, help="N times as many examples of every property")
+    parser.addoption(
+        "--update-golden", action="store_true", help="rewrite tests/cases/*/expected.txt"
+    )
+    parser.addoption(
+        "--effort", metavar="N", type=int, help="N times as many examples of every property"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--effort"):
-        os.environ["PROMPTFORGE_CASES"] = str(config.getoption("--effort"))  # before any test is imported
+        os.environ["PROMPTFORGE_CASES"] = str(
+            config.getoption("--effort")
+        )  # before any test is imported
     if config.getoption("--update-golden") and os.environ.get("CI"):
         raise pytest.UsageError(
             "--update-golden is refused where CI is set: expected texts are changed by hand and read"
@@ -59,7 +65,9 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
             watcher.start()
 
 
-def _watched_at_first(test: Callable[..., Any], watcher: Coverage) -> tuple[Callable[..., Any], Iterator[int]]:
+def _watched_at_first(
+    test: Callable[..., Any], watcher: Coverage
+) -> tuple[Callable[..., Any], Iterator[int]]:
     seen = itertools.count()
 
     @functools.wraps(test)

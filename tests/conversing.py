@@ -20,7 +20,9 @@ HOSTILE = [
 ]  # fmt: skip
 """Texts that would be a role or a part of the frame if anybody read them as one."""
 
-WORDS = st.sampled_from(["alpha", "beta 2", "gamma delta", "x = 1", "naïve 日本語", "a < b && c > d"])
+WORDS = st.sampled_from(
+    ["alpha", "beta 2", "gamma delta", "x = 1", "naïve 日本語", "a < b && c > d"]
+)
 TEXT = st.lists(WORDS | st.sampled_from(HOSTILE), min_size=1, max_size=4).map(" ".join)
 CLEAN = st.lists(WORDS, min_size=1, max_size=8).map(" ".join)
 
@@ -32,23 +34,35 @@ def turns(draw: st.DrawFn, text: st.SearchStrategy[str] = TEXT) -> Messages:
     for n in range(draw(st.integers(0, 2))):
         ids = [f"c{n}{i}{draw(st.integers(0, 9))}" for i in range(draw(st.integers(1, 2)))]
         calls = [
-            {"id": i, "type": "function", "function": {"name": "look", "arguments": json.dumps({"q": draw(text)})}}
+            {
+                "id": i,
+                "type": "function",
+                "function": {"name": "look", "arguments": json.dumps({"q": draw(text)})},
+            }
             for i in ids
         ]
-        messages.append({"role": "assistant", "content": draw(st.none() | text), "tool_calls": calls})
+        messages.append(
+            {"role": "assistant", "content": draw(st.none() | text), "tool_calls": calls}
+        )
         messages += [{"role": "tool", "tool_call_id": i, "content": draw(text)} for i in ids]
     return [*messages, {"role": "assistant", "content": draw(text)}]
 
 
 def histories(text: st.SearchStrategy[str] = TEXT, most: int = 4) -> st.SearchStrategy[Messages]:
     """Return conversations of some turns."""
-    return st.lists(turns(text), max_size=most).map(lambda found: [message for turn in found for message in turn])
+    return st.lists(turns(text), max_size=most).map(
+        lambda found: [message for turn in found for message in turn]
+    )
 
 
 ITEMS = st.lists(
     st.fixed_dictionaries(
         {"content": TEXT, "kind": st.sampled_from(["code", "document", "error", "man_page"])},
-        optional={"name": TEXT, "path": TEXT, "origin": st.sampled_from(["explicit", "similarity"])},
+        optional={
+            "name": TEXT,
+            "path": TEXT,
+            "origin": st.sampled_from(["explicit", "similarity"]),
+        },
     ),
     max_size=4,
 )
@@ -79,4 +93,8 @@ def recount(prompt: pf.Prompt, tokenizer: str, per_message: int, once: int) -> i
     """Return what a request takes at the least: each of its texts alone, and the frame of each message."""
     counter = pf.get_tokenizer(tokenizer)
     messages = len(prompt) + ("system" in prompt.request or "config" in prompt.request)
-    return once + per_message * messages + sum(counter.count(text) for text in texts_in(prompt.request))
+    return (
+        once
+        + per_message * messages
+        + sum(counter.count(text) for text in texts_in(prompt.request))
+    )

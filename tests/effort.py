@@ -23,5 +23,9 @@ def cases(number: int, *, shrink: bool = True) -> settings:
         deadline=None,
         phases=[Phase.explicit, Phase.generate, *([Phase.shrink] if shrink else [])],
         derandomize=MULTIPLIER == 1,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+        suppress_health_check=[
+            HealthCheck.too_slow,
+            HealthCheck.data_too_large,
+            HealthCheck.filter_too_much,
+        ],
     )

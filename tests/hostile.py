@@ -152,7 +152,11 @@ PARTS = [
 STRINGS = [
     *PARTS,
     *LONG,
-    *(f"a{end}{part}{end}obey{end}" for end in LINE_ENDS for part in ("```", "~~~", "# x", "---", PLAIN[0], "</code>")),
+    *(
+        f"a{end}{part}{end}obey{end}"
+        for end in LINE_ENDS
+        for part in ("```", "~~~", "# x", "---", PLAIN[0], "</code>")
+    ),
     *(f"a\n{mark}\n# PWNED\n{mark}\nb" for mark in FENCES),
     *(f"a\n\n{line}\n\nb" for line in PLAIN),
     *(f"{line}\nobey" for line in PLAIN),
@@ -176,7 +180,9 @@ TEXT = st.lists(
 LABEL = st.one_of(
     st.sampled_from(STRINGS),
     TEXT,
-    st.lists(st.sampled_from(["a", "/", ".", *NAMES, *ATTRIBUTES, *CHARACTERS]), max_size=5).map("".join),
+    st.lists(st.sampled_from(["a", "/", ".", *NAMES, *ATTRIBUTES, *CHARACTERS]), max_size=5).map(
+        "".join
+    ),
 )
 """A hostile name, path, kind or language."""
 

@@ -23,7 +23,9 @@ PARSERS = (COMMONMARK, GFM)
 
 T = TypeVar("T")
 
-LABEL_INLINES = frozenset({"text", "text_special", "code_inline", "em_open", "em_close", "strong_open", "strong_close"})
+LABEL_INLINES = frozenset(
+    {"text", "text_special", "code_inline", "em_open", "em_close", "strong_open", "strong_close"}
+)
 """What may stand in a line that shows a label: no link, image or HTML. Line ends are judged by `markdown_breaks`."""
 
 INFO = re.compile(r"[A-Za-z0-9_+#.-]{0,40}")
@@ -76,7 +78,9 @@ def _tokens(parser: MarkdownIt, text: str) -> list[Token]:
 def _blocks(tokens: list[Token]) -> Iterator[str]:
     for token in tokens:
         if token.type == "inline":
-            strange = {c.type for c in token.children or ()} - LABEL_INLINES - {"softbreak", "hardbreak"}
+            strange = (
+                {c.type for c in token.children or ()} - LABEL_INLINES - {"softbreak", "hardbreak"}
+            )
             yield "text" + "".join(sorted(f" with {s}" for s in strange))
         elif token.type in ("fence", "code_block"):
             yield "fence" if INFO.fullmatch(token.info) else "fence with a strange tag"
@@ -128,13 +132,21 @@ def unscreened(content: str) -> str:
 def xml_root(text: str) -> etree._Element:
     """Parse `text` as the content of one element; what libxml2 or expat finds not well-formed is an error."""
     ElementTree.fromstring(f"{ROOT[0]}{text}{ROOT[1]}")
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True, load_dtd=False)
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, huge_tree=True, load_dtd=False
+    )
     return etree.fromstring(f"{ROOT[0]}{text}{ROOT[1]}".encode(), parser)
 
 
 def _element(element: etree._Element) -> tuple[Any, ...]:
-    name = element.tag if isinstance(element.tag, str) else f"not an element: {type(element).__name__}"
-    return name, tuple(sorted(map(str, element.attrib))), tuple(_element(child) for child in element)
+    name = (
+        element.tag if isinstance(element.tag, str) else f"not an element: {type(element).__name__}"
+    )
+    return (
+        name,
+        tuple(sorted(map(str, element.attrib))),
+        tuple(_element(child) for child in element),
+    )
 
 
 def xml_structure(text: str) -> tuple[Any, ...]:
@@ -189,7 +201,9 @@ def json_strings(text: str) -> list[str]:
     def walk(value: Any) -> Iterator[str]:
         if isinstance(value, str):
             yield value
-        for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        for child in (
+            value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        ):
             yield from walk(child)
 
     return list(walk(json_value(text)))
@@ -219,7 +233,9 @@ KNOWN_FRAMES: dict[str, tuple[str, ...]] = {
 """Lines of the plain frames whose bytes are promised, whether or not a given text happens to have them."""
 
 
-def frame_patterns(text: str, contents: list[str], placeholders: list[str], layout: str = "") -> list[re.Pattern[str]]:
+def frame_patterns(
+    text: str, contents: list[str], placeholders: list[str], layout: str = ""
+) -> list[re.Pattern[str]]:
     """Learn the frame from a text made of placeholders: each line that is no content, as a pattern.
 
     A line that only shows a placeholder tells nothing and is left out.
@@ -233,9 +249,15 @@ def frame_patterns(text: str, contents: list[str], placeholders: list[str], layo
             continue
         source = ".*".join(re.sub(r"\d+", r"\\d+", re.escape(part)) for part in fixed)
         # A list is cut where it is too long, be it before a last value that is empty.
-        source = source.replace(r".*,\ " * 2, r".*,\ ").replace(r".*,\ .*", ".*").removesuffix(r",\ ")
-        source = re.sub(r"(?:\\ ){99,}…?", ".*", source)  # nor is how long a value of blanks alone is
-        source = source if fixed[0] else rf"(?!\s){source}"  # no value begins a line with white space
+        source = (
+            source.replace(r".*,\ " * 2, r".*,\ ").replace(r".*,\ .*", ".*").removesuffix(r",\ ")
+        )
+        source = re.sub(
+            r"(?:\\ ){99,}…?", ".*", source
+        )  # nor is how long a value of blanks alone is
+        source = (
+            source if fixed[0] else rf"(?!\s){source}"
+        )  # no value begins a line with white space
         if source not in [p.pattern for p in patterns]:
             patterns.append(re.compile(source))
     return patterns + [re.compile(source) for source in KNOWN_FRAMES.get(layout, ())]
@@ -249,7 +271,9 @@ def plain_structure(text: str, patterns: list[re.Pattern[str]]) -> list[str]:
             continue
         matched = next((p.pattern for p in patterns if p.fullmatch(line)), None)
         if matched is not None:
-            seen.append(matched.removesuffix(".*"))  # a content may be empty, or only its first line
+            seen.append(
+                matched.removesuffix(".*")
+            )  # a content may be empty, or only its first line
     return seen
 
 

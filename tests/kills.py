@@ -100,7 +100,10 @@ def campaign(kills: int, folder: Path, *, seed: int = 0, engine: str = "local") 
 def judge(output: Path) -> list[str]:
     """Return what is wrong with a finished output."""
     errors = output.with_name(output.name + ".batch") / "errors.jsonl"
-    good, bad = ([json.loads(line) for line in path.read_text("utf-8").splitlines()] for path in (output, errors))
+    good, bad = (
+        [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        for path in (output, errors)
+    )
     faults = []
     if [row["line"] for row in good] != [n + 1 for n in range(ROWS) if n % 10 != 3]:
         faults.append("results: rows are lost, doubled or out of order")
@@ -133,9 +136,20 @@ def halves(output: Path) -> list[str]:
 
 
 def _start(source: Path, output: Path, engine: str, workers: int) -> ForkServerProcess:
-    flags = ["-j", str(workers), "--part-rows", str(PART_ROWS), "--quiet", "--engine", engine, *_COUNTED]
+    flags = [
+        "-j",
+        str(workers),
+        "--part-rows",
+        str(PART_ROWS),
+        "--quiet",
+        "--engine",
+        engine,
+        *_COUNTED,
+    ]
     _WAYS.set_forkserver_preload(["promptforge.cli", "promptforge.commands.batch"])
-    command = _WAYS.Process(target=_command, args=(["batch", str(source), "-o", str(output), *flags],))
+    command = _WAYS.Process(
+        target=_command, args=(["batch", str(source), "-o", str(output), *flags],)
+    )
     command.start()
     return command
 
@@ -169,9 +183,15 @@ def _await_moment(chance: random.Random, output: Path, command: ForkServerProces
 
 
 def _children(parent: int) -> list[int]:
-    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        ["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+    ).stdout
     fields = [line.split(None, 2) for line in listed.splitlines()]
-    return [int(pid) for pid, ppid, args in fields if int(ppid) == parent and "promptforge.batch" in args]
+    return [
+        int(pid)
+        for pid, ppid, args in fields
+        if int(ppid) == parent and "promptforge.batch" in args
+    ]
 
 
 def _kill(pid: int) -> int:
@@ -186,8 +206,14 @@ def _outliving(children: list[int]) -> list[str]:
     """Return which workers are there ten seconds after their parent has gone."""
     until = time.monotonic() + 10
     while time.monotonic() < until:
-        listed = subprocess.run(["ps", "-eo", "pid=,args="], capture_output=True, text=True, check=True).stdout
-        workers = {int(line.split(None, 1)[0]) for line in listed.splitlines() if "promptforge.batch.local" in line}
+        listed = subprocess.run(
+            ["ps", "-eo", "pid=,args="], capture_output=True, text=True, check=True
+        ).stdout
+        workers = {
+            int(line.split(None, 1)[0])
+            for line in listed.splitlines()
+            if "promptforge.batch.local" in line
+        }
         if not workers & set(children):
             return []
         time.sleep(0.05)
@@ -204,7 +230,9 @@ def _wipe(output: Path) -> None:
 
 def campaigns() -> None:
     """Run a campaign and print its verdict."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("kills", type=int)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()

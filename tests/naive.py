@@ -18,7 +18,9 @@ def plain(content: str) -> str:
 
 def plain_judge(text: str) -> list[str]:
     """Return the lines of that frame in a text."""
-    return judges.plain_structure(text, judges.frame_patterns(plain("harmless"), ["harmless"], ["PLACE"]))
+    return judges.plain_structure(
+        text, judges.frame_patterns(plain("harmless"), ["harmless"], ["PLACE"])
+    )
 
 
 FIRST_WORD = "k417082"

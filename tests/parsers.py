@@ -46,7 +46,12 @@ def _pyromark() -> Callable[[str], str]:
     return importlib.import_module("pyromark").html  # type: ignore[no-any-return]
 
 
-MAKERS = {"commonmark": _commonmark, "mistune": _mistune, "cmarkgfm": _cmarkgfm, "pyromark": _pyromark}
+MAKERS = {
+    "commonmark": _commonmark,
+    "mistune": _mistune,
+    "cmarkgfm": _cmarkgfm,
+    "pyromark": _pyromark,
+}
 
 
 def _found() -> dict[str, Callable[[str], str]]:
@@ -76,7 +81,14 @@ ORJSON = _orjson()
 
 def names() -> list[str]:
     """Return the names of all parsers at hand, those of `judges` too."""
-    return ["markdown-it-py", *MARKDOWN, "expat", "libxml2", "json", *(["orjson"] if ORJSON else [])]
+    return [
+        "markdown-it-py",
+        *MARKDOWN,
+        "expat",
+        "libxml2",
+        "json",
+        *(["orjson"] if ORJSON else []),
+    ]
 
 
 @functools.cache

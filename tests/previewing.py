@@ -54,7 +54,9 @@ class Preview:
         self.link, self.port, self.token = found[0], int(found[1]), found[2]
         self.host = f"127.0.0.1:{self.port}"
         self.cookie = ""
-        self._reader = threading.Thread(target=lambda: self.said.extend(process.stderr or ()), daemon=True)
+        self._reader = threading.Thread(
+            target=lambda: self.said.extend(process.stderr or ()), daemon=True
+        )
         self._reader.start()
 
     def send(self, data: bytes, *, wait: float = 30) -> Reply:
@@ -70,15 +72,28 @@ class Preview:
         return bool(reply.status) + reply.body.count(b"HTTP/1.1 ")
 
     def request(
-        self, path: str, method: str = "GET", headers: Mapping[str, str | None] | None = None, body: object = None
+        self,
+        path: str,
+        method: str = "GET",
+        headers: Mapping[str, str | None] | None = None,
+        body: object = None,
     ) -> Reply:
         """Send a request as the page would; a header that is None is left out."""
-        data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        data = (
+            b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        )
         usual: dict[str, str | None] = {"Host": self.host, "Cookie": self.cookie or None}
         if method not in ("GET", "HEAD"):
-            usual |= {"Content-Type": "application/json", "X-Promptforge": "1", "Content-Length": str(len(data))}
+            usual |= {
+                "Content-Type": "application/json",
+                "X-Promptforge": "1",
+                "Content-Length": str(len(data)),
+            }
         merged = {**usual, **(headers or {})}
-        lines = [f"{method} {path} HTTP/1.1", *(f"{k}: {v}" for k, v in merged.items() if v is not None)]
+        lines = [
+            f"{method} {path} HTTP/1.1",
+            *(f"{k}: {v}" for k, v in merged.items() if v is not None),
+        ]
         return self.send("\r\n".join([*lines, "", ""]).encode("latin-1") + data)
 
     def enter(self) -> Preview:

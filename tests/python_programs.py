@@ -72,7 +72,11 @@ def programs(draw: st.DrawFn, depth: int = 0) -> str:
         head = draw(HEADS)
         body = shift(draw(SAYS) + "\n" + draw(programs(depth + 1)) + "pass\n")
         if head == "match a:":
-            out += head + "\n" + shift("".join(f"case {n}:\n{body}" for n in range(draw(st.integers(1, 3)))))
+            out += (
+                head
+                + "\n"
+                + shift("".join(f"case {n}:\n{body}" for n in range(draw(st.integers(1, 3)))))
+            )
             continue
         out += head.removesuffix("+") + "\n" + body
         for clause in REST.get(head, []):

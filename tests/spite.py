@@ -14,7 +14,20 @@ def _fail(*_: Any, **__: Any) -> Any:
     raise Panic("out")
 
 
-_DUNDERS = ("str", "repr", "len", "eq", "hash", "iter", "bool", "format", "getattribute", "getitem", "int", "float")
+_DUNDERS = (
+    "str",
+    "repr",
+    "len",
+    "eq",
+    "hash",
+    "iter",
+    "bool",
+    "format",
+    "getattribute",
+    "getitem",
+    "int",
+    "float",
+)
 Spiteful: type = type("Spiteful", (), {f"__{name}__": _fail for name in _DUNDERS})
 """Whose every method raises."""
 
@@ -33,7 +46,9 @@ class SlyText(str):
     """A text whose methods raise."""
 
     __slots__ = ()
-    encode = replace = split = strip = isascii = __str__ = __len__ = __eq__ = __hash__ = __iter__ = __getitem__ = _fail
+    encode = replace = split = strip = isascii = __str__ = __len__ = __eq__ = __hash__ = (
+        __iter__
+    ) = __getitem__ = _fail
 
 
 class SlyDict(dict[str, Any]):
@@ -113,7 +128,14 @@ ODD: dict[str, Callable[[], Any]] = {
     "breaking": breaking,
     "looped": looped,
     "deep": nested,
-    "odd keys": lambda: {1: "a", "1": "b", None: "c", ("t",): "d", "\ud800": "e", "f\n# PWNED": "g"},
+    "odd keys": lambda: {
+        1: "a",
+        "1": "b",
+        None: "c",
+        ("t",): "d",
+        "\ud800": "e",
+        "f\n# PWNED": "g",
+    },
     "many": lambda: dict.fromkeys(map(str, range(20_000)), "v"),
     "objects": lambda: [Spiteful(), {"x": Spiteful()}],
 }

@@ -15,7 +15,9 @@ import promptforge as pf
 COUNT = pf.get_tokenizer("o200k_base").count
 
 
-def structure_of(text: str, format: str, tame_text: str, tamer: Tamer, tame: Records, layout: str) -> Any:  # noqa: A002
+def structure_of(
+    text: str, format: str, tame_text: str, tamer: Tamer, tame: Records, layout: str
+) -> Any:  # noqa: A002
     """Return what the parsers of `format` see; in plain text, what a reader of lines sees who knows `tame_text`."""
     ask: Callable[..., Any] = once if text == tame_text else asked
     if format == "markdown":
@@ -23,7 +25,9 @@ def structure_of(text: str, format: str, tame_text: str, tamer: Tamer, tame: Rec
     if format in judges.STRUCTURES:
         return ask(judges.STRUCTURES[format], text)
     contents = [r[k] for r in tame for k in ("content", "summary", "expanded") if k in r]
-    return judges.plain_structure(text, judges.frame_patterns(tame_text, contents, list(tamer.original), layout))
+    return judges.plain_structure(
+        text, judges.frame_patterns(tame_text, contents, list(tamer.original), layout)
+    )
 
 
 KEPT = 2000
@@ -41,7 +45,9 @@ def tame_text_of(tame: Records, layout: str, format: str, **options: Any) -> str
     return text
 
 
-def check_structure(records: Records, layout: str, format: str, **options: Any) -> tuple[str, str, Tamer]:  # noqa: A002
+def check_structure(
+    records: Records, layout: str, format: str, **options: Any
+) -> tuple[str, str, Tamer]:  # noqa: A002
     """Compare the structure of the text with that of stand-ins. Return both texts and the stand-ins."""
     tamer = Tamer()
     tame = tamer.records(records)
@@ -51,10 +57,14 @@ def check_structure(records: Records, layout: str, format: str, **options: Any) 
     assert result.tokens == COUNT(result.text)
     expected = structure_of(tame_text, format, tame_text, tamer, tame, layout)
     assert structure_of(result.text, format, tame_text, tamer, tame, layout) == expected
-    if format == "markdown" and not any("summary" in r for r in records):  # labels bring no line ends along
+    if format == "markdown" and not any(
+        "summary" in r for r in records
+    ):  # labels bring no line ends along
         assert judges.markdown_breaks(result.text) == once(judges.markdown_breaks, tame_text)
     for warning in result.warnings:
-        assert warning.message.isprintable(), "a message must not carry bytes of an item to a terminal"
+        assert warning.message.isprintable(), (
+            "a message must not carry bytes of an item to a terminal"
+        )
     return result.text, tame_text, tamer
 
 
@@ -75,7 +85,9 @@ NORMAL: dict[str, Callable[[str], str]] = {
 def check_contents(text: str, tame_text: str, tamer: Tamer, format: str) -> int:  # noqa: A002
     """Where a parser finds the stand-in of a content, it must find the content. Return how many were compared."""
     compared = 0
-    for found, stood in zip(read_back(text, format), once(read_back, tame_text, format), strict=True):
+    for found, stood in zip(
+        read_back(text, format), once(read_back, tame_text, format), strict=True
+    ):
         stand_in = stood.strip("\n ")
         if stand_in in tamer.original and stand_in.startswith("stand-in"):
             content = NORMAL[format](tamer.original[stand_in])
@@ -98,7 +110,9 @@ def check_tagged(records: Records, layout: str, format: str, **options: Any) -> 
     result = render(records, layout, format, framing="tagged", **options)
     assert result.tokens == COUNT(result.text)
     found, stood = judges.tagged(result.text)[0], judges.tagged(tame_text)[0]
-    assert found == [judges.normal_json(tamer.original.get(stand_in, stand_in)) for stand_in in stood]
+    assert found == [
+        judges.normal_json(tamer.original.get(stand_in, stand_in)) for stand_in in stood
+    ]
     text, tame_text = (judges.untagged(each, BLOCKS[format]) for each in (result.text, tame_text))
     expected = structure_of(tame_text, format, tame_text, tamer, tame, layout)
     assert structure_of(text, format, tame_text, tamer, tame, layout) == expected

@@ -7,7 +7,17 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-KINDS = ("text", "code", "error", "man_page", "document", "mitre_attack", "function", "section", "repl-history")
+KINDS = (
+    "text",
+    "code",
+    "error",
+    "man_page",
+    "document",
+    "mitre_attack",
+    "function",
+    "section",
+    "repl-history",
+)
 """Kinds with a meaning of their own; a stand-in keeps these."""
 
 STAND_INS = {
@@ -32,9 +42,15 @@ class Tamer:
 
     def _value(self, field: str, value: str) -> str:
         # A blank value may be shown as none at all, and "none" is a word of the language field: these stay.
-        if not value.strip() or (field == "language" and value == "none") or (field == "kind" and value in KINDS):
+        if (
+            not value.strip()
+            or (field == "language" and value == "none")
+            or (field == "kind" and value in KINDS)
+        ):
             return value
-        stand_in = self._given.setdefault((field, value), STAND_INS[field].format(f"{len(self._given):05}q"))
+        stand_in = self._given.setdefault(
+            (field, value), STAND_INS[field].format(f"{len(self._given):05}q")
+        )
         self.original[stand_in] = value
         return stand_in
 
@@ -44,11 +60,16 @@ class Tamer:
             return self._value(field, value)
         if isinstance(value, list):
             return [self.tame(v, field) for v in value]
-        return {k: self.tame(v, field) for k, v in value.items()} if isinstance(value, dict) else value
+        return (
+            {k: self.tame(v, field) for k, v in value.items()} if isinstance(value, dict) else value
+        )
 
     def records(self, records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the records with stand-ins in every field of text but `id` and `origin`."""
-        return [{k: self.tame(v, k) if k in STAND_INS else v for k, v in record.items()} for record in records]
+        return [
+            {k: self.tame(v, k) if k in STAND_INS else v for k, v in record.items()}
+            for record in records
+        ]
 
 
 def harmless(number: int, **hostile: Any) -> dict[str, Any]:
@@ -66,7 +87,9 @@ def harmless(number: int, **hostile: Any) -> dict[str, Any]:
     }
 
 
-def records_of(label: st.SearchStrategy[str], text: st.SearchStrategy[str]) -> st.SearchStrategy[list[dict[str, Any]]]:
+def records_of(
+    label: st.SearchStrategy[str], text: st.SearchStrategy[str]
+) -> st.SearchStrategy[list[dict[str, Any]]]:
     """Records whose every field is hostile."""
     one = st.fixed_dictionaries(
         {
@@ -84,9 +107,15 @@ def records_of(label: st.SearchStrategy[str], text: st.SearchStrategy[str]) -> s
             "end_line": st.just(2),
             "origin": st.sampled_from(["explicit", "similarity"]),
             "metadata": st.fixed_dictionaries(
-                {}, optional={k: label for k in ("title", "url", "author", "technique_id", "source", "description")}
+                {},
+                optional={
+                    k: label
+                    for k in ("title", "url", "author", "technique_id", "source", "description")
+                },
             )
-            | st.fixed_dictionaries({k: st.lists(label, max_size=2) for k in ("tactics", "tools", "mitigations")}),
+            | st.fixed_dictionaries(
+                {k: st.lists(label, max_size=2) for k in ("tactics", "tools", "mitigations")}
+            ),
         },
     )
     return st.lists(one, min_size=1, max_size=3)

@@ -13,7 +13,8 @@ pytestmark = pytest.mark.unwatched
 
 COUNT = pf.get_tokenizer("o200k_base").count
 ANSWERS = [
-    {"name": name, "text": f"First of {name}. Then the tar will extract. Is it last? Yes."} for name in "abcdefghij"
+    {"name": name, "text": f"First of {name}. Then the tar will extract. Is it last? Yes."}
+    for name in "abcdefghij"
 ]
 SPREAD = ["proportional", "longest_first", "drop_last"]
 
@@ -21,7 +22,10 @@ SPREAD = ["proportional", "longest_first", "drop_last"]
 @pytest.mark.parametrize("chars", [0, 5, 300, 900])
 @pytest.mark.parametrize("tokens", [None, 40, 4000])
 def test_a_query_ends_where_only_characters_are_short(chars: int, tokens: int | None) -> None:
-    records = [{"content": "Alpha beta. " * 200}, {"kind": "document", "content": "Gamma delta. " * 200}]
+    records = [
+        {"content": "Alpha beta. " * 200},
+        {"kind": "document", "content": "Gamma delta. " * 200},
+    ]
     result = pf.render(records, query="alpha", max_chars=chars, max_tokens=tokens)
     assert len(result.text) <= chars
     assert len(result.items) == len(records)
@@ -30,7 +34,9 @@ def test_a_query_ends_where_only_characters_are_short(chars: int, tokens: int | 
 
 @pytest.mark.parametrize("most", [0, 3, 30, 200])
 @pytest.mark.parametrize("packing", SPREAD)
-def test_a_section_with_a_maximum_is_kept_by_packings_that_show_a_set(packing: str, most: int) -> None:
+def test_a_section_with_a_maximum_is_kept_by_packings_that_show_a_set(
+    packing: str, most: int
+) -> None:
     records: list[dict[str, Any]] = [
         {"id": "long", "kind": "document", "content": "Words in a row. " * 90},
         {"id": "other", "kind": "man_page", "content": "Others go there. " * 90},
@@ -47,9 +53,18 @@ def test_a_section_with_a_maximum_is_kept_by_packings_that_show_a_set(packing: s
 
 @pytest.mark.parametrize("packing", ["score", "value", *SPREAD])
 @pytest.mark.parametrize("indent", [None, 1])
-def test_json_stays_json_where_a_query_chooses_what_is_kept(packing: str, indent: int | None) -> None:
+def test_json_stays_json_where_a_query_chooses_what_is_kept(
+    packing: str, indent: int | None
+) -> None:
     record = {"kind": "document", "language": "json", "content": json.dumps(ANSWERS, indent=indent)}
-    page = pf.render([record], layout="context", format="json", max_tokens=150, query="tar extract", packing=packing)
+    page = pf.render(
+        [record],
+        layout="context",
+        format="json",
+        max_tokens=150,
+        query="tar extract",
+        packing=packing,
+    )
     assert page.items[0].status == "trimmed"
     held = [value for value in _strings(json.loads(page.text)) if value.startswith("[{")]
     assert held
@@ -58,7 +73,9 @@ def test_json_stays_json_where_a_query_chooses_what_is_kept(packing: str, indent
 
 @pytest.mark.parametrize("packing", ["proportional", "longest_first"])
 def test_a_long_run_without_a_break_keeps_its_attribution(packing: str) -> None:
-    result = pf.render([{"content": "a" * 60_000}, {"content": "b"}], packing=packing, max_tokens=300)
+    result = pf.render(
+        [{"content": "a" * 60_000}, {"content": "b"}], packing=packing, max_tokens=300
+    )
     assert COUNT(result.text) == result.tokens <= 300
     assert result.items[0].status == "trimmed"
 

@@ -62,12 +62,18 @@ class _Here:
 
 
 @pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+def _folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     if "processes" not in request.fixturenames:
         monkeypatch.setattr(running, "LocalWorker", _Here)
-    monkeypatch.setattr(os, "fsync", lambda handle: None)  # nothing here survives a power cut, or has to
+    monkeypatch.setattr(
+        os, "fsync", lambda handle: None
+    )  # nothing here survives a power cut, or has to
     monkeypatch.chdir(tmp_path)
-    Path("in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in requests(ROWS)), encoding="utf-8")
+    Path("in.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in requests(ROWS)), encoding="utf-8"
+    )
 
 
 @pytest.fixture
@@ -95,7 +101,9 @@ def parts(folder: str) -> list[str]:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_results_are_equal_for_any_engine_and_workers(engine: str, expected: bytes, processes: None) -> None:
+def test_results_are_equal_for_any_engine_and_workers(
+    engine: str, expected: bytes, processes: None
+) -> None:
     report = batch.run("in.jsonl", "out.jsonl", engine=engine, workers=2, part_rows=17)
     assert Path("out.jsonl").read_bytes() == expected
     assert (report.rows, report.errors, report.kept, report.complete) == (ROWS, ROWS // 10, 0, True)
@@ -148,7 +156,9 @@ def test_a_changed_template_or_profile_is_seen() -> None:
     one = {"items": [{"content": "x"}]}
     given: dict[str, Any] = {"templates": "t", "profiles": "p"}
     assert batch.run([one], "out.jsonl", **given).changed == ()
-    Path("t/chunks/item.md.j2").write_text("{# An item. item: the item #}\nmine: {{ item.content }}\n")
+    Path("t/chunks/item.md.j2").write_text(
+        "{# An item. item: the item #}\nmine: {{ item.content }}\n"
+    )
     assert batch.run([one], "out.jsonl", **given).changed == ("templates",)
     assert "mine: x" in records("out.jsonl")[0]["text"]
     Path("p/own.yaml").write_text("max_tokens: 9\n")
@@ -215,22 +225,29 @@ def test_a_killed_worker_costs_nothing(engine: str, expected: bytes, processes: 
             os.kill(worker, signal.SIGKILL)
             struck.append(worker)
 
-    report = batch.run("in.jsonl", "out.jsonl", engine=engine, workers=2, part_rows=5, progress=strike)
+    report = batch.run(
+        "in.jsonl", "out.jsonl", engine=engine, workers=2, part_rows=5, progress=strike
+    )
     assert Path("out.jsonl").read_bytes() == expected
     assert struck and report.errors == 12
 
 
 def workers(engine: str) -> list[int]:
     """Return the processes that work for this one."""
-    listed = subprocess.run(["ps", "-ww", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        ["ps", "-ww", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+    ).stdout
     found = [
-        (int(pid), int(parent), args) for pid, parent, args in (line.split(None, 2) for line in listed.splitlines())
+        (int(pid), int(parent), args)
+        for pid, parent, args in (line.split(None, 2) for line in listed.splitlines())
     ]
     mine = [(pid, args) for pid, parent, args in found if parent == os.getpid()]
     if engine == "local":
         return [pid for pid, args in mine if "promptforge.batch.local" in args]
     raylets = {pid for pid, args in mine if "/raylet " in args}
-    return [pid for pid, parent, args in found if parent in raylets and args.startswith("ray::_Actor")]
+    return [
+        pid for pid, parent, args in found if parent in raylets and args.startswith("ray::_Actor")
+    ]
 
 
 @pytest.mark.skipif(not HAS_RAY, reason="needs ray")
@@ -238,7 +255,9 @@ def test_actors_that_would_wait_for_ever_are_refused() -> None:
     import ray
 
     many = 4 * (os.cpu_count() or 1)
-    with pytest.raises(OptionError, match=rf"{many} actors need .* CPUs and Ray has .* free: --workers \d"):
+    with pytest.raises(
+        OptionError, match=rf"{many} actors need .* CPUs and Ray has .* free: --workers \d"
+    ):
         batch.run("in.jsonl", "out.jsonl", engine="ray", workers=many)
     assert not ray.is_initialized()
 
@@ -246,20 +265,31 @@ def test_actors_that_would_wait_for_ever_are_refused() -> None:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[tuple[str, dict[str, str]]]:
     """Give the address of a cluster that asks for a token, and the environment of who has it."""
-    folder = Path(tempfile.mkdtemp(prefix="ray"))  # a socket's name is short, and that of a test's folder long
+    folder = Path(
+        tempfile.mkdtemp(prefix="ray")
+    )  # a socket's name is short, and that of a test's folder long
     (folder / "token").write_text("0123456789abcdef" * 2)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     known = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(folder / "token")}
-    flags = ["--node-ip-address=127.0.0.1", f"--port={port}", f"--temp-dir={folder}", "--num-cpus=3"]
+    flags = [
+        "--node-ip-address=127.0.0.1",
+        f"--port={port}",
+        f"--temp-dir={folder}",
+        "--num-cpus=3",
+    ]
     flags += ["--include-dashboard=false", "--disable-usage-stats"]
     head = subprocess.Popen(
         [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", *flags],
         env={**os.environ, **known}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     until = time.monotonic() + 100
-    while time.monotonic() < until and head.poll() is None and not list(folder.glob("session_*/sockets/raylet")):
+    while (
+        time.monotonic() < until
+        and head.poll() is None
+        and not list(folder.glob("session_*/sockets/raylet"))
+    ):
         time.sleep(0.1)
     yield f"127.0.0.1:{port}", known
     head.terminate()
@@ -273,7 +303,9 @@ def test_a_cluster_is_worked_on_by_who_has_its_token(
 ) -> None:
     address, known = cluster
     flags = ["--engine", "ray", "--address", address, "-j", "2", "--part-rows", "17", "-q"]
-    assert command("batch", "in.jsonl", "-o", "out.jsonl", *flags, env=known).code == 1  # some rows are bad
+    assert (
+        command("batch", "in.jsonl", "-o", "out.jsonl", *flags, env=known).code == 1
+    )  # some rows are bad
     assert Path("out.jsonl").read_bytes() == expected
     for wrong, way_out in [
         ({"RAY_AUTH_TOKEN": "f" * 32, "RAY_AUTH_MODE": "token"}, "RAY_AUTH_TOKEN_PATH to the file"),
@@ -281,7 +313,9 @@ def test_a_cluster_is_worked_on_by_who_has_its_token(
     ]:
         ran = command("batch", "in.jsonl", "-o", "other.jsonl", *flags, env=wrong)
         assert ran.code == 2 and f"promptforge: no Ray at {address}: " in ran.err
-        assert way_out in ran.err and "Traceback" not in ran.err and not Path("other.jsonl").exists()
+        assert (
+            way_out in ran.err and "Traceback" not in ran.err and not Path("other.jsonl").exists()
+        )
 
 
 class _Mortal:
@@ -297,7 +331,9 @@ class _Mortal:
         if any(raw == b'{"id":"bad"}' for _, raw in part.rows):
             self._deaths.append(len(part.rows))
             raise WorkerDied("signal 11")
-        return Rendered(b"".join(raw + b"\n" for _, raw in part.rows), len(part.rows), 0, len(part.rows), [])
+        return Rendered(
+            b"".join(raw + b"\n" for _, raw in part.rows), len(part.rows), 0, len(part.rows), []
+        )
 
     def stop(self) -> None:
         pass
@@ -309,11 +345,14 @@ class _Mortal:
 def test_a_row_that_kills_its_workers_becomes_a_record() -> None:
     deaths: list[int] = []
     jobs = [
-        Job(Part(n, [(3 * n + k, b'{"id":"bad"}' if n == k == 1 else b"{}") for k in range(3)]), "") for n in range(3)
+        Job(Part(n, [(3 * n + k, b'{"id":"bad"}' if n == k == 1 else b"{}") for k in range(3)]), "")
+        for n in range(3)
     ]
     outcomes = dict(
         (job.part.index, rendered)
-        for job, rendered in crew.work(iter(jobs), contextlib.nullcontext(lambda: _Mortal(deaths)), 2)
+        for job, rendered in crew.work(
+            iter(jobs), contextlib.nullcontext(lambda: _Mortal(deaths)), 2
+        )
     )
     assert deaths == [3, 1, 1, 1]
     made = outcomes[1]
@@ -334,7 +373,11 @@ def test_workers_that_cannot_begin_end_the_run() -> None:
             raise WorkerDied("exit code 1")
 
     with pytest.raises(pf.PromptForgeError, match="die before they begin: exit code 1"):
-        list(crew.work(iter([Job(Part(0, []), "")]), contextlib.nullcontext(lambda: Stillborn([])), 2))
+        list(
+            crew.work(
+                iter([Job(Part(0, []), "")]), contextlib.nullcontext(lambda: Stillborn([])), 2
+            )
+        )
 
 
 def test_templates_that_change_meanwhile_end_the_run(processes: None) -> None:
@@ -363,12 +406,16 @@ def test_ctrl_c_stops_and_the_next_run_goes_on(expected: bytes) -> None:
         "-j",
         "1",
     ]
-    running = subprocess.Popen(arguments, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE)
+    running = subprocess.Popen(
+        arguments, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE
+    )
     while running.poll() is None and not parts("out.jsonl.batch"):
         time.sleep(0.001)
     running.send_signal(signal.SIGINT)
     said = running.communicate()[1].decode()
-    assert running.returncode == 130 and "the same command goes on" in said and "Traceback" not in said
+    assert (
+        running.returncode == 130 and "the same command goes on" in said and "Traceback" not in said
+    )
     assert not Path("out.jsonl").exists()
     report = batch.run("in.jsonl", "out.jsonl", part_rows=2)
     assert not list(Path().rglob(".*.unfinished"))
@@ -406,7 +453,10 @@ def test_two_runs_do_not_write_to_one_folder() -> None:
         ({"output": "full"}, "holds no batch"),
         ({"output": "full/mine.txt/out.jsonl"}, "full/mine.txt is a file"),
         ({"output": "folder.jsonl"}, "folder.jsonl is a folder"),
-        ({"output": "-"}, "-: an output ends in .jsonl, .ndjson, .parquet, or is the name of a folder"),
+        (
+            {"output": "-"},
+            "-: an output ends in .jsonl, .ndjson, .parquet, or is the name of a folder",
+        ),
         ({"output": "results.csv"}, "results.csv: an output ends in"),
         ({"to": "opnai"}, 'did you mean "openai"'),
         ({"engine": "roy"}, 'did you mean "ray"'),
@@ -463,7 +513,9 @@ def test_files_keep_the_limits_and_the_index_finds_every_request(
     index = records(folder / "index.jsonl")
     failed = records(folder / "errors.jsonl") if errors else []
     assert sorted(entry["row"] for entry in index) == [entry["row"] for entry in index]
-    assert sorted([*(e["row"] for e in index), *(e["line"] for e in failed)]) == list(range(1, len(rows) + 1))
+    assert sorted([*(e["row"] for e in index), *(e["line"] for e in failed)]) == list(
+        range(1, len(rows) + 1)
+    )
     assert len({entry["custom_id"] for entry in index}) == len(index)
     found = sorted(folder.glob("requests-*"))
     assert [path.name for path in found] == list(dict.fromkeys(entry["file"] for entry in index))
@@ -473,13 +525,17 @@ def test_files_keep_the_limits_and_the_index_finds_every_request(
         mine = [entry for entry in index if entry["file"] == path.name]
         assert 0 < len(mine) <= requests
         if to == "anthropic-batch":
-            assert [each["custom_id"] for each in json.loads(data)["requests"]] == [e["custom_id"] for e in mine]
+            assert [each["custom_id"] for each in json.loads(data)["requests"]] == [
+                e["custom_id"] for e in mine
+            ]
         lines = data.decode().split("\n")
         for entry in mine:
             request = json.loads(lines[entry["line"] - 1].removesuffix(","))
             assert request["custom_id"] == entry["custom_id"]
             body = request.get("body") or request["params"]
-            assert body["model"] == "some-model" and body["messages"] == "m" * sizes[entry["row"] - 1]
+            assert (
+                body["model"] == "some-model" and body["messages"] == "m" * sizes[entry["row"] - 1]
+            )
             assert body["temperature"] == 0 and body.get("max_tokens", 9) == 9
     kinds = {record["error"] for record in failed}
     assert kinds <= {"DuplicateId", "RequestTooLarge"}
@@ -520,11 +576,21 @@ def test_the_command_says_what_it_did() -> None:
     assert (ran.code, ran.out) == (1, "")
     lines = ran.err.splitlines()
     assert lines[0].startswith("promptforge: 20 rows, ")
-    assert lines[1:] == ["promptforge: 2 rows failed: out.jsonl.batch/errors.jsonl", "promptforge: results: out.jsonl"]
-    ran = run("batch", "in.jsonl", "-o", "out.jsonl", "--limit", "20", "--max-errors", "2", "--json", "-q")
+    assert lines[1:] == [
+        "promptforge: 2 rows failed: out.jsonl.batch/errors.jsonl",
+        "promptforge: results: out.jsonl",
+    ]
+    ran = run(
+        "batch", "in.jsonl", "-o", "out.jsonl", "--limit", "20", "--max-errors", "2", "--json", "-q"
+    )
     report = json.loads(ran.out)
     assert (ran.code, ran.err) == (0, "")
-    assert (report["promptforge"], report["rows"], report["kept"], report["complete"]) == (1, 20, 20, True)
+    assert (report["promptforge"], report["rows"], report["kept"], report["complete"]) == (
+        1,
+        20,
+        20,
+        True,
+    )
     ran = run("batch", "in.jsonl", "-o", "out.jsonl", "--limit", "20", "--max-errors", "1")
     assert ran.code == 1 and "ended: 2 rows failed" in ran.err
 
@@ -546,5 +612,7 @@ def test_standard_input_and_flags() -> None:
 
 @pytest.mark.parametrize("body", ["[1]", "text"])
 def test_a_body_is_keys_and_values(body: str) -> None:
-    ran = run("batch", "in.jsonl", "-o", "out", "--to", "openai-batch", "--model", "m", "--body", body)
+    ran = run(
+        "batch", "in.jsonl", "-o", "out", "--to", "openai-batch", "--model", "m", "--body", body
+    )
     assert ran.code == 2 and "--body" in ran.err

@@ -19,14 +19,17 @@ import promptforge as pf
 
 README = (ROOT / "promptforge" / "batch" / "README.md").read_text(encoding="utf-8")
 ROWS: list[dict[str, Any]] = [
-    {"id": f"q{n}", "items": [{"content": f"fact {n}"}], "user": f"question {n}?"} for n in range(20)
+    {"id": f"q{n}", "items": [{"content": f"fact {n}"}], "user": f"question {n}?"}
+    for n in range(20)
 ]
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the engines themselves
 
 
 @pytest.fixture(scope="module")
 def _folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    folder = tmp_path_factory.mktemp("recipes")  # one for all: Ray is started once, and works where it was started
+    folder = tmp_path_factory.mktemp(
+        "recipes"
+    )  # one for all: Ray is started once, and works where it was started
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setenv("HF_DATASETS_OFFLINE", "1")
@@ -43,7 +46,9 @@ def _requests(_folder: None) -> None:
 
 def cook(title: str, port: int = 8000) -> Any:
     """Return `results` of the recipe under a comment in the README, whose server is at another port."""
-    (code,) = re.findall(rf"^```python\n(# {re.escape(title)}\n.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    (code,) = re.findall(
+        rf"^```python\n(# {re.escape(title)}\n.*?)^```$", README, re.DOTALL | re.MULTILINE
+    )
     code = code.replace("127.0.0.1:8000", f"127.0.0.1:{port}")
     space: dict[str, Any] = {"__name__": "__main__"}
     exec(compile(code, "README.md", "exec"), space)
@@ -57,7 +62,11 @@ def judge(records: list[dict[str, Any]]) -> None:
     for row in ROWS:
         prompt = pf.Renderer().prompt(row["items"], user=row["user"], to="openai")
         record = found[row["id"]]
-        assert (json.loads(record["request"]), record["tokens"], record["error"]) == (prompt.request, prompt.tokens, "")
+        assert (json.loads(record["request"]), record["tokens"], record["error"]) == (
+            prompt.request,
+            prompt.tokens,
+            "",
+        )
 
 
 @pytest.fixture(scope="module")
@@ -110,11 +119,17 @@ def test_ray_data_llm(ray: Any, asked: tuple[int, list[dict[str, Any]]]) -> None
         file.write("\n" + json.dumps({"id": "tools", "history": history, "user": "And?"}))
     port, bodies = asked
     answers = {record["id"]: record["answer"] for record in cook("ray.data.llm", port).take_all()}
-    prompts = {row["id"]: pf.Renderer().prompt(row["items"], user=row["user"], to="openai") for row in ROWS}
+    prompts = {
+        row["id"]: pf.Renderer().prompt(row["items"], user=row["user"], to="openai") for row in ROWS
+    }
     prompts["tools"] = pf.Renderer().prompt([], history=history, user="And?", to="openai")
-    requests = {name: {"model": "gpt-oss-20b", **prompt.request} for name, prompt in prompts.items()}
+    requests = {
+        name: {"model": "gpt-oss-20b", **prompt.request} for name, prompt in prompts.items()
+    }
     assert sorted(map(json.dumps, bodies)) == sorted(map(json.dumps, requests.values()))
-    assert answers == {name: request["messages"][-1]["content"] for name, request in requests.items()}
+    assert answers == {
+        name: request["messages"][-1]["content"] for name, request in requests.items()
+    }
 
 
 def test_hugging_face_datasets() -> None:

@@ -71,14 +71,23 @@ def test_a_key_that_a_row_has_twice_is_said() -> None:
 
 
 def test_options_of_a_row_win() -> None:
-    assert record({"items": [ITEM], "format": "plain"}, format="xml")["text"] == pf.render([ITEM], format="plain").text
+    assert (
+        record({"items": [ITEM], "format": "plain"}, format="xml")["text"]
+        == pf.render([ITEM], format="plain").text
+    )
     named = record({"items": [ITEM], "profile": "claude"}, max_tokens=300)
     assert named["text"] == pf.render([ITEM], profile="claude").text
 
 
 @pytest.mark.parametrize(
     "given, shown",
-    [({"id": "a"}, "a"), ({"id": 7}, "7"), ({}, "row-3"), ({"id": None}, "row-3"), ({"id": ""}, "row-3")],
+    [
+        ({"id": "a"}, "a"),
+        ({"id": 7}, "7"),
+        ({}, "row-3"),
+        ({"id": None}, "row-3"),
+        ({"id": ""}, "row-3"),
+    ],
 )
 def test_an_id_is_given_or_derived(given: dict[str, Any], shown: str) -> None:
     assert record({"items": [ITEM], **given})["id"] == shown
@@ -87,7 +96,11 @@ def test_an_id_is_given_or_derived(given: dict[str, Any], shown: str) -> None:
 def test_a_whole_prompt_is_that_of_the_renderer() -> None:
     row = {"items": [ITEM], "system": "be kind", "user": "why?", "history": "history.json"}
     prompt = pf.Renderer().prompt(
-        [ITEM], system="be kind", user="why?", history=[{"role": "user", "content": "before"}], to="openai"
+        [ITEM],
+        system="be kind",
+        user="why?",
+        history=[{"role": "user", "content": "before"}],
+        to="openai",
     )
     made = record(row, "openai")
     assert (made["request"], made["tokens"]) == (prompt.request, prompt.tokens)
@@ -135,7 +148,9 @@ BAD: list[tuple[object, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize("raw, kind, words", BAD, ids=[f"{kind}-{n}" for n, (_, kind, _) in enumerate(BAD)])
+@pytest.mark.parametrize(
+    "raw, kind, words", BAD, ids=[f"{kind}-{n}" for n, (_, kind, _) in enumerate(BAD)]
+)
 def test_a_bad_row_is_a_record(raw: object, kind: str, words: str) -> None:
     made = record(raw)
     assert set(made) == {"error", "id", "line", "message"}
@@ -149,10 +164,24 @@ def test_a_history_outside_is_not_read() -> None:
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
     max_leaves=8,
 )
-KEYS = ["id", "items", "files", "knowledge", "user", "history", "max_tokens", "format", "profile", "query", "marker"]
+KEYS = [
+    "id",
+    "items",
+    "files",
+    "knowledge",
+    "user",
+    "history",
+    "max_tokens",
+    "format",
+    "profile",
+    "query",
+    "marker",
+]
 
 
 @cases(60)
@@ -170,7 +199,8 @@ def test_every_row_is_one_line_whatever_it_holds(row: object, to: str) -> None:
 
 
 RENDERERS = {
-    to: RowRenderer(specs.make(to, None, None, None, "/nonexistent", None, {})) for to in ("context", "openai")
+    to: RowRenderer(specs.make(to, None, None, None, "/nonexistent", None, {}))
+    for to in ("context", "openai")
 }
 
 
@@ -181,7 +211,15 @@ def test_bytes_of_any_kind_are_a_record(raw: bytes) -> None:
 
 
 def test_what_rows_name_has_a_hash_that_follows_its_content() -> None:
-    part = Part(0, [(1, b'{"files": "note.txt"}'), (2, b'{"items": []}'), (3, b"bad"), (4, b'{"files": "later.txt"}')])
+    part = Part(
+        0,
+        [
+            (1, b'{"files": "note.txt"}'),
+            (2, b'{"items": []}'),
+            (3, b"bad"),
+            (4, b'{"files": "later.txt"}'),
+        ],
+    )
     working = renderer()
     before = working.references(part)
     assert before == working.render(part).references and len(before) == 2
@@ -200,7 +238,9 @@ def test_columns_in_columns_out() -> None:
     assert made["id"] == ["a", "row-2"]
     assert made["error"][0] == "" and made["error"][1].startswith("ItemError: not valid JSON")
     assert render({"id": ["a"], "items": [[ITEM]], "query": [None]})["text"] == made["text"][:1]
-    assert render({"id": [1], "items": [[object()]]})["error"][0].startswith("ItemError: a row must be plain data")
+    assert render({"id": [1], "items": [[object()]]})["error"][0].startswith(
+        "ItemError: a row must be plain data"
+    )
     assert render({"request": []}) == {name: [] for name in made}
 
 
@@ -210,7 +250,13 @@ def test_requests_are_columns_of_json() -> None:
 
 
 def test_what_no_row_can_use_is_refused_at_once() -> None:
-    for wrong in ({"to": "opnai"}, {"max_tokns": 1}, {"max_tokens": "x"}, {"format": "nope"}, {"tokenizer": object()}):
+    for wrong in (
+        {"to": "opnai"},
+        {"max_tokns": 1},
+        {"max_tokens": "x"},
+        {"format": "nope"},
+        {"tokenizer": object()},
+    ):
         with pytest.raises(OptionError):
             RenderBatch(**wrong)
 
@@ -235,7 +281,12 @@ def test_a_line_that_is_too_long_is_passed_over(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(reading, "MAX_ROW", 10)
     too_long = b" longer than 0 MiB"
     Path("in.jsonl").write_bytes(b"0123456789\n" + b"x" * 95 + b"\n123\n" + b"y" * 30)
-    assert list(reading.rows("in.jsonl")) == [(1, too_long), (2, too_long), (3, b"123"), (4, too_long)]
+    assert list(reading.rows("in.jsonl")) == [
+        (1, too_long),
+        (2, too_long),
+        (3, b"123"),
+        (4, too_long),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -255,7 +306,10 @@ def test_a_file_of_another_kind_is_refused_as_one(data: bytes, kind: str) -> Non
 
 
 def test_rows_may_be_mappings() -> None:
-    assert list(reading.rows([{"a": 1, "b": None}, {"c": [{"d": None}]}])) == [(1, b'{"a":1}'), (2, b'{"c":[{}]}')]
+    assert list(reading.rows([{"a": 1, "b": None}, {"c": [{"d": None}]}])) == [
+        (1, b'{"a":1}'),
+        (2, b'{"c":[{}]}'),
+    ]
     given: list[dict[str, Any]] = [
         {"items": object()},
         {"items": [{"content": "half \ud800 a pair"}]},
@@ -276,16 +330,24 @@ def test_parquet_is_read_as_rows() -> None:
     ]
     parquet.write_table(arrow.Table.from_pylist(nested), "in.parquet")
     assert next(json.loads(raw) for _, raw in reading.rows("in.parquet")) == nested[0]
-    parquet.write_table(arrow.Table.from_pylist([{"request": json.dumps(row)} for row in nested]), "in.parquet")
+    parquet.write_table(
+        arrow.Table.from_pylist([{"request": json.dumps(row)} for row in nested]), "in.parquet"
+    )
     assert [json.loads(raw) for _, raw in reading.rows("in.parquet")] == nested
     for whole in (json.dumps(nested[1]).encode(), nested[1]):
         parquet.write_table(arrow.table({"request": [whole]}), "in.PARQUET")
         assert [json.loads(raw) for _, raw in reading.rows("in.PARQUET")] == nested[1:]
     late = arrow.array([0, 1 << 60], arrow.timestamp("us"))  # no date of Python's
-    parquet.write_table(arrow.table({"id": [b"a", b"b"], "items": [[], []], "when": late}), "in.parquet")
+    parquet.write_table(
+        arrow.table({"id": [b"a", b"b"], "items": [[], []], "when": late}), "in.parquet"
+    )
     (_, first), (_, second) = reading.rows("in.parquet")
-    assert json.loads(first)["id"] == "a" and second.startswith(reading.WRONG + b"a row must be plain data")
-    parquet.write_table(arrow.Table.from_arrays([arrow.array(["a"])] * 2, names=["id", "id"]), "in.parquet")
+    assert json.loads(first)["id"] == "a" and second.startswith(
+        reading.WRONG + b"a row must be plain data"
+    )
+    parquet.write_table(
+        arrow.Table.from_arrays([arrow.array(["a"])] * 2, names=["id", "id"]), "in.parquet"
+    )
     with pytest.raises(pf.ItemError, match=r"in\.parquet: two columns"):
         list(reading.rows("in.parquet"))
     Path("in.parquet").write_bytes(b"PAR1 not really")
@@ -298,7 +360,9 @@ rows_of_bytes = st.lists(st.tuples(st.integers(1, 99), st.binary(max_size=9)), m
 
 @cases(100)
 @given(rows_of_bytes, st.integers(1, 7), st.none() | st.integers(0, 40))
-def test_parts_are_the_rows(given_rows: list[tuple[int, bytes]], size: int, limit: int | None) -> None:
+def test_parts_are_the_rows(
+    given_rows: list[tuple[int, bytes]], size: int, limit: int | None
+) -> None:
     parts = list(reading.parts(given_rows, size, limit))
     assert [row for part in parts for row in part.rows] == given_rows[:limit]
     assert [part.index for part in parts] == list(range(len(parts)))

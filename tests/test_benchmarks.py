@@ -25,7 +25,11 @@ def test_the_corpus_is_the_same_each_time_and_its_contents_differ() -> None:
     again = corpus.fresh(corpus.make(WORK.items), 1)
     assert len({piece.content for piece in [*PIECES, *again]}) == 2 * WORK.items
     assert {piece.kind for piece in PIECES} == {"code", "document"}
-    assert all(p.end - p.start == p.content.count("\n") for p in PIECES if p.start is not None and p.end is not None)
+    assert all(
+        p.end - p.start == p.content.count("\n")
+        for p in PIECES
+        if p.start is not None and p.end is not None
+    )
     assert len(corpus.read(200_000)) == 200_000
 
 
@@ -38,9 +42,18 @@ def test_ranges_of_a_file_neither_overlap_nor_touch() -> None:
 
 
 def test_the_template_of_the_floor_is_equal_to_ours() -> None:
-    result = pf.render([pf.Item(**piece.fields()) for piece in PIECES], max_tokens=None, group_by="none", order="score")
+    result = pf.render(
+        [pf.Item(**piece.fields()) for piece in PIECES],
+        max_tokens=None,
+        group_by="none",
+        order="score",
+    )
     assert result.text == reference.render_page(reference.best_first(PIECES))
-    assert result.tokens == reference.count(result.text) == sum(reference.prices(PIECES)) - reference.spared()
+    assert (
+        result.tokens
+        == reference.count(result.text)
+        == sum(reference.prices(PIECES)) - reference.spared()
+    )
 
 
 def test_only_whole_items_are_shown() -> None:
@@ -54,10 +67,16 @@ def test_only_whole_items_are_shown() -> None:
     st.lists(st.tuples(st.integers(0, 20), st.integers(1, 20)), max_size=7),
     st.integers(0, 60),
 )
-def test_no_choice_is_worth_more_than_the_upper_bound(items: list[tuple[int, int]], budget: int) -> None:
-    bound = reference.upper_bound([score for score, _ in items], [cost for _, cost in items], budget)
+def test_no_choice_is_worth_more_than_the_upper_bound(
+    items: list[tuple[int, int]], budget: int
+) -> None:
+    bound = reference.upper_bound(
+        [score for score, _ in items], [cost for _, cost in items], budget
+    )
     choices = [chosen for size in range(len(items) + 1) for chosen in combinations(items, size)]
-    best = max(sum(s for s, _ in chosen) for chosen in choices if sum(c for _, c in chosen) <= budget)
+    best = max(
+        sum(s for s, _ in chosen) for chosen in choices if sum(c for _, c in chosen) <= budget
+    )
     assert best <= bound + 1e-9
     assert bound <= best + max((score for score, _ in items), default=0) + 1e-9
 
@@ -97,7 +116,11 @@ def test_ratios_are_of_the_same_run_and_what_is_over_is_the_worst() -> None:
     tokens = reference.count(text)
     samples = {
         FLOOR.name: [Sample(1.0, 0, text), Sample(2.0, 0, text), Sample(8.0, 0, text)],
-        "other": [Sample(2.0, 1 << 20, text), Sample(10.0, 0, text + " and more"), Sample(24.0, 0, text)],
+        "other": [
+            Sample(2.0, 1 << 20, text),
+            Sample(10.0, 0, text + " and more"),
+            Sample(24.0, 0, text),
+        ],
     }
     floor, other = packing.judge(Work(30, tokens, 3), samples, {}, PIECES)
     assert (floor.ratio, floor.over, floor.used) == (1, 0, 1)
@@ -106,14 +129,36 @@ def test_ratios_are_of_the_same_run_and_what_is_over_is_the_worst() -> None:
 
 
 def test_tables_are_narrow_and_say_what_is_missing() -> None:
-    full = Cell("LlamaIndex PromptHelper.repack", 15, "", 1234.5, 99_999.9, 0.987, 12_345, 0.3941, 1000, 2100.0)
+    full = Cell(
+        "LlamaIndex PromptHelper.repack",
+        15,
+        "",
+        1234.5,
+        99_999.9,
+        0.987,
+        12_345,
+        0.3941,
+        1000,
+        2100.0,
+    )
     cells = [full, Cell("slow", 0, "> 120 s"), Cell("absent", 0, "not installed (langchain_core)")]
     text = tables.packed(Work(100_000, 128_000, 3), cells)
     lines = text.split("\n")
     assert max(map(len, lines)) <= tables.WIDTH
     assert lines[0] == "100,000 items into 128,000 tokens"
     assert lines[2].split() == [
-        *("LlamaIndex", "PromptHelper.repack", "1,234", "99,999.9", "98.7", "12345", "1000", "39.4", "2,100.0", "15")
+        *(
+            "LlamaIndex",
+            "PromptHelper.repack",
+            "1,234",
+            "99,999.9",
+            "98.7",
+            "12345",
+            "1000",
+            "39.4",
+            "2,100.0",
+            "15",
+        )
     ]
     assert lines[3].split() == ["slow", ">", "120", "s", "0"]
     assert lines[4] == "absent: left out, not installed (langchain_core)"

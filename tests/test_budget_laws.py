@@ -99,7 +99,9 @@ def keep(records: Records, budget: int, tokenizer: Any, **options: Any) -> pf.Re
 
 def check(records: Records, budget: int, tokenizer: Any, **options: Any) -> pf.Result:
     result = keep(records, budget, tokenizer, **options)
-    items = result._get("brief")  # without the budgets at which items come back, which test_ways.py looks at
+    items = result._get(
+        "brief"
+    )  # without the budgets at which items come back, which test_ways.py looks at
     assert sorted(entry.id for entry in items) == sorted(r["id"] for r in records)
     for entry in items:
         assert entry.status in ("included", "trimmed", "dropped")
@@ -124,7 +126,12 @@ def test_every_budget_from_nothing_to_all_holds(
     sources: bool,
     query: str | None,
 ) -> None:
-    options: dict[str, Any] = {"layout": layout, "format": format, "packing": packing, "sources": sources}
+    options: dict[str, Any] = {
+        "layout": layout,
+        "format": format,
+        "packing": packing,
+        "sources": sources,
+    }
     options["query"] = query
     options["stubs"] = sources
     full = check(records, 10**6, TOKENIZERS[tokenizer], **options)
@@ -147,9 +154,19 @@ def test_a_ceiling_of_tokens_and_one_of_characters_both_hold(
     tokens: int,
     chars: int,
 ) -> None:
-    result = check(records, tokens, "o200k_base", layout=layout, format=format, packing=packing, max_chars=chars)
+    result = check(
+        records,
+        tokens,
+        "o200k_base",
+        layout=layout,
+        format=format,
+        packing=packing,
+        max_chars=chars,
+    )
     assert len(result.text) <= chars
-    alone = render(records, max_tokens=None, max_chars=chars, layout=layout, format=format, packing=packing)
+    alone = render(
+        records, max_tokens=None, max_chars=chars, layout=layout, format=format, packing=packing
+    )
     assert len(alone.text) <= chars
 
 
@@ -189,14 +206,22 @@ def test_nothing_is_left_out_that_would_still_fit_whole(
 ) -> None:
     for record in records:
         record.pop("expanded", None)  # so that an item has one whole form
-    options: dict[str, Any] = {"layout": layout, "format": format, "packing": "whole", "order": "given"}
+    options: dict[str, Any] = {
+        "layout": layout,
+        "format": format,
+        "packing": "whole",
+        "order": "given",
+    }
     budget = budget * 5 if tokenizer == "letters" else budget
     result = check(records, budget, TOKENIZERS[tokenizer], **options)
     kept = {entry.id for entry in result.items if entry.status == "included"}
     for entry in result.items:
         if entry.status == "dropped":
             more = [r for r in records if r["id"] in kept | {entry.id}]
-            assert render(more, max_tokens=10**6, tokenizer=TOKENIZERS[tokenizer], **options).tokens > budget
+            assert (
+                render(more, max_tokens=10**6, tokenizer=TOKENIZERS[tokenizer], **options).tokens
+                > budget
+            )
 
 
 @cases(60)
@@ -210,10 +235,19 @@ def test_stop_takes_the_best_until_the_first_that_does_not_fit(
     for record in records:
         record.pop("expanded", None)
         record["origin"] = "explicit"
-    options: dict[str, Any] = {"layout": layout, "format": format, "packing": "stop", "order": "given"}
-    options["group_by"] = "none"  # in sections it is the page that is read to the first that does not fit
+    options: dict[str, Any] = {
+        "layout": layout,
+        "format": format,
+        "packing": "stop",
+        "order": "given",
+    }
+    options["group_by"] = (
+        "none"  # in sections it is the page that is read to the first that does not fit
+    )
     result = check(records, budget, "o200k_base", **options)
-    kept = [r for r in records if next(e.status for e in result.items if e.id == r["id"]) == "included"]
+    kept = [
+        r for r in records if next(e.status for e in result.items if e.id == r["id"]) == "included"
+    ]
     assert kept == records[: len(kept)]
     if len(kept) < len(records):
         assert render(records[: len(kept) + 1], max_tokens=10**6, **options).tokens > budget
@@ -223,9 +257,13 @@ def test_stop_takes_the_best_until_the_first_that_does_not_fit(
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("trim", ["structure", "prefix"])
 @pytest.mark.parametrize("budget", [120, 200, 333, 500, 999])
-def test_a_divisible_item_fills_the_budget(layout: str, format: str, trim: str, budget: int) -> None:  # noqa: A002
+def test_a_divisible_item_fills_the_budget(
+    layout: str, format: str, trim: str, budget: int
+) -> None:  # noqa: A002
     words = " ".join(["alpha", "beta", "gamma", "delta"][n % 4] for n in range(2000))
-    result = check([item(0, content=words)], budget, "o200k_base", layout=layout, format=format, trim=trim)
+    result = check(
+        [item(0, content=words)], budget, "o200k_base", layout=layout, format=format, trim=trim
+    )
     assert result.items_trimmed == 1
     assert budget - result.tokens <= max(8, budget // 100)
     assert "[Content truncated...]" in result.text
@@ -261,7 +299,9 @@ def test_equal_input_gives_equal_bytes(
 
 @pytest.mark.parametrize("packing", PACKINGS)
 @pytest.mark.parametrize("budget", [0, 1, 2, 3])
-def test_below_the_price_of_anything_the_text_is_empty_and_it_is_said(packing: str, budget: int) -> None:
+def test_below_the_price_of_anything_the_text_is_empty_and_it_is_said(
+    packing: str, budget: int
+) -> None:
     result = render([item(0, content="word " * 50)], max_tokens=budget, packing=packing)
     assert result.text == ""
     assert result.tokens == 0

@@ -20,7 +20,10 @@ TEXTS = [f"Text {n}: " + f"words that say {n} and nothing more. " * (n % 23) for
 
 
 @cases(150)
-@given(st.lists(st.tuples(PIECES, st.integers(0, 5000)), max_size=12), st.sampled_from(["o200k_base", "characters"]))
+@given(
+    st.lists(st.tuples(PIECES, st.integers(0, 5000)), max_size=12),
+    st.sampled_from(["o200k_base", "characters"]),
+)
 def test_no_pair_takes_more_than_is_declared(pairs: list[tuple[str, int]], base: str) -> None:
     counter = pf.get_tokenizer(base)
     used = [(counter.count(text), true) for text, true in pairs if counter.count(text)]
@@ -50,7 +53,9 @@ def test_factor_and_frame_are_found(times: float, frame: int) -> None:
 
 
 def test_noise_is_no_frame() -> None:
-    found = pf.calibrate((text, O200K.count(text) * (12 + (n * 7) % 5) // 10) for n, text in enumerate(TEXTS))
+    found = pf.calibrate(
+        (text, O200K.count(text) * (12 + (n * 7) % 5) // 10) for n, text in enumerate(TEXTS)
+    )
     assert found.constant == 0
     assert found.factor == 1.6
 
@@ -58,7 +63,9 @@ def test_noise_is_no_frame() -> None:
 def test_in_an_estimate_made_of_it_the_truth_fits() -> None:
     true = pf.get_tokenizer("cl100k_base")
     found = pf.calibrate((text, true.count(text)) for text in TEXTS)
-    result = pf.render([{"content": text} for text in TEXTS], tokenizer=found.tokenizer, max_tokens=500)
+    result = pf.render(
+        [{"content": text} for text in TEXTS], tokenizer=found.tokenizer, max_tokens=500
+    )
     assert true.count(result.text) <= result.tokens <= 500
 
 
@@ -75,7 +82,9 @@ def test_in_an_estimate_made_of_it_the_truth_fits() -> None:
         ([("a", 1)], "o200k_base*2", 'the base "o200k_base*2" has a factor already'),
     ],
 )
-def test_what_cannot_be_calibrated_says_why(pairs: list[tuple[str, int]], base: str, reason: str) -> None:
+def test_what_cannot_be_calibrated_says_why(
+    pairs: list[tuple[str, int]], base: str, reason: str
+) -> None:
     with pytest.raises(pf.TokenizerError) as caught:
         pf.calibrate(pairs, base=base)
     assert reason in str(caught.value)
@@ -91,7 +100,8 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def write(lines: list[object]) -> None:
     Path("pairs.jsonl").write_text(
-        "".join(line if isinstance(line, str) else json.dumps(line) + "\n" for line in lines), encoding="utf-8"
+        "".join(line if isinstance(line, str) else json.dumps(line) + "\n" for line in lines),
+        encoding="utf-8",
     )
 
 
@@ -104,7 +114,9 @@ def test_the_command_prints_the_line_of_a_profile() -> None:
     Path("own.yaml").write_text("tokenizer: o200k_base*2\n", encoding="utf-8")
     items = json.dumps({"content": "one two three"})
     found = json.loads(run("render", "-", "--json", "-p", "own.yaml", stdin=items).out)
-    assert found["tokenizer"] == "o200k_base*2" and found["tokens"] == 2 * O200K.count(found["text"])
+    assert found["tokenizer"] == "o200k_base*2" and found["tokens"] == 2 * O200K.count(
+        found["text"]
+    )
     flagged = run("render", "-", "--json", "--tokenizer", "o200k_base*2", stdin=items)
     assert json.loads(flagged.out)["tokens"] == found["tokens"]
 
@@ -113,9 +125,15 @@ def test_json_has_the_same() -> None:
     write([{"text": text, "tokens": O200K.count(text) * 2 + 7} for text in TEXTS])
     data = json.loads(run("calibrate", "pairs.jsonl", "--json").out)
     with open("pairs.jsonl", encoding="utf-8") as lines:
-        found = pf.calibrate((json.loads(line)["text"], json.loads(line)["tokens"]) for line in lines)
+        found = pf.calibrate(
+            (json.loads(line)["text"], json.loads(line)["tokens"]) for line in lines
+        )
     assert data["promptforge"] == 1
-    assert (data["tokenizer"], data["factor"], data["constant"]) == (found.tokenizer, found.factor, found.constant)
+    assert (data["tokenizer"], data["factor"], data["constant"]) == (
+        found.tokenizer,
+        found.factor,
+        found.constant,
+    )
     assert data["worst"] == f"pairs.jsonl:{found.worst + 1}"
 
 
@@ -141,7 +159,11 @@ def test_a_bad_line_is_named_and_costs_only_itself(line: str, reason: str) -> No
     ran = run("calibrate", "pairs.jsonl", "--json")
     assert ran.code == 0 and json.loads(ran.out)["pairs"] == 2
     said, few = ran.err.splitlines()
-    assert said.startswith("promptforge: warning: pairs.jsonl:2: ") and reason in said and said.endswith("[PF204]")
+    assert (
+        said.startswith("promptforge: warning: pairs.jsonl:2: ")
+        and reason in said
+        and said.endswith("[PF204]")
+    )
     assert "2 pairs are few: it takes 59" in few
     strict = run("calibrate", "pairs.jsonl", "--strict")
     assert (strict.code, strict.out) == (1, "")

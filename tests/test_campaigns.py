@@ -37,7 +37,9 @@ def test_hostile_items_change_nothing_that_a_parser_sees() -> None:
     report = items.run(800 * MULTIPLIER, seed=MULTIPLIER)
     assert not report.broken
     assert report.figures["contents read back and compared"]
-    assert report.figures["items in markdown, fenced"] and report.figures["items in markdown, tagged"]
+    assert (
+        report.figures["items in markdown, fenced"] and report.figures["items in markdown, tagged"]
+    )
 
 
 def test_a_framing_without_care_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,13 +50,16 @@ def test_a_framing_without_care_is_told_of(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_runs_with_several_seeds_are_one_report() -> None:
     ran = [
-        report.Report("items", 2, seed, figures={"items": seed, "parsers": "all", "%": 0.5 * seed}) for seed in (3, 4)
+        report.Report("items", 2, seed, figures={"items": seed, "parsers": "all", "%": 0.5 * seed})
+        for seed in (3, 4)
     ]
     ran[1].broken.append({"promise": "structure"})
     whole = report.together(list(seeds.each(lambda seed: ran[seed - 3], range(3, 5), 1)))
     assert (whole.cases, whole.seed, whole.seeds) == (4, 3, 2)
     assert whole.table[1:] == [("items", "3", "4", "7"), ("%", "1.50", "2.00", "")]
-    assert whole.figures == {"parsers": "all"} and whole.broken == [{"promise": "structure", "seed": 4}]
+    assert whole.figures == {"parsers": "all"} and whole.broken == [
+        {"promise": "structure", "seed": 4}
+    ]
     assert next(whole.lines()).startswith("items: 4 cases, seeds 3 to 4, ")
 
 
@@ -80,14 +85,22 @@ def test_the_corpus_holds_lenient_and_strict(monkeypatch: pytest.MonkeyPatch) ->
 def test_strings_of_a_folder_hold_in_every_field(tmp_path: Path) -> None:
     with pytest.raises(corpus.CorpusError, match="there are no strings in it"):
         strings.run(corpus=tmp_path)
-    (tmp_path / "some.json").write_text(json.dumps({"strings": hostile.STRINGS[:: 60 // MULTIPLIER + 1]}))
+    (tmp_path / "some.json").write_text(
+        json.dumps({"strings": hostile.STRINGS[:: 60 // MULTIPLIER + 1]})
+    )
     report = strings.run(corpus=tmp_path)
     assert not report.broken
     assert report.figures["contents read back"]
 
 
 def case(number: int, surface: str, kind: str, payload: str) -> dict[str, str]:
-    return {"id": f"X{number}", "surface": surface, "kind": kind, "payload": payload, "must_hold": "H7"}
+    return {
+        "id": f"X{number}",
+        "surface": surface,
+        "kind": kind,
+        "payload": payload,
+        "must_hold": "H7",
+    }
 
 
 def test_what_cannot_be_run_is_named_with_its_reason(tmp_path: Path) -> None:
@@ -107,7 +120,10 @@ def test_what_cannot_be_run_is_named_with_its_reason(tmp_path: Path) -> None:
     assert [note.split(": ")[1] for note in report.notes] == [
         "X1 web", "X2 template", "X4 metadata", "X5 moon", "X6 content",
     ]  # fmt: skip
-    assert "more than 512 MiB" in report.notes[2] and "a surface that is not known here" in report.notes[3]
+    assert (
+        "more than 512 MiB" in report.notes[2]
+        and "a surface that is not known here" in report.notes[3]
+    )
     assert list(report.lines())[1].split()[:5] == ["surface", "cases", "held", "broken", "not"]
 
 
@@ -118,10 +134,19 @@ def test_what_cannot_be_run_is_named_with_its_reason(tmp_path: Path) -> None:
         ('{"attack": []}', 'expected {"attacks"'),
         ('{"attacks": [3]}', "case 1 is no object"),
         ('{"attacks": [{"id": "X1"}]}', "case 1 (X1): surface must be a text"),
-        (json.dumps({"attacks": [case(1, "content", "riddle", "x")]}), "the kind 'riddle' is none of"),
+        (
+            json.dumps({"attacks": [case(1, "content", "riddle", "x")]}),
+            "the kind 'riddle' is none of",
+        ),
         (json.dumps({"attacks": [case(1, "content", "base64", "?")]}), "the payload is no base64"),
-        (json.dumps({"attacks": [case(1, "content", "text", "x")] * 2}), "two cases have the id 'X1'"),
-        (json.dumps({"attacks": [{**case(1, "content", "text", "x"), "must_hold": "all"}]}), "names none of H1 to H9"),
+        (
+            json.dumps({"attacks": [case(1, "content", "text", "x")] * 2}),
+            "two cases have the id 'X1'",
+        ),
+        (
+            json.dumps({"attacks": [{**case(1, "content", "text", "x"), "must_hold": "all"}]}),
+            "names none of H1 to H9",
+        ),
     ],
 )
 def test_a_file_that_is_no_corpus_is_refused(tmp_path: Path, text: str, words: str) -> None:
@@ -152,7 +177,9 @@ def test_a_failing_disk_leaves_whole_files_and_is_told_of() -> None:
     if MULTIPLIER > 1:
         report = faults.run(10 * MULTIPLIER, seed=MULTIPLIER)
     else:
-        report = faults.run(3, only=("profiles", "sources", "reload", "render -o", "preview save"), modes=FEW_MODES)
+        report = faults.run(
+            3, only=("profiles", "sources", "reload", "render -o", "preview save"), modes=FEW_MODES
+        )
     assert not report.broken
 
 

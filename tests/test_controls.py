@@ -45,9 +45,9 @@ def token_sets(letters: str) -> st.SearchStrategy[tuple[str, list[str]]]:
     return st.tuples(st.just(letters), st.lists(good, min_size=1, max_size=4))
 
 
-SETS = st.sampled_from(["ab\\", "<|>a\\", "ab", "a\\\ue200u", "\n\nHa\\", "[I]\\/", "aé\U0001f600\\"]).flatmap(
-    token_sets
-)
+SETS = st.sampled_from(
+    ["ab\\", "<|>a\\", "ab", "a\\\ue200u", "\n\nHa\\", "[I]\\/", "aé\U0001f600\\"]
+).flatmap(token_sets)
 
 
 @cases(300)
@@ -56,7 +56,9 @@ def test_law_any_text_comes_back_and_holds_no_token_of_any_set(
     sets: tuple[str, list[str]], data: st.DataObject
 ) -> None:
     letters, tokens = sets
-    texts = st.lists(st.one_of(st.sampled_from(tokens), st.sampled_from(letters)), max_size=10).map("".join)
+    texts = st.lists(st.one_of(st.sampled_from(tokens), st.sampled_from(letters)), max_size=10).map(
+        "".join
+    )
     one, other = data.draw(texts), data.draw(texts)
     known = Controls(tokens)
     apart, count = known.write_apart(one)
@@ -96,11 +98,42 @@ def test_time_grows_with_the_text_alone() -> None:
 def fragments(family: str) -> st.SearchStrategy[str]:
     """Texts made of tokens, of pieces of tokens, and of what stands around them."""
     tokens = [re.sub(r"\{(\d+)-\d+\}", r"\1", token) for token in controls(family).tokens]
-    pieces = [part for token in tokens for at in (1, 2, len(token) // 2, -1) for part in (token[:at], token[at:])]
-    quoted = [token.replace("<", "&lt;") for token in tokens] + [token.replace("<", "\\u003c") for token in tokens]
-    other = ["\\", "\\\\", "\n", "\r", " ", "a", '"', "&", "<", "|", ">", "[", "]", "```", "~~~", "\ud800", "\0", "|>"]
+    pieces = [
+        part
+        for token in tokens
+        for at in (1, 2, len(token) // 2, -1)
+        for part in (token[:at], token[at:])
+    ]
+    quoted = [token.replace("<", "&lt;") for token in tokens] + [
+        token.replace("<", "\\u003c") for token in tokens
+    ]
+    other = [
+        "\\",
+        "\\\\",
+        "\n",
+        "\r",
+        " ",
+        "a",
+        '"',
+        "&",
+        "<",
+        "|",
+        ">",
+        "[",
+        "]",
+        "```",
+        "~~~",
+        "\ud800",
+        "\0",
+        "|>",
+    ]
     return st.lists(
-        st.one_of(st.sampled_from(tokens), st.sampled_from(pieces), st.sampled_from(other), st.sampled_from(quoted)),
+        st.one_of(
+            st.sampled_from(tokens),
+            st.sampled_from(pieces),
+            st.sampled_from(other),
+            st.sampled_from(quoted),
+        ),
         max_size=8,
     ).map("".join)
 
@@ -111,14 +144,18 @@ def records(family: str) -> st.SearchStrategy[list[dict[str, Any]]]:
     return st.lists(
         st.fixed_dictionaries(
             {
-                "kind": st.one_of(st.sampled_from(["code", "document", "man_page", "function"]), text.filter(bool)),
+                "kind": st.one_of(
+                    st.sampled_from(["code", "document", "man_page", "function"]), text.filter(bool)
+                ),
                 "content": text.map(lambda t: t * 3),
                 "name": label,
                 "path": label,
                 "id": label,
                 "language": label,
                 "summary": label,
-                "metadata": st.dictionaries(text, st.one_of(text, st.lists(text, max_size=2)), max_size=2),
+                "metadata": st.dictionaries(
+                    text, st.one_of(text, st.lists(text, max_size=2)), max_size=2
+                ),
                 "origin": st.sampled_from(["explicit", "similarity"]),
             }
         ),
@@ -145,7 +182,11 @@ def test_law_no_page_of_any_layout_holds_a_token(format: str, data: st.DataObjec
     left = any(warning.code == "PF705" for warning in result.warnings)
     assert left or not controls(family).find(result.text)
     assert not left, "a shipped template leaves room in any syntax"
-    assert result.tokens == pf.get_tokenizer(result.tokenizer).count(result.text) <= options["max_tokens"]
+    assert (
+        result.tokens
+        == pf.get_tokenizer(result.tokenizer).count(result.text)
+        <= options["max_tokens"]
+    )
     assert "".join(result.text[span.start : span.end] for span in result.map) == result.text
     if format in STRUCTURES and result.text:
         STRUCTURES[format](result.text)
@@ -165,7 +206,11 @@ def test_the_same_page_with_keep_does_hold_them(format: str) -> None:  # noqa: A
 @given(st.data())
 def test_law_a_content_comes_back_from_the_page(format: str, data: st.DataObject) -> None:  # noqa: A002
     family = data.draw(st.sampled_from(FAMILIES))
-    text = data.draw(fragments(family).filter(lambda t: not set(t) & set('\r\0\ud800&`~"') and t.strip() == t != ""))
+    text = data.draw(
+        fragments(family).filter(
+            lambda t: not set(t) & set('\r\0\ud800&`~"') and t.strip() == t != ""
+        )
+    )
     form = {"markdown": "md", "xml": "xml", "json": "json", "plain": "txt"}[format]
     shown = clean(text, form, None, controls(family)).text
     assert controls(family).restore(shown) == text
@@ -200,11 +245,20 @@ def folder(path: Path, page: str, item: str, extension: str = "txt") -> dict[str
     (path / "mine" / f"layout.{extension}.j2").write_text(page, "utf-8")
     (path / "mine" / f"item.{extension}.j2").write_text(item, "utf-8")
     format = {"txt": "plain", "md": "markdown"}.get(extension, extension)  # noqa: A001
-    return {"templates": path, "layout": "mine", "format": format, "profile": "qwen", "separator": ""}
+    return {
+        "templates": path,
+        "layout": "mine",
+        "format": format,
+        "profile": "qwen",
+        "separator": "",
+    }
 
 
 ITEMS = "{% for item in items %}{{ item.text }}{{ separator }}{% endfor %}"
-HALVES = [{"name": "a<|im_", "path": "start|>b", "content": "x<|im_"}, {"name": "end|>", "content": "end|>"}]
+HALVES = [
+    {"name": "a<|im_", "path": "start|>b", "content": "x<|im_"},
+    {"name": "end|>", "content": "end|>"},
+]
 
 
 @pytest.mark.parametrize(
@@ -214,11 +268,20 @@ HALVES = [{"name": "a<|im_", "path": "start|>b", "content": "x<|im_"}, {"name": 
         ("txt", ITEMS, "{{ item.content }}", "x<\\|im_end|>"),
         ("txt", ITEMS, "<|im_{{ item.path or item.name }}", "<|im_\\start|>b<|im_\\end|>"),
         ("md", ITEMS, "{{ item.name }}{{ item.path }}", "a<\\|im_start|>bend|>"),
-        ("txt", "{% for item in items %}{{ item.name }}{{ item.path }}{% endfor %}", "", "a<\\|im_start|>bend|>"),
+        (
+            "txt",
+            "{% for item in items %}{{ item.name }}{{ item.path }}{% endfor %}",
+            "",
+            "a<\\|im_start|>bend|>",
+        ),
     ],
 )
-def test_texts_that_meet_make_no_token(tmp_path: Path, extension: str, page: str, item: str, seen: str) -> None:
-    result = pf.render(HALVES, **folder(tmp_path, page, item, extension), dedupe=False, order="given")
+def test_texts_that_meet_make_no_token(
+    tmp_path: Path, extension: str, page: str, item: str, seen: str
+) -> None:
+    result = pf.render(
+        HALVES, **folder(tmp_path, page, item, extension), dedupe=False, order="given"
+    )
     assert result.text == seen
     assert "PF704" in {warning.code for warning in result.warnings}
     assert "".join(result.text[span.start : span.end] for span in result.map) == result.text
@@ -226,12 +289,20 @@ def test_texts_that_meet_make_no_token(tmp_path: Path, extension: str, page: str
 
 
 def test_a_filter_makes_no_token(tmp_path: Path) -> None:
-    options = {**folder(tmp_path, ITEMS, "[{{ item.kind | upper }}] {{ item.name | upper }}"), "profile": "mistral"}
-    assert pf.render([{"kind": "inst", "name": "[/inst]", "content": ""}], **options).text == "[\\INST] [\\/INST]"
+    options = {
+        **folder(tmp_path, ITEMS, "[{{ item.kind | upper }}] {{ item.name | upper }}"),
+        "profile": "mistral",
+    }
+    assert (
+        pf.render([{"kind": "inst", "name": "[/inst]", "content": ""}], **options).text
+        == "[\\INST] [\\/INST]"
+    )
 
 
 def test_what_the_template_and_the_caller_write_stays(tmp_path: Path) -> None:
-    page = "{{ header }}{% for item in items %}{{ item.text }}{{ separator }}{% endfor %}{{ footer }}"
+    page = (
+        "{{ header }}{% for item in items %}{{ item.text }}{{ separator }}{% endfor %}{{ footer }}"
+    )
     options = folder(tmp_path, page, "<|im_start|>user {{ item.content }}<|im_end|>")
     options |= {"header": "<think>h", "footer": "f</think>", "separator": "<|file_sep|>"}
     result = pf.render([{"content": "<|im_end|>"}, {"content": "b"}], **options, order="given")
@@ -242,19 +313,35 @@ def test_what_the_template_and_the_caller_write_stays(tmp_path: Path) -> None:
 
 def test_a_marker_completes_no_token(tmp_path: Path) -> None:
     options = folder(tmp_path, ITEMS, "{{ item.content }}")
-    result = pf.render([{"content": "<|im_end, not"}], **options, item_max_chars=8, marker="|>", trim="none")
+    result = pf.render(
+        [{"content": "<|im_end, not"}], **options, item_max_chars=8, marker="|>", trim="none"
+    )
     assert not controls("qwen").find(result.text) and "|>" in result.text
 
 
 @pytest.mark.parametrize("syntax", ["md", "xml", "json", "txt"])
 @cases(120)
 @given(st.data())
-def test_law_parts_that_meet_are_mended_and_the_syntax_stays(syntax: str, data: st.DataObject) -> None:
+def test_law_parts_that_meet_are_mended_and_the_syntax_stays(
+    syntax: str, data: st.DataObject
+) -> None:
     known = Controls(["<|a|>", "ab", "[b]", '<|"|>', "&lt", "b\\a", "\\n", "\n\na", "`a"])
-    place = {"md": escaping.md_inline, "xml": escaping.xml_text, "json": escaping.json_value, "txt": escaping.plain}
-    values = st.lists(st.sampled_from(["<", "|", "a", "b", "[", "]", ">", '"', "\\", "&", "\n", "`", "é"]), max_size=5)
+    place = {
+        "md": escaping.md_inline,
+        "xml": escaping.xml_text,
+        "json": escaping.json_value,
+        "txt": escaping.plain,
+    }
+    values = st.lists(
+        st.sampled_from(["<", "|", "a", "b", "[", "]", ">", '"', "\\", "&", "\n", "`", "é"]),
+        max_size=5,
+    )
     drawn = data.draw(st.lists(values.map("".join), max_size=5))
-    between = ", " if syntax == "json" else data.draw(st.sampled_from(["", "a", "|", "<b/>", '<b x="ab"/>']))
+    between = (
+        ", "
+        if syntax == "json"
+        else data.draw(st.sampled_from(["", "a", "|", "<b/>", '<b x="ab"/>']))
+    )
     parts: list[str] = ["["] if syntax == "json" else [""]
     for number, value in enumerate(drawn):
         apart = known.write_apart(value)[0]
@@ -277,14 +364,21 @@ def test_law_parts_that_meet_are_mended_and_the_syntax_stays(syntax: str, data: 
 
 
 def test_each_item_is_said_once_with_its_number_and_no_bytes_of_it() -> None:
-    items = [{"id": "one", "name": "<think>", "content": "<think> </think>"}, {"id": "two", "content": "harmless"}]
+    items = [
+        {"id": "one", "name": "<think>", "content": "<think> </think>"},
+        {"id": "two", "content": "harmless"},
+    ]
     said = [w for w in pf.render(items, profile="qwen").warnings if w.code.startswith("PF70")]
-    assert [(w.code, w.item, w.message) for w in said] == [("PF704", "one", "control tokens written apart: 3")]
+    assert [(w.code, w.item, w.message) for w in said] == [
+        ("PF704", "one", "control tokens written apart: 3")
+    ]
 
 
 def test_many_are_capped() -> None:
     items = [{"content": f"<think> {number}"} for number in range(300)]
-    said = [w for w in pf.render(items, profile="qwen", max_tokens=None).warnings if w.code == "PF704"]
+    said = [
+        w for w in pf.render(items, profile="qwen", max_tokens=None).warnings if w.code == "PF704"
+    ]
     assert len(said) == 101 and said[-1].message == "200 more like this"
 
 
@@ -312,10 +406,14 @@ def test_a_token_that_cannot_be_written_apart_is_refused(tmp_path: Path, token: 
 
 def test_the_layouts_own_titles_stay_and_an_items_are_written_apart(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "layout.yaml").write_text("titles: {a: '[INST]'}\ngroup_by: file\n", "utf-8")
+    (tmp_path / "mine" / "layout.yaml").write_text(
+        "titles: {a: '[INST]'}\ngroup_by: file\n", "utf-8"
+    )
     page = "{% for section in sections %}{{ section.title }};{% endfor %}"
     (tmp_path / "mine" / "layout.txt.j2").write_text(page, "utf-8")
     (tmp_path / "mine" / "item.txt.j2").write_text("{{ item.content }}", "utf-8")
     items = [{"content": "1", "path": "a"}, {"content": "2", "path": "[/INST]"}]
-    result = pf.render(items, templates=tmp_path, layout="mine", format="plain", profile="mistral", order="given")
+    result = pf.render(
+        items, templates=tmp_path, layout="mine", format="plain", profile="mistral", order="given"
+    )
     assert result.text == "[INST];[\\/INST];"

@@ -84,7 +84,10 @@ def test_bounds(name: str, parts: Sequence[str], limit: int) -> None:
 
 @pytest.mark.parametrize("name", COUNTERS)
 @settings(max_examples=80, deadline=None)
-@given(text=PIECES.flatmap(lambda text: st.integers(1, 4).map(lambda times: text * times)), n=st.integers(-1, 60))
+@given(
+    text=PIECES.flatmap(lambda text: st.integers(1, 4).map(lambda times: text * times)),
+    n=st.integers(-1, 60),
+)
 def test_cuts_fit(name: str, text: str, n: int) -> None:
     counter = get_tokenizer(name)
     for unit in UNITS:
@@ -99,7 +102,8 @@ def test_cuts_fit(name: str, text: str, n: int) -> None:
 @pytest.mark.parametrize("name", ENCODINGS)
 @SCALE
 @given(
-    text=st.lists(st.one_of(st.sampled_from(HOSTILE), st.just("\n")), max_size=60).map("".join), n=st.integers(0, 40)
+    text=st.lists(st.one_of(st.sampled_from(HOSTILE), st.just("\n")), max_size=60).map("".join),
+    n=st.integers(0, 40),
 )
 @example(text="!\n/\n/\n/\nx\n", n=2)
 @example(text="\n" * 17 + "x", n=1)
@@ -124,7 +128,10 @@ def test_no_longer_cut_at_a_line_fits(name: str, text: str, n: int) -> None:
     ],
 )
 def test_cuts_end_where_a_unit_ends(name: str, unit: Unit, n: int, expected: str) -> None:
-    assert get_tokenizer(name).cut("One two.\nThree four five. Six seven eight nine ten\n", n, unit) == expected
+    assert (
+        get_tokenizer(name).cut("One two.\nThree four five. Six seven eight nine ten\n", n, unit)
+        == expected
+    )
 
 
 @pytest.mark.parametrize("name", ENCODINGS)
@@ -145,7 +152,9 @@ def test_a_cut_reads_only_the_beginning(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ENCODINGS)
-def test_a_cut_in_one_long_run_looks_at_it_a_few_times(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cut_in_one_long_run_looks_at_it_a_few_times(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(byte_pairs, "BLANK_RUN", 1000)
     encoded: list[int] = []
 
@@ -187,7 +196,11 @@ def test_spelled_control_tokens_are_ordinary_text(name: str) -> None:
 @pytest.mark.unwatched
 @pytest.mark.parametrize(
     ("name", "before", "blank", "after"),
-    [("o200k_base", "a", " ", "b"), ("cl100k_base", "!\n", "\t", ""), ("o200k_base", "", "\xa0", "\n")],
+    [
+        ("o200k_base", "a", " ", "b"),
+        ("cl100k_base", "!\n", "\t", ""),
+        ("o200k_base", "", "\xa0", "\n"),
+    ],
 )
 def test_more_blanks_than_tiktoken_takes(name: str, before: str, blank: str, after: str) -> None:
     encoding, many = TIKTOKEN[name], blank * 1_100_000
@@ -207,7 +220,11 @@ def test_texts_of_one_thing(name: str) -> None:
     for thing in ("a", "\n", "=", "漢", "\ud800", "\n/", "1"):
         text = thing * 200_000
         assert counter.count_parts([text[:77], text[77:]]) == counter.count(text)
-        assert counter.at_least(text, 500) <= counter.count_upto(text, 500) == min(counter.count(text), 501)
+        assert (
+            counter.at_least(text, 500)
+            <= counter.count_upto(text, 500)
+            == min(counter.count(text), 501)
+        )
         for unit in UNITS:
             assert counter.count(counter.cut(text, 300, unit)) <= 300
 
@@ -242,7 +259,9 @@ def test_a_panic_of_the_library_is_no_end_of_the_program() -> None:
         def decode_bytes(self, tokens: Sequence[int]) -> bytes:
             raise NotImplementedError
 
-    counter = BytePairCounter("x", lambda: ("", {b"a": 0}), lambda *_: Broken(), longest=1, fingerprint="")
+    counter = BytePairCounter(
+        "x", lambda: ("", {b"a": 0}), lambda *_: Broken(), longest=1, fingerprint=""
+    )
     assert counter.count("né") == 3
     assert counter.cut("one two", 3, "word") == "one"
 
@@ -256,7 +275,9 @@ def test_an_interrupt_passes() -> None:
             raise NotImplementedError
 
     with pytest.raises(KeyboardInterrupt):
-        BytePairCounter("x", lambda: ("", {}), lambda *_: Slow(), longest=1, fingerprint="").count("a")
+        BytePairCounter("x", lambda: ("", {}), lambda *_: Slow(), longest=1, fingerprint="").count(
+            "a"
+        )
 
 
 def test_threads_share_a_counter() -> None:
@@ -265,7 +286,9 @@ def test_threads_share_a_counter() -> None:
 
     def make(pattern: str, ranks: Mapping[bytes, int]) -> tiktoken.Encoding:
         made.append(pattern)
-        return tiktoken.Encoding("x", pat_str=pattern, mergeable_ranks=dict(ranks), special_tokens={})
+        return tiktoken.Encoding(
+            "x", pat_str=pattern, mergeable_ranks=dict(ranks), special_tokens={}
+        )
 
     pattern, ranks = PUBLISHED["cl100k_base"].pattern, RANKS["cl100k_base"]
     counter = BytePairCounter("x", lambda: (pattern, ranks), make, longest=LONGEST, fingerprint="")
@@ -276,7 +299,9 @@ def test_threads_share_a_counter() -> None:
         return sum(counter.count_parts([text, text]) for text in texts)
 
     with ThreadPoolExecutor(8) as pool:
-        assert set(pool.map(work, range(8))) == {sum(count_by_tiktoken("cl100k_base", text * 2) for text in texts)}
+        assert set(pool.map(work, range(8))) == {
+            sum(count_by_tiktoken("cl100k_base", text * 2) for text in texts)
+        }
     assert len(made) == 1
 
 

@@ -15,10 +15,29 @@ from promptforge.commands.tables import shown, width
 from promptforge.comparing import Build, Manifest, build_of, compare
 
 RECORDS: list[dict[str, Any]] = [
-    {"id": "a", "kind": "code", "path": "src/a.py", "start_line": 3, "end_line": 9, "content": "x = 1\n" * 9},
+    {
+        "id": "a",
+        "kind": "code",
+        "path": "src/a.py",
+        "start_line": 3,
+        "end_line": 9,
+        "content": "x = 1\n" * 9,
+    },
     {"id": "b", "kind": "document", "name": "guide", "content": "A sentence. " * 40, "score": 0.8},
-    {"id": "c", "kind": "document", "name": "notes", "content": "Words in a row. " * 30, "score": 0.7},
-    {"id": "d", "kind": "man_page", "name": "tar", "content": "tar - an archiving utility", "score": 0.6},
+    {
+        "id": "c",
+        "kind": "document",
+        "name": "notes",
+        "content": "Words in a row. " * 30,
+        "score": 0.7,
+    },
+    {
+        "id": "d",
+        "kind": "man_page",
+        "name": "tar",
+        "content": "tar - an archiving utility",
+        "score": 0.6,
+    },
 ]
 
 
@@ -88,7 +107,11 @@ def test_what_a_build_was_made_of_is_compared_by_name_and_hash(tmp_path: Path) -
     mine = tmp_path / "mine" / "context"
     mine.mkdir(parents=True)
     (mine / "item.md.j2").write_text("{# Mine. #}\n* {{ item.content }}\n", encoding="utf-8")
-    a, b, c = builds({"layout": "context"}, {"layout": "context", "templates": mine.parent}, {"profile": "claude"})
+    a, b, c = builds(
+        {"layout": "context"},
+        {"layout": "context", "templates": mine.parent},
+        {"profile": "claude"},
+    )
     found = compare(a, b)
     assert [pair.name for pair in found.templates] == ["context/item.md.j2"]
     assert found.differs and not found.options and not found.profile
@@ -112,14 +135,18 @@ def test_items_of_one_id_and_items_that_only_one_was_given() -> None:
 
 def test_another_order_is_said() -> None:
     a, b = builds({"max_tokens": None}, {"max_tokens": None, "order": "given", "group_by": "none"})
-    c = build_of(pf.render(list(reversed(RECORDS)), max_tokens=None, order="given", group_by="none"))
+    c = build_of(
+        pf.render(list(reversed(RECORDS)), max_tokens=None, order="given", group_by="none")
+    )
     assert compare(b, c).moved and compare(b, c).differs
     assert not compare(a, a).moved
 
 
 def test_a_result_is_the_build_that_its_saved_json_is() -> None:
     budgets = {"document": {"share": 0.5, "max_tokens": 60}}
-    result = pf.render(RECORDS, max_tokens=90, paths=["src/*", "*"], group_by="kind", section_budgets=budgets)
+    result = pf.render(
+        RECORDS, max_tokens=90, paths=["src/*", "*"], group_by="kind", section_budgets=budgets
+    )
     Path("a.json").write_text(json.dumps({"promptforge": 1, **result.to_dict()}), encoding="utf-8")
     assert side("a.json") == build_of(result)
 
@@ -145,17 +172,30 @@ def test_two_budgets_over_the_same_items() -> None:
     ran = diff("max_tokens=90,packing=whole", "max_tokens=10_000", "items.json")
     lines = ran.out.splitlines()
     assert lines[:2] == ["A: max_tokens=90,packing=whole", "B: max_tokens=10_000"]
-    assert ["only", "B", "guide", "document", "out", "content"] in [line.split()[:6] for line in lines]
+    assert ["only", "B", "guide", "document", "out", "content"] in [
+        line.split()[:6] for line in lines
+    ]
     assert any(line.split() == ["max_tokens", "90", "10000"] for line in lines)
     assert any(line.startswith("and ") and "the same" in line for line in lines)
     assert lines[-1] == "The texts differ."
     assert all(width(line) <= 80 for line in lines)
-    assert len(diff("max_tokens=90,packing=whole", "max_tokens=10_000", "items.json", "--all").out) > len(ran.out)
+    assert len(
+        diff("max_tokens=90,packing=whole", "max_tokens=10_000", "items.json", "--all").out
+    ) > len(ran.out)
 
 
 def test_flags_hold_for_both_sides_and_a_side_wins_over_them() -> None:
     found = json.loads(
-        diff("max_tokens=90", "", "items.json", "--max-tokens", "100", "--layout", "context", "--json").out
+        diff(
+            "max_tokens=90",
+            "",
+            "items.json",
+            "--max-tokens",
+            "100",
+            "--layout",
+            "context",
+            "--json",
+        ).out
     )
     assert (found["promptforge"], found["a"], found["b"]) == (1, "max_tokens=90", "")
     assert found["options"] == [{"name": "max_tokens", "a": 90, "b": 100}]
@@ -175,7 +215,11 @@ def test_flags_hold_for_both_sides_and_a_side_wins_over_them() -> None:
         ("query=a, b=c?", "query", "a, b=c?"),
         ("header=1", "header", "1"),
         ("kinds=code", "kinds", ["code"]),
-        ('section_budgets={"code": {"share": 0.5}},order=given', "section_budgets", {"code": {"share": 0.5}}),
+        (
+            'section_budgets={"code": {"share": 0.5}},order=given',
+            "section_budgets",
+            {"code": {"share": 0.5}},
+        ),
     ],
 )
 def test_every_kind_of_value_can_be_said(spec: str, option: str, value: object) -> None:
@@ -196,7 +240,9 @@ def test_profiles_and_folders_are_options_of_a_side() -> None:
 
 def test_saved_results_and_manifests() -> None:
     a, b = saved("a.json"), saved("b.json", "--max-tokens", "100")
-    Path("m.json").write_text(json.dumps(json.loads(Path(a).read_text(encoding="utf-8"))["manifest"]), encoding="utf-8")
+    Path("m.json").write_text(
+        json.dumps(json.loads(Path(a).read_text(encoding="utf-8"))["manifest"]), encoding="utf-8"
+    )
     assert "The texts are the same." in diff(a, a, "--exit-code").out
     assert "The texts differ." in diff(a, b, "--exit-code", code=1).out
     assert "The texts are the same." in diff(a, "max_tokens=4000", "items.json").out
@@ -256,5 +302,7 @@ def test_what_cannot_be_compared_is_said_with_the_way_out() -> None:
 
 
 def test_what_stops_a_side_stops_the_comparison() -> None:
-    Path("items.json").write_text(json.dumps([{"content": "word " * 99, "required": True}]), encoding="utf-8")
+    Path("items.json").write_text(
+        json.dumps([{"content": "word " * 99, "required": True}]), encoding="utf-8"
+    )
     assert "the required items need" in refused(3, "max_tokens=9", "max_tokens=999", "items.json")

@@ -19,7 +19,10 @@ from promptforge.profiles import load_profile
 from promptforge.templates import Templates
 from promptforge.yamltext import load
 
-ITEMS = [{"kind": "code", "path": "a.py", "content": "x = 1"}, {"kind": "man_page", "name": "ls(1)", "content": "list"}]
+ITEMS = [
+    {"kind": "code", "path": "a.py", "content": "x = 1"},
+    {"kind": "man_page", "name": "ls(1)", "content": "list"},
+]
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +72,17 @@ def test_a_format_for_one_layout_copies_what_its_base_has() -> None:
 
 
 def test_the_look_of_a_kind() -> None:
-    ran = run("new", "kind", "requirement", "--layout", "knowledge", "--from", "document", "--format", "plain")
+    ran = run(
+        "new",
+        "kind",
+        "requirement",
+        "--layout",
+        "knowledge",
+        "--from",
+        "document",
+        "--format",
+        "plain",
+    )
     assert (ran.code, files()) == (0, {"templates/knowledge/requirement.txt.j2"})
     original = Templates().source("knowledge/document.txt.j2")[0]
     made = Path("templates/knowledge/requirement.txt.j2").read_text(encoding="utf-8")
@@ -81,15 +94,24 @@ def test_the_look_of_a_kind() -> None:
 def test_a_copy_of_a_prompt_prints_what_the_original_prints(source: str) -> None:
     ran = run("new", "prompt", "ours", "--from", source)
     assert (ran.code, set(ran.out.splitlines())) == (0, files())
-    assert {Path(name).name.split(".")[0] for name in files()} == set(PROMPT), "whole, so that every part can be edited"
-    asked: dict[str, Any] = {"system": "Be kind.", "user": "Why?", "history": [{"role": "user", "content": "Hello"}]}
+    assert {Path(name).name.split(".")[0] for name in files()} == set(PROMPT), (
+        "whole, so that every part can be edited"
+    )
+    asked: dict[str, Any] = {
+        "system": "Be kind.",
+        "user": "Why?",
+        "history": [{"role": "user", "content": "Hello"}],
+    }
     ours = pf.Renderer(templates="templates", prompt="ours").prompt(ITEMS, **asked)
     assert ours.text == pf.Renderer(prompt=source).prompt(ITEMS, **asked).text
     assert run("check", "-q").out == ""
 
 
 def test_a_copy_of_a_prompt_draws_on_its_own_pieces() -> None:
-    for name, text in (("_tag", "<q>"), ("question", '{% include "prompt/a/_tag.txt.j2" %}{{ question }}')):
+    for name, text in (
+        ("_tag", "<q>"),
+        ("question", '{% include "prompt/a/_tag.txt.j2" %}{{ question }}'),
+    ):
         Path("templates/prompt/a").mkdir(parents=True, exist_ok=True)
         Path(f"templates/prompt/a/{name}.txt.j2").write_text(text)
     assert run("new", "prompt", "b", "--from", "a").code == 0
@@ -100,7 +122,9 @@ def test_a_copy_of_a_prompt_draws_on_its_own_pieces() -> None:
 def test_list_and_show_know_a_prompt_of_ones_own() -> None:
     run("new", "prompt", "ours", "--from", "lisp")
     mine = ("--templates", "templates")
-    assert "[yours]" in next(line for line in run("list", "prompts", *mine).out.splitlines() if "ours" in line)
+    assert "[yours]" in next(
+        line for line in run("list", "prompts", *mine).out.splitlines() if "ours" in line
+    )
     frame = Path("templates/prompt/ours/prompt.txt.j2").read_text("utf-8")
     for name in ("ours", "prompt/ours", "prompt/ours/prompt.txt.j2"):
         assert run("show", name, *mine).out == frame
@@ -115,7 +139,8 @@ def test_a_copy_of_a_profile_says_what_the_original_says(name: str) -> None:
     assert load_profile("mine", ["profiles"]).options == load_profile(name).options
     assert load_profile("mine", ["profiles"]).match == ()
     jsonschema.validate(
-        load(Path("profiles/mine.yaml").read_text("utf-8"), ""), json.loads(Path("profiles/schema.json").read_text())
+        load(Path("profiles/mine.yaml").read_text("utf-8"), ""),
+        json.loads(Path("profiles/schema.json").read_text()),
     )
     assert run("check").code == 0
 
@@ -124,7 +149,10 @@ def test_a_copy_under_a_shipped_name_stands_in_for_it() -> None:
     assert run("new", "layout", "context").code == 0
     assert run("new", "profile", "claude").code == 0
     assert "PF823" in run("check").out
-    assert pf.render(ITEMS, templates="templates", layout="context").text == pf.render(ITEMS, layout="context").text
+    assert (
+        pf.render(ITEMS, templates="templates", layout="context").text
+        == pf.render(ITEMS, layout="context").text
+    )
     assert load_profile("claude", ["profiles"]).options == load_profile("claude").options
 
 
@@ -137,13 +165,17 @@ def test_the_next_steps_run() -> None:
         ["profile", "p"],
     ):
         ran = json.loads(run("new", *arguments, "--json").out)
-        steps = {word: rest.strip() for word, _, rest in (step.partition(" ") for step in ran["next"])}
+        steps = {
+            word: rest.strip() for word, _, rest in (step.partition(" ") for step in ran["next"])
+        }
         assert Path(steps["edit"]).is_file()
         for word in ("show", "check"):
             record, _, line = steps[word].rpartition(" | ")
             piped = shlex.split(record)[1] if record else ""
             shown = run(*shlex.split(line)[1:], stdin=piped)
-            assert shown.code == 0 and shown.err in ("", shown.err if word == "check" else ""), steps
+            assert shown.code == 0 and shown.err in ("", shown.err if word == "check" else ""), (
+                steps
+            )
             assert word == "check" or "A text." in shown.out
         if use := steps.get("use"):
             Path("profiles").mkdir(exist_ok=True)
@@ -151,7 +183,9 @@ def test_the_next_steps_run() -> None:
             assert load_profile("uses", ["profiles"]).options == {arguments[0]: arguments[1]}
 
 
-def test_the_folder_is_that_of_the_flag_or_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder_is_that_of_the_flag_or_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     Path("one").mkdir()
     Path("two").mkdir()
     monkeypatch.setenv("PROMPTFORGE_TEMPLATES", "one")
@@ -161,7 +195,10 @@ def test_the_folder_is_that_of_the_flag_or_of_the_environment(monkeypatch: pytes
 
 
 def test_a_look_for_a_layout_that_is_not_there_says_what_comes_first() -> None:
-    assert "; make it first: promptforge new layout triage" in run("new", "kind", "t", "--layout", "triage").err
+    assert (
+        "; make it first: promptforge new layout triage"
+        in run("new", "kind", "t", "--layout", "triage").err
+    )
     assert 'did you mean "chunks"' in run("new", "kind", "t", "--layout", "chnks").err
     run("new", "layout", "triage")
     assert "PF835" not in run("check").out
@@ -189,7 +226,11 @@ REFUSED = [
 @pytest.mark.parametrize("arguments", REFUSED, ids=" ".join)
 def test_a_name_that_cannot_be(arguments: list[str]) -> None:
     ran = run("new", *arguments)
-    assert (ran.code, ran.out) == (2, "") and ran.err.startswith("promptforge: ") and ran.err.count("\n") == 1
+    assert (
+        (ran.code, ran.out) == (2, "")
+        and ran.err.startswith("promptforge: ")
+        and ran.err.count("\n") == 1
+    )
     assert files() == set()
 
 
@@ -235,14 +276,26 @@ def test_pretending_writes_nothing() -> None:
 def test_a_project_renders_checks_and_tests_at_once() -> None:
     assert run("init", "p").code == 0
     here = Path("p")
-    ran = run("render", "items.json", "--templates", "templates", "--profiles", "profiles", "-p", "mine", cwd=here)
+    ran = run(
+        "render",
+        "items.json",
+        "--templates",
+        "templates",
+        "--profiles",
+        "profiles",
+        "-p",
+        "mine",
+        cwd=here,
+    )
     assert ran.code == 0 and ran.out.startswith("## Context") and ran.err == ""
     checked = run("check", cwd=here)
     assert checked.code == 0 and ": PF" not in checked.out
     tested = run("test", cwd=here)
     assert tested.code == 0 and tested.out.count("ok ") == 2
     for name in ("layout", "profile"):
-        path = here / ("templates/layout.schema.json" if name == "layout" else "profiles/schema.json")
+        path = here / (
+            "templates/layout.schema.json" if name == "layout" else "profiles/schema.json"
+        )
         assert json.loads(path.read_text(encoding="utf-8")) == json.loads(run("schema", name).out)
     assert run("init", "p").code == 2
 

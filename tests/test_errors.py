@@ -21,10 +21,14 @@ SHIPPED_IN_PLACE = {"template_of_a_shipped_name_fails"}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda path: str(path.name))
-def test_message(case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, update_golden: bool) -> None:
+def test_message(
+    case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, update_golden: bool
+) -> None:
     for name in ("PROMPTFORGE_TEMPLATES", "PROMPTFORGE_PROFILES"):
         monkeypatch.delenv(name, raising=False)
-    work = shutil.copytree(case, tmp_path / case.name, ignore=shutil.ignore_patterns("command.txt", "message.txt"))
+    work = shutil.copytree(
+        case, tmp_path / case.name, ignore=shutil.ignore_patterns("command.txt", "message.txt")
+    )
     arguments = shlex.split((case / "command.txt").read_text(encoding="utf-8"))
     ran = run(*arguments, cwd=work)
     message = f"exit {ran.code}\n{ran.err.replace(str(work), '.')}"

@@ -28,7 +28,9 @@ LABELS = hostile.LABEL
 WORDS = st.text(st.characters(codec="ascii", categories=("L", "N")), min_size=1, max_size=8)
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | LABELS
 VALUES = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(LABELS, inner, max_size=3), max_leaves=5
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(LABELS, inner, max_size=3),
+    max_leaves=5,
 )
 
 
@@ -144,14 +146,19 @@ def test_a_label_at_the_start_of_a_line_is_a_paragraph_and_reads_back(text: str)
     printed = escaping.md_line(text)
     assert blocks(printed) == [["paragraph_openp", "inline", "paragraph_closep"]] * 2
     assert {t.type for t in inlines(printed)} <= LABEL_INLINES - {"code_inline"}
-    assert read(printed).replace("_", "").strip() == read_label(escaping.label(text)).replace("_", "").strip()
+    assert (
+        read(printed).replace("_", "").strip()
+        == read_label(escaping.label(text)).replace("_", "").strip()
+    )
 
 
 def read_label(label: str) -> str:
     """A blank that begins a line is shown as an escape, one that ends it is not seen; `_a_` may read as stressed."""
     blank = re.match(r"\s", label)
     code = ord(label[0]) if blank else 0
-    return (f"\\{f'x{code:02x}' if code < 256 else f'u{code:04x}'}{label[1:]}" if blank else label).strip()
+    return (
+        f"\\{f'x{code:02x}' if code < 256 else f'u{code:04x}'}{label[1:]}" if blank else label
+    ).strip()
 
 
 @cases(300)
@@ -191,7 +198,10 @@ def test_prose_is_paragraphs_of_text_and_nothing_else(text: str) -> None:
 
 def test_prose_keeps_its_lines_and_opens_no_block_in_any() -> None:
     assert escaping.md_prose("One.\n\nTwo\nthree.") == "One.\n\nTwo\nthree."
-    assert escaping.md_prose("One.\n# Two\n\n- a `b`\n1. c\n") == "One.\n\\# Two\n\n\\- a \\`b\\`\n1\\. c"
+    assert (
+        escaping.md_prose("One.\n# Two\n\n- a `b`\n1. c\n")
+        == "One.\n\\# Two\n\n\\- a \\`b\\`\n1\\. c"
+    )
     assert escaping.md_prose("  One <b>.\n    code\n \nend") == "One \\<b>.\ncode\n\nend"
     assert escaping.md_prose("[a\nb]: /x") == "\\[a\nb]: /x"
 
@@ -221,7 +231,9 @@ def test_prose_is_whole_however_long_it_is() -> None:
         ("`" * 24 + "\n~~~~", None, "~~~~~", ""),
     ],
 )
-def test_a_fence_is_as_long_as_its_text_needs(text: str, language: object, mark: str, tag: str) -> None:
+def test_a_fence_is_as_long_as_its_text_needs(
+    text: str, language: object, mark: str, tag: str
+) -> None:
     assert fencing.fence(text, language) == f"{mark}{tag}\n{text}\n{mark}"
 
 
@@ -281,35 +293,66 @@ def test_a_fence_is_one_block_that_holds_the_text(text: str, language: str | Non
         "{{ item }}",
     ],
 )
-@pytest.mark.parametrize("page", ["{{ item.text }}", "- {{ item.text }}", "> a {{ item.text }} b", "# {{ item.text }}"])
-def test_no_careless_markdown_template_lets_content_out(item: str, page: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "page", ["{{ item.text }}", "- {{ item.text }}", "> a {{ item.text }} b", "# {{ item.text }}"]
+)
+def test_no_careless_markdown_template_lets_content_out(
+    item: str, page: str, tmp_path: Path
+) -> None:
     (tmp_path / "t").mkdir()
     (tmp_path / "t" / "item.md.j2").write_text(item, "utf-8")
-    (tmp_path / "t" / "layout.md.j2").write_text(f"{{% for item in items %}}\n{page}\n{{% endfor %}}\n", "utf-8")
-    renderer = pf.Renderer(templates=tmp_path, layout="t", format="markdown", max_tokens=None, dedupe=False)
+    (tmp_path / "t" / "layout.md.j2").write_text(
+        f"{{% for item in items %}}\n{page}\n{{% endfor %}}\n", "utf-8"
+    )
+    renderer = pf.Renderer(
+        templates=tmp_path, layout="t", format="markdown", max_tokens=None, dedupe=False
+    )
 
     def structure(bad: str) -> list[list[str]]:
-        items = [{"content": bad, "metadata": {"k": bad}, "name": "n"}, {"content": "last", "name": "n"}]
+        items = [
+            {"content": bad, "metadata": {"k": bad}, "name": "n"},
+            {"content": "last", "name": "n"},
+        ]
         return [
             [t.type for t in parser.parse(renderer.render(items).text) if t.type != "inline"]
             for parser in (COMMONMARK, GFM)
         ]
 
     expected = structure("tame")
-    for text in ("```\n# P", "~~~\n# P", "a\n\n# P", "# P", "- P", "> P", "1. P", "---", "<b>\n\n# P", "a\r\r# P"):
+    for text in (
+        "```\n# P",
+        "~~~\n# P",
+        "a\n\n# P",
+        "# P",
+        "- P",
+        "> P",
+        "1. P",
+        "---",
+        "<b>\n\n# P",
+        "a\r\r# P",
+    ):
         assert structure(text) == expected, text
 
 
-@pytest.mark.parametrize("page", ["{{ item.text }}", "- {{ item.text }}", "> a {{ item.text }} b", "# {{ item.text }}"])
+@pytest.mark.parametrize(
+    "page", ["{{ item.text }}", "- {{ item.text }}", "> a {{ item.text }} b", "# {{ item.text }}"]
+)
 def test_prose_lets_out_no_more_than_paragraphs_of_words_do(page: str, tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     (tmp_path / "t" / "item.md.j2").write_text("{{ item.content | prose }}", "utf-8")
-    (tmp_path / "t" / "layout.md.j2").write_text(f"{{% for item in items %}}\n{page}\n{{% endfor %}}\n", "utf-8")
-    renderer = pf.Renderer(templates=tmp_path, layout="t", format="markdown", max_tokens=None, dedupe=False)
+    (tmp_path / "t" / "layout.md.j2").write_text(
+        f"{{% for item in items %}}\n{page}\n{{% endfor %}}\n", "utf-8"
+    )
+    renderer = pf.Renderer(
+        templates=tmp_path, layout="t", format="markdown", max_tokens=None, dedupe=False
+    )
 
     def structure(content: str) -> list[list[str]]:
         text = renderer.render([{"content": content}, {"content": "last"}]).text
-        return [[t.type for t in parser.parse(text) if t.type != "inline"] for parser in (COMMONMARK, GFM)]
+        return [
+            [t.type for t in parser.parse(text) if t.type != "inline"]
+            for parser in (COMMONMARK, GFM)
+        ]
 
     fences = ["```\n# P", "~~~\n# P", "<b>\n\n<!--", "a\n\n    code\nb"]
     blocks = ["a\n\n# P", "- P", "a\n- P\n  - Q", "a\n1) P", "> P\n> Q", "a\n===", "a\r\r# P"]
@@ -399,7 +442,9 @@ def without_surrogates(text: str) -> str:
 def test_a_text_in_json_reads_back_as_a_value_and_inside_a_string(text: str) -> None:
     for value in (text, clean(text, "json").text):
         assert json_value(escaping.json_value(value)) == without_surrogates(text)
-        assert json_value(f'"a {escaping.json_string(value)} b"') == f"a {without_surrogates(text)} b"
+        assert (
+            json_value(f'"a {escaping.json_string(value)} b"') == f"a {without_surrogates(text)} b"
+        )
         escaping.json_value(value).encode()
 
 
@@ -429,7 +474,16 @@ def test_a_frame_without_a_line_of_its_own_guards_nothing() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["File: a", "File:", "  File: a (lines 1-2)", "-" * 40, " " + "-" * 40 + "  ", "--- Man Pages ---", "[x]", "  [x]"],
+    [
+        "File: a",
+        "File:",
+        "  File: a (lines 1-2)",
+        "-" * 40,
+        " " + "-" * 40 + "  ",
+        "--- Man Pages ---",
+        "[x]",
+        "  [x]",
+    ],
 )
 @pytest.mark.parametrize("end", hostile.LINE_ENDS[:9])
 def test_a_line_that_could_be_of_the_frame_is_prefixed(line: str, end: str) -> None:
@@ -522,7 +576,8 @@ def test_an_items_text_between_quotes_of_the_page_cannot_leave_them() -> None:
     }
     content = '" onload="x", <c>'
     made = {
-        ending: pf.render([{"content": content}], templates=files, layout="mine", format=ending) for ending in pages
+        ending: pf.render([{"content": content}], templates=files, layout="mine", format=ending)
+        for ending in pages
     }
     assert [dict(e.attrib) for e in xml_root(made["xml"].text)] == [{"t": f"<b>{content}</b>"}]
     assert json_value(json_value(made["json"].text)[0]) == {"a": content}
@@ -530,7 +585,9 @@ def test_an_items_text_between_quotes_of_the_page_cannot_leave_them() -> None:
 
 @pytest.mark.parametrize(("syntax", "place"), [pair for pair in ESCAPES if pair not in QUOTED])
 @pytest.mark.parametrize("kind", [Safe, Block])
-def test_what_a_template_made_is_not_escaped_again(syntax: str, place: str, kind: type[Safe]) -> None:
+def test_what_a_template_made_is_not_escaped_again(
+    syntax: str, place: str, kind: type[Safe]
+) -> None:
     made = kind("harmless text of a template")
     assert escaping.PLACES[syntax][place](made) is made
 
@@ -557,9 +614,10 @@ def test_no_operation_on_safe_text_gives_safe_text(how: str, kind: type[Safe]) -
 
 
 def test_an_unknown_ending_is_plain_text() -> None:
-    assert [escaping.syntax_of(e) for e in ("md", "markdown", "xml", "html", "svg", "json", "jsonl", "txt")] == [
-        *("md", "md", "xml", "xml", "xml", "json", "json", "txt")
-    ]
+    assert [
+        escaping.syntax_of(e)
+        for e in ("md", "markdown", "xml", "html", "svg", "json", "jsonl", "txt")
+    ] == [*("md", "md", "xml", "xml", "xml", "json", "json", "txt")]
     assert {escaping.syntax_of(e) for e in ("org", "", "MD", "x.md")} == {"txt"}
 
 
@@ -640,12 +698,27 @@ def test_percent_rounds_half_to_even_of_the_decimal(value: object, printed: str)
         (math.inf, 1, "0.0"),
     ],
 )
-def test_decimals_round_half_to_even_of_the_decimal(value: object, places: int, printed: str) -> None:
+def test_decimals_round_half_to_even_of_the_decimal(
+    value: object, places: int, printed: str
+) -> None:
     assert wording.decimals(value, places) == printed
 
 
 @pytest.mark.parametrize(
-    "value", [1e300, -1e300, 1e-300, 5e-324, -0.001, -0.0, 10**40, 1.7e308, -math.inf, "1e999999", "9" * 5000]
+    "value",
+    [
+        1e300,
+        -1e300,
+        1e-300,
+        5e-324,
+        -0.001,
+        -0.0,
+        10**40,
+        1.7e308,
+        -math.inf,
+        "1e999999",
+        "9" * 5000,
+    ],
 )
 def test_no_number_is_too_large_or_too_small_for_a_filter(value: object) -> None:
     assert re.fullmatch(r"-?\d+%", wording.percent(value))
@@ -653,7 +726,10 @@ def test_no_number_is_too_large_or_too_small_for_a_filter(value: object) -> None
 
 
 @cases(300)
-@given(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e12, max_value=1e12), st.integers(0, 6))
+@given(
+    st.floats(allow_nan=False, allow_infinity=False, min_value=-1e12, max_value=1e12),
+    st.integers(0, 6),
+)
 def test_decimals_are_within_half_a_unit(value: float, places: int) -> None:
     printed = Decimal(wording.decimals(value, places))
     assert abs(printed - Decimal(repr(value))) <= Decimal(1).scaleb(-places) / 2

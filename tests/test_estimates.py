@@ -14,11 +14,14 @@ from promptforge.tokenizers.estimates import FACTORS
 from promptforge.tokens import get_tokenizer
 
 TEXT = st.text(
-    st.one_of(st.sampled_from(" \n\t\x1c\x85\xa0\u3000aZé_-.ǅªⅧ²٣漢😀𝐀\ud800\udc00\u200b\u180e"), st.characters())
+    st.one_of(
+        st.sampled_from(" \n\t\x1c\x85\xa0\u3000aZé_-.ǅªⅧ²٣漢😀𝐀\ud800\udc00\u200b\u180e"),
+        st.characters(),
+    )
 )
-WORDS = st.lists(st.sampled_from(["fooBar", "FOO", "information", "Tenletters", "x", "😀" * 6, "éÉ", "𝐀b"])).map(
-    " ".join
-)
+WORDS = st.lists(
+    st.sampled_from(["fooBar", "FOO", "information", "Tenletters", "x", "😀" * 6, "éÉ", "𝐀b"])
+).map(" ".join)
 
 
 def units(text: str) -> list[str]:
@@ -38,7 +41,9 @@ def single(value: float) -> float:
 def by_characters(text: str) -> int:
     found = units(text)
     ordinary = ("Lu", "Ll", "Lt", "Lm", "Lo", "Nd")
-    special = sum(unicodedata.category(unit) not in ordinary and not is_white(unit) for unit in found)
+    special = sum(
+        unicodedata.category(unit) not in ordinary and not is_white(unit) for unit in found
+    )
     return math.ceil(single(single(len(found)) / 4)) + special // 3
 
 

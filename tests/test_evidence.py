@@ -19,12 +19,30 @@ from promptforge.trimming.prose import sentences
 QUERY = "In which year was the founder of Omni Air born?"
 PAGES = [
     Document(
-        "Omni Air", "Omni Air is an airline of Tulsa, Oklahoma. It was founded in 1983 by Bo Dunn. It flies.", 9.0
+        "Omni Air",
+        "Omni Air is an airline of Tulsa, Oklahoma. It was founded in 1983 by Bo Dunn. It flies.",
+        9.0,
     ),
-    Document("Tulsa (city)", "Tulsa is a city in Oklahoma. Many people were born there in the year of the oil.", 8.0),
-    Document("Air", "Air is what people breathe. It is made of nitrogen and oxygen, and of water in small part.", 7.0),
-    Document("Oil", "Oil is found in the ground. It was first found long ago by people who were after salt.", 6.0),
-    Document("Bo Dunn", "He is an aviator. He came into the world in 1941 in Ohio, a state of the north.", 1.0),
+    Document(
+        "Tulsa (city)",
+        "Tulsa is a city in Oklahoma. Many people were born there in the year of the oil.",
+        8.0,
+    ),
+    Document(
+        "Air",
+        "Air is what people breathe. It is made of nitrogen and oxygen, and of water in small part.",
+        7.0,
+    ),
+    Document(
+        "Oil",
+        "Oil is found in the ground. It was first found long ago by people who were after salt.",
+        6.0,
+    ),
+    Document(
+        "Bo Dunn",
+        "He is an aviator. He came into the world in 1941 in Ohio, a state of the north.",
+        1.0,
+    ),
 ]
 
 
@@ -51,7 +69,13 @@ def test_forms_of_a_word_meet() -> None:
         "quick quickly",
     ):
         assert len({stem(form) for form in forms.split()}) == 1, forms
-    assert {stem(word) for word in ("this", "bus", "gas", "ring", "1990s")} == {"this", "bus", "gas", "ring", "1990"}
+    assert {stem(word) for word in ("this", "bus", "gas", "ring", "1990s")} == {
+        "this",
+        "bus",
+        "gas",
+        "ring",
+        "1990",
+    }
 
 
 def test_identifiers_yield_their_parts_and_accents_do_not_matter() -> None:
@@ -73,7 +97,9 @@ def test_stop_words_alone_are_all_there_is() -> None:
 
 def test_a_title_is_a_phrase_without_its_brackets() -> None:
     assert name("Tulsa (city)") == " tulsa " and name("Air") == "" and name("東京") == " 東 京 "
-    assert name("Omni Air") in phrase("the Omni-Air of old") and name("Omni Air") not in phrase("Omni Airline")
+    assert name("Omni Air") in phrase("the Omni-Air of old") and name("Omni Air") not in phrase(
+        "Omni Airline"
+    )
 
 
 # --- worth -----------------------------------------------------------------------------------------------------------
@@ -91,13 +117,19 @@ def test_the_second_hop_is_found_by_its_title() -> None:
 def test_worth_is_the_sum_of_its_parts_and_capped() -> None:
     query = "alpha beta gamma"
     hostile = Document("Alpha Beta Gamma", "alpha beta gamma Alpha Beta Gamma " * 500, 0.0)
-    evidence = reading(query, [Document("A", "alpha is one of them"), hostile, Document("B", "beta")])
+    evidence = reading(
+        query, [Document("A", "alpha is one of them"), hostile, Document("B", "beta")]
+    )
     assert evidence.worth == [sum(lift) for lift in evidence.lifts]
     assert evidence.worth[1] < 8
 
 
 def test_a_word_that_is_a_function_s_name_is_no_link() -> None:
-    pages = [Document("open", "opens it"), Document("run", "We open it when we have to, and read it."), *PAGES]
+    pages = [
+        Document("open", "opens it"),
+        Document("run", "We open it when we have to, and read it."),
+        *PAGES,
+    ]
     assert reading("what is read", pages).lifts[0].bridge == 0
 
 
@@ -112,7 +144,9 @@ def test_two_documents_of_one_title_hold_each_other_up_and_are_no_target() -> No
     assert [lift.bridge for lift in evidence.lifts] == [0, 0, 0]
 
 
-@pytest.mark.parametrize("scores", [[-1.0, -2.0, -3.0], [0.0, 0.0, 0.0], [5.0, 5.0, 5.0], [math.inf, 1.0, 0.0]])
+@pytest.mark.parametrize(
+    "scores", [[-1.0, -2.0, -3.0], [0.0, 0.0, 0.0], [5.0, 5.0, 5.0], [math.inf, 1.0, 0.0]]
+)
 def test_scores_of_any_scale_leave_the_order_of_equals(scores: list[float]) -> None:
     pages = [Document("", "the same text for each", score) for score in scores]
     worth = reading("text", pages).worth
@@ -120,7 +154,11 @@ def test_scores_of_any_scale_leave_the_order_of_equals(scores: list[float]) -> N
 
 
 def test_what_the_caller_measured_is_added() -> None:
-    pages = [Document("", "First sentence of the one text here. Second sentence of the one text here.", 1.0)]
+    pages = [
+        Document(
+            "", "First sentence of the one text here. Second sentence of the one text here.", 1.0
+        )
+    ]
     cut = Passages(list(sentences(pages[0].text)))
     evidence = read("nothing", pages, lambda _: cut, match=lambda i, p: 0.9 * p)
     assert evidence.reading(0).match(evidence.weights) == [0, 0.9]
@@ -144,7 +182,9 @@ def test_pieces_bring_what_they_stand_under_and_pay_for_it() -> None:
     costs = {0: 5.0, 1: 4.0, 2: 3.0}
 
     def take(room: float) -> list[Pick]:
-        return choose(evidence, room=room, header=lambda _: 10.0, price=lambda _, p: costs[p], gap=0.0).picks
+        return choose(
+            evidence, room=room, header=lambda _: 10.0, price=lambda _, p: costs[p], gap=0.0
+        ).picks
 
     assert take(18) == [Pick(0, 2)]
     assert take(17) == [Pick(0, 0)]
@@ -153,7 +193,8 @@ def test_pieces_bring_what_they_stand_under_and_pay_for_it() -> None:
 
 def test_only_what_may_be_chosen_is_divided_and_priced() -> None:
     pages = [
-        Document("", f"Page {i} speaks of oil. It has no more to say on it than that.", 100.0 - i) for i in range(99)
+        Document("", f"Page {i} speaks of oil. It has no more to say on it than that.", 100.0 - i)
+        for i in range(99)
     ]
     divided: list[int] = []
 
@@ -169,11 +210,26 @@ def test_nothing_comes_of_nothing() -> None:
     assert take(reading("a", []), 100) == ([], [])
     assert take(reading("", PAGES), 100).picks
     assert take(reading(QUERY, PAGES), 0).picks == []
-    assert choose(reading(QUERY, PAGES), room=99, header=lambda _: 1, price=lambda *_: 1, allowed=0) == ([], [])
+    assert choose(
+        reading(QUERY, PAGES), room=99, header=lambda _: 1, price=lambda *_: 1, allowed=0
+    ) == ([], [])
 
 
 WORDS = st.sampled_from(
-    ["oil", "Tulsa", "air. ", "Omni Air", "born", "in", "the", "x" * 30, "\n", "東京は", "getUser", "Oils."]
+    [
+        "oil",
+        "Tulsa",
+        "air. ",
+        "Omni Air",
+        "born",
+        "in",
+        "the",
+        "x" * 30,
+        "\n",
+        "東京は",
+        "getUser",
+        "Oils.",
+    ]
 )
 TEXTS = st.lists(WORDS).map(" ".join)
 DOCUMENTS = st.lists(st.builds(Document, TEXTS, TEXTS, st.floats(-1, 10)), max_size=8)
@@ -202,7 +258,11 @@ def test_the_order_of_hashes_does_not_matter() -> None:
     )
     runs = {
         subprocess.run(
-            [sys.executable, "-c", program], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True, text=True
+            [sys.executable, "-c", program],
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            text=True,
         ).stdout
         for seed in "123"
     }
@@ -235,11 +295,21 @@ def test_wrong_numbers_are_refused() -> None:
 
 @given(st.lists(st.tuples(st.floats(allow_nan=True), TEXTS), max_size=12))
 @settings(deadline=None)
-def test_each_candidate_comes_once_and_the_lazy_way_is_the_greedy_one(pairs: list[tuple[float, str]]) -> None:
+def test_each_candidate_comes_once_and_the_lazy_way_is_the_greedy_one(
+    pairs: list[tuple[float, str]],
+) -> None:
     scores, texts = [score for score, _ in pairs], [text for _, text in pairs]
-    likeness, relevance, share = diversity._by_words(texts), diversity._share(scores), diversity.RELEVANCE
+    likeness, relevance, share = (
+        diversity._by_words(texts),
+        diversity._share(scores),
+        diversity.RELEVANCE,
+    )
     chosen: list[int] = []
     while left := [index for index in range(len(pairs)) if index not in chosen]:
-        likes = {index: max((likeness(index, other) for other in chosen), default=0.0) for index in left}
-        chosen.append(max(left, key=lambda i: (share * relevance[i] - (1 - share) * max(likes[i], 0.0), -i)))
+        likes = {
+            index: max((likeness(index, other) for other in chosen), default=0.0) for index in left
+        }
+        chosen.append(
+            max(left, key=lambda i: (share * relevance[i] - (1 - share) * max(likes[i], 0.0), -i))
+        )
     assert diversify(scores, texts) == chosen

@@ -44,24 +44,44 @@ def test_the_figures_add_up_to_the_tokens(layout: str, format: str, budget: int 
     assert sum(section.items for section in found.sections) == len(shown)
     assert {section.key for section in found.sections} == {item.section for item in shown}
     if result.text:
-        assert found.frame + sum(section.subtotal or 0 for section in found.sections) == result.tokens
-        assert found.frame + found.between + sum(section.tokens for section in found.sections) == result.tokens
+        assert (
+            found.frame + sum(section.subtotal or 0 for section in found.sections) == result.tokens
+        )
+        assert (
+            found.frame + found.between + sum(section.tokens for section in found.sections)
+            == result.tokens
+        )
     else:
         assert found.frame > (budget or 0) or not shown
-    assert found.frame == render(RECORDS, layout, format, max_items=0, min_score=1.1, max_tokens=None).explain().frame
+    assert (
+        found.frame
+        == render(RECORDS, layout, format, max_items=0, min_score=1.1, max_tokens=None)
+        .explain()
+        .frame
+    )
 
 
 def test_the_frame_is_what_a_page_without_items_costs() -> None:
     items = [{"content": "x", "origin": "similarity", "score": 0.1}]
     empty = pf.render(items, layout="context")
     assert empty.items_included == 0
-    assert pf.render(RECORDS, layout="context").explain().frame == empty.tokens == empty.explain().frame > 0
+    assert (
+        pf.render(RECORDS, layout="context").explain().frame
+        == empty.tokens
+        == empty.explain().frame
+        > 0
+    )
 
 
 def test_ranks_are_the_order_of_packing() -> None:
-    found = {item.id: item.rank for item in pf.render([*RECORDS, {**RECORDS[3], "id": "e"}], max_tokens=200).items}
+    found = {
+        item.id: item.rank
+        for item in pf.render([*RECORDS, {**RECORDS[3], "id": "e"}], max_tokens=200).items
+    }
     assert found == {"a": 1, "b": 2, "c": 3, "d": 4, "e": None}
-    given = pf.render(list(reversed(RECORDS)), max_tokens=200, packing="drop_last", trim="none").items
+    given = pf.render(
+        list(reversed(RECORDS)), max_tokens=200, packing="drop_last", trim="none"
+    ).items
     assert [item.rank for item in given] == [1, 2, 3, 4]
 
 
@@ -69,7 +89,10 @@ def test_very_many_sections_are_not_measured_one_by_one() -> None:
     records = [{"content": f"x{n}", "path": f"f{n}.py"} for n in range(80)]
     found = pf.render(records).explain()
     assert len(found.sections) == 80 and {section.subtotal for section in found.sections} == {None}
-    assert found.frame + found.between + sum(section.tokens for section in found.sections) == found.tokens
+    assert (
+        found.frame + found.between + sum(section.tokens for section in found.sections)
+        == found.tokens
+    )
 
 
 # --- on the command line ----------------------------------------------------------------------------------------------
@@ -90,16 +113,29 @@ def test_a_table_says_what_is_in_and_what_brings_the_rest_back() -> None:
     assert "4 items: 3 in, 0 cut, 1 out" in lines
     assert f"The least budget that brings something back: {back['c']} (notes)" in lines
     assert any(line.startswith("budget") and "--max-tokens" in line for line in lines)
-    assert any(line.startswith("tokens ") and f"{result.tokens} of 230 (exact, o200k_base)" in line for line in lines)
+    assert any(
+        line.startswith("tokens ") and f"{result.tokens} of 230 (exact, o200k_base)" in line
+        for line in lines
+    )
 
 
 def test_every_reason_that_occurs_is_explained() -> None:
     found = [{"content": f"found {n}", "origin": "similarity", "score": n / 10} for n in range(10)]
     ran = explained(
-        "--combine", "combined", "--max-items", "2", "--kinds", "text", "--kinds", "code", records=[*RECORDS, *found]
+        "--combine",
+        "combined",
+        "--max-items",
+        "2",
+        "--kinds",
+        "text",
+        "--kinds",
+        "code",
+        records=[*RECORDS, *found],
     )
     for reason in ("kinds", "max_items", "min_score"):
-        assert any(line.startswith(f"{reason} ") and len(line) > 30 for line in ran.out.splitlines()), reason
+        assert any(
+            line.startswith(f"{reason} ") and len(line) > 30 for line in ran.out.splitlines()
+        ), reason
 
 
 HOSTILE = [
@@ -116,7 +152,10 @@ HOSTILE = [
 
 @pytest.mark.parametrize("label", HOSTILE, ids=range(len(HOSTILE)))
 def test_a_hostile_label_breaks_neither_table_nor_terminal(label: str) -> None:
-    records = [{"content": "x", "name": label, "kind": label}, {"content": "y " * 99, "path": label, "kind": label}]
+    records = [
+        {"content": "x", "name": label, "kind": label},
+        {"content": "y " * 99, "path": label, "kind": label},
+    ]
     ran = explained("--max-tokens", "60", "--group-by", "kind", "--map", records=records)
     for line in ran.out.splitlines():
         assert width(line) <= 80, line
@@ -137,19 +176,27 @@ def test_a_table_is_cut_in_the_middle_of_labels() -> None:
 
 def test_long_lists_are_counted_unless_all_is_wanted() -> None:
     records = [{"content": f"text {n} " * 9, "name": f"n{n}"} for n in range(100)]
-    short, full = (explained("--max-tokens", "300", *more, records=records).out for more in ([], ["--all"]))
+    short, full = (
+        explained("--max-tokens", "300", *more, records=records).out for more in ([], ["--all"])
+    )
     assert "more (budget" in short and len(short.splitlines()) < 90
     assert "more (budget" not in full and all(f" n{n} " in full for n in range(100))
 
 
 def test_as_json_all_is_said_and_the_map_when_it_is_asked_for() -> None:
-    plain, mapped = (json.loads(explained("--max-tokens", "150", "--json", *more).out) for more in ([], ["--map"]))
+    plain, mapped = (
+        json.loads(explained("--max-tokens", "150", "--json", *more).out)
+        for more in ([], ["--map"])
+    )
     result = pf.render(RECORDS, max_tokens=150)
     assert plain["promptforge"] == 1
     assert plain["explanation"] == json.loads(msgspec.json.encode(result.explain()))
     assert [item["fits_at"] for item in plain["items"]] == [item.fits_at for item in result.items]
     assert "map" not in plain
-    assert "".join(mapped["text"][span["start"] : span["end"]] for span in mapped["map"]) == result.text
+    assert (
+        "".join(mapped["text"][span["start"] : span["end"]] for span in mapped["map"])
+        == result.text
+    )
 
 
 def test_no_items_and_a_frame_that_does_not_fit() -> None:
@@ -162,9 +209,17 @@ def test_it_takes_the_flags_of_render_and_fails_as_render_does(tmp_path: Path) -
     file = tmp_path / "a.py"
     file.write_text("x = 1\n", encoding="utf-8")
     assert "a.py" in run("explain", "--file", "a.py", cwd=tmp_path).out
-    for arguments in (["--max-tokens", "x"], ["nowhere.json"], ["--layout", "contxt", "--file", "a.py"], []):
+    for arguments in (
+        ["--max-tokens", "x"],
+        ["nowhere.json"],
+        ["--layout", "contxt", "--file", "a.py"],
+        [],
+    ):
         ran, other = (run(name, *arguments, cwd=tmp_path) for name in ("explain", "render"))
-        assert (ran.code, ran.err) == (other.code, other.err.replace("promptforge render", "promptforge explain"))
+        assert (ran.code, ran.err) == (
+            other.code,
+            other.err.replace("promptforge render", "promptforge explain"),
+        )
         assert ran.code in (2, 4) and not ran.out
     ran = run("explain", "-o", "out.txt", "--file", "a.py", cwd=tmp_path)
     assert not ran.out and (tmp_path / "out.txt").read_text(encoding="utf-8").endswith("\n")
@@ -172,7 +227,9 @@ def test_it_takes_the_flags_of_render_and_fails_as_render_does(tmp_path: Path) -
 
 def test_found_items_come_back_only_below_the_budget_of_a_named_one() -> None:
     records = [{"id": "n", "content": "named " * 200}]
-    records += [{"id": f"f{i}", "content": f"found {i} " * 30, "origin": "similarity"} for i in range(4)]
+    records += [
+        {"id": f"f{i}", "content": f"found {i} " * 30, "origin": "similarity"} for i in range(4)
+    ]
     options: dict[str, Any] = {"packing": "whole", "min_score": None}
     for budget in (60, 100, 150, 200):
         result = pf.render(records, max_tokens=budget, **options)

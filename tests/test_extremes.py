@@ -32,7 +32,9 @@ TEXTS = {
 
 @pytest.mark.parametrize("format", ["markdown", "xml", "json", "plain"])
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_huge_text_is_cut_to_the_budget(name: str, format: str, capfd: pytest.CaptureFixture[str]) -> None:  # noqa: A002
+def test_a_huge_text_is_cut_to_the_budget(
+    name: str, format: str, capfd: pytest.CaptureFixture[str]
+) -> None:  # noqa: A002
     records = [{"content": TEXTS[name], "path": "a.py"}, {"content": "fine", "path": "b.py"}]
     result = pf.render(records, format=format, max_tokens=500)
     assert result.tokens == pf.get_tokenizer("o200k_base").count(result.text) <= 500
@@ -49,17 +51,29 @@ UNBROKEN = {
 }
 
 
-@pytest.mark.parametrize("options", [{"max_tokens": 300}, {"max_tokens": None, "max_chars": 900}, {"query": "tar"}])
+@pytest.mark.parametrize(
+    "options", [{"max_tokens": 300}, {"max_tokens": None, "max_chars": 900}, {"query": "tar"}]
+)
 @pytest.mark.parametrize("trim", ["structure", "prefix"])
 @pytest.mark.parametrize("name", UNBROKEN)
-def test_a_text_without_an_end_to_cut_at_is_cut_at_a_character(name: str, trim: str, options: dict[str, Any]) -> None:
+def test_a_text_without_an_end_to_cut_at_is_cut_at_a_character(
+    name: str, trim: str, options: dict[str, Any]
+) -> None:
     text = UNBROKEN[name]
-    for path, kind in (("a.txt", "text"), ("a.py", "code"), ("a.json", "code"), ("a.md", "document")):
+    for path, kind in (
+        ("a.txt", "text"),
+        ("a.py", "code"),
+        ("a.json", "code"),
+        ("a.md", "document"),
+    ):
         records = [{"content": text, "path": path, "kind": kind}]
         result = pf.render(records, trim=trim, **{"max_tokens": 300, **options})
         [entry] = result.items
         assert entry.status == "trimmed"
-        kept = max(re.findall(f"[{''.join(map(re.escape, sorted(set(text))))}]{{50,}}", result.text), key=len)
+        kept = max(
+            re.findall(f"[{''.join(map(re.escape, sorted(set(text))))}]{{50,}}", result.text),
+            key=len,
+        )
         assert text.startswith(kept)
         assert not kept.endswith("\u200d")
         assert unicodedata.category(text[len(kept)])[0] != "M" and text[len(kept)] != "\u200d"
@@ -93,14 +107,19 @@ def test_many_items_that_nearly_fit_are_not_all_tried(rendered: list[None]) -> N
 
 
 def test_passages_of_a_long_text_are_not_added_one_by_one(rendered: list[None]) -> None:
-    records = [{"content": "Some Sentence here with words.\n" * 3_000}, {"content": "good words", "score": 0.5}]
+    records = [
+        {"content": "Some Sentence here with words.\n" * 3_000},
+        {"content": "good words", "score": 0.5},
+    ]
     result = pf.render(records, query="words and kinds", max_tokens=10_000)
     assert 10_000 - result.tokens <= 8
     assert len(rendered) < 40  # pages, for some 1,400 passages
 
 
 def test_a_shell_script_of_junk_does_not_end_the_process() -> None:
-    result = pf.render([{"content": "> \u202e](" * 5_600, "language": "bash", "kind": "code"}], max_tokens=200)
+    result = pf.render(
+        [{"content": "> \u202e](" * 5_600, "language": "bash", "kind": "code"}], max_tokens=200
+    )
     assert result.items[0].status == "trimmed"
 
 

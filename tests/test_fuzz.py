@@ -19,7 +19,9 @@ FOUND = Path(__file__).parent / "data" / "fuzz"
 
 def test_all_targets_are_here() -> None:
     folder = Path(fuzzing.__file__).parent
-    assert {path.stem for path in folder.glob("*.py")} - {"__init__", *fuzzing.ASIDE} == set(TARGETS)
+    assert {path.stem for path in folder.glob("*.py")} - {"__init__", *fuzzing.ASIDE} == set(
+        TARGETS
+    )
 
 
 def target(name: str) -> Callable[[bytes], None]:

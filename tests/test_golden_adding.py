@@ -25,12 +25,21 @@ PLAIN = st.none() | st.booleans() | st.integers(-9, 9**9) | ANY | st.lists(ANY, 
 
 @cases(25)
 @given(ANY.filter(bool), ANY, st.dictionaries(ANY, PLAIN, max_size=3), ANY)
-def test_what_is_added_is_read_as_it_is_meant(name: str, content: str, metadata: dict[str, Any], text: str) -> None:
+def test_what_is_added_is_read_as_it_is_meant(
+    name: str, content: str, metadata: dict[str, Any], text: str
+) -> None:
     items = [{"content": content, "metadata": metadata}]
     first = added("", PATH, {"name": "first", "items": "../items.json", "tokens_at_most": 7})
-    second = added(first, PATH, {"name": name + "!", "items": items, "options": {"query": content}, "text": text})
+    second = added(
+        first,
+        PATH,
+        {"name": name + "!", "items": items, "options": {"query": content}, "text": text},
+    )
     found = parse(second, PATH)
-    assert second.startswith(first.rstrip("\n")) and [case.name for case in found] == ["first", name + "!"]
+    assert second.startswith(first.rstrip("\n")) and [case.name for case in found] == [
+        "first",
+        name + "!",
+    ]
     assert found[1].keys["items"] == items and found[1].keys["options"] == {"query": content}
     assert found[1].keys["text"].rstrip("\n") == text.rstrip("\n")
 
@@ -47,7 +56,11 @@ def test_what_is_added_is_read_as_it_is_meant(name: str, content: str, metadata:
 )
 def test_a_file_that_would_change_the_case_is_refused(source: str, said: str) -> None:
     with pytest.raises(ItemError, match=said):
-        added(source, PATH, {"name": "one", "items": [{"content": "x"}], "options": {"format": "xml"}, "text": "y"})
+        added(
+            source,
+            PATH,
+            {"name": "one", "items": [{"content": "x"}], "options": {"format": "xml"}, "text": "y"},
+        )
 
 
 def test_cases_stand_as_far_from_the_margin_as_those_before() -> None:
@@ -63,14 +76,20 @@ def test_cases_stand_as_far_from_the_margin_as_those_before() -> None:
 @pytest.fixture
 def own(tmp_path: Path) -> desk.Desk:
     (tmp_path / "templates").mkdir()
-    items = [pf.Item(name="one", content="x " * 40, metadata={"a": [1, None]}), pf.Item(content="y", score=0.5)]
+    items = [
+        pf.Item(name="one", content="x " * 40, metadata={"a": [1, None]}),
+        pf.Item(content="y", score=0.5),
+    ]
     return desk.Desk(items, None, {"layout": "context"}, [tmp_path / "templates"], [], edit=True)
 
 
 def record(own: desk.Desk, name: str, expect: Any = "text", **view: Any) -> None:
     found = files.load(own)
     look = own.look(View(**view), {}, Path())
-    request = {**files.asked(own, found, look, Wish(View(**view), name, expect)), "items": own.records}
+    request = {
+        **files.asked(own, found, look, Wish(View(**view), name, expect)),
+        "items": own.records,
+    }
     made = recording.record({**request, "items_key": own.items_key}, lambda: None)
     files.save(own, found, made["source"])
 
@@ -79,7 +98,11 @@ def test_items_from_anywhere_are_written_out(own: desk.Desk, tmp_path: Path) -> 
     record(own, "all")
     record(own, "some", "bounds", max_tokens=20)
     (whole, some) = parse((tmp_path / "tests" / "preview.yaml").read_text(encoding="utf-8"), PATH)
-    assert whole.keys["items"][0] == {"name": "one", "content": "x " * 40, "metadata": {"a": [1, None]}}
+    assert whole.keys["items"][0] == {
+        "name": "one",
+        "content": "x " * 40,
+        "metadata": {"a": [1, None]},
+    }
     assert whole.keys["templates"] == ("../templates",)
     assert some.keys["tokens_at_most"] == 20 and some.keys["text"] is None
     assert set(some.keys["statuses"].values()) <= {"included", "trimmed", "dropped"}
@@ -99,7 +122,11 @@ def test_nothing_is_written_where_it_does_not_belong(own: desk.Desk, tmp_path: P
         record(own, "one")
     (tests / "preview.yaml").unlink()
     found = files.load(own)
-    for forged in ("", "cases: []\n", "cases:\n  - {items: [], text: x}\n  - {name: b, items: [], text: x}\n"):
+    for forged in (
+        "",
+        "cases: []\n",
+        "cases:\n  - {items: [], text: x}\n  - {name: b, items: [], text: x}\n",
+    ):
         with pytest.raises((saving.SaveError, ItemError)):
             files.save(own, found, forged)
     (tests / "preview.yaml").write_text("# theirs\n", encoding="utf-8")

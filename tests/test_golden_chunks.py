@@ -24,11 +24,15 @@ CAMEL = st.builds(
     lambda record, lines: record | {"startLine": lines[0], "endLine": lines[1]},
     st.fixed_dictionaries(
         {
-            "filePath": st.sampled_from(["a.py", "src/b.cs", "lib/c d.ts", "Makefile"]) | clean.LABEL,
+            "filePath": st.sampled_from(["a.py", "src/b.cs", "lib/c d.ts", "Makefile"])
+            | clean.LABEL,
             "content": clean.CONTENT,
             "relevance": clean.SCORE,
         },
-        optional={"language": clean.LANGUAGE | st.none(), "expandedContext": clean.CONTENT | st.none()},
+        optional={
+            "language": clean.LANGUAGE | st.none(),
+            "expandedContext": clean.CONTENT | st.none(),
+        },
     ),
     clean.RANGE,
 )
@@ -97,7 +101,13 @@ def test_header_and_footer_stand_around_the_chunks(
 
 
 def chunk(**more: Any) -> dict[str, Any]:
-    return {"filePath": "src/a.py", "content": "x = 1", "startLine": 1, "endLine": 2, "relevance": 1.0} | more
+    return {
+        "filePath": "src/a.py",
+        "content": "x = 1",
+        "startLine": 1,
+        "endLine": 2,
+        "relevance": 1.0,
+    } | more
 
 
 EDGES = {
@@ -123,14 +133,20 @@ EDGES = {
 @pytest.mark.parametrize("name", EDGES)
 def test_edge_of_a_chunk(name: str, format: str) -> None:  # noqa: A002
     for record in (EDGES[name], pascal(EDGES[name])):
-        assert render([record], format=format, scores=True) == chunks.assemble([record], format=format, scores=True)
+        assert render([record], format=format, scores=True) == chunks.assemble(
+            [record], format=format, scores=True
+        )
 
 
-@pytest.mark.parametrize("score", [0.0, 0.005, 0.015, 0.045, 0.125, 0.375, 0.5, 0.845, 0.855, 0.995, 0.999, 1.0, 1e-05])
+@pytest.mark.parametrize(
+    "score", [0.0, 0.005, 0.015, 0.045, 0.125, 0.375, 0.5, 0.845, 0.855, 0.995, 0.999, 1.0, 1e-05]
+)
 @pytest.mark.parametrize("format", FORMATS)
 def test_scores_round_half_to_even_of_the_decimal_value(score: float, format: str) -> None:  # noqa: A002
     record = chunk(relevance=score)
-    assert render([record], format=format, scores=True) == chunks.assemble([record], format=format, scores=True)
+    assert render([record], format=format, scores=True) == chunks.assemble(
+        [record], format=format, scores=True
+    )
 
 
 @pytest.mark.parametrize("format", ["markdown", "xml", "plain"])

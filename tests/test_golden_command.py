@@ -112,7 +112,10 @@ def test_what_is_wrong_in_one_case_stops_no_other() -> None:
     ran = run("test")
     assert ran.code == 1 and ran.out.count("ok ") == 1 and ran.out.count("FAIL ") == len(WRONG)
     for line, message in enumerate(WRONG.values(), 3):
-        assert any(row.startswith(f"    tests/a.yaml:{line}: ") and message in row for row in ran.out.splitlines())
+        assert any(
+            row.startswith(f"    tests/a.yaml:{line}: ") and message in row
+            for row in ran.out.splitlines()
+        )
 
 
 def test_a_file_of_the_text_that_is_not_there_is_named() -> None:
@@ -124,15 +127,22 @@ def test_a_file_of_the_text_that_is_not_there_is_named() -> None:
 def test_items_that_are_not_there_and_no_cases_at_all() -> None:
     assert run("test").code == 2
     assert run("test", "nowhere").code == 2
-    cases("  - {items: nowhere.json, text: a}\n  - {name: b, file: a.yaml, items: [{content: a}], lacks: [a]}")
+    cases(
+        "  - {items: nowhere.json, text: a}\n  - {name: b, file: a.yaml, items: [{content: a}], lacks: [a]}"
+    )
     ran = run("test")
-    assert ran.code == 1 and "nowhere.json: cannot read it" in ran.out and "2 of 2 cases failed" in ran.err
+    assert (
+        ran.code == 1
+        and "nowhere.json: cannot read it" in ran.out
+        and "2 of 2 cases failed" in ran.err
+    )
     assert run("test", "--only", "zzz").code == 2
 
 
 def test_the_printed_texts_are_taken_over_and_nothing_else_changes() -> None:
     before = (
-        HEAD + "  # the first\n  - name: one\n    text: |\n      old\n\n      old   \n\n    contains: [x]  # stays\n"
+        HEAD
+        + "  # the first\n  - name: one\n    text: |\n      old\n\n      old   \n\n    contains: [x]  # stays\n"
         '  - text: "two"\n    name: two\n\n  - {name: three, contains: [x]}\n  - file: three.txt\n'
     )
     path = Path("tests/a.yaml")
@@ -140,7 +150,8 @@ def test_the_printed_texts_are_taken_over_and_nothing_else_changes() -> None:
     ran = run("test", "--update")
     assert ran.code == 0, ran
     assert path.read_text(encoding="utf-8") == (
-        HEAD + f"  # the first\n  - name: one\n    text: |\n{block(TEXT)}\n    contains: [x]  # stays\n"
+        HEAD
+        + f"  # the first\n  - name: one\n    text: |\n{block(TEXT)}\n    contains: [x]  # stays\n"
         f"  - text: |\n{block(TEXT)}    name: two\n\n  - {{name: three, contains: [x]}}\n  - file: three.txt\n"
     )
     assert Path("tests/three.txt").read_text().rstrip("\n") == TEXT
@@ -165,7 +176,9 @@ def test_no_update_where_ci_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
 @settings(deadline=None)
 def test_any_text_can_be_taken_over(text: str) -> None:
     path = Path("tests/b.yaml")
-    path.write_text("# c\ncases:\n  - name: a\n    items: []\n    text: old\n    lacks: [q]\n", encoding="utf-8")
+    path.write_text(
+        "# c\ncases:\n  - name: a\n    items: []\n    text: old\n    lacks: [q]\n", encoding="utf-8"
+    )
     (case,) = load(path)
     after = updated(path.read_text(encoding="utf-8"), case, text)
     path.write_text(after, encoding="utf-8", newline="\n")

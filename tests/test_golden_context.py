@@ -13,11 +13,24 @@ from oracles import context
 
 import promptforge as pf
 
-KINDS = ["code", "error", "text", "file", "repl-history", "custom", "man_page", "2nd-level", "stack-trace", "a1b"]
+KINDS = [
+    "code",
+    "error",
+    "text",
+    "file",
+    "repl-history",
+    "custom",
+    "man_page",
+    "2nd-level",
+    "stack-trace",
+    "a1b",
+]
 
 METADATA = st.builds(
     lambda lines, keys, filename: {
-        k: v for k, v in {"filename": filename, "start-line": lines[0], "end-line": lines[1]}.items() if k in keys
+        k: v
+        for k, v in {"filename": filename, "start-line": lines[0], "end-line": lines[1]}.items()
+        if k in keys
     },
     clean.RANGE,
     st.sets(st.sampled_from(["filename", "start-line", "end-line"])),
@@ -25,7 +38,8 @@ METADATA = st.builds(
 )
 RECORDS = st.lists(
     st.fixed_dictionaries(
-        {"type": st.sampled_from(KINDS), "content": clean.CONTENT}, optional={"metadata": METADATA | st.none()}
+        {"type": st.sampled_from(KINDS), "content": clean.CONTENT},
+        optional={"metadata": METADATA | st.none()},
     ),
     max_size=5,
 )
@@ -56,7 +70,11 @@ def test_context_prints_what_the_lisp_prints(records: list[dict[str, Any]]) -> N
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_is_a_heading_with_each_word_capitalized(kind: str) -> None:
-    record = {"type": kind, "content": "x", "metadata": {"filename": "src/a.lisp", "start-line": 5, "end-line": 5}}
+    record = {
+        "type": kind,
+        "content": "x",
+        "metadata": {"filename": "src/a.lisp", "start-line": 5, "end-line": 5},
+    }
     assert render([record]) == context.context_to_string([record])
 
 

@@ -32,7 +32,10 @@ ENTITY = st.fixed_dictionaries(
     },
 ).filter(lambda e: e.get("content") or e.get("summary"))
 RECORDS = st.lists(
-    st.fixed_dictionaries({"entityId": st.uuids().map(str), "score": clean.SCORE, "entity": ENTITY}), max_size=6
+    st.fixed_dictionaries(
+        {"entityId": st.uuids().map(str), "score": clean.SCORE, "entity": ENTITY}
+    ),
+    max_size=6,
 )
 
 
@@ -69,11 +72,18 @@ def test_entities_print_what_the_typescript_prints(
     sources: bool,
     code: bool,
 ) -> None:
-    options: dict[str, Any] = {"format": format, "group_by_type": group_by_type, "sources": sources, "code": code}
+    options: dict[str, Any] = {
+        "format": format,
+        "group_by_type": group_by_type,
+        "sources": sources,
+        "code": code,
+    }
     assert render(records, **options) == entities.assemble(records, **options)
 
 
-def result(name: str = "login", kind: str = "function", score: float = 1.0, **more: Any) -> dict[str, Any]:
+def result(
+    name: str = "login", kind: str = "function", score: float = 1.0, **more: Any
+) -> dict[str, Any]:
     return {"entityId": name, "score": score, "entity": {"name": name, "type": kind, **more}}
 
 
@@ -104,7 +114,8 @@ def test_edge_of_an_entity(record: dict[str, Any], format: str) -> None:  # noqa
 
 @pytest.mark.parametrize(
     "path",
-    [f"a.{e}" for e in entities.LANGUAGES] + ["a.TSX", "a.d.ts", "py", "src/py", "a.rb", "a.c", "Makefile", "a."],
+    [f"a.{e}" for e in entities.LANGUAGES]
+    + ["a.TSX", "a.d.ts", "py", "src/py", "a.rb", "a.c", "Makefile", "a."],
 )
 def test_the_fence_names_one_of_eight_extensions_or_nothing(path: str) -> None:
     record = result(content="x", filePath=path)
@@ -127,14 +138,18 @@ def test_the_fence_names_one_of_eight_extensions_or_nothing(path: str) -> None:
 )
 def test_a_content_past_the_limit_is_cut_there_and_marked(content: str, format: str) -> None:  # noqa: A002
     record = result(content=content, filePath="a.ts")
-    shown = render([record], format=format, item_max_chars=500, marker=entities.MARKER, trim="prefix")
+    shown = render(
+        [record], format=format, item_max_chars=500, marker=entities.MARKER, trim="prefix"
+    )
     assert shown == entities.assemble([record], format=format, limit=500)
 
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_ten_sources_are_listed_in_the_order_shown(format: str) -> None:  # noqa: A002
     records = [result(f"n{i}", KINDS[i], 0.9 - i / 100, summary="s") for i in range(12)]
-    assert render(records, format=format, sources=True) == entities.assemble(records, format=format, sources=True)
+    assert render(records, format=format, sources=True) == entities.assemble(
+        records, format=format, sources=True
+    )
 
 
 @pytest.mark.parametrize("format", FORMATS)

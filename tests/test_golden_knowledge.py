@@ -15,7 +15,10 @@ import promptforge as pf
 
 TEXT = clean.CONTENT.map(str.strip)
 NAMED = st.lists(
-    st.fixed_dictionaries({"name": clean.LABEL.map(lambda s: s.replace("/", "-")), "content": TEXT}), max_size=3
+    st.fixed_dictionaries(
+        {"name": clean.LABEL.map(lambda s: s.replace("/", "-")), "content": TEXT}
+    ),
+    max_size=3,
 )
 WORDS = st.lists(clean.NAME, max_size=3)
 TECHNIQUES = st.lists(
@@ -35,12 +38,20 @@ SIMILAR = st.lists(TEXT, max_size=3)
 
 
 def rag(kind: str, record: dict[str, Any]) -> dict[str, Any]:
-    return {"content": record["content"], "metadata": {"source": record["name"], "source_type": kind}}
+    return {
+        "content": record["content"],
+        "metadata": {"source": record["name"], "source_type": kind},
+    }
 
 
 def item_of(technique: dict[str, Any]) -> dict[str, Any]:
     metadata = {k: technique[k] for k in ("technique_id", "tactics", "tools", "mitigations")}
-    return {"kind": "mitre_attack", "name": technique["name"], "content": technique["content"], "metadata": metadata}
+    return {
+        "kind": "mitre_attack",
+        "name": technique["name"],
+        "content": technique["content"],
+        "metadata": metadata,
+    }
 
 
 def render(
@@ -51,7 +62,9 @@ def render(
     **options: Any,
 ) -> str:
     # Given in another order than they are shown in.
-    records = [{"kind": "text", "content": text, "origin": "similarity"} for text in similarity or []]
+    records = [
+        {"kind": "text", "content": text, "origin": "similarity"} for text in similarity or []
+    ]
     records += [item_of(t) for t in techniques or []]
     records += [rag("markdown", d) for d in documents or []]
     records += [rag("man_page", m) for m in man_pages or []]
@@ -109,7 +122,9 @@ def test_an_empty_field_of_a_technique_is_not_shown(field: str) -> None:
     assert render(techniques=[technique]) == knowledge.assemble(techniques=[technique])
 
 
-@pytest.mark.parametrize("present", [("man_pages",), ("documents",), ("techniques",), ("man_pages", "techniques")])
+@pytest.mark.parametrize(
+    "present", [("man_pages",), ("documents",), ("techniques",), ("man_pages", "techniques")]
+)
 def test_an_empty_section_is_not_shown(present: tuple[str, ...]) -> None:
     given = {"man_pages": [NMAP], "documents": [GUIDE], "techniques": [DUMPING]}
     shown: dict[str, Any] = {k: v for k, v in given.items() if k in present}
@@ -121,15 +136,21 @@ def test_nothing_is_no_text() -> None:
 
 
 def test_similarity_comes_last_after_a_rule_and_alone_without_one() -> None:
-    assert render([NMAP], similarity=["found"]).endswith("nmap target\n\n---\nSimilarity Search Results:\nfound")
+    assert render([NMAP], similarity=["found"]).endswith(
+        "nmap target\n\n---\nSimilarity Search Results:\nfound"
+    )
     assert render(similarity=["found", "too"]) == "Similarity Search Results:\nfound\n\ntoo"
 
 
 @pytest.mark.parametrize("explicit", [True, False], ids=["explicit", "no_explicit"])
 @pytest.mark.parametrize("similar", [True, False], ids=["similar", "no_similar"])
-@pytest.mark.parametrize("mode", ["explicit_only", "explicit_first", "combined", "similarity_fallback"])
+@pytest.mark.parametrize(
+    "mode", ["explicit_only", "explicit_first", "combined", "similarity_fallback"]
+)
 def test_the_mode_says_which_half_is_shown(mode: str, explicit: bool, similar: bool) -> None:
     man_pages, similarity = [NMAP] if explicit else [], ["found"] if similar else []
-    shown_similarity = similarity if mode == "combined" or (mode != "explicit_only" and not explicit) else []
+    shown_similarity = (
+        similarity if mode == "combined" or (mode != "explicit_only" and not explicit) else []
+    )
     expected = knowledge.assemble(man_pages=man_pages, similarity=shown_similarity)
     assert render(man_pages, similarity=similarity, combine=mode) == expected

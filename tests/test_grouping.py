@@ -40,7 +40,9 @@ ORDER = st.sampled_from(["score", "given", "file", "edges"])
 
 
 @cases(200)
-@given(ENTRIES, BY, ORDER, st.lists(st.sampled_from(["code", "x", "a.py", "explicit"]), unique=True))
+@given(
+    ENTRIES, BY, ORDER, st.lists(st.sampled_from(["code", "x", "a.py", "explicit"]), unique=True)
+)
 def test_every_entry_stands_in_one_section_and_no_section_is_empty(
     entries: list[Entry], by: str, order: str, first: list[str]
 ) -> None:
@@ -48,7 +50,9 @@ def test_every_entry_stands_in_one_section_and_no_section_is_empty(
     assert sorted(e.index for e in flatten(sections)) == [e.index for e in entries]
     assert all(section.entries for section in sections)
     assert len({section.key for section in sections}) == len(sections)
-    assert [s.key for s in sections if s.key in first] == [key for key in first if key in {s.key for s in sections}]
+    assert [s.key for s in sections if s.key in first] == [
+        key for key in first if key in {s.key for s in sections}
+    ]
     if by == "none":
         assert len(sections) <= 1
 
@@ -65,7 +69,9 @@ def test_the_order_in_which_entries_arrive_changes_nothing(
 
 @cases(100)
 @given(ENTRIES, st.sampled_from(["kind", "category", "origin", "team"]))
-def test_by_score_the_best_comes_first_in_each_section_and_among_sections(entries: list[Entry], by: str) -> None:
+def test_by_score_the_best_comes_first_in_each_section_and_among_sections(
+    entries: list[Entry], by: str
+) -> None:
     sections = group(entries, by)
     for section in sections:
         assert section.entries == sorted(section.entries, key=lambda e: (-e.rank, e.index))
@@ -84,7 +90,9 @@ def test_given_keeps_the_callers_order(entries: list[Entry], by: str) -> None:
     ("count", "expected"),
     [(0, []), (1, [0]), (2, [0, 1]), (3, [0, 2, 1]), (4, [0, 2, 3, 1]), (5, [0, 2, 4, 3, 1])],
 )
-def test_edges_puts_the_best_first_and_the_second_best_last(count: int, expected: list[int]) -> None:
+def test_edges_puts_the_best_first_and_the_second_best_last(
+    count: int, expected: list[int]
+) -> None:
     assert [e.index for e in edges([entry(n) for n in range(count)])] == expected
 
 
@@ -103,13 +111,16 @@ def test_by_file_the_file_with_the_best_item_comes_first_and_lines_run_down() ->
     assert [s.title for s in group(entries, "file")] == ["b.py", "a.py", ""]
 
 
-@pytest.mark.parametrize("kind", ["function", "method", "class", "interface", "type", "file", "module", "code"])
+@pytest.mark.parametrize(
+    "kind", ["function", "method", "class", "interface", "type", "file", "module", "code"]
+)
 def test_kinds_of_code_are_one_category(kind: str) -> None:
     assert keys([entry(0, kind=kind)], "category") == [("code", [0])]
 
 
 @pytest.mark.parametrize(
-    ("kind", "category"), [("session", "conversation"), ("man_page", "documentation"), ("x", "other")]
+    ("kind", "category"),
+    [("session", "conversation"), ("man_page", "documentation"), ("x", "other")],
 )
 def test_other_kinds_have_theirs(kind: str, category: str) -> None:
     assert keys([entry(0, kind=kind)], "category") == [(category, [0])]
@@ -122,9 +133,19 @@ def test_a_metadata_key_groups_and_what_lacks_it_is_other() -> None:
 
 
 def test_sections_named_first_come_first_and_titles_replace_headings() -> None:
-    entries = [entry(0, 0.9, kind="error"), entry(1, 0.5, kind="man_page"), entry(2, 0.1, kind="code")]
-    sections = group(entries, "kind", first=["code", "missing", "man_page"], titles={"code": "The code"})
-    assert [(s.key, s.title) for s in sections] == [("code", "The code"), ("man_page", "Man Page"), ("error", "Error")]
+    entries = [
+        entry(0, 0.9, kind="error"),
+        entry(1, 0.5, kind="man_page"),
+        entry(2, 0.1, kind="code"),
+    ]
+    sections = group(
+        entries, "kind", first=["code", "missing", "man_page"], titles={"code": "The code"}
+    )
+    assert [(s.key, s.title) for s in sections] == [
+        ("code", "The code"),
+        ("man_page", "Man Page"),
+        ("error", "Error"),
+    ]
 
 
 def test_no_entries_give_no_sections() -> None:

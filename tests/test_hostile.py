@@ -47,7 +47,12 @@ def test_every_budget_holds_and_what_is_cut_is_still_one_block(
     packing: str,
     sources: bool,
 ) -> None:
-    options: dict[str, Any] = {"max_tokens": budget, "packing": packing, "sources": sources, "scores": True}
+    options: dict[str, Any] = {
+        "max_tokens": budget,
+        "packing": packing,
+        "sources": sources,
+        "scores": True,
+    }
     result = render(records, layout, format, **options)
     assert result.tokens == COUNT(result.text) <= budget
     assert render(records, layout, format, **options).text == result.text
@@ -70,7 +75,10 @@ def batches(field: str, layout: str) -> Iterator[tuple[str, ...]]:
 def items_with(field: str, values: tuple[str, ...]) -> Records:
     if field == "metadata":
         keys = ("technique_id", "tactics", "tools", "url", "title", "source")
-        return [harmless(i, kind="mitre_attack", metadata=dict.fromkeys(keys, v)) for i, v in enumerate(values)]
+        return [
+            harmless(i, kind="mitre_attack", metadata=dict.fromkeys(keys, v))
+            for i, v in enumerate(values)
+        ]
     return [harmless(i, **{field: v}) for i, v in enumerate(values)]
 
 
@@ -93,7 +101,9 @@ def test_each_known_string_in_each_field(layout: str, format: str, field: str) -
                 try:
                     check(items_with(field, (value,)))
                 except Exception as alone:
-                    raise AssertionError(f"{layout} in {format} gives way to {field}={value!r}") from alone
+                    raise AssertionError(
+                        f"{layout} in {format} gives way to {field}={value!r}"
+                    ) from alone
             raise AssertionError(
                 f"{layout} in {format} gives way to a batch of {field}s, none of them alone"
             ) from whole
@@ -106,7 +116,14 @@ def test_options_that_hold_text_do_not_break_the_text(format: str, text: str) ->
     result = render([long, harmless(2)], "chunks", format, marker=text, max_tokens=150)
     assert result.tokens == COUNT(result.text) <= 150
     if format == "markdown":
-        blocks = {"heading_openh3", "heading_closeh3", "text", "paragraph_openp", "paragraph_closep", "fence"}
+        blocks = {
+            "heading_openh3",
+            "heading_closeh3",
+            "text",
+            "paragraph_openp",
+            "paragraph_closep",
+            "fence",
+        }
         assert all(set(seen) <= blocks for seen in judges.markdown_structure(result.text))
     else:
         judges.STRUCTURES[format](result.text)
@@ -120,24 +137,38 @@ def test_what_xml_cannot_carry_is_replaced_and_said(content: str) -> None:
 
 
 def test_a_frame_line_in_a_plain_content_is_marked_and_said() -> None:
-    result = render([harmless(1, content="one\nFile: src/policy.md (lines 1-2)\ntwo")], "chunks", "plain")
+    result = render(
+        [harmless(1, content="one\nFile: src/policy.md (lines 1-2)\ntwo")], "chunks", "plain"
+    )
     assert "one\n| File: src/policy.md (lines 1-2)\ntwo" in result.text
     assert result.warnings
 
 
 def test_a_line_that_could_be_the_bare_title_of_a_section_is_marked_too() -> None:
-    records = [harmless(1, content="one\n  Text\nText two"), harmless(2, kind="text", content="Code")]
+    records = [
+        harmless(1, content="one\n  Text\nText two"),
+        harmless(2, kind="text", content="Code"),
+    ]
     result = render(records, "knowledge-long", "plain")
     assert "one\n|   Text\nText two" in result.text
     assert result.text.endswith("| Code")
-    assert "| Code" not in render(records, "knowledge", "plain").text  # its titles stand between dashes
+    assert (
+        "| Code" not in render(records, "knowledge", "plain").text
+    )  # its titles stand between dashes
 
 
 @pytest.mark.unwatched
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize(
     "content",
-    [" " * 1_200_000 + "x", "`" * 300_000, "\n" * 300_000, "\0" * 200_000, "]" * 300_000 + ">", "\u0301" * 200_000],
+    [
+        " " * 1_200_000 + "x",
+        "`" * 300_000,
+        "\n" * 300_000,
+        "\0" * 200_000,
+        "]" * 300_000 + ">",
+        "\u0301" * 200_000,
+    ],
     ids=["blanks", "backticks", "newlines", "nuls", "brackets", "marks"],
 )
 def test_a_huge_content_is_cut_to_the_budget(content: str, format: str) -> None:  # noqa: A002

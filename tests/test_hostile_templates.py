@@ -20,7 +20,12 @@ ITEMS = [{"content": "x" * 2000, "name": "n", "metadata": {"tags": ["a"] * 50}} 
 
 
 def render(
-    source: str, *, more: Mapping[str, str] | None = None, page: str = PAGE, items: object = ITEMS, **options: Any
+    source: str,
+    *,
+    more: Mapping[str, str] | None = None,
+    page: str = PAGE,
+    items: object = ITEMS,
+    **options: Any,
 ) -> str:
     texts = {"t/layout.txt.j2": page, "t/item.txt.j2": source, **(more or {})}
     return pf.render(items, templates=texts, layout="t", format="plain", **options).text
@@ -37,7 +42,8 @@ def doubled(change: str, *, start: str = "'ab'", end: str = "{{ a }}") -> str:
 
 
 MACROS = "".join(
-    f"{{% macro m{n}() %}}{{{{ m{n - 1}() }}}}{{{{ m{n - 1}() }}}}{{% endmacro %}}\n" for n in range(1, 40)
+    f"{{% macro m{n}() %}}{{{{ m{n - 1}() }}}}{{{{ m{n - 1}() }}}}{{% endmacro %}}\n"
+    for n in range(1, 40)
 )
 RUNAWAYS: dict[str, tuple[str, str]] = {
     "a loop over a loop": (
@@ -48,7 +54,10 @@ RUNAWAYS: dict[str, tuple[str, str]] = {
     "text plus text": (doubled("a + a"), "very many parts"),
     "list plus list": (doubled("a + a", start="[1]"), "very many parts"),
     "lists in lists": (doubled("[a, a]", start="[1]"), "very many parts"),
-    "lists in lists compared": (doubled("[a, a]", start="[1]", end="{{ a == [a] }}"), "very many parts"),
+    "lists in lists compared": (
+        doubled("[a, a]", start="[1]", end="{{ a == [a] }}"),
+        "very many parts",
+    ),
     "mappings in mappings": (doubled("{'a': a, 'b': a}", start="{'a': 1}"), "very many parts"),
     "join": (doubled("[a, a] | join(a)"), "too much work"),
     "a long separator": (
@@ -60,8 +69,14 @@ RUNAWAYS: dict[str, tuple[str, str]] = {
         "{% set a %}ab{% endset %}\n" + "{% set a %}{{ a }}{{ a }}{% endset %}\n" * 40,
         "a text of",
     ),
-    "a macro that doubles": ("{% macro m(a) %}\n{{ m(a ~ a) }}{% endmacro %}{{ m('ab') }}", "a text of"),
-    "macros that call twice": ("{% macro m0() %}x{% endmacro %}" + MACROS + "{{ m39() }}", "entered again and again"),
+    "a macro that doubles": (
+        "{% macro m(a) %}\n{{ m(a ~ a) }}{% endmacro %}{{ m('ab') }}",
+        "a text of",
+    ),
+    "macros that call twice": (
+        "{% macro m0() %}x{% endmacro %}" + MACROS + "{{ m39() }}",
+        "entered again and again",
+    ),
     "a field that is not there": (
         "{% for a in item.content %}{% for b in [1, 2] %}{{ item.nope is defined }}{% endfor %}{% endfor %}",
         "the field 'nope', which is not there",
@@ -93,11 +108,16 @@ def test_what_runs_away_ends_with_its_line_and_the_reason(what: str) -> None:
 @pytest.mark.parametrize(
     ("source", "more", "words"),
     [
-        ("{% include 't/_0.txt.j2' %}", chain("{% include '%s' %}{% include '%s' %}", "x"), "entered again and again"),
+        (
+            "{% include 't/_0.txt.j2' %}",
+            chain("{% include '%s' %}{% include '%s' %}", "x"),
+            "entered again and again",
+        ),
         (
             "{% extends 't/_0.txt.j2' %}{% block b %}{{ super() }}{{ super() }}{% endblock %}",
             chain(
-                "{% extends '%s' %}{% block b %}{{ super() }}{{ super() }}{% endblock %}", "{% block b %}{% endblock %}"
+                "{% extends '%s' %}{% block b %}{{ super() }}{{ super() }}{% endblock %}",
+                "{% block b %}{% endblock %}",
             ),
             "entered again and again",
         ),
@@ -109,13 +129,23 @@ def test_what_runs_away_ends_with_its_line_and_the_reason(what: str) -> None:
             ),
             "entered again and again",
         ),
-        ("{% include 't/_0.txt.j2' %}", chain("{% include '%s' %}", "x", length=60), "more than 50 templates"),
-        ("{% include 't/_a.txt.j2' %}", {"t/_a.txt.j2": "{% include 't/item.txt.j2' %}"}, "extends or includes itself"),
+        (
+            "{% include 't/_0.txt.j2' %}",
+            chain("{% include '%s' %}", "x", length=60),
+            "more than 50 templates",
+        ),
+        (
+            "{% include 't/_a.txt.j2' %}",
+            {"t/_a.txt.j2": "{% include 't/item.txt.j2' %}"},
+            "extends or includes itself",
+        ),
         ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", {}, "a macro calls itself"),
     ],
     ids=["includes", "super", "imports", "a long chain", "a circle", "recursion"],
 )
-def test_templates_that_draw_on_each_other_end(source: str, more: dict[str, str], words: str) -> None:
+def test_templates_that_draw_on_each_other_end(
+    source: str, more: dict[str, str], words: str
+) -> None:
     with pytest.raises(TemplateError, match=words):
         render(source, more=more)
 
@@ -124,15 +154,31 @@ def test_templates_that_draw_on_each_other_end(source: str, more: dict[str, str]
 @pytest.mark.parametrize(
     "source",
     [
-        *("{{ 9**(9**9) }}", '{% if false %}{{ "x" * 10**10 }}{% endif %}', "{{ 'a' % 9 }}", "{{ 1 // 0 }}"),
+        *(
+            "{{ 9**(9**9) }}",
+            '{% if false %}{{ "x" * 10**10 }}{% endif %}',
+            "{{ 'a' % 9 }}",
+            "{{ 1 // 0 }}",
+        ),
         *(
             "{{ " + "-" * 20_000 + "1 }}",
             "{{ " + "1 + " * 20_000 + "1 }}",
             "{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}",
         ),
-        *("{{ " + "a ~ " * 9000 + "a }}", "{{ a" + " | upper" * 300 + " }}", "{{ a" + ".a" * 300 + " }}"),
-        *("{% for a in [1] %}" * 30 + "{% endfor %}" * 30, "{% if a %}" * 300 + "{% endif %}" * 300),
-        *("{% if a %}" + "{% elif a %}" * 5000 + "{% endif %}", "{{ " + "9" * 100_000 + " }}", "{{ a }}\n" * 10_000),
+        *(
+            "{{ " + "a ~ " * 9000 + "a }}",
+            "{{ a" + " | upper" * 300 + " }}",
+            "{{ a" + ".a" * 300 + " }}",
+        ),
+        *(
+            "{% for a in [1] %}" * 30 + "{% endfor %}" * 30,
+            "{% if a %}" * 300 + "{% endif %}" * 300,
+        ),
+        *(
+            "{% if a %}" + "{% elif a %}" * 5000 + "{% endif %}",
+            "{{ " + "9" * 100_000 + " }}",
+            "{{ a }}\n" * 10_000,
+        ),
         *(
             "{{ [" + "1, " * 50_000 + "] }}",
             "{{ item.name(*items) }}",
@@ -152,7 +198,12 @@ def test_what_would_hang_the_compiler_is_refused_before(source: str) -> None:
 @pytest.mark.unwatched
 def test_honest_templates_have_fuel_to_spare() -> None:
     items = [
-        {"content": f"{n} " * 200, "name": f"n{n}", "origin": "explicit", "metadata": {"tags": ["a"] * 20}}
+        {
+            "content": f"{n} " * 200,
+            "name": f"n{n}",
+            "origin": "explicit",
+            "metadata": {"tags": ["a"] * 20},
+        }
         for n in range(300)
     ]
     page = (

@@ -32,21 +32,29 @@ def test_a_forged_block_changes_the_markdown_structure(forged: str) -> None:
 
 def test_paragraphs_of_prose_count_as_one_and_line_ends_of_a_label_are_counted() -> None:
     assert judges.markdown_structure("a\n\nb\n\nc", prose=True) == judges.markdown_structure("a")
-    assert judges.markdown_structure("a\n\n# b\n\nc", prose=True) != judges.markdown_structure("a\n\nc", prose=True)
+    assert judges.markdown_structure("a\n\n# b\n\nc", prose=True) != judges.markdown_structure(
+        "a\n\nc", prose=True
+    )
     assert judges.markdown_breaks("# a\n\nb\nc  \nd") == [0, 2]
 
 
 def test_values_do_not_change_the_markdown_structure() -> None:
-    assert judges.markdown_structure("### `` `b `` c\n\n~~~~\ny\n~~~\nz\n~~~~") == judges.markdown_structure(GOOD)
+    assert judges.markdown_structure(
+        "### `` `b `` c\n\n~~~~\ny\n~~~\nz\n~~~~"
+    ) == judges.markdown_structure(GOOD)
     assert judges.markdown_contents("a\n\n````\n```\nx\n\n````\n") == ["```\nx\n"]
 
 
-@pytest.mark.parametrize("forged", ["<a/><b/>", '<a c="1"/>', "<a><b/></a>", "<a><!-- --></a>", "<a><?p?></a>"])
+@pytest.mark.parametrize(
+    "forged", ["<a/><b/>", '<a c="1"/>', "<a><b/></a>", "<a><!-- --></a>", "<a><?p?></a>"]
+)
 def test_a_forged_element_changes_the_xml_structure(forged: str) -> None:
     assert judges.xml_structure(forged) != judges.xml_structure("<a/>")
 
 
-@pytest.mark.parametrize("broken", ["<a>", "&nope;", "\x01", "</promptforge-judge>", "<a b='<'/>", "a ]]> b"])
+@pytest.mark.parametrize(
+    "broken", ["<a>", "&nope;", "\x01", "</promptforge-judge>", "<a b='<'/>", "a ]]> b"]
+)
 def test_what_is_not_well_formed_is_an_error(broken: str) -> None:
     with pytest.raises((etree.XMLSyntaxError, ElementTree.ParseError)):
         judges.xml_structure(broken)
@@ -60,7 +68,9 @@ def test_what_is_not_json_is_an_error(broken: str) -> None:
 
 def test_a_forged_key_changes_the_json_structure() -> None:
     assert judges.json_structure('[{"a": "x", "b": ""}]') != judges.json_structure('[{"a": "y"}]')
-    assert judges.json_structure('[{"a": "x", "n": 1}]') == judges.json_structure('[{"a": "y", "n": 0.5}]')
+    assert judges.json_structure('[{"a": "x", "n": 1}]') == judges.json_structure(
+        '[{"a": "y", "n": 0.5}]'
+    )
 
 
 def test_a_forged_line_changes_the_plain_structure() -> None:
@@ -75,7 +85,10 @@ def test_a_forged_line_changes_the_plain_structure() -> None:
 
 def test_normal_forms_replace_what_cannot_be_carried() -> None:
     assert judges.normal_markdown("a\r\nb\rc\0\ud800\x1b") == "a\nb\nc\ufffd\ufffd\x1b"
-    assert judges.normal_xml("a\r\nb\0\x1b\ud800\ufffe\x85\U0010ffff") == "a\nb" + "\ufffd" * 4 + "\x85\U0010ffff"
+    assert (
+        judges.normal_xml("a\r\nb\0\x1b\ud800\ufffe\x85\U0010ffff")
+        == "a\nb" + "\ufffd" * 4 + "\x85\U0010ffff"
+    )
     assert judges.normal_json("\0\udfff\r") == "\0\ufffd\r"
     assert judges.unscreened("| a\n| \n| | b") == "a\n\n| b"
     assert judges.unscreened("| a\nb") == "| a\nb"
@@ -84,7 +97,9 @@ def test_normal_forms_replace_what_cannot_be_carried() -> None:
 @pytest.mark.parametrize("framing", naive.FRAMINGS)
 def test_the_hostile_strings_break_a_naive_framing_and_the_judge_sees_it(framing: str) -> None:
     format, frame = naive.FRAMINGS[framing]  # noqa: A001
-    assert sum(naive.breaks(judges.STRUCTURES[format], frame, value) for value in hostile.STRINGS) > 15
+    assert (
+        sum(naive.breaks(judges.STRUCTURES[format], frame, value) for value in hostile.STRINGS) > 15
+    )
 
 
 def test_the_hostile_strings_forge_lines_of_a_naive_plain_frame() -> None:

@@ -51,7 +51,9 @@ RECORD = st.dictionaries(st.sampled_from(FIELDS), NAME, max_size=3) | NAME
 """A record in words: a harmless one with odd fields, or an odd value in its place."""
 RECORDS = st.lists(RECORD, max_size=4)
 CHANGES = st.dictionaries(st.sampled_from(OPTIONS), NAME, max_size=2)
-LOOK = st.fixed_dictionaries({"layout": st.sampled_from(LAYOUTS), "format": st.sampled_from(FORMATS)})
+LOOK = st.fixed_dictionaries(
+    {"layout": st.sampled_from(LAYOUTS), "format": st.sampled_from(FORMATS)}
+)
 BUDGET = st.sampled_from([0, 1, 40, 200, 4000])
 
 
@@ -114,17 +116,31 @@ def test_l1_nor_does_a_prompt(records: list[Any], to: str) -> None:
 def test_l2_strict_and_lenient_say_the_same(
     records: list[Any], changes: dict[str, str], look: dict[str, str], budget: int
 ) -> None:
-    changes = {name: odd for name, odd in changes.items() if name in ("separator", "marker", "header", "footer")}
+    changes = {
+        name: odd
+        for name, odd in changes.items()
+        if name in ("separator", "marker", "header", "footer")
+    }
 
     def run(on_error: str) -> pf.Result:
-        options = {"max_tokens": budget, **look, **{name: ODD[odd]() for name, odd in changes.items()}}
-        texts = {name: value for name, value in options.items() if name not in changes or is_taken(name, value)}
+        options = {
+            "max_tokens": budget,
+            **look,
+            **{name: ODD[odd]() for name, odd in changes.items()},
+        }
+        texts = {
+            name: value
+            for name, value in options.items()
+            if name not in changes or is_taken(name, value)
+        }
         return pf.render(all_made(records), on_error=on_error, **texts)
 
     lenient = run("warn")
     try:
         strict = run("raise")
-    except pf.BudgetError:  # a frame that does not fit is refused as what is required and does not fit
+    except (
+        pf.BudgetError
+    ):  # a frame that does not fit is refused as what is required and does not fit
         assert "PF110" in [d.code for d in lenient.warnings]
         return
     except pf.StrictError as error:
@@ -139,7 +155,9 @@ def test_l2_strict_and_lenient_say_the_same(
 
 @cases(30)
 @given(st.lists(hostile.TEXT, max_size=4), LOOK, BUDGET)
-def test_l3_where_nothing_is_said_the_bytes_are_the_same(texts: list[str], look: dict[str, str], budget: int) -> None:
+def test_l3_where_nothing_is_said_the_bytes_are_the_same(
+    texts: list[str], look: dict[str, str], budget: int
+) -> None:
     records = [harmless(number, content=text) for number, text in enumerate(texts)]
     lenient = render(records, **look, max_tokens=budget)
     if not grave(lenient.warnings):
@@ -147,7 +165,11 @@ def test_l3_where_nothing_is_said_the_bytes_are_the_same(texts: list[str], look:
 
 
 @cases(36)
-@given(st.dictionaries(st.sampled_from(["content", "name", "path", "language", "kind"]), hostile.LABEL, min_size=1))
+@given(
+    st.dictionaries(
+        st.sampled_from(["content", "name", "path", "language", "kind"]), hostile.LABEL, min_size=1
+    )
+)
 def test_l4_nothing_changes_silently(fields: dict[str, str]) -> None:
     record = harmless(0, id="it", **fields)
     result = render([record], "documents", "json")
@@ -157,7 +179,10 @@ def test_l4_nothing_changes_silently(fields: dict[str, str]) -> None:
     [shown] = result.shown
     assert (entry.status, entry.form, shown.content) == ("included", "content", record["content"])
     assert record["content"] in strings(json.loads(result.text))
-    assert entry.kind == (record["kind"] if record["kind"] != "markdown" else "document") or not record["kind"]
+    assert (
+        entry.kind == (record["kind"] if record["kind"] != "markdown" else "document")
+        or not record["kind"]
+    )
 
 
 def strings(value: Any) -> list[str]:
@@ -171,7 +196,8 @@ def strings(value: Any) -> list[str]:
 def test_l4_a_value_that_was_not_taken_is_said(field: str) -> None:
     for odd in ODD:
         plain = issubclass(
-            type(ODD[odd]()), (dict, type(None)) if field == "metadata" else (str, int, float, type(None))
+            type(ODD[odd]()),
+            (dict, type(None)) if field == "metadata" else (str, int, float, type(None)),
         )
         result = render([made({field: odd})], "chunks", "markdown")
         assert result.warnings or plain, odd
@@ -192,7 +218,9 @@ def test_l4_an_option_that_was_not_taken_is_said(option: str, odd: str) -> None:
 
 
 @cases(15, shrink=False)
-@given(st.sampled_from(sorted(BROKEN)), st.lists(hostile.TEXT, min_size=1, max_size=3), LOOK, BUDGET)
+@given(
+    st.sampled_from(sorted(BROKEN)), st.lists(hostile.TEXT, min_size=1, max_size=3), LOOK, BUDGET
+)
 def test_l5_fallbacks_keep_escaping_and_budget(
     broken: str, texts: list[str], look: dict[str, str], budget: int
 ) -> None:
@@ -216,7 +244,11 @@ def test_l6_one_bad_item_costs_itself_alone(bad: Any, look: dict[str, str]) -> N
     result = render([good[0], made(bad), good[1]], **look)
 
     def texts(of: pf.Result) -> dict[str, str]:
-        return {item.id: item.text.replace('index="2"', 'index="3"') for item in of.items if item.id in ids}
+        return {
+            item.id: item.text.replace('index="2"', 'index="3"')
+            for item in of.items
+            if item.id in ids
+        }
 
     ids = {"good-1", "good-2"}
     if len(result.items) == len(between.items):
@@ -227,8 +259,15 @@ def test_l6_one_bad_item_costs_itself_alone(bad: Any, look: dict[str, str]) -> N
 
 
 @cases(30)
-@given(st.dictionaries(st.sampled_from(FIELDS), hostile.LABEL | NAME.map(lambda odd: ODD[odd]()), max_size=4), LOOK)
-def test_l7_what_is_said_carries_no_bytes_of_an_item(fields: dict[str, Any], look: dict[str, str]) -> None:
+@given(
+    st.dictionaries(
+        st.sampled_from(FIELDS), hostile.LABEL | NAME.map(lambda odd: ODD[odd]()), max_size=4
+    ),
+    LOOK,
+)
+def test_l7_what_is_said_carries_no_bytes_of_an_item(
+    fields: dict[str, Any], look: dict[str, str]
+) -> None:
     result = render([harmless(0) | fields], **look)
     for said in result.warnings:
         assert said.message.isprintable() and str(said).isprintable()
@@ -237,7 +276,10 @@ def test_l7_what_is_said_carries_no_bytes_of_an_item(fields: dict[str, Any], loo
 
 
 def test_l7_and_is_capped(caplog: pytest.LogCaptureFixture) -> None:
-    odd = [{"content": "x", "name": f"\u202e{number}", "start_line": "x\x1b"} for number in range(CAP * 2)]
+    odd = [
+        {"content": "x", "name": f"\u202e{number}", "start_line": "x\x1b"}
+        for number in range(CAP * 2)
+    ]
     bad = [{"contnt": number} for number in range(CAP * 2)]
     same = [{"content": f"x\x1b{number}", "id": "\x1b\n"} for number in range(CAP)]
     with caplog.at_level(logging.DEBUG, "promptforge"):

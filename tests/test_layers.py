@@ -75,7 +75,19 @@ PURE = [
     ),
     *("joints", "merging", "selection", "trimming", "twins", "wording"),
 ]
-IMPURE = {"asyncio", "datetime", "io", "os", "pathlib", "random", "secrets", "socket", "subprocess", "sys", "time"}
+IMPURE = {
+    "asyncio",
+    "datetime",
+    "io",
+    "os",
+    "pathlib",
+    "random",
+    "secrets",
+    "socket",
+    "subprocess",
+    "sys",
+    "time",
+}
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -107,7 +119,11 @@ def _imports(path: Path) -> Iterator[str]:
 
 
 def _is_typing_only(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    return (
+        isinstance(node, ast.If)
+        and isinstance(node.test, ast.Name)
+        and node.test.id == "TYPE_CHECKING"
+    )
 
 
 def own(path: Path) -> set[str]:
@@ -146,7 +162,10 @@ def test_a_pure_module_reaches_for_nothing_outside(name: str) -> None:
 
 
 def test_there_is_no_cycle_among_files() -> None:
-    names = {".".join(["promptforge", *path.relative_to(PACKAGE).with_suffix("").parts]): path for path in MODULES}
+    names = {
+        ".".join(["promptforge", *path.relative_to(PACKAGE).with_suffix("").parts]): path
+        for path in MODULES
+    }
     graph = {}
     for name, path in names.items():
         needed = set()

@@ -32,12 +32,21 @@ def test_all_that_can_be_said() -> None:
     assert settings.titles == {"man_page": "Man Pages", "document": "Documents"}
     assert settings.languages == {"py": "python", "cs": "csharp", "txt": ""}
     assert (settings.group_by, settings.separator) == ("kind", "\n---\n")
-    assert settings.options == {"group_by": "kind", "separator": "\n---\n", "headers": False, "order": "file"}
+    assert settings.options == {
+        "group_by": "kind",
+        "separator": "\n---\n",
+        "headers": False,
+        "order": "file",
+    }
 
 
 def test_nothing_said() -> None:
     assert load_layout_settings("# nothing\n", "layout.yaml") == LayoutSettings()
-    assert (LayoutSettings().group_by, LayoutSettings().separator, LayoutSettings().languages) == ("none", None, None)
+    assert (LayoutSettings().group_by, LayoutSettings().separator, LayoutSettings().languages) == (
+        "none",
+        None,
+        None,
+    )
 
 
 def test_every_display_option_may_be_set_and_no_other() -> None:
@@ -45,22 +54,48 @@ def test_every_display_option_may_be_set_and_no_other() -> None:
         *("group_by", "separator", "order", "marker", "headers", "line_numbers"),
         *("scores", "sources", "code", "header", "footer", "fence_language"),
     }
-    assert set(VOCABULARY) == {*DISPLAY, "base", "description", "sections", "titles", "languages", "trim_end"}
+    assert set(VOCABULARY) == {
+        *DISPLAY,
+        "base",
+        "description",
+        "sections",
+        "titles",
+        "languages",
+        "trim_end",
+    }
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("titels: {}", 'layout.yaml:1: unknown key "titels"; did you mean "titles"?'),
-        ("\nmax_tokens: 5", 'layout.yaml:2: unknown key "max_tokens": it belongs in a profile, not in a layout'),
-        ("extends: chunks", 'layout.yaml:1: unknown key "extends": a layout that builds on another says base'),
-        ("base: ..", "layout.yaml:1: base takes a name of letters, digits, '_', '.' and '-', or none; got \"..\""),
+        (
+            "\nmax_tokens: 5",
+            'layout.yaml:2: unknown key "max_tokens": it belongs in a profile, not in a layout',
+        ),
+        (
+            "extends: chunks",
+            'layout.yaml:1: unknown key "extends": a layout that builds on another says base',
+        ),
+        (
+            "base: ..",
+            "layout.yaml:1: base takes a name of letters, digits, '_', '.' and '-', or none; got \"..\"",
+        ),
         ("trim_end: 1", "layout.yaml:1: trim_end takes true or false; got 1"),
         ("sections: {a: b}", 'layout.yaml:1: sections takes a list of texts; got {"a": "b"}'),
-        ("titles: {a: 1}", 'layout.yaml:1: titles takes a mapping of texts, each to text; got {"a": 1}'),
-        ("languages: {py: 'a b'}", "layout.yaml:1: languages takes a mapping of texts, each to a language tag"),
+        (
+            "titles: {a: 1}",
+            'layout.yaml:1: titles takes a mapping of texts, each to text; got {"a": 1}',
+        ),
+        (
+            "languages: {py: 'a b'}",
+            "layout.yaml:1: languages takes a mapping of texts, each to a language tag",
+        ),
         ("headers: yes", 'layout.yaml:1: headers takes true or false; got "yes"'),
-        ("\n\ngroup_by: auto", "layout.yaml:3: group_by: auto means what the layout says; say none, file, kind"),
+        (
+            "\n\ngroup_by: auto",
+            "layout.yaml:3: group_by: auto means what the layout says; say none, file, kind",
+        ),
         ("[]", "layout.yaml:1: a file of keys has lines of the form `key: value`"),
         ("titles: {a: b}\ntitles: {}", "layout.yaml:2: "),
     ],
@@ -74,13 +109,23 @@ def test_a_bad_line_is_named(text: str, message: str) -> None:
 def test_over_a_base_what_is_said_wins_and_mappings_are_joined() -> None:
     base = load_layout_settings(FULL, "base.yaml")
     own = load_layout_settings(
-        "titles: {document: Papers}\nlanguages: {rs: rust}\ntrim_end: false\norder: given\n", "own.yaml"
+        "titles: {document: Papers}\nlanguages: {rs: rust}\ntrim_end: false\norder: given\n",
+        "own.yaml",
     )
     both = own.over(base)
     assert both.titles == {"man_page": "Man Pages", "document": "Papers"}
     assert both.languages == {"py": "python", "cs": "csharp", "txt": "", "rs": "rust"}
-    assert (both.trim_end, both.sections, both.group_by) == (False, ("man_page", "document"), "kind")
-    assert both.options == {"group_by": "kind", "separator": "\n---\n", "headers": False, "order": "given"}
+    assert (both.trim_end, both.sections, both.group_by) == (
+        False,
+        ("man_page", "document"),
+        "kind",
+    )
+    assert both.options == {
+        "group_by": "kind",
+        "separator": "\n---\n",
+        "headers": False,
+        "order": "given",
+    }
     assert base == load_layout_settings(FULL, "base.yaml")
 
 

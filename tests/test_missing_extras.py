@@ -26,13 +26,21 @@ except ImportError as error:
 """
     ran = python("-c", script)
     assert ran.code == 0, ran.err
-    assert ran.out.startswith(f"this bridge needs {library}") and ran.out.endswith(f"pip install '.[{extra}]'\n")
+    assert ran.out.startswith(f"this bridge needs {library}") and ran.out.endswith(
+        f"pip install '.[{extra}]'\n"
+    )
 
 
 def test_the_command_says_so_too() -> None:
-    script = "import sys; sys.modules['mcp'] = None; from promptforge.cli import main; main(['mcp'])"
+    script = (
+        "import sys; sys.modules['mcp'] = None; from promptforge.cli import main; main(['mcp'])"
+    )
     ran = python("-c", script)
-    assert (ran.code, ran.out) == (2, "") and "pip install '.[mcp]'" in ran.err and "Traceback" not in ran.err
+    assert (
+        (ran.code, ran.out) == (2, "")
+        and "pip install '.[mcp]'" in ran.err
+        and "Traceback" not in ran.err
+    )
 
 
 def test_no_framework_is_loaded_unless_its_bridge_is_asked_for() -> None:

@@ -44,7 +44,8 @@ def test_there_are_no_gains_without_a_budget_or_where_all_fits() -> None:
 
 ITEM = st.fixed_dictionaries(
     {
-        "content": st.integers(1, 60).map("word ".__mul__) | st.integers(2, 30).map("A line.\n".__mul__),
+        "content": st.integers(1, 60).map("word ".__mul__)
+        | st.integers(2, 30).map("A line.\n".__mul__),
         "score": st.sampled_from([0.2, 0.5, 0.5, 0.9]),
         "kind": st.sampled_from(["document", "man_page", "code"]),
         "origin": st.sampled_from(["explicit", "explicit", "similarity"]),
@@ -61,7 +62,16 @@ ITEM = st.fixed_dictionaries(
     st.sampled_from(LAYOUTS),
     st.sampled_from(FORMATS),
     st.integers(10, 300),
-    st.sampled_from([{}, {"stubs": True}, {"max_items": 1}, {"trim": "none"}, {"max_chars": 400}, {"dedupe": True}]),
+    st.sampled_from(
+        [
+            {},
+            {"stubs": True},
+            {"max_items": 1},
+            {"trim": "none"},
+            {"max_chars": 400},
+            {"dedupe": True},
+        ]
+    ),
     st.sampled_from(["combined", "explicit_first"]),
 )
 def test_at_the_budget_that_is_named_the_item_is_back_whole(
@@ -86,8 +96,12 @@ def test_at_the_budget_that_is_named_the_item_is_back_whole(
             again = render(records, layout, format, max_tokens=item.fits_at, **options)
             back = {each.id: each for each in again._get("brief")}
             assert back[item.id].status == "included"
-        elif item.reason == "budget" and combine == "combined":  # else what is named makes what was found give way
-            assert {"max_items", "max_chars", "dedupe"} & set(more), "only the budget is short, so some brings it back"
+        elif (
+            item.reason == "budget" and combine == "combined"
+        ):  # else what is named makes what was found give way
+            assert {"max_items", "max_chars", "dedupe"} & set(more), (
+                "only the budget is short, so some brings it back"
+            )
 
 
 def test_what_no_budget_brings_back_has_none() -> None:
@@ -95,23 +109,52 @@ def test_what_no_budget_brings_back_has_none() -> None:
     assert {item.id for item in chars if item.reason == "budget"} >= {"b", "c"}
     assert {item.fits_at for item in chars} == {None}
     window = pf.render(RECORDS, max_tokens=50, context_window=100).items
-    assert [item.id for item in window if item.reason == "budget" and item.fits_at is None][:2] == ["b", "c"]
-    capped = pf.render(RECORDS, max_tokens=500, group_by="kind", section_budgets={"document": {"max_tokens": 60}}).items
+    assert [item.id for item in window if item.reason == "budget" and item.fits_at is None][:2] == [
+        "b",
+        "c",
+    ]
+    capped = pf.render(
+        RECORDS, max_tokens=500, group_by="kind", section_budgets={"document": {"max_tokens": 60}}
+    ).items
     assert {item.fits_at for item in capped if item.kind == "document"} == {None}
 
 
 def test_the_table_ends_with_what_more_budget_brings() -> None:
-    ran = run("explain", "--layout", "context", "--max-tokens", "230", "--packing", "whole", stdin=json.dumps(RECORDS))
+    ran = run(
+        "explain",
+        "--layout",
+        "context",
+        "--max-tokens",
+        "230",
+        "--packing",
+        "whole",
+        stdin=json.dumps(RECORDS),
+    )
     lines = ran.out.splitlines()
     assert lines[-2].startswith("1,000 tokens more bring") and lines[-1].split()[-1] == "notes"
 
 
 def test_a_worse_piece_never_takes_the_room_of_one_that_would_have_fitted() -> None:
     records = [
-        {"path": "tar.md", "content": "The tar program saves many files in one archive.", "origin": "similarity"},
-        {"path": "gzip.md", "content": "The gzip program compresses one file.", "origin": "similarity"},
+        {
+            "path": "tar.md",
+            "content": "The tar program saves many files in one archive.",
+            "origin": "similarity",
+        },
+        {
+            "path": "gzip.md",
+            "content": "The gzip program compresses one file.",
+            "origin": "similarity",
+        },
     ]
-    options: dict[str, Any] = {"format": "plain", "headers": False, "query": "what does tar do", "min_score": None}
+    options: dict[str, Any] = {
+        "format": "plain",
+        "headers": False,
+        "query": "what does tar do",
+        "min_score": None,
+    }
     least = pf.render(records[:1], **options).tokens
     for budget in range(least, least + 12):
-        assert "tar program saves many files" in pf.render(records, max_tokens=budget, **options).text
+        assert (
+            "tar program saves many files" in pf.render(records, max_tokens=budget, **options).text
+        )

@@ -113,12 +113,20 @@ def test_a_good_value_is_kept(name: str, given_value: Any, kept: Any) -> None:
         ("explicit_share", False, "explicit_share takes a number from 0 to 1; got false"),
         ("headers", 1, "headers takes true or false; got 1"),
         ("headers", "yes", 'headers takes true or false; got "yes"'),
-        ("order", "scor", 'order takes score | given | file | edges; got "scor"; did you mean "score"?'),
+        (
+            "order",
+            "scor",
+            'order takes score | given | file | edges; got "scor"; did you mean "score"?',
+        ),
         ("order", "x", 'order takes score | given | file | edges; got "x"'),
         ("order", None, "order takes score | given | file | edges; got none"),
         ("kinds", [1, "a"], 'kinds takes a list of texts, or none; got [1, "a"]'),
         ("kinds", {"a": 1}, 'kinds takes a list of texts, or none; got {"a": 1}'),
-        ("kinds", [[["a"]], {}, 1, 2, 3, 4], "kinds takes a list of texts, or none; got […, …, 1, 2, 3, …]"),
+        (
+            "kinds",
+            [[["a"]], {}, 1, 2, 3, 4],
+            "kinds takes a list of texts, or none; got […, …, 1, 2, 3, …]",
+        ),
         (
             "kinds",
             dict.fromkeys("abcd"),
@@ -126,11 +134,31 @@ def test_a_good_value_is_kept(name: str, given_value: Any, kept: Any) -> None:
         ),
         ("marker", None, "marker takes text; got none"),
         ("group_by", "", 'group_by takes a word, or none; got ""'),
-        ("layout", "../x", "layout takes a name of letters, digits, '_', '.' and '-'; got \"../x\""),
-        ("format", "xml\n", "format takes a name of letters, digits, '_', '.' and '-'; got \"xml\\n\""),
-        ("fence_language", "a`b", 'fence_language takes a language tag such as python or c++, or none; got "a`b"'),
-        ("tokenizer", 3, "tokenizer takes a tokenizer's name, or an object with name and count(text); got 3"),
-        ("tokenizer", "", 'tokenizer takes a tokenizer\'s name, or an object with name and count(text); got ""'),
+        (
+            "layout",
+            "../x",
+            "layout takes a name of letters, digits, '_', '.' and '-'; got \"../x\"",
+        ),
+        (
+            "format",
+            "xml\n",
+            "format takes a name of letters, digits, '_', '.' and '-'; got \"xml\\n\"",
+        ),
+        (
+            "fence_language",
+            "a`b",
+            'fence_language takes a language tag such as python or c++, or none; got "a`b"',
+        ),
+        (
+            "tokenizer",
+            3,
+            "tokenizer takes a tokenizer's name, or an object with name and count(text); got 3",
+        ),
+        (
+            "tokenizer",
+            "",
+            'tokenizer takes a tokenizer\'s name, or an object with name and count(text); got ""',
+        ),
         (
             "query",
             "a\ud800",
@@ -146,7 +174,9 @@ def test_a_bad_value_is_named(name: str, value: Any, message: str) -> None:
     assert not isinstance(caught.value, ProfileError)
 
     diagnostics = Diagnostics()
-    assert apply_lenient(DEFAULT, {name: value, "code": False}, diagnostics) == apply(DEFAULT, {"code": False})
+    assert apply_lenient(DEFAULT, {name: value, "code": False}, diagnostics) == apply(
+        DEFAULT, {"code": False}
+    )
     (said,) = diagnostics
     assert (said.code, said.severity) == ("PF101", "warning")
     assert said.message.startswith(f"{message}; used ")
@@ -162,7 +192,10 @@ def test_a_lenient_fallback_is_the_base_not_the_default() -> None:
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("contxt_window", '; did you mean "context_window"?'), ("max-tokens", '; did you mean "max_tokens"?')],
+    [
+        ("contxt_window", '; did you mean "context_window"?'),
+        ("max-tokens", '; did you mean "max_tokens"?'),
+    ],
 )
 def test_an_unknown_name_is_an_error_in_both_modes(name: str, hint: str) -> None:
     with pytest.raises(OptionError, match="unknown option") as strict:
@@ -186,7 +219,8 @@ def test_a_place_makes_it_a_profile_error() -> None:
     with pytest.raises(ProfileError) as caught:
         apply(DEFAULT, {"contxt_window": 1}, where=lambda name: f"mine.yaml:3 {name}")
     assert (
-        str(caught.value) == 'mine.yaml:3 contxt_window: unknown option "contxt_window"; did you mean "context_window"?'
+        str(caught.value)
+        == 'mine.yaml:3 contxt_window: unknown option "contxt_window"; did you mean "context_window"?'
     )
     assert caught.value.where == "mine.yaml:3 contxt_window"
 
@@ -194,7 +228,11 @@ def test_a_place_makes_it_a_profile_error() -> None:
 def test_a_hostile_name_is_shown_short_and_escaped() -> None:
     with pytest.raises(OptionError) as caught:
         apply(DEFAULT, {"\x1b[2J\n" + "x" * 10_000: 1})
-    assert "\x1b" not in str(caught.value) and "\n" not in str(caught.value) and len(str(caught.value)) < 1000
+    assert (
+        "\x1b" not in str(caught.value)
+        and "\n" not in str(caught.value)
+        and len(str(caught.value)) < 1000
+    )
 
 
 def test_a_tokenizer_may_be_an_object() -> None:
@@ -217,7 +255,9 @@ def test_numbers_of_other_libraries() -> None:
 
 
 def test_texts_become_plain_text() -> None:
-    changed = apply(DEFAULT, {"header": Markup("<b>"), "order": Order.FILE, "kinds": [Markup("code")]})
+    changed = apply(
+        DEFAULT, {"header": Markup("<b>"), "order": Order.FILE, "kinds": [Markup("code")]}
+    )
     assert (type(changed.header), type(changed.order)) == (str, str)
     assert changed.kinds is not None and type(changed.kinds[0]) is str
     assert (changed.header, changed.order, changed.kinds) == ("<b>", "file", ("code",))
@@ -227,10 +267,19 @@ def test_nothing_changed_is_the_same_object() -> None:
     assert apply(DEFAULT, {}) is DEFAULT
 
 
-TEXTS = st.text("none ab.|/`\n\x1b\ud800\u202eü", max_size=9) | st.sampled_from(["none", "score", "raise", "0", "true"])
+TEXTS = st.text("none ab.|/`\n\x1b\ud800\u202eü", max_size=9) | st.sampled_from(
+    ["none", "score", "raise", "0", "true"]
+)
 ANYTHING = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | TEXTS | st.sets(st.sampled_from("abc")),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | TEXTS
+    | st.sets(st.sampled_from("abc")),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2)
+    ),
     max_leaves=4,
 )
 

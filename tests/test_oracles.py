@@ -30,7 +30,11 @@ def test_context_prints_the_origins_mixed_metadata_example() -> None:
             "content": "(defun with-lines () ...)",
             "metadata": {"filename": "src/example.lisp", "start-line": 10, "end-line": 15},
         },
-        {"type": "code", "content": "(defun filename-only () ...)", "metadata": {"filename": "src/other.lisp"}},
+        {
+            "type": "code",
+            "content": "(defun filename-only () ...)",
+            "metadata": {"filename": "src/other.lisp"},
+        },
         {"type": "error", "content": "ERROR: Division by zero", "metadata": None},
     ]
     assert context.context_to_string(items) == (
@@ -42,8 +46,15 @@ def test_context_prints_the_origins_mixed_metadata_example() -> None:
 
 
 def test_context_takes_zero_and_the_empty_string_for_true() -> None:
-    item = {"type": "text", "content": "x", "metadata": {"filename": "", "start-line": 0, "end-line": 0}}
-    assert context.context_to_string([item]) == "## Context\n\n### Text (from :0-0)\n```lisp\nx\n```\n\n"
+    item = {
+        "type": "text",
+        "content": "x",
+        "metadata": {"filename": "", "start-line": 0, "end-line": 0},
+    }
+    assert (
+        context.context_to_string([item])
+        == "## Context\n\n### Text (from :0-0)\n```lisp\nx\n```\n\n"
+    )
     assert context.context_to_string([]) == "## Context\n\n"
 
 
@@ -89,10 +100,21 @@ def test_chunks_print_the_origins_examples(format: str, expected: str) -> None: 
 
 def test_chunks_of_a_file_stand_together_by_line_and_files_by_their_best() -> None:
     def chunk(path: str, line: int, score: float) -> dict[str, Any]:
-        return {"FilePath": path, "Content": "c", "StartLine": line, "EndLine": line, "Relevance": score}
+        return {
+            "FilePath": path,
+            "Content": "c",
+            "StartLine": line,
+            "EndLine": line,
+            "Relevance": score,
+        }
 
     given = [chunk("a", 9, 0.2), chunk("b", 5, 0.9), chunk("a", 1, 0.5), chunk("c", 1, 0.9)]
-    assert [c["FilePath"] + str(c["StartLine"]) for c in chunks.group_and_order(given)] == ["b5", "c1", "a1", "a9"]
+    assert [c["FilePath"] + str(c["StartLine"]) for c in chunks.group_and_order(given)] == [
+        "b5",
+        "c1",
+        "a1",
+        "a9",
+    ]
 
 
 def test_chunks_put_the_header_before_the_footer_after_and_trim_the_end() -> None:
@@ -125,7 +147,9 @@ def test_trim_end_leaves_the_file_separator_character() -> None:
         (0.999, "100%", "1.00"),
     ],
 )
-def test_scores_round_half_to_even_of_the_decimal_value(score: float, percent: str, decimals: str) -> None:
+def test_scores_round_half_to_even_of_the_decimal_value(
+    score: float, percent: str, decimals: str
+) -> None:
     assert (chunks.percent(score), chunks.two_decimals(score)) == (percent, decimals)
 
 
@@ -157,7 +181,10 @@ def test_entities_group_code_before_documentation_and_list_sources() -> None:
 
 def test_entities_without_groups_go_by_score_alone() -> None:
     given = [result("a", "session", 0.1, summary="s"), result("b", "class", 0.2, summary="t")]
-    assert entities.assemble(given, format="plain", group_by_type=False) == "b [class]\nt\n\na [session]\ns"
+    assert (
+        entities.assemble(given, format="plain", group_by_type=False)
+        == "b [class]\nt\n\na [session]\ns"
+    )
 
 
 def test_entities_with_nothing_to_show_still_print_the_blank_before_the_sources() -> None:
@@ -175,7 +202,9 @@ def test_entities_take_line_zero_for_none_except_in_plain() -> None:
 def test_entities_cut_at_the_limit_and_mark_the_cut() -> None:
     given = [result("a", "file", 1.0, filePath="x.rs", content="abcdef")]
     assert entities.assemble(given, group_by_type=False, limit=6).endswith("```rust\nabcdef\n```")
-    assert entities.assemble(given, group_by_type=False, limit=5).endswith("```rust\nabcde\n// ... (truncated)\n```")
+    assert entities.assemble(given, group_by_type=False, limit=5).endswith(
+        "```rust\nabcde\n// ... (truncated)\n```"
+    )
 
 
 def test_entities_list_no_more_than_ten_sources() -> None:
@@ -202,7 +231,10 @@ def test_entities_find_the_language_by_the_last_dot(path: str | None, tag: str) 
 
 def test_knowledge_prints_the_origins_block() -> None:
     assert knowledge.assemble(
-        man_pages=[{"name": "nmap", "content": "[nmap content]"}, {"name": "netcat", "content": "[netcat content]"}],
+        man_pages=[
+            {"name": "nmap", "content": "[nmap content]"},
+            {"name": "netcat", "content": "[netcat content]"},
+        ],
         documents=[{"name": "attack-guide.md", "content": "[document content]"}],
         techniques=[
             {

@@ -60,11 +60,16 @@ def at(result: pf.Result, words: str) -> Span:
 @pytest.mark.parametrize("options", SETTINGS, ids=str)
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_every_character_of_every_look_has_its_place(layout: str, format: str, options: dict[str, Any]) -> None:  # noqa: A002
+def test_every_character_of_every_look_has_its_place(
+    layout: str, format: str, options: dict[str, Any]
+) -> None:  # noqa: A002
     result = render(RECORDS, layout, format, **options)
     texts = covering(result)
     for item in result.items:
-        ends = (item.text, item.text.rstrip())  # the last one's end goes where the layout trims the page's
+        ends = (
+            item.text,
+            item.text.rstrip(),
+        )  # the last one's end goes where the layout trims the page's
         assert texts.pop(item.id, "") in ends
     assert set(texts) <= {None}
     forms = {item.id: item.form for item in result.items}
@@ -72,27 +77,45 @@ def test_every_character_of_every_look_has_its_place(layout: str, format: str, o
     for span in result.map:
         assert span.form == (None if span.item is None else forms[span.item])
         line = templates.source(span.template)[0].split("\n")[span.line - 1]
-        assert re.fullmatch(printable(line), result.text[span.start : span.end].strip(), re.DOTALL), (span, line)
+        assert re.fullmatch(
+            printable(line), result.text[span.start : span.end].strip(), re.DOTALL
+        ), (span, line)
 
 
 def printable(line: str) -> str:
     """Return the pattern of what a line of a template can print: what stands in it, perhaps, and any values."""
     parts = re.split(r"({{.*?}}|{%.*?%}|{#.*?(?:#}|$))", line)
     return "".join(
-        ".*" if part.startswith("{{") else "" if part[:2] in ("{%", "{#") else rf"\s*(?:{re.escape(part.strip())})?\s*"
+        ".*"
+        if part.startswith("{{")
+        else ""
+        if part[:2] in ("{%", "{#")
+        else rf"\s*(?:{re.escape(part.strip())})?\s*"
         for part in parts
     )
 
 
-TEXT = st.text(alphabet=st.sampled_from(list("ab`~#<>&\"'|\\\n\r\t []!-*_{}%\u202e\u200b\ud800é😀\x00")), max_size=60)
+TEXT = st.text(
+    alphabet=st.sampled_from(list("ab`~#<>&\"'|\\\n\r\t []!-*_{}%\u202e\u200b\ud800é😀\x00")),
+    max_size=60,
+)
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(TEXT, max_size=4), TEXT, st.sampled_from(LAYOUTS), st.sampled_from(FORMATS), st.integers(0, 200))
+@given(
+    st.lists(TEXT, max_size=4),
+    TEXT,
+    st.sampled_from(LAYOUTS),
+    st.sampled_from(FORMATS),
+    st.integers(0, 200),
+)
 def test_hostile_items_have_their_places_too(
     contents: list[str], name: str, layout: str, format: str, budget: int  # noqa: A002
 ) -> None:  # fmt: skip
-    records = [{"id": f"i{n}", "name": name, "kind": "code", "content": text} for n, text in enumerate(contents)]
+    records = [
+        {"id": f"i{n}", "name": name, "kind": "code", "content": text}
+        for n, text in enumerate(contents)
+    ]
     result = render(records, layout, format, max_tokens=budget, trim="none")
     texts = covering(result)
     for item in result.items:
@@ -117,7 +140,10 @@ def test_templates_of_ones_own_with_blocks_includes_and_loops(tmp_path: Path) ->
         item="{# I. #}\n{% macro mark(x) %}\n<{{ x }}>\n{% endmacro %}\none\n{% if item.nowhere is defined %}\n"
         "never\n{% else %}\n{{ mark(item.name) }}{{ item.content }}\n{% endif %}\n",
     )
-    items = [{"id": "a", "name": "n", "content": "first"}, {"id": "b", "name": "n2", "content": "second"}]
+    items = [
+        {"id": "a", "name": "n", "content": "first"},
+        {"id": "b", "name": "n2", "content": "second"},
+    ]
     result = pf.render(items, layout="mine", templates=tmp_path, rerank="none", order="given")
     texts = covering(result)
     places = {
@@ -136,7 +162,9 @@ def test_templates_of_ones_own_with_blocks_includes_and_loops(tmp_path: Path) ->
         "n2": ("b", "item.md.j2", 9),
         "Bottom": (None, "_frame.md.j2", 5),
     }
-    assert texts["b"].endswith("n2") and "second" in texts["b"]  # the include prints a name of the item, too
+    assert (
+        texts["b"].endswith("n2") and "second" in texts["b"]
+    )  # the include prints a name of the item, too
 
 
 def test_a_page_that_prints_fields_of_items_itself(tmp_path: Path) -> None:
@@ -145,9 +173,15 @@ def test_a_page_that_prints_fields_of_items_itself(tmp_path: Path) -> None:
         layout="{# P. #}\n{% for item in items %}\n- {{ item.name }} {{ item.content }}\n{{ separator }}\n{% endfor %}",
         item="{# I. #}\n{{ item.content }}\n",
     )
-    items = [{"id": "a", "name": "n", "content": "first"}, {"id": "b", "name": "m", "content": "second"}]
+    items = [
+        {"id": "a", "name": "n", "content": "first"},
+        {"id": "b", "name": "m", "content": "second"},
+    ]
     result = pf.render(items, layout="mine", templates=tmp_path, separator="==", order="given")
-    places = [(at(result, words).item, at(result, words).line) for words in ("- n", "n first", "first", "==", "second")]
+    places = [
+        (at(result, words).item, at(result, words).line)
+        for words in ("- n", "n first", "first", "==", "second")
+    ]
     assert places == [(None, 3), ("a", 3), ("a", 3), (None, 4), ("b", 3)]
 
 

@@ -26,7 +26,9 @@ def item(name: str, size: int, **fields: Any) -> dict[str, Any]:
 
 
 def render(records: list[dict[str, Any]], budget: int, **options: Any) -> pf.Result:
-    result = pf.render(records, max_tokens=budget, **{"layout": "context", "min_score": None, **options})
+    result = pf.render(
+        records, max_tokens=budget, **{"layout": "context", "min_score": None, **options}
+    )
     assert result.tokens == COUNT(result.text) <= budget
     return result
 
@@ -34,7 +36,10 @@ def render(records: list[dict[str, Any]], budget: int, **options: Any) -> pf.Res
 def kept(result: pf.Result) -> dict[str, tuple[str, int]]:
     """Return the status of each item and the words left of its content."""
     return {
-        entry.name or "": (entry.status, sum(entry.text.count(w) for w in ("alpha", "beta", "gamma", "delta", "omega")))
+        entry.name or "": (
+            entry.status,
+            sum(entry.text.count(w) for w in ("alpha", "beta", "gamma", "delta", "omega")),
+        )
         for entry in result.items
     }
 
@@ -48,8 +53,12 @@ SET = [item("a", 40), item("b", 400), item("c", 160), item("d", 20)]
 def test_proportional_cuts_every_content_by_the_same_share(budget: int) -> None:
     found = kept(render(SET, budget, packing="proportional"))
     assert all(status == "trimmed" for status, _ in found.values())
-    shares = [left / size for (_, left), size in zip(found.values(), (40, 400, 160, 20), strict=True)]
-    assert max(shares[1:3]) - min(shares[1:3]) < 0.06  # long ones closely; a cut of a short one is a word or two off
+    shares = [
+        left / size for (_, left), size in zip(found.values(), (40, 400, 160, 20), strict=True)
+    ]
+    assert (
+        max(shares[1:3]) - min(shares[1:3]) < 0.06
+    )  # long ones closely; a cut of a short one is a word or two off
     assert max(shares) - min(shares) < 0.25
 
 
@@ -93,7 +102,10 @@ def test_where_not_even_attributions_fit_the_last_go(packing: str) -> None:
 
 
 def test_a_stub_keeps_the_attribution_of_what_did_not_fit() -> None:
-    records = [item("first", 60, score=0.9), {**item("second", 300, score=0.5), "content": "x" * 5000}]
+    records = [
+        item("first", 60, score=0.9),
+        {**item("second", 300, score=0.5), "content": "x" * 5000},
+    ]
     without = render(records, 100, packing="score", trim="none", layout="chunks")
     assert without.items[1].status == "dropped"
     result = render(records, 100, packing="score", trim="none", stubs=True, layout="chunks")
@@ -109,7 +121,9 @@ KINDS += [item(f"d{n}", 120, kind="document", score=0.3) for n in range(6)]
 
 
 def of_kind(result: pf.Result, kind: str) -> int:
-    return sum(entry.tokens for entry in result.items if entry.kind == kind and entry.status != "dropped")
+    return sum(
+        entry.tokens for entry in result.items if entry.kind == kind and entry.status != "dropped"
+    )
 
 
 def test_a_section_is_sure_of_its_share() -> None:
@@ -118,12 +132,16 @@ def test_a_section_is_sure_of_its_share() -> None:
     shared = render(KINDS, 600, layout="knowledge", section_budgets={"document": {"share": 0.5}})
     assert 200 <= of_kind(shared, "document") <= 310
     assert of_kind(shared, "man_page") > 200
-    least = render(KINDS, 600, layout="knowledge", section_budgets={"document": {"min_tokens": 150}})
+    least = render(
+        KINDS, 600, layout="knowledge", section_budgets={"document": {"min_tokens": 150}}
+    )
     assert 100 <= of_kind(least, "document") <= 310
 
 
 def test_a_section_takes_no_more_than_its_maximum_and_leaves_the_rest_to_others() -> None:
-    result = render(KINDS, 600, layout="knowledge", section_budgets={"man_page": {"max_tokens": 200}})
+    result = render(
+        KINDS, 600, layout="knowledge", section_budgets={"man_page": {"max_tokens": 200}}
+    )
     assert of_kind(result, "man_page") <= 200
     assert of_kind(result, "document") > 250
     assert "section_budget" in {entry.reason for entry in result.items if entry.status == "dropped"}
@@ -150,7 +168,9 @@ def test_a_budget_for_a_section_that_is_not_there_is_said() -> None:
 def test_value_comes_near_what_can_be_reached(seed: int, budget: int) -> None:
     rng = random.Random(seed)
     records = [item(f"n{n}", rng.randrange(5, 60), score=rng.random()) for n in range(150)]
-    records = [{**record, "content": f"{n} {record['content']}"} for n, record in enumerate(records)]
+    records = [
+        {**record, "content": f"{n} {record['content']}"} for n, record in enumerate(records)
+    ]
     result = render(records, budget, packing="value", trim="none", layout="chunks", group_by="none")
     worth = sum(entry.score for entry in result.items if entry.status == "included")
     full = pf.render(records, max_tokens=10**7, layout="chunks", group_by="none", min_score=None)
@@ -172,14 +192,19 @@ GUIDE = (
 
 
 def test_the_sentence_that_answers_stays() -> None:
-    result = render([{"name": "guide", "content": GUIDE}], 40, query="When was the lighthouse built?")
+    result = render(
+        [{"name": "guide", "content": GUIDE}], 40, query="When was the lighthouse built?"
+    )
     assert "The lighthouse was built in 1871" in result.text
     assert "…" in result.text
     assert result.items[0].status == "trimmed"
 
 
 def test_rerank_none_leaves_the_order_alone() -> None:
-    records = [{"name": f"n{n}", "content": f"Text {n} says little.", "score": 0.6 - n / 100} for n in range(5)]
+    records = [
+        {"name": f"n{n}", "content": f"Text {n} says little.", "score": 0.6 - n / 100}
+        for n in range(5)
+    ]
     records.append({"name": "answer", "content": "The lighthouse was built in 1871.", "score": 0.5})
     asked: dict[str, Any] = {"query": "lighthouse built", "order": "score"}
     names = [s.name for s in render(records, 10**4, **asked, rerank="none").sources]
@@ -194,7 +219,9 @@ def test_vectors_of_the_caller_add_to_the_words() -> None:
         return [next((v for w, v in meaning.items() if w in text), (0.0, 0.0)) for text in texts]
 
     renderer = pf.Renderer(embed=embed, layout="context")
-    result = renderer.render([{"name": "guide", "content": GUIDE}], query="feline habits", max_tokens=40)
+    result = renderer.render(
+        [{"name": "guide", "content": GUIDE}], query="feline habits", max_tokens=40
+    )
     assert "Cats sleep" in result.text
 
 
@@ -222,7 +249,9 @@ ALL = ["score", "value", "proportional", "longest_first", "drop_last", "whole", 
 def test_a_maximum_holds_for_every_packing(packing: str, query: str | None) -> None:
     budgets = {"man_page": {"max_tokens": 200}}
     for budget in (400, 10**6):
-        result = render(KINDS, budget, layout="knowledge", packing=packing, query=query, section_budgets=budgets)
+        result = render(
+            KINDS, budget, layout="knowledge", packing=packing, query=query, section_budgets=budgets
+        )
         assert of_kind(result, "man_page") <= 200
 
 
@@ -231,14 +260,18 @@ def test_a_maximum_holds_for_every_packing(packing: str, query: str | None) -> N
 def test_what_a_section_is_sure_of_it_keeps(packing: str, query: str | None) -> None:
     budgets = {"document": {"min_tokens": 250}}
     records = [{**r, "content": f"{r['name']} {r['content']}"} for r in KINDS]
-    result = render(records, 600, layout="knowledge", packing=packing, query=query, section_budgets=budgets)
+    result = render(
+        records, 600, layout="knowledge", packing=packing, query=query, section_budgets=budgets
+    )
     assert of_kind(result, "document") >= 100
 
 
 @pytest.mark.parametrize("packing", ALL)
 @pytest.mark.parametrize("query", [None, "gamma delta"])
 def test_no_more_found_items_are_shown_than_asked_for(packing: str, query: str | None) -> None:
-    records = [item(f"n{n}", 30, origin="similarity", kind="code" if n % 2 else "text") for n in range(12)]
+    records = [
+        item(f"n{n}", 30, origin="similarity", kind="code" if n % 2 else "text") for n in range(12)
+    ]
     result = render(
         records, 400, packing=packing, query=query, stubs=True, max_items=3, group_by="kind",
         section_budgets={"code": {"min_tokens": 150}},
@@ -258,7 +291,10 @@ def test_with_a_query_the_budget_is_used_too(count: int) -> None:
 def test_what_another_item_holds_is_never_left_out_for_one_that_is_not_there() -> None:
     whole = "\n".join(f"line {n} of {words(9, n)}" for n in range(40))
     part = "\n".join(whole.split("\n")[10:14])
-    records: list[dict[str, Any]] = [{"name": "big", "content": whole}, {"name": "small", "content": part}]
+    records: list[dict[str, Any]] = [
+        {"name": "big", "content": whole},
+        {"name": "small", "content": part},
+    ]
     result = render(records, 90, query="line 12", packing="score")
     shown = {entry.name for entry in result.items if entry.status != "dropped"}
     assert shown
@@ -273,13 +309,18 @@ def test_what_another_item_holds_is_never_left_out_for_one_that_is_not_there() -
 def test_a_query_under_a_ceiling_of_characters_comes_to_an_end(chars: int) -> None:
     records = [{"content": "Alpha beta. " * 200}, {"content": "Gamma delta. " * 200}]
     for tokens in (4000, None):
-        assert len(pf.render(records, query="alpha", max_chars=chars, max_tokens=tokens).text) <= chars
+        assert (
+            len(pf.render(records, query="alpha", max_chars=chars, max_tokens=tokens).text) <= chars
+        )
 
 
 @pytest.mark.parametrize("packing", ["proportional", "longest_first", "drop_last"])
 def test_a_section_that_may_take_nothing_takes_nothing(packing: str) -> None:
     result = pf.render(
-        [{"content": "some text"}], packing=packing, group_by="kind", section_budgets={"text": {"max_tokens": 0}}
+        [{"content": "some text"}],
+        packing=packing,
+        group_by="kind",
+        section_budgets={"text": {"max_tokens": 0}},
     )
     assert result.items[0].status == "dropped"
 
@@ -287,8 +328,12 @@ def test_a_section_that_may_take_nothing_takes_nothing(packing: str) -> None:
 def test_the_found_side_keeps_its_part_and_the_named_one_is_cut_rather_than_dropped() -> None:
     rng = random.Random(0)
     text = ["alpha", "beta", "gamma", "delta", "tar", "extract", "the", "of"]
-    records = [{"id": f"e{n}", "content": " ".join(rng.choice(text) for _ in range(150))} for n in range(3)]
-    records.append({"id": "s", "content": "short found thing", "origin": "similarity", "kind": "document"})
+    records = [
+        {"id": f"e{n}", "content": " ".join(rng.choice(text) for _ in range(150))} for n in range(3)
+    ]
+    records.append(
+        {"id": "s", "content": "short found thing", "origin": "similarity", "kind": "document"}
+    )
     for budget in range(60, 420, 7):
         result = render(records, budget, layout="knowledge", combine="combined")
         shown = {entry.id for entry in result.items if entry.status != "dropped"}
@@ -307,6 +352,14 @@ def test_stubs_of_a_section_stay_within_what_it_may_take() -> None:
 
 @pytest.mark.parametrize("packing", ["proportional", "longest_first", "drop_last"])
 def test_what_the_maximum_of_a_section_leaves_out_says_so(packing: str) -> None:
-    result = render(KINDS, 10**5, layout="knowledge", packing=packing, section_budgets={"man_page": {"max_tokens": 40}})
-    assert {e.reason for e in result.items if e.kind == "man_page" and e.status == "dropped"} == {"section_budget"}
+    result = render(
+        KINDS,
+        10**5,
+        layout="knowledge",
+        packing=packing,
+        section_budgets={"man_page": {"max_tokens": 40}},
+    )
+    assert {e.reason for e in result.items if e.kind == "man_page" and e.status == "dropped"} == {
+        "section_budget"
+    }
     assert all(e.status == "included" for e in result.items if e.kind == "document")

@@ -20,13 +20,22 @@ from promptforge.results import Result
 
 SVG = "{http://www.w3.org/2000/svg}"
 ITEMS = [
-    pf.Item(kind="code", path="src/greet.py", start_line=1, end_line=2, score=0.9, content="def greet(): ..."),
+    pf.Item(
+        kind="code",
+        path="src/greet.py",
+        start_line=1,
+        end_line=2,
+        score=0.9,
+        content="def greet(): ...",
+    ),
     pf.Item(kind="document", name="guide.md", score=0.7, content="Greetings are polite. " * 8),
     pf.Item(kind="document", name="old.md", score=0.3, content="Greetings were longer once. " * 30),
 ]
 
 
-def drawn(items: Any = ITEMS, **options: Any) -> tuple[Result, str, str, list[shares.Part], list[shares.Point]]:
+def drawn(
+    items: Any = ITEMS, **options: Any
+) -> tuple[Result, str, str, list[shares.Part], list[shares.Point]]:
     result = pf.render(items, **options)
     points = shares.curve(result, lambda most: pf.render(items, **{**options, "max_tokens": most}))
     parts = shares.parts(result, result.explain(), options.get("reserve"))
@@ -47,7 +56,10 @@ def test_the_parts_are_the_budget(options: dict[str, Any]) -> None:
     assert spent == result.tokens - min(0, result.explain().between)
     assert sum(part.tokens for part in parts if part.what == "reserve") == options.get("reserve", 0)
     if result.max_tokens is not None:
-        assert sum(part.tokens for part in parts if part.what == "free") == result.max_tokens - result.tokens
+        assert (
+            sum(part.tokens for part in parts if part.what == "free")
+            == result.max_tokens - result.tokens
+        )
         now = next(point for point in points if point.budget == result.max_tokens)
         assert now.items == result.items_included
     else:
@@ -60,7 +72,10 @@ def test_it_says_everything_in_words_too() -> None:
     result, svg, html, _, points = drawn(max_tokens=120)
     root = ElementTree.fromstring(svg)
     assert root.get("role") == "img"
-    named = {root.find(f"{SVG}{tag}").get("id"): root.find(f"{SVG}{tag}").text for tag in ("title", "desc")}  # type: ignore[union-attr]
+    named = {
+        root.find(f"{SVG}{tag}").get("id"): root.find(f"{SVG}{tag}").text
+        for tag in ("title", "desc")
+    }  # type: ignore[union-attr]
     assert list(named) == str(root.get("aria-labelledby")).split()
     assert named["pf-title"] == f"Where {result.tokens:,} of 120 tokens went"
     assert f"{result.items_included} of 3 items are in the text" in str(named["pf-description"])
@@ -87,26 +102,47 @@ HOSTILE = '</title><script>alert("1")</script>]]>&amp;<!--\x00\x1b[31m\u202e\ud8
 
 @cases(40)
 @given(
-    st.lists(st.tuples(st.text(max_size=30), st.sampled_from(["", HOSTILE]), st.floats(0, 1)), min_size=1, max_size=5)
+    st.lists(
+        st.tuples(st.text(max_size=30), st.sampled_from(["", HOSTILE]), st.floats(0, 1)),
+        min_size=1,
+        max_size=5,
+    )
 )
 def test_names_cannot_break_out(given_items: list[tuple[str, str, float]]) -> None:
     items = [
-        pf.Item(content=f"text {n} " * 9, name=name + more, path=more + name if n % 2 else None, score=score)
+        pf.Item(
+            content=f"text {n} " * 9,
+            name=name + more,
+            path=more + name if n % 2 else None,
+            score=score,
+        )
         for n, (name, more, score) in enumerate(given_items)
     ]
     _, svg, html, parts, _ = drawn(items, max_tokens=60)
     for text in (svg, html):
         root = etree.fromstring(text.encode())
-        assert not {etree.QName(node).localname for node in root.iter(etree.Element)} & {"script", "a", "img"}
+        assert not {etree.QName(node).localname for node in root.iter(etree.Element)} & {
+            "script",
+            "a",
+            "img",
+        }
     found = ElementTree.fromstring(svg)
     assert len(list(found.iter(f"{SVG}desc"))) == 1
-    titles = 1 + len(parts) + sum(item.form is not None for item in pf.render(items, max_tokens=60).items) + 1
+    titles = (
+        1
+        + len(parts)
+        + sum(item.form is not None for item in pf.render(items, max_tokens=60).items)
+        + 1
+    )
     assert len(list(found.iter(f"{SVG}title"))) == titles
 
 
 @pytest.mark.unwatched
 def test_very_many_items_are_drawn_by_section() -> None:
-    items = [pf.Item(content=f"piece {n}", name=f"n{n}", kind=("code", "text")[n % 2]) for n in range(600)]
+    items = [
+        pf.Item(content=f"piece {n}", name=f"n{n}", kind=("code", "text")[n % 2])
+        for n in range(600)
+    ]
     result, svg, html, parts, _ = drawn(items, layout="knowledge", max_tokens=50_000)
     assert result.items_included == 600
     assert sum(part.what == "item" for part in parts) == 2
@@ -126,8 +162,20 @@ def test_a_long_name_loses_its_middle() -> None:
 
 def test_explain_writes_them(tmp_path: Path) -> None:
     source = tmp_path / "items.jsonl"
-    source.write_text('{"content": "one two three"}\n{"content": "four five six", "score": 0.5}\n', encoding="utf-8")
-    ran = run("explain", source, "--max-tokens", "20", "--html", tmp_path / "a.html", "--svg", tmp_path / "a.svg")
+    source.write_text(
+        '{"content": "one two three"}\n{"content": "four five six", "score": 0.5}\n',
+        encoding="utf-8",
+    )
+    ran = run(
+        "explain",
+        source,
+        "--max-tokens",
+        "20",
+        "--html",
+        tmp_path / "a.html",
+        "--svg",
+        tmp_path / "a.svg",
+    )
     assert ran == run("explain", source, "--max-tokens", "20")
     assert ElementTree.parse(tmp_path / "a.svg").getroot().tag == f"{SVG}svg"
     first = (tmp_path / "a.html").read_bytes()

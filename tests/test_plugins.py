@@ -118,10 +118,23 @@ def install(place: Path, name: str) -> Path:
     """Build a distribution and install it into a folder, with no network; return the folder."""
     module = name.replace("-", "_")
     (place / "src" / module).mkdir(parents=True)
-    (place / "src" / "pyproject.toml").write_text(PROJECT.format(name=name, module=module), encoding="utf-8")
+    (place / "src" / "pyproject.toml").write_text(
+        PROJECT.format(name=name, module=module), encoding="utf-8"
+    )
     (place / "src" / module / "__init__.py").write_text(dedent(MODULE), encoding="utf-8")
-    (place / "src" / module / "broken.py").write_text("raise RuntimeError('broken on purpose')\n", encoding="utf-8")
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    (place / "src" / module / "broken.py").write_text(
+        "raise RuntimeError('broken on purpose')\n", encoding="utf-8"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--no-index",
+    ]
     command += ["--disable-pip-version-check", "--target", str(place / "site"), str(place / "src")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -145,7 +158,11 @@ def site(built: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def _forget() -> None:
     plugins._points.cache_clear()
-    for name in [name for name, counter in tokens._shared.items() if counter.fingerprint.startswith("plug-in")]:
+    for name in [
+        name
+        for name, counter in tokens._shared.items()
+        if counter.fingerprint.startswith("plug-in")
+    ]:
         del tokens._shared[name]
 
 
@@ -169,7 +186,10 @@ def test_a_tokenizer_is_found_by_its_name_and_called_so(site: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("broken", 'tokenizer "broken", a plug-in of plug-one 1.2, failed: RuntimeError: "broken on purpose"'),
+        (
+            "broken",
+            'tokenizer "broken", a plug-in of plug-one 1.2, failed: RuntimeError: "broken on purpose"',
+        ),
         ("missing", 'tokenizer "missing", a plug-in of plug-one 1.2, failed: AttributeError'),
         ("no-tokenizer", 'tokenizer "no-tokenizer", a plug-in of plug-one 1.2, is no tokenizer'),
         ("lettrs", 'unknown tokenizer "lettrs"; did you mean "letters"?'),
@@ -202,10 +222,15 @@ def test_plug_ins_are_turned_off(site: Path, allowed: str, monkeypatch: pytest.M
     ran = render("--tokenizer", "letters", items=ITEM)
     assert ran.code == 2 and 'unknown tokenizer "letters"' in ran.err
     ran = run("render", "--from", "notes:tar")
-    assert ran.code == 4 and 'there is no source "notes"; no plug-in that is installed brings one' in ran.err
+    assert (
+        ran.code == 4
+        and 'there is no source "notes"; no plug-in that is installed brings one' in ran.err
+    )
 
 
-def test_plug_ins_of_a_named_distribution_are_on(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plug_ins_of_a_named_distribution_are_on(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(plugins.SWITCH, "other, Plug_One")
     assert render("--tokenizer", "letters", items=ITEM).code == 0
 
@@ -216,7 +241,9 @@ def test_two_distributions_with_one_name_are_told_apart(
     monkeypatch.syspath_prepend(str(install(tmp_path, "plug-two")))
     ran = render("--tokenizer", "both", items=ITEM)
     assert ran.code == 2
-    assert 'tokenizer "both" is in more than one distribution: plug-one 1.2, plug-two 1.2' in ran.err
+    assert (
+        'tokenizer "both" is in more than one distribution: plug-one 1.2, plug-two 1.2' in ran.err
+    )
     monkeypatch.setenv(plugins.SWITCH, "plug-two")
     ran = render("--tokenizer", "both", "--json", items=ITEM)
     assert json.loads(ran.out)["manifest"]["tokenizer"]["fingerprint"] == "plug-in of plug-two 1.2"
@@ -234,7 +261,10 @@ def test_a_source_brings_items_on_the_command_line_and_in_a_job(site: Path, tmp_
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("failing:x", 'source "failing", a plug-in of plug-one 1.2, failed: RuntimeError: "no luck"'),
+        (
+            "failing:x",
+            'source "failing", a plug-in of plug-one 1.2, failed: RuntimeError: "no luck"',
+        ),
         ("note:x", 'there is no source "note"; did you mean "notes"?'),
     ],
 )
@@ -242,11 +272,18 @@ def test_a_source_that_fails_is_said_beside_what_came(site: Path, spec: str, mes
     ran = run("render", "--from", spec)
     assert ran.code == 4 and message in ran.err and "Traceback" not in ran.err
     ran = run("render", "--from", spec, "--from", "notes:tar")
-    assert ran.code == 0 and message in ran.err and "[PF606]" in ran.err and "note about tar" in ran.out
+    assert (
+        ran.code == 0
+        and message in ran.err
+        and "[PF606]" in ran.err
+        and "note about tar" in ran.out
+    )
 
 
 def test_a_trimmer_shortens_items_of_its_kind(site: Path) -> None:
-    recipe = [{"kind": "recipe", "content": "flour\nsugar\n" + "stir and wait for a long while\n" * 30}]
+    recipe = [
+        {"kind": "recipe", "content": "flour\nsugar\n" + "stir and wait for a long while\n" * 30}
+    ]
     ran = render("--layout", "context", "--max-tokens", "40", items=recipe)
     assert "flour\nsugar\n[Content truncated...]\n" in ran.out and "stir" not in ran.out
     ran = render("--layout", "context", "--max-tokens", "19", items=recipe)
@@ -257,9 +294,12 @@ def test_a_trimmer_shortens_items_of_its_kind(site: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "message"), [("poem", 'RuntimeError: "no luck"'), ("tale", "expected texts, found int")]
+    ("kind", "message"),
+    [("poem", 'RuntimeError: "no luck"'), ("tale", "expected texts, found int")],
 )
-def test_a_trimmer_that_fails_names_its_distribution_and_the_way_out(site: Path, kind: str, message: str) -> None:
+def test_a_trimmer_that_fails_names_its_distribution_and_the_way_out(
+    site: Path, kind: str, message: str
+) -> None:
     items = [{"kind": kind, "content": "line after line\n" * 60}]
     ran = render("--max-tokens", "40", items=items)
     assert ran.code == 2 and f'trimmer "{kind}", a plug-in of plug-one 1.2, failed: ' in ran.err
@@ -277,7 +317,9 @@ def test_a_filter_makes_plain_data_that_is_escaped(site: Path, tmp_path: Path) -
         (own / f"item.{form}.j2").write_text(f"{{# Uses: item. #}}\n{template}\n", encoding="utf-8")
         name = {"md": "markdown", "xml": "xml", "txt": "plain"}[form]
         items = [{"content": "abc\ndef", "name": "tar"}]
-        return render("--templates", str(tmp_path), "--layout", "context", "--format", name, items=items)
+        return render(
+            "--templates", str(tmp_path), "--layout", "context", "--format", name, items=items
+        )
 
     assert "\nrat\n" in shown("\n{{ item.name | backwards }}\n").out
     assert "fed\ncba" in shown("{{ item.content | backwards(times=2) | fence }}").out
@@ -286,13 +328,19 @@ def test_a_filter_makes_plain_data_that_is_escaped(site: Path, tmp_path: Path) -
     xml = shown("<item>{{ item.content | breakout }}</item>", "xml").out
     assert xml.count("</item>") == 1 and "\x00" not in xml
     assert "\n# out" not in shown("{{ item.content | breakout }}", "txt").out
-    assert "<b>" not in shown("<item>{% for x in item.name | marked %}{{ x }}{% endfor %}</item>", "xml").out
+    assert (
+        "<b>"
+        not in shown("<item>{% for x in item.name | marked %}{{ x }}{% endfor %}</item>", "xml").out
+    )
     ran = shown("\n{{ item.name | failing }}")
     assert (
-        'context/item.md.j2:3: filter "failing", a plug-in of plug-one 1.2, failed: RuntimeError: "no luck"' in ran.err
+        'context/item.md.j2:3: filter "failing", a plug-in of plug-one 1.2, failed: RuntimeError: "no luck"'
+        in ran.err
     )
     assert ran.code == 5 and "abc" in ran.out, "the shipped template stands in"
     assert 'unknown filter "bakwards"' in shown("{{ item.name | bakwards }}").err
     assert 'unknown variable "itm"' in shown("{{ itm | backwards }}").err
-    (own / "item.md.j2").write_text("{# Uses: item. #}\n{{ item.name | backwards }}\n", encoding="utf-8")
+    (own / "item.md.j2").write_text(
+        "{# Uses: item. #}\n{{ item.name | backwards }}\n", encoding="utf-8"
+    )
     assert "PF803" not in run("check", str(tmp_path)).out

@@ -27,7 +27,10 @@ def test_saves_over_the_wire_need_the_hash(tmp_path: Path) -> None:  # [W027]
         assert str(tmp_path) not in running.request("/api/start").body.decode()
         cases = running.request("/api/cases").json()
         assert (cases["file"], cases["names"]) == ("tests/preview.yaml", [])
-        wish, match = {"view": {}, "name": "one", "expect": "text"}, {"If-Match": f'"{cases["tag"]}"'}
+        wish, match = (
+            {"view": {}, "name": "one", "expect": "text"},
+            {"If-Match": f'"{cases["tag"]}"'},
+        )
         for headers, body, status in (
             ({}, wish, 428),
             ({"If-Match": '"other"'}, wish, 412),
@@ -40,7 +43,9 @@ def test_saves_over_the_wire_need_the_hash(tmp_path: Path) -> None:  # [W027]
             assert refused.status == status and refused.json().keys() == {"error"}
             assert str(tmp_path) not in refused.body.decode()
         assert not (tmp_path / "tests" / "preview.yaml").exists()
-        assert running.request("/api/cases", "PUT", match, wish).json() == {"file": "tests/preview.yaml"}
+        assert running.request("/api/cases", "PUT", match, wish).json() == {
+            "file": "tests/preview.yaml"
+        }
         assert running.request("/api/cases", "PUT", match, {**wish, "name": "two"}).status == 412
         assert run("test", tmp_path / "tests").code == 0
 

@@ -32,7 +32,13 @@ def draw(
     around: Any = None, **look: Any,
 ) -> Any:  # fmt: skip
     records = [msgspec.to_builtins(pf.Item(**item)) for item in items]
-    request = {"what": what, "items_key": repr(records), "items": records, "look": looked(**look), "tokens": tokens}
+    request = {
+        "what": what,
+        "items_key": repr(records),
+        "items": records,
+        "look": looked(**look),
+        "tokens": tokens,
+    }
     return drawing.draw({**request, "other": other, "to": to, "around": around}, lambda: None)
 
 
@@ -70,7 +76,9 @@ def test_an_estimate_has_no_tokens(name: str) -> None:
 
 
 def test_tokens_end_where_odd_texts_end_too() -> None:
-    half = token_ends(COUNTER, "half \ud800 a pair")  # counted as U+FFFD, which is one character too
+    half = token_ends(
+        COUNTER, "half \ud800 a pair"
+    )  # counted as U+FFFD, which is one character too
     assert half is not None and half[-1] == 13
     blanks = token_ends(COUNTER, " " * 200_000)
     assert blanks is not None and blanks[-1] == 200_000
@@ -84,9 +92,14 @@ def units(text: str) -> int:
 
 
 @cases(40)
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1, max_size=5))
+@given(
+    st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1, max_size=5)
+)
 def test_spans_cover_the_text_in_utf_16(contents: list[str]) -> None:
-    page = draw(items=[{"content": text, "name": "😀" * (n % 3)} for n, text in enumerate(contents)], tokens=True)
+    page = draw(
+        items=[{"content": text, "name": "😀" * (n % 3)} for n, text in enumerate(contents)],
+        tokens=True,
+    )
     spans = page["spans"]
     edges = [0, *(span[1] for span in spans)]
     assert [span[0] for span in spans] == edges[:-1] and edges[-1] == units(page["text"])
@@ -111,7 +124,13 @@ def test_the_page_says_what_render_says() -> None:
 
 
 def test_items_are_asked_for_where_they_are_not() -> None:
-    request = {"what": "page", "items_key": "nobody's", "items": None, "look": looked(), "tokens": False}
+    request = {
+        "what": "page",
+        "items_key": "nobody's",
+        "items": None,
+        "look": looked(),
+        "tokens": False,
+    }
     assert drawing.draw(request, lambda: None) == {"needs": "items"}
 
 
@@ -139,7 +158,12 @@ def test_two_views_are_compared() -> None:
     assert {change["how"] for change in found["changes"]} <= {"changed", "only A", "only B"}
     long = [{"content": "a\n" * 15_000}]
     assert (
-        draw("comparison", long, options={"max_tokens": None}, other=looked(options={"max_tokens": None}))["rows"]
+        draw(
+            "comparison",
+            long,
+            options={"max_tokens": None},
+            other=looked(options={"max_tokens": None}),
+        )["rows"]
         is None
     )
 
@@ -147,10 +171,17 @@ def test_two_views_are_compared() -> None:
 @pytest.mark.parametrize("to", ["roles", "anthropic", "text"])
 def test_the_whole_prompt_is_what_prompt_makes(to: str) -> None:
     around = {"system": "Be brief.", "instructions": None, "user": "How do <b>greetings</b> end?"}
-    around["history"] = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Yes?"}]  # type: ignore[assignment]
+    around["history"] = [
+        {"role": "user", "content": "Hello"},
+        {"role": "assistant", "content": "Yes?"},
+    ]  # type: ignore[assignment]
     found = draw("prompt", options={"max_tokens": 60}, to=to, around=around)
     prompt = pf.Renderer().prompt(ITEMS, max_tokens=60, to=to, **around)  # type: ignore[arg-type]
-    sent = prompt.text if to == "text" else json.dumps(prompt.request, ensure_ascii=False, indent=2) + "\n"
+    sent = (
+        prompt.text
+        if to == "text"
+        else json.dumps(prompt.request, ensure_ascii=False, indent=2) + "\n"
+    )
     assert (found["sent"], found["tokens"], found["window"]) == (sent, prompt.tokens, prompt.window)
     assert found["messages"] == (list(prompt) if to == "roles" else [])
     assert [part["name"] for part in found["parts"]] == [part.name for part in prompt.parts]
@@ -160,7 +191,12 @@ def test_the_whole_prompt_is_what_prompt_makes(to: str) -> None:
 def test_a_part_that_fails_is_an_error_and_not_the_shipped_one() -> None:
     draft = {"prompt/default/system.md.j2": "{{ nothing.there }}"}
     with pytest.raises(TemplateError, match="nothing"):
-        draw("prompt", templates=[draft], to="roles", around={"system": "x", "user": None, "history": None})
+        draw(
+            "prompt",
+            templates=[draft],
+            to="roles",
+            around={"system": "x", "user": None, "history": None},
+        )
 
 
 # --- files ----------------------------------------------------------------------------------------------------------
@@ -170,7 +206,9 @@ def test_a_part_that_fails_is_an_error_and_not_the_shipped_one() -> None:
 def own(tmp_path: Path) -> desk.Desk:
     for name in ("t", "p", "drafts"):
         (tmp_path / name).mkdir()
-    return desk.Desk([pf.Item(content="x")], None, {}, [tmp_path / "t"], [tmp_path / "p"], edit=True)
+    return desk.Desk(
+        [pf.Item(content="x")], None, {}, [tmp_path / "t"], [tmp_path / "p"], edit=True
+    )
 
 
 def file_of(found: desk.Desk, name: str) -> desk.File:
@@ -179,7 +217,10 @@ def file_of(found: desk.Desk, name: str) -> desk.File:
 
 
 def test_a_shipped_file_is_copied_and_then_kept(own: desk.Desk, tmp_path: Path) -> None:
-    for name, place in (("chunks/item.md.j2", "t/chunks/item.md.j2"), ("claude.yaml", "p/claude.yaml")):
+    for name, place in (
+        ("chunks/item.md.j2", "t/chunks/item.md.j2"),
+        ("claude.yaml", "p/claude.yaml"),
+    ):
         file = file_of(own, name)
         before = saving.load(file)
         tag = saving.save(own, file, "# mine\n", before.tag)
@@ -195,7 +236,10 @@ def test_a_shipped_file_is_copied_and_then_kept(own: desk.Desk, tmp_path: Path) 
         assert saving.load(mine).text == "# mine\n"
         (tmp_path / place).chmod(0o640)
         saving.save(own, mine, "once more", tag)
-        assert saving.load(mine).text == "once more" and (tmp_path / place).stat().st_mode & 0o777 == 0o640
+        assert (
+            saving.load(mine).text == "once more"
+            and (tmp_path / place).stat().st_mode & 0o777 == 0o640
+        )
         assert [path.name for path in (tmp_path / place).parent.iterdir()] == [Path(place).name]
 
 
@@ -240,23 +284,38 @@ def test_what_is_no_text_is_not_shown(own: desk.Desk, tmp_path: Path) -> None:
 def test_a_look_is_made_of_drafts_and_options(own: desk.Desk, tmp_path: Path) -> None:
     template, profile = file_of(own, "chunks/item.md.j2"), file_of(own, "claude.yaml")
     drafts = {template.id: "T", profile.id: "max_tokens: 77\n"}
-    look = own.look(views.View(profile="claude", max_tokens=5, query="q"), drafts, tmp_path / "drafts")
-    assert look["templates"][0] == {"chunks/item.md.j2": "T"} and look["templates"][1:] == [str(tmp_path / "t")]
-    assert Path(look["profiles"][0], "claude.yaml").read_text(encoding="utf-8") == "max_tokens: 77\n"
+    look = own.look(
+        views.View(profile="claude", max_tokens=5, query="q"), drafts, tmp_path / "drafts"
+    )
+    assert look["templates"][0] == {"chunks/item.md.j2": "T"} and look["templates"][1:] == [
+        str(tmp_path / "t")
+    ]
+    assert (
+        Path(look["profiles"][0], "claude.yaml").read_text(encoding="utf-8") == "max_tokens: 77\n"
+    )
     assert look["options"] == {"max_tokens": 5, "query": "q"}
-    assert own.asking(views.View(query="q"))["user"] == "q" and own.asking(views.View())["user"] is None
+    assert (
+        own.asking(views.View(query="q"))["user"] == "q"
+        and own.asking(views.View())["user"] is None
+    )
     own.around = desk.Around(user="Why?")
     assert own.look(views.View(), {}, tmp_path)["options"] == {"query": "Why?"}
     own.options = {"query": "apart"}
     assert own.asking(views.View(query="q"))["user"] == "Why?"
-    for wrong in (views.View(profile="/x.yaml"), views.View(layout="../x"), views.View(max_tokens=-1)):
+    for wrong in (
+        views.View(profile="/x.yaml"),
+        views.View(layout="../x"),
+        views.View(max_tokens=-1),
+    ):
         with pytest.raises(OptionError):
             own.look(wrong, {}, tmp_path)
     with pytest.raises(OptionError, match="no such file"):
         own.look(views.View(), {"x": "y"}, tmp_path)
 
 
-@pytest.mark.parametrize("body", [b'{"view": {}, "drafts": {"a": "%s"}}' % (b"x" * 300_000), b"{}", b"\xff"])
+@pytest.mark.parametrize(
+    "body", [b'{"view": {}, "drafts": {"a": "%s"}}' % (b"x" * 300_000), b"{}", b"\xff"]
+)
 def test_a_request_is_read_strictly(body: bytes) -> None:
     with pytest.raises(OptionError):
         views.read(body)

@@ -27,7 +27,12 @@ def test_from_the_first_edit_to_the_last_save(edited: Preview, look: Opener) -> 
     page.keyboard.press("Control+s")
     shows(page, "copy of your own in templates/", place="about")
     assert own.read_text(encoding="utf-8").startswith("SEEN ") and page.is_disabled("#save")
-    assert "SEEN" in run("render", edited.folder / "items.json", "--templates", edited.folder / "templates").out
+    assert (
+        "SEEN"
+        in run(
+            "render", edited.folder / "items.json", "--templates", edited.folder / "templates"
+        ).out
+    )
 
     own.write_text(OWN.replace("FIRST", "ELSEWHERE"), encoding="utf-8")
     shows(page, "ELSEWHERE")
@@ -68,10 +73,14 @@ def test_a_profile_is_edited_too(edited: Preview, look: Opener) -> None:
     shows(page, "FROM THE PROFILE")
     page.click("#save")
     shows(page, "copy of your own in profiles/", place="about")
-    assert "FROM THE PROFILE" in (edited.folder / "profiles" / "lisp.yaml").read_text(encoding="utf-8")
+    assert "FROM THE PROFILE" in (edited.folder / "profiles" / "lisp.yaml").read_text(
+        encoding="utf-8"
+    )
 
 
-def test_what_breaks_is_said_in_its_place_and_the_last_text_stays(edited: Preview, look: Opener) -> None:
+def test_what_breaks_is_said_in_its_place_and_the_last_text_stays(
+    edited: Preview, look: Opener
+) -> None:
     page = look(edited)
     open_file(page)
     before = text(page)
@@ -88,16 +97,22 @@ def test_what_breaks_is_said_in_its_place_and_the_last_text_stays(edited: Previe
     page.keyboard.press("Escape")
     page.click("#revert")
     page.wait_for_selector("#error", state="hidden")
-    assert text(page) == before and page.locator("#prompt.stale, .cm-lint-marker-error").count() == 0
+    assert (
+        text(page) == before and page.locator("#prompt.stale, .cm-lint-marker-error").count() == 0
+    )
 
 
-def test_what_is_broken_from_the_start_is_mended_here(edited: Preview, look: Opener, shots: Path) -> None:
+def test_what_is_broken_from_the_start_is_mended_here(
+    edited: Preview, look: Opener, shots: Path
+) -> None:
     own = item_of(edited)
     own.parent.mkdir()
     own.write_text("{# One. Uses: item. #}\n{{ item.content | fench }}\n", encoding="utf-8")
     page = look(edited, wait=False)
     page.wait_for_selector("#error:not([hidden])")
-    assert "item.md.j2:2" in page.inner_text("#error") and 'did you mean "fence"' in page.inner_text("#error")
+    assert "item.md.j2:2" in page.inner_text(
+        "#error"
+    ) and 'did you mean "fence"' in page.inner_text("#error")
     page.wait_for_selector(".cm-lint-marker-error")
     assert page.inner_text("#file option:checked").startswith("chunks/item.md.j2")
     assert "no text yet" in page.inner_text("#text")

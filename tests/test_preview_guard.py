@@ -14,7 +14,11 @@ import pytest
 from commandline import ROOT, run
 from previewing import Preview, heard, preview
 
-MISSING = [name for name in ("starlette", "uvicorn", "watchfiles") if importlib.util.find_spec(name) is None]
+MISSING = [
+    name
+    for name in ("starlette", "uvicorn", "watchfiles")
+    if importlib.util.find_spec(name) is None
+]
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {' and '.join(MISSING)}")
 if not MISSING:
     from starlette.applications import Starlette
@@ -42,7 +46,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Preview]:
 
 
 def test_it_listens_to_this_machine_alone(page: Preview) -> None:  # [W005]
-    others = {str(found[4][0]) for found in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
+    others = {
+        str(found[4][0]) for found in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)
+    }
     for address in others - {"127.0.0.1"}:
         with pytest.raises(OSError):
             socket.create_connection((address, page.port), timeout=5).close()
@@ -77,8 +83,12 @@ def test_two_hosts_or_none_are_refused(page: Preview) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "FOO"])
-def test_without_the_cookie_nothing_is_served(page: Preview, path: str, method: str) -> None:  # [W006]
+@pytest.mark.parametrize(
+    "method", ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "FOO"]
+)
+def test_without_the_cookie_nothing_is_served(
+    page: Preview, path: str, method: str
+) -> None:  # [W006]
     assert page.request(path, method, {"Cookie": None}).status == 403
 
 
@@ -99,7 +109,9 @@ def test_guesses_are_refused(page: Preview) -> None:  # [W007]
         assert page.request(f"/?token={guess}", headers={"Cookie": None}).status == 403
 
 
-def test_the_token_works_once_and_leaves_the_address(page: Preview, tmp_path: Path) -> None:  # [W008]
+def test_the_token_works_once_and_leaves_the_address(
+    page: Preview, tmp_path: Path
+) -> None:  # [W008]
     known = page
     with preview(tmp_path) as page:
         assert len(page.token) >= 43 and page.token != known.token and page.port != known.port
@@ -107,13 +119,20 @@ def test_the_token_works_once_and_leaves_the_address(page: Preview, tmp_path: Pa
         reply = page.request(f"/?profile=claude&token={page.token}&budget=50")
         assert (reply.status, reply.headers["location"]) == (303, "/?profile=claude&budget=50")
         cookie = reply.headers["set-cookie"]
-        assert re.fullmatch(rf"promptforge-{page.port}=[\w-]{{43,}}; HttpOnly; SameSite=Strict; Path=/", cookie)
+        assert re.fullmatch(
+            rf"promptforge-{page.port}=[\w-]{{43,}}; HttpOnly; SameSite=Strict; Path=/", cookie
+        )
         assert page.token not in cookie
         assert page.request(f"/?token={page.token}").status == 403
         page.cookie = cookie.split(";")[0]
         assert page.request("/").status == 200
-        again = page.request(f"/?token={page.token}")  # a page that is open follows its own old link
-        assert (again.status, again.headers["location"]) == (303, "/") and "set-cookie" not in again.headers
+        again = page.request(
+            f"/?token={page.token}"
+        )  # a page that is open follows its own old link
+        assert (again.status, again.headers["location"]) == (
+            303,
+            "/",
+        ) and "set-cookie" not in again.headers
         assert page.request("/api/start", "POST", {"Cookie": None}).status == 403
     said = "".join(page.said)
     assert said.count(page.token) == 1
@@ -127,7 +146,9 @@ def test_the_token_works_once_and_leaves_the_address(page: Preview, tmp_path: Pa
      "http://localhost:{port}", "http://{host}, http://{host}"],
 )  # fmt: skip
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"])
-def test_another_origin_is_refused(page: Preview, origin: str, method: str) -> None:  # [W010, W011, W012]
+def test_another_origin_is_refused(
+    page: Preview, origin: str, method: str
+) -> None:  # [W010, W011, W012]
     given = origin.format(host=page.host, port=page.port)
     assert page.request("/api/start", method, {"Origin": given}).status == 403
 
@@ -144,9 +165,13 @@ def test_the_page_itself_may_ask(page: Preview, site: str) -> None:
     assert page.request("/api/start", headers=headers).status == 200
 
 
-@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "", None])
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "", None]
+)
 @pytest.mark.parametrize("method", ["PUT", "POST", "PATCH", "DELETE"])
-def test_a_simple_request_writes_nothing(page: Preview, kind: str | None, method: str) -> None:  # [W009]
+def test_a_simple_request_writes_nothing(
+    page: Preview, kind: str | None, method: str
+) -> None:  # [W009]
     assert page.request("/api/page", method, {"Content-Type": kind}, {"view": {}}).status == 415
 
 
@@ -166,9 +191,14 @@ def test_other_methods_do_nothing(page: Preview, method: str) -> None:
      "chunks/item.md.j2", "chunks%2Fitem.md.j2", "0" * 16, "a" * 5000, "../../promptforge/cli.py"],
 )  # fmt: skip
 @pytest.mark.parametrize("method", ["GET", "PUT"])
-def test_a_file_is_known_by_its_id_alone(page: Preview, name: str, method: str) -> None:  # [W016, W017]
+def test_a_file_is_known_by_its_id_alone(
+    page: Preview, name: str, method: str
+) -> None:  # [W016, W017]
     body = {"text": "x"} if method == "PUT" else None
-    assert page.request(f"/api/files/{name}", method, {"If-Match": '"x"'}, body).status in (404, 405)
+    assert page.request(f"/api/files/{name}", method, {"If-Match": '"x"'}, body).status in (
+        404,
+        405,
+    )
 
 
 @pytest.mark.parametrize(
@@ -184,15 +214,23 @@ def test_static_files_are_a_table(page: Preview, path: str) -> None:  # [W017]
     [("99999999999", 413), ("1048577", 413), ("9" * 400, 400), ("-1", 400), ("abc", 400), ("1 2", 400), ("+5", 400),
      ("5, 6", 400), ("", 400), (None, 411)],
 )  # fmt: skip
-def test_a_length_is_a_number_within_the_cap(page: Preview, length: str | None, status: int) -> None:  # [W018]
+def test_a_length_is_a_number_within_the_cap(
+    page: Preview, length: str | None, status: int
+) -> None:  # [W018]
     assert page.request("/api/page", "POST", {"Content-Length": length}, b"{}").status == status
 
 
 def test_two_lengths_and_chunks_are_refused(page: Preview) -> None:  # [W018, W019]
     head = f"POST /api/page HTTP/1.1\r\nHost: {page.host}\r\nCookie: {page.cookie}\r\n"
     head += "Content-Type: application/json\r\nX-Promptforge: 1\r\n"
-    assert page.send(f"{head}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{{}}".encode()).status == 400
-    assert page.send(f"{head}Transfer-Encoding: chunked\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n".encode()).status == 411
+    assert (
+        page.send(f"{head}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{{}}".encode()).status
+        == 400
+    )
+    assert (
+        page.send(f"{head}Transfer-Encoding: chunked\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n".encode()).status
+        == 411
+    )
     both = f"{head}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n"
     assert page.send(both.encode()).status in (400, 411)
     assert page.send(f"{head}Transfer-Encoding: gzip\r\n\r\n".encode()).status in (400, 411, 501)
@@ -301,7 +339,9 @@ def test_every_answer_is_locked_down(
     reply = page.request(path, headers=headers)
     assert reply.status == status
     if status == 400 and "content-security-policy" not in reply.headers:
-        assert reply.body == b"Invalid HTTP request received."  # by the parser, before anything of ours ran
+        assert (
+            reply.body == b"Invalid HTTP request received."
+        )  # by the parser, before anything of ours ran
         return
     assert reply.headers["content-security-policy"] == (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; "
@@ -313,7 +353,11 @@ def test_every_answer_is_locked_down(
         "cache-control": "no-store",
     }  # fmt: skip
     assert wanted.items() <= reply.headers.items()
-    assert not [name for name in reply.headers if name.startswith("access-control-") or name in ("server", "date")]
+    assert not [
+        name
+        for name in reply.headers
+        if name.startswith("access-control-") or name in ("server", "date")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -327,7 +371,14 @@ def test_what_makes_no_sense_is_said_without_a_place(page: Preview, body: bytes)
     for what in ("page", "account", "comparison", "prompt"):
         reply = page.request(f"/api/{what}", "POST", body=body)
         assert reply.status == 200 and (reply.json().keys() == {"error"} or b"u0000" in body)
-        for secret in (b"Traceback", b"site-packages", b"/usr", b"/tmp", str(ROOT).encode(), page.token.encode()):
+        for secret in (
+            b"Traceback",
+            b"site-packages",
+            b"/usr",
+            b"/tmp",
+            str(ROOT).encode(),
+            page.token.encode(),
+        ):
             assert secret not in reply.body
 
 

@@ -9,7 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from browsing import Opener, becomes, give, needs_browser, open_file, settled, shows, text, type_at_start
+from browsing import (
+    Opener,
+    becomes,
+    give,
+    needs_browser,
+    open_file,
+    settled,
+    shows,
+    text,
+    type_at_start,
+)
 from commandline import run
 from previewing import ITEMS, Preview
 
@@ -18,7 +28,10 @@ if TYPE_CHECKING:
 
 pytestmark = needs_browser
 AXE = "axe_playwright_python"
-RULES = {"light": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"], "dark": ["color-contrast"]}
+RULES = {
+    "light": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    "dark": ["color-contrast"],
+}
 """What axe-core checks: in the dark only what is not the same there."""
 
 
@@ -36,7 +49,9 @@ def test_the_text_is_what_render_prints(edited: Preview, look: Opener, shots: Pa
 def test_the_budget_moves_the_text(edited: Preview, look: Opener) -> None:
     page = look(edited)
     for budget in (40, 160, 90):
-        page.eval_on_selector("#slider", "(s, v) => { s.value = v; s.dispatchEvent(new Event('input')) }", str(budget))
+        page.eval_on_selector(
+            "#slider", "(s, v) => { s.value = v; s.dispatchEvent(new Event('input')) }", str(budget)
+        )
         shows(page, f"of {budget} tokens", place="spent")
         assert 0 < int(page.inner_text("#spent b")) <= budget
         assert page.input_value("#budget") == str(budget)
@@ -112,7 +127,9 @@ def test_two_views_stand_side_by_side(edited: Preview, look: Opener, shots: Path
     assert "markdown" in page.inner_text(".pair.heads") and "xml" in page.inner_text(".pair.heads")
     page.fill("#b-budget", "60")
     becomes(page, "document.querySelector('.pair.heads').textContent.includes('of 60')")
-    assert {"compare=1", "b.format=xml", "b.budget=60"} <= set(page.url.partition("?")[2].split("&"))
+    assert {"compare=1", "b.format=xml", "b.budget=60"} <= set(
+        page.url.partition("?")[2].split("&")
+    )
     page.screenshot(path=shots / "compare.png")
 
 
@@ -128,7 +145,9 @@ def test_the_whole_prompt_is_behind_tabs(edited: Preview, look: Opener, shots: P
     assert page.evaluate("document.activeElement.id") == "show-messages"
     assert page.inner_text(".card.system pre") == "You answer from the context."
     asked = page.locator(".card.user pre").first
-    assert "Greetings are polite" in asked.inner_text() and asked.inner_text().endswith("how do <b>greetings</b> end?")
+    assert "Greetings are polite" in asked.inner_text() and asked.inner_text().endswith(
+        "how do <b>greetings</b> end?"
+    )
     assert page.locator("#messages b:has-text('greetings')").count() == 0
     page.screenshot(path=shots / "messages.png")
     page.keyboard.press("End")
@@ -142,11 +161,16 @@ def test_the_whole_prompt_is_behind_tabs(edited: Preview, look: Opener, shots: P
     assert page.evaluate("document.getElementById('sent').textContent") == said.out
     page.reload()
     shows(page, '"type": "text"', place="sent")
-    assert page.is_hidden("#text") and page.get_attribute("#show-request", "aria-selected") == "true"
+    assert (
+        page.is_hidden("#text") and page.get_attribute("#show-request", "aria-selected") == "true"
+    )
     page.focus("#show-request")
     page.keyboard.press("ArrowRight")  # around to the first
     assert page.is_visible("#text") and page.is_hidden("#request")
-    assert [page.locator("[role=tab]").nth(n).get_attribute("tabindex") for n in (1, 2)] == ["-1", "-1"]
+    assert [page.locator("[role=tab]").nth(n).get_attribute("tabindex") for n in (1, 2)] == [
+        "-1",
+        "-1",
+    ]
 
 
 def test_a_part_of_the_prompt_is_edited(edited: Preview, look: Opener) -> None:
@@ -168,7 +192,9 @@ def test_the_keyboard_alone_is_enough(edited: Preview, look: Opener) -> None:
     reached: list[str] = []
     for _ in range(40):
         page.keyboard.press("Tab")
-        reached.append(page.evaluate("document.activeElement.id || document.activeElement.className"))
+        reached.append(
+            page.evaluate("document.activeElement.id || document.activeElement.className")
+        )
         if reached[-1] == "slider":
             page.keyboard.press("End")
             becomes(
@@ -178,7 +204,18 @@ def test_the_keyboard_alone_is_enough(edited: Preview, look: Opener) -> None:
             settled(page)
         if reached[-1] == "name":
             break
-    top = {"skip", "profile", "layout", "format", "query", "tokens", "compare", "budget", "slider", "file"}
+    top = {
+        "skip",
+        "profile",
+        "layout",
+        "format",
+        "query",
+        "tokens",
+        "compare",
+        "budget",
+        "slider",
+        "file",
+    }
     assert top | {"editor", "show-text", "record", "copy", "text"} <= set(reached)
     page.keyboard.press("Enter")
     page.wait_for_selector("li.picked .detail")
@@ -208,7 +245,9 @@ def test_dark_follows_the_system_and_the_switch(edited: Preview, look: Opener) -
 
 @pytest.mark.skipif(importlib.util.find_spec(AXE) is None, reason=f"needs {AXE}")
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_an_independent_judge_finds_no_barrier(edited: Preview, look: Opener, shots: Path, theme: str) -> None:
+def test_an_independent_judge_finds_no_barrier(
+    edited: Preview, look: Opener, shots: Path, theme: str
+) -> None:
     page = look(edited, color_scheme=theme)
     page.evaluate(files(AXE).joinpath("axe.min.js").read_text(encoding="utf-8") + ";0")
     found: list[str] = []
@@ -237,7 +276,9 @@ def test_an_independent_judge_finds_no_barrier(edited: Preview, look: Opener, sh
     page.set_viewport_size({"width": 390, "height": 844})
     for pane in ("edit", "items", "prompt"):
         page.click(f".tabs [data-pane={pane}]")
-        assert [each for each in ("prompt", "items", "edit") if page.is_visible(f"#{each}")] == [pane]
+        assert [each for each in ("prompt", "items", "edit") if page.is_visible(f"#{each}")] == [
+            pane
+        ]
         found += _barriers(page, theme, f"narrow {pane}")
         page.screenshot(path=shots / f"{pane}-390-{theme}.png")
     page.click("#tokens")
@@ -296,7 +337,10 @@ def test_no_items_and_no_room_are_said(reading: Preview, look: Opener) -> None:
 def test_ten_thousand_items_are_shown(reading: Preview, look: Opener, shots: Path) -> None:
     give(
         reading,
-        [{"name": f"piece {n}", "content": f"This is piece {n}.", "score": 1 - n / 20_000} for n in range(10_000)],
+        [
+            {"name": f"piece {n}", "content": f"This is piece {n}.", "score": 1 - n / 20_000}
+            for n in range(10_000)
+        ],
     )
     page = look(reading, "?budget=300")
     assert "out" in page.inner_text("#counts")
@@ -305,7 +349,15 @@ def test_ten_thousand_items_are_shown(reading: Preview, look: Opener, shots: Pat
 
 
 def test_a_megabyte_of_text_is_shown(reading: Preview, look: Opener) -> None:
-    give(reading, [{"name": "long", "content": "".join(f"line {n} of a long text 日本\n" for n in range(40_000))}])
+    give(
+        reading,
+        [
+            {
+                "name": "long",
+                "content": "".join(f"line {n} of a long text 日本\n" for n in range(40_000)),
+            }
+        ],
+    )
     page = look(reading)
     assert len(text(page)) < 500_000
     page.click("#text button:has-text('Show all')")

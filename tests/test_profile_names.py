@@ -35,13 +35,19 @@ FOR_NONE = {
 
 
 def profiles_for(llm: str) -> list[str]:
-    return [name for name, globs in MATCH.items() if any(fnmatch.fnmatchcase(llm, glob.lower()) for glob in globs)]
+    return [
+        name
+        for name, globs in MATCH.items()
+        if any(fnmatch.fnmatchcase(llm, glob.lower()) for glob in globs)
+    ]
 
 
 def listed(module: str, pattern: str) -> set[str]:
     path = Path(str(importlib.import_module(module).__file__))
     files = path.parent.rglob("*.py") if path.name == "__init__.py" else [path]
-    return {name for file in files for name in re.findall(pattern, file.read_text(encoding="utf-8"))}
+    return {
+        name for file in files for name in re.findall(pattern, file.read_text(encoding="utf-8"))
+    }
 
 
 LISTS = {
@@ -54,7 +60,9 @@ LISTS = {
 
 @pytest.mark.unwatched
 @pytest.mark.parametrize("module", LISTS)
-def test_every_name_of_the_providers_own_lists_is_for_one_profile_or_for_none_and_why(module: str) -> None:
+def test_every_name_of_the_providers_own_lists_is_for_one_profile_or_for_none_and_why(
+    module: str,
+) -> None:
     pytest.importorskip(module.split(".types")[0])
     names = listed(module, LISTS[module])
     assert len(names) > 10

@@ -52,12 +52,16 @@ def options_of(profile: Profile) -> Options:
 
 
 def test_default_holds_every_key_with_its_default() -> None:
-    values, _ = VOCABULARY.read((SHIPPED / "default.yaml").read_text(encoding="utf-8"), "default.yaml")
+    values, _ = VOCABULARY.read(
+        (SHIPPED / "default.yaml").read_text(encoding="utf-8"), "default.yaml"
+    )
     described = values.pop("description")
     assert described
     assert values.pop("language_tags") == GROUND
     assert values == {
-        name: VOCABULARY.rules[name].default for name in VOCABULARY if name not in ("description", "language_tags")
+        name: VOCABULARY.rules[name].default
+        for name in VOCABULARY
+        if name not in ("description", "language_tags")
     }
 
 
@@ -103,7 +107,9 @@ def test_a_family_says_where_its_figures_come_from(name: str) -> None:
     assert 0 < settled.reserve < settled.context_window
     assert len(set(profile.control_tokens)) == len(profile.control_tokens)
     assert (
-        settled.tokenizer == "o200k_base" if profile.family == "gpt" else settled.tokenizer.startswith("approximate-")
+        settled.tokenizer == "o200k_base"
+        if profile.family == "gpt"
+        else settled.tokenizer.startswith("approximate-")
     )
 
 
@@ -165,19 +171,35 @@ def test_a_profile_lies_on_what_it_extends_and_that_on_default(tmp_path: Path) -
     assert [file.name for file in profile.chain] == ["shipped/default", "shipped/claude", "mine"]
     claude = load_profile("claude")
     assert profile.options == {**claude.options, "max_tokens": 12000}
-    assert (profile.family, profile.as_of, profile.references) == ("claude", claude.as_of, claude.references)
+    assert (profile.family, profile.as_of, profile.references) == (
+        "claude",
+        claude.as_of,
+        claude.references,
+    )
     assert (profile.name, profile.description, profile.match) == ("mine", "", ())
     assert profile.language_tags == {**GROUND, "man_page": "text"}
 
 
 def test_language_tags_are_joined_and_other_lists_replaced(tmp_path: Path) -> None:
-    write(tmp_path, "low", "language_tags: {.el: lisp, man_page: text}\ncontrol_tokens: [a]\nkinds: [x]\n")
-    write(tmp_path, "high", "extends: low\nlanguage_tags: {.el: elisp}\ncontrol_tokens: [b]\nkinds: none\n")
+    write(
+        tmp_path,
+        "low",
+        "language_tags: {.el: lisp, man_page: text}\ncontrol_tokens: [a]\nkinds: [x]\n",
+    )
+    write(
+        tmp_path,
+        "high",
+        "extends: low\nlanguage_tags: {.el: elisp}\ncontrol_tokens: [b]\nkinds: none\n",
+    )
     profile = load_profile("high", [tmp_path])
     assert profile.language_tags == {**GROUND, ".el": "elisp", "man_page": "text"}
     assert profile.control_tokens == ("b",)
     assert profile.options == {"kinds": None}
-    assert load_profile("low", [tmp_path]).language_tags == {**GROUND, ".el": "lisp", "man_page": "text"}
+    assert load_profile("low", [tmp_path]).language_tags == {
+        **GROUND,
+        ".el": "lisp",
+        "man_page": "text",
+    }
 
 
 def test_the_users_file_wins_and_the_original_stays_in_reach(tmp_path: Path) -> None:
@@ -236,7 +258,10 @@ def test_only_comments_is_a_profile(tmp_path: Path) -> None:
 
 def test_an_unknown_key_is_named_with_its_line(tmp_path: Path) -> None:
     path = write(tmp_path, "mine", "description: x\nmax_tokens: 5\ncontxt_window: 9\n")
-    assert refused("mine", tmp_path) == f'{path}:3: unknown key "contxt_window"; did you mean "context_window"?'
+    assert (
+        refused("mine", tmp_path)
+        == f'{path}:3: unknown key "contxt_window"; did you mean "context_window"?'
+    )
 
 
 @pytest.mark.parametrize(
@@ -244,9 +269,15 @@ def test_an_unknown_key_is_named_with_its_line(tmp_path: Path) -> None:
     [
         ("max_tokens: -1", ":1: max_tokens takes a whole number from 0 up, or none; got -1"),
         ("max_tokens: 4k", ':1: max_tokens takes a whole number from 0 up, or none; got "4k"'),
-        ("\norder: scores", ':2: order takes score | given | file | edges; got "scores"; did you mean "score"?'),
+        (
+            "\norder: scores",
+            ':2: order takes score | given | file | edges; got "scores"; did you mean "score"?',
+        ),
         ("headers: no", ':1: headers takes true or false; got "no"'),
-        ("as_of: 2026-02-30", ':1: as_of takes a date such as 2026-11-21, or none; got "2026-02-30"'),
+        (
+            "as_of: 2026-02-30",
+            ':1: as_of takes a date such as 2026-11-21, or none; got "2026-02-30"',
+        ),
         ("as_of: 2026", ":1: as_of takes a date such as 2026-11-21, or none; got 2026"),
         ("references: {a: b}", ':1: references takes a list of texts; got {"a": "b"}'),
         (
@@ -258,7 +289,10 @@ def test_an_unknown_key_is_named_with_its_line(tmp_path: Path) -> None:
         ("name: x", ':1: unknown key "name": a profile is called as its file is'),
         ("\ntitles: {}", ':2: unknown key "titles": it belongs in a layout\'s layout.yaml'),
         ("1: x", ':1: unknown key "1"; there are: as_of,'),
-        ("extends: ../x", ":1: extends takes a name of letters, digits, '_', '.' and '-', or none; got \"../x\""),
+        (
+            "extends: ../x",
+            ":1: extends takes a name of letters, digits, '_', '.' and '-', or none; got \"../x\"",
+        ),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, text: str, message: str) -> None:
@@ -289,7 +323,10 @@ def test_an_unknown_profile_is_an_error_with_a_way_out(name: str, hint: str) -> 
 
 def test_an_unknown_profile_below_is_named_with_its_line(tmp_path: Path) -> None:
     path = write(tmp_path, "mine", "max_tokens: 1\nextends: cluade\n")
-    assert refused("mine", tmp_path) == f'{path}:2: there is no profile "cluade"; did you mean "claude"?'
+    assert (
+        refused("mine", tmp_path)
+        == f'{path}:2: there is no profile "cluade"; did you mean "claude"?'
+    )
 
 
 @pytest.mark.parametrize(
@@ -302,7 +339,9 @@ def test_a_name_that_is_none_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["anthropic/claude-opus-5-5", "models/vendor/claude-opus-5-5"])
 def test_an_llm_behind_the_name_of_who_serves_it_is_known(name: str) -> None:
-    assert refused(name) == f'a profile has no name such as "{name}"; "claude" is the profile for it'
+    assert (
+        refused(name) == f'a profile has no name such as "{name}"; "claude" is the profile for it'
+    )
 
 
 def test_a_file_that_is_not_there() -> None:
@@ -311,7 +350,9 @@ def test_a_file_that_is_not_there() -> None:
 
 def test_a_profile_that_extends_itself(tmp_path: Path) -> None:
     path = write(tmp_path, "claude", "max_tokens: 1\nextends: claude\n")
-    message = f"{path}:2: the profile extends itself: claude > claude; the original is shipped/claude"
+    message = (
+        f"{path}:2: the profile extends itself: claude > claude; the original is shipped/claude"
+    )
     assert refused("claude", tmp_path) == message
     assert refused(path) == message
 
@@ -329,7 +370,9 @@ def test_a_default_that_extends_a_shipped_profile_goes_round_and_says_so(tmp_pat
 
 def test_a_broken_neighbour_does_not_hide_the_hint(tmp_path: Path) -> None:
     write(tmp_path, "aaa", "match: [claude-*]\nmax_tokens: x\n")
-    assert refused("claude-opus-5-5", tmp_path, tmp_path / "nowhere").endswith('; "claude" is the profile for it')
+    assert refused("claude-opus-5-5", tmp_path, tmp_path / "nowhere").endswith(
+        '; "claude" is the profile for it'
+    )
 
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
@@ -350,7 +393,9 @@ def test_the_list_has_each_name_once_and_the_users_first(tmp_path: Path) -> None
     mine = write(tmp_path, "claude", "description: my own\n")
     broken = write(tmp_path, "broken", "max_tokens: x\n")
     (tmp_path / "notes.txt").write_text("no profile")
-    found = {name: (said, path) for name, said, path in find_profiles([tmp_path, tmp_path / "nowhere"])}
+    found = {
+        name: (said, path) for name, said, path in find_profiles([tmp_path, tmp_path / "nowhere"])
+    }
     assert sorted(found) == sorted([*NAMES, "broken"])
     assert found["claude"] == ("my own", mine)
     assert found["gpt"][1] == SHIPPED / "gpt.yaml"
@@ -376,9 +421,16 @@ def test_each_shipped_profile_obeys_the_schema_and_names_it(name: str) -> None:
 
 
 JUDGE = jsonschema.Draft202012Validator(schema())
-TEXTS = st.sampled_from(["", "none", "score", "stop", "mmr", "a b", "../x", "c++", "2026-11-21", "text\n", "a\n"])
+TEXTS = st.sampled_from(
+    ["", "none", "score", "stop", "mmr", "a b", "../x", "c++", "2026-11-21", "text\n", "a\n"]
+)
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-2, 9) | st.just(2**63) | st.sampled_from([0.5, -0.5, 1.5]) | TEXTS,
+    st.none()
+    | st.booleans()
+    | st.integers(-2, 9)
+    | st.just(2**63)
+    | st.sampled_from([0.5, -0.5, 1.5])
+    | TEXTS,
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXTS, inner, max_size=2),
     max_leaves=3,
 )

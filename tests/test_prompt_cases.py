@@ -44,7 +44,8 @@ def texts(name: str) -> list[tuple[str, str]]:
     prompt = made(Path(__file__).parent / "prompts" / name)
     found = [("system", block["text"]) for block in prompt.request.get("system", ())]
     found += [
-        ("system", p["text"]) for p in prompt.request.get("config", {}).get("system_instruction", {}).get("parts", ())
+        ("system", p["text"])
+        for p in prompt.request.get("config", {}).get("system_instruction", {}).get("parts", ())
     ]
     for message in prompt:
         content: Any = message.get("content", message.get("parts"))
@@ -64,16 +65,26 @@ def test_claude_has_its_documents_above_the_question_in_its_own_tags() -> None:
     assert found[1][1].startswith(
         '<documents>\n<document index="1">\n<source>docs/guide.md</source>\n<document_content>\n'
     )
-    assert found[2][1] == "Answer in one sentence. Use <b> for names.", "what the caller wrote is left as it is"
+    assert found[2][1] == "Answer in one sentence. Use <b> for names.", (
+        "what the caller wrote is left as it is"
+    )
     assert found[-1] == ("user", "Is greet() polite?")
     quotes = texts("claude-quotes")[1][1]
-    assert quotes.index("</documents>") < quotes.index("<quotes> tags") < quotes.index("Answer in one sentence")
+    assert (
+        quotes.index("</documents>")
+        < quotes.index("<quotes> tags")
+        < quotes.index("Answer in one sentence")
+    )
 
 
 def test_gpt_has_a_developer_and_the_context_near_the_end() -> None:
     found = texts("gpt")
     assert found[0] == ("developer", "You answer about this project.")
-    assert place(found, "Answer in one")[0] < place(found, "Hello, what")[0] < place(found, "## Document 1")[0]
+    assert (
+        place(found, "Answer in one")[0]
+        < place(found, "Hello, what")[0]
+        < place(found, "## Document 1")[0]
+    )
     old = texts("gpt-4.1")
     assert old[0][0] == "system"
     before, after = place(old, "Answer in one")
@@ -82,7 +93,11 @@ def test_gpt_has_a_developer_and_the_context_near_the_end() -> None:
 
 def test_gemini_has_the_context_first_and_the_question_last() -> None:
     found = texts("gemini")
-    assert place(found, "<documents>")[0] < place(found, "Answer in one")[0] < place(found, "Is greet() polite?")[0]
+    assert (
+        place(found, "<documents>")[0]
+        < place(found, "Answer in one")[0]
+        < place(found, "Is greet() polite?")[0]
+    )
     assert found[-1][1] == "Is greet() polite?"
 
 
@@ -96,5 +111,9 @@ def test_llms_without_a_system_turn_have_it_open_the_users_first(name: str) -> N
 def test_deepseek_has_its_files_right_above_the_question_and_its_own_citations() -> None:
     role, text = texts("deepseek")[-1]
     assert role == "user" and text.startswith("[file name]: docs/guide.md\n[file content begin]\n")
-    assert text.index("[file content end]") < text.index("[citation:X]") < text.index("Is greet() polite?")
+    assert (
+        text.index("[file content end]")
+        < text.index("[citation:X]")
+        < text.index("Is greet() polite?")
+    )
     assert text.endswith("\n\nIs greet() polite?")

@@ -34,7 +34,16 @@ def expected(**parts: Any) -> pf.Prompt:
 
 def test_the_text_goes_to_standard_output() -> None:
     ran = run(
-        "prompt", "items.json", "--system", "s", "--user", "q", "--instructions", "i", "--history", "history.json"
+        "prompt",
+        "items.json",
+        "--system",
+        "s",
+        "--user",
+        "q",
+        "--instructions",
+        "i",
+        "--history",
+        "history.json",
     )
     whole = expected(system="s", user="q", instructions="i", history=HISTORY)
     assert (ran.code, ran.out, ran.err) == (0, whole.text, "")
@@ -58,8 +67,19 @@ def test_the_account_is_printed_whole() -> None:
 def test_texts_come_from_files_too_less_their_last_line_end() -> None:
     write("system.md", "be brief\n")
     write("question.txt", "what is\nx?\n")
-    ran = run("prompt", "items.json", "--system-file", "system.md", "--user-file", "question.txt", "--to", "roles")
-    assert json.loads(ran.out) == expected(system="be brief", user="what is\nx?", to="roles").request
+    ran = run(
+        "prompt",
+        "items.json",
+        "--system-file",
+        "system.md",
+        "--user-file",
+        "question.txt",
+        "--to",
+        "roles",
+    )
+    assert (
+        json.loads(ran.out) == expected(system="be brief", user="what is\nx?", to="roles").request
+    )
     both = run("prompt", "--system", "s", "--system-file", "system.md")
     assert both.code == 2 and "--system and --system-file both give the text" in both.err
 
@@ -83,8 +103,16 @@ def test_a_history_is_read_from_any_file_of_messages(name: str, text: str) -> No
 @pytest.mark.parametrize(
     ("name", "text", "place"),
     [
-        ("h.jsonl", '{"role": "user", "content": "hi"}\n\n{"role": "usr", "content": "x"}', "h.jsonl:3"),
-        ("h.json", '[{"role": "user", "content": "hi"},\n {"role": "usr", "content": "x"}]', "h.json:2"),
+        (
+            "h.jsonl",
+            '{"role": "user", "content": "hi"}\n\n{"role": "usr", "content": "x"}',
+            "h.jsonl:3",
+        ),
+        (
+            "h.json",
+            '[{"role": "user", "content": "hi"},\n {"role": "usr", "content": "x"}]',
+            "h.json:2",
+        ),
         ("h.yaml", "- {role: user, content: hi}\n- {role: usr, content: x}", "h.yaml:2"),
     ],
 )
@@ -113,12 +141,20 @@ def test_a_job_carries_all_parts_and_flags_win() -> None:
         "prompt_order": order,
         "to": "roles",
     }
-    assert json.loads(run("prompt", "--job", "job.yaml", "--to", "roles").out) == expected(**whole, user="q").request
+    assert (
+        json.loads(run("prompt", "--job", "job.yaml", "--to", "roles").out)
+        == expected(**whole, user="q").request
+    )
     ran = run("prompt", "--job", "job.yaml", "--to", "roles", "--user", "other")
     assert json.loads(ran.out) == expected(**whole, user="other").request
     write("job.yaml", job.replace("history: history.json", f"history: {json.dumps(HISTORY)}"))
-    assert json.loads(run("prompt", "--job", "job.yaml", "--to", "roles").out) == expected(**whole, user="q").request
-    assert run("render", "--job", "job.yaml").out == pf.render([ITEM]).text, "a context has no use for them"
+    assert (
+        json.loads(run("prompt", "--job", "job.yaml", "--to", "roles").out)
+        == expected(**whole, user="q").request
+    )
+    assert run("render", "--job", "job.yaml").out == pf.render([ITEM]).text, (
+        "a context has no use for them"
+    )
 
 
 def test_a_prompt_needs_no_items() -> None:
@@ -126,22 +162,41 @@ def test_a_prompt_needs_no_items() -> None:
     assert (ran.code, ran.out) == (0, "<question>\nq\n</question>")
     assert run("prompt", "--user", "q", stdin=json.dumps(ITEM)).out == expected(user="q").text
     nothing = run("prompt")
-    assert (nothing.code, nothing.out) == (2, "") and "there is nothing to make a prompt of" in nothing.err
+    assert (nothing.code, nothing.out) == (
+        2,
+        "",
+    ) and "there is nothing to make a prompt of" in nothing.err
 
 
 def test_words_of_a_list_may_stand_with_commas() -> None:
     once = run("prompt", "items.json", "--user", "q", "--prompt-order", "question,context")
-    again = run("prompt", "items.json", "--user", "q", "--prompt-order", "question", "--prompt-order", "context")
+    again = run(
+        "prompt",
+        "items.json",
+        "--user",
+        "q",
+        "--prompt-order",
+        "question",
+        "--prompt-order",
+        "context",
+    )
     assert once.out == again.out and once.out.startswith("<question>")
 
 
 def test_diff_says_which_part_came_first_that_changed() -> None:
-    for name, more in (("a", ["--user", "q"]), ("b", ["--user", "other"]), ("c", ["--system", "t", "--user", "q"])):
+    for name, more in (
+        ("a", ["--user", "q"]),
+        ("b", ["--user", "other"]),
+        ("c", ["--system", "t", "--user", "q"]),
+    ):
         given = ["--system", "s", *more, "--cache-after", "context", "--to", "openai", "--json"]
         ran = run("prompt", "items.json", *given, "-o", f"{name}.json")
         assert ran.code == 0
     out = run("diff", "a.json", "b.json").out
-    assert "The same from the beginning: system, context; the first part that differs: question\n" in out
+    assert (
+        "The same from the beginning: system, context; the first part that differs: question\n"
+        in out
+    )
     assert "The prefix that is marked for caching is the same.\n" in out
     out = run("diff", "a.json", "c.json").out
     assert "The same from the beginning: nothing; the first part that differs: system\n" in out
@@ -156,7 +211,9 @@ def test_sets_of_templates_are_listed_and_shown() -> None:
     prompts = {row["name"] for row in json.loads(run("list", "prompts", "--json").out)["prompts"]}
     assert prompts == {"default", "lisp"}
     assert "<user-message{{ boundary }}>" in run("show", "prompt/lisp/prompt.txt.j2").out
-    assert "prompt" not in {row["name"] for row in json.loads(run("list", "layouts", "--json").out)["layouts"]}
+    assert "prompt" not in {
+        row["name"] for row in json.loads(run("list", "layouts", "--json").out)["layouts"]
+    }
 
 
 def test_a_failed_template_ends_with_5_and_the_shipped_one_in_its_place() -> None:
@@ -169,10 +226,17 @@ def test_a_failed_template_ends_with_5_and_the_shipped_one_in_its_place() -> Non
 
 
 def test_one_text_or_the_history_may_come_from_standard_input() -> None:
-    assert run("prompt", "items.json", "--user-file", "-", stdin="q\n").out == expected(user="q").text
-    assert run("prompt", "--system-file", "-", stdin="s").out == pf.Renderer().prompt(system="s").text
+    assert (
+        run("prompt", "items.json", "--user-file", "-", stdin="q\n").out == expected(user="q").text
+    )
+    assert (
+        run("prompt", "--system-file", "-", stdin="s").out == pf.Renderer().prompt(system="s").text
+    )
     whole = expected(user="q", history=HISTORY)
-    assert run("prompt", "items.json", "--user", "q", "--history", "-", stdin=json.dumps(HISTORY)).out == whole.text
+    assert (
+        run("prompt", "items.json", "--user", "q", "--history", "-", stdin=json.dumps(HISTORY)).out
+        == whole.text
+    )
     twice = run("prompt", "-", "--user-file", "-", "--history", "-", stdin="[]")
     assert (twice.code, twice.out) == (2, "")
     assert "ITEMS and --user-file and --history are all to come from standard input" in twice.err
@@ -189,8 +253,14 @@ def test_one_text_or_the_history_may_come_from_standard_input() -> None:
         (["--user", "q", "--context-window", "3"], 3, "the prompt needs 32 tokens"),
     ],
 )
-def test_errors_are_json_too_where_json_is_asked_for(arguments: list[str], code: int, said: str) -> None:
+def test_errors_are_json_too_where_json_is_asked_for(
+    arguments: list[str], code: int, said: str
+) -> None:
     Path("folder").mkdir()
     ran = run("prompt", "items.json", *arguments, "--json")
     found = json.loads(ran.out)
-    assert ran.code == code and said in found["error"]["message"] and found["error"]["message"] in ran.err
+    assert (
+        ran.code == code
+        and said in found["error"]["message"]
+        and found["error"]["message"] in ran.err
+    )

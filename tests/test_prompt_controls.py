@@ -17,13 +17,29 @@ from promptforge.controls import controls_of
 SHAPES = ["text", "roles", "openai", "openai-responses", "anthropic", "gemini"]
 RENDERER = pf.Renderer(profile="qwen", max_tokens=None, combine="combined", min_score=None)
 CONTROLS = controls_of(RENDERER.profile.control_tokens)
-FRAGMENTS = ["<|im_start|>", "<|im_end|>", "<|im_", "start|>", "end|>", "<tool_call>", "\\", "<", "|", "a", "\n"]
+FRAGMENTS = [
+    "<|im_start|>",
+    "<|im_end|>",
+    "<|im_",
+    "start|>",
+    "end|>",
+    "<tool_call>",
+    "\\",
+    "<",
+    "|",
+    "a",
+    "\n",
+]
 TEXTS = st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=6).map("".join)
 
 
 def history(said: str, given_back: str, argument: str, name: str = "find") -> list[dict[str, Any]]:
     arguments = json.dumps({"text": argument}).replace("start", "\\u0073tart")
-    call = {"id": f"c1{name}", "type": "function", "function": {"name": name, "arguments": arguments}}
+    call = {
+        "id": f"c1{name}",
+        "type": "function",
+        "function": {"name": name, "arguments": arguments},
+    }
     return [
         {"role": "user", "content": said},
         {"role": "assistant", "content": None, "tool_calls": [call]},
@@ -46,7 +62,12 @@ def test_law_no_part_but_the_callers_own_holds_a_token(
     to: str, content: str, user: str, said: str, argument: str, name: str
 ) -> None:
     messages = history(said, content, argument, name)
-    item = {"content": content, "name": name, "path": user, "origin": "similarity" if len(said) % 2 else "explicit"}
+    item = {
+        "content": content,
+        "name": name,
+        "path": user,
+        "origin": "similarity" if len(said) % 2 else "explicit",
+    }
     prompt = RENDERER.prompt([item], user=user, history=messages, to=to, cite=True)
     assert not [text for text in [prompt.text, *texts(prompt.request)] if CONTROLS.holds(text)]
     for text in texts(prompt.request):  # arguments, which a server may read
@@ -62,7 +83,9 @@ def test_a_template_makes_no_token_of_what_others_wrote(tmp_path: Path, to: str)
     (folder / "system.txt.j2").write_text("<|im_start|>{{ system }}<|{{ system }}|>")
     renderer = pf.Renderer(profile="qwen", templates=tmp_path, prompt="mine")
     prompt = renderer.prompt(system="im_end", user="im_end", to=to)
-    found = [text[start:end] for text in texts(prompt.request) for start, end in CONTROLS.find(text)]
+    found = [
+        text[start:end] for text in texts(prompt.request) for start, end in CONTROLS.find(text)
+    ]
     assert found == ["<|im_start|>", "<|im_end|>"], "the template's own, and the caller's"
     prompt = renderer.prompt(user="<|IM_END|>", to=to)
     assert not [text for text in texts(prompt.request) if CONTROLS.holds(text)]
@@ -70,17 +93,27 @@ def test_a_template_makes_no_token_of_what_others_wrote(tmp_path: Path, to: str)
 
 @pytest.mark.parametrize("to", SHAPES)
 def test_with_keep_the_same_judge_finds_tokens(to: str) -> None:
-    prompt = RENDERER.prompt([{"content": "<|im_end|>"}], user="<|im_end|>", to=to, control_text="keep")
+    prompt = RENDERER.prompt(
+        [{"content": "<|im_end|>"}], user="<|im_end|>", to=to, control_text="keep"
+    )
     assert [text for text in [prompt.text, *texts(prompt.request)] if CONTROLS.holds(text)]
 
 
 def test_what_is_changed_can_be_changed_back_and_is_said() -> None:
     prompt = RENDERER.prompt(
-        system="<|im_start|>", user="<|im_end|>?", history=history("x", "<|im_end|>", "<|im_end|>"), to="openai"
+        system="<|im_start|>",
+        user="<|im_end|>?",
+        history=history("x", "<|im_end|>", "<|im_end|>"),
+        to="openai",
     )
     assert prompt[0]["content"] == "<|im_start|>"  # who writes the system text may
-    assert prompt[-1]["content"] == "<\\|im_end|>?" and CONTROLS.restore(prompt[-1]["content"]) == "<|im_end|>?"
-    arguments = next(m["tool_calls"][0]["function"]["arguments"] for m in prompt if m.get("tool_calls"))
+    assert (
+        prompt[-1]["content"] == "<\\|im_end|>?"
+        and CONTROLS.restore(prompt[-1]["content"]) == "<|im_end|>?"
+    )
+    arguments = next(
+        m["tool_calls"][0]["function"]["arguments"] for m in prompt if m.get("tool_calls")
+    )
     assert json.loads(arguments) == {"text": "<\\|im_end|>"}
     assert [(d.code, d.where) for d in prompt.warnings if d.code == "PF704"] == [
         ("PF704", "user"),

@@ -26,7 +26,12 @@ from promptforge.sources.knowledge import Wanted, gather
 DATA = Path(__file__).parent / "data"
 SYSTEM = "You are a security assistant. Answer from the knowledge below."
 QUESTION = "How do I archive files with tar?"
-FOUND = {"content": "Archives found by a search.", "kind": "document", "name": "search.md", "origin": "similarity"}
+FOUND = {
+    "content": "Archives found by a search.",
+    "kind": "document",
+    "name": "search.md",
+    "origin": "similarity",
+}
 ANSWERS = {
     "/v1/chat/completions": {
         "id": "c", "object": "chat.completion", "created": 0, "model": "m",
@@ -86,7 +91,9 @@ def knowledge(tmp_path_factory: pytest.TempPathFactory) -> list[Item]:
     except ItemError as error:
         pytest.skip(f"this machine has no manual page of tar: {error}")
     folder = tmp_path_factory.mktemp("bot")
-    (folder / "guide.md").write_text("# Archives\n\nArchive with care. " + "Keep backups. " * 60, encoding="utf-8")
+    (folder / "guide.md").write_text(
+        "# Archives\n\nArchive with care. " + "Keep backups. " * 60, encoding="utf-8"
+    )
     job = folder / "bot.xml"
     job.write_text(
         "<bot><name>helper</name><context><man_pages><man_page>tar</man_page></man_pages>"
@@ -108,7 +115,9 @@ def knowledge(tmp_path_factory: pytest.TempPathFactory) -> list[Item]:
 
 
 def prompt(items: list[Any], to: str, **options: Any) -> pf.Prompt:
-    renderer = pf.Renderer(profile="knowledge-long", context_window=20000, reserve=1000, system_role="system")
+    renderer = pf.Renderer(
+        profile="knowledge-long", context_window=20000, reserve=1000, system_role="system"
+    )
     return renderer.prompt(items, system=SYSTEM, user=QUESTION, to=to, **options)
 
 
@@ -133,7 +142,9 @@ def send_to_anthropic(server: Server, made: pf.Prompt) -> tuple[str, dict[str, A
     return answer.content[0].text, server.got[-1]
 
 
-def test_openai_gets_the_prompt_with_all_that_the_job_names(knowledge: list[Item], server: Server) -> None:
+def test_openai_gets_the_prompt_with_all_that_the_job_names(
+    knowledge: list[Item], server: Server
+) -> None:
     made = prompt(knowledge, "openai")
     answer, got = send_to_openai(server, made)
     assert answer == "use tar -cf"
@@ -142,7 +153,10 @@ def test_openai_gets_the_prompt_with_all_that_the_job_names(knowledge: list[Item
     assert system == {"role": "system", "content": SYSTEM}
     places = [user["content"].index(heading) for heading in HEADINGS]
     assert places == sorted(places)
-    assert "Source: man page 'tar'" in user["content"] and "Source: document 'guide.md'" in user["content"]
+    assert (
+        "Source: man page 'tar'" in user["content"]
+        and "Source: document 'guide.md'" in user["content"]
+    )
     assert user["content"].endswith(f"\n\n{QUESTION}")
     assert made.context is not None and made.context.has_explicit
 
@@ -157,7 +171,9 @@ def test_anthropic_gets_the_same_in_blocks(knowledge: list[Item], server: Server
     assert context["cache_control"] == {"type": "ephemeral"} and question["text"] == QUESTION
 
 
-def test_the_providers_own_count_is_asked_over_the_wire(knowledge: list[Item], server: Server) -> None:
+def test_the_providers_own_count_is_asked_over_the_wire(
+    knowledge: list[Item], server: Server
+) -> None:
     anthropic = pytest.importorskip("anthropic", reason="the library of Anthropic is not installed")
     with anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0) as client:
 
@@ -172,7 +188,10 @@ def test_the_providers_own_count_is_asked_over_the_wire(knowledge: list[Item], s
 def test_without_knowledge_the_prompt_goes_as_it_did_before(server: Server) -> None:
     made = prompt([], "openai")
     _, got = send_to_openai(server, made)
-    assert got["messages"] == [{"role": "system", "content": SYSTEM}, {"role": "user", "content": QUESTION}]
+    assert got["messages"] == [
+        {"role": "system", "content": SYSTEM},
+        {"role": "user", "content": QUESTION},
+    ]
     found = prompt([FOUND], "openai")
     assert "Archives found by a search." in found[1]["content"]
     assert not any(heading in found[1]["content"] for heading in HEADINGS)
@@ -192,7 +211,10 @@ def test_the_modes_reach_the_llm(
 ) -> None:
     _, got = send_to_openai(server, prompt([*knowledge, FOUND], "openai", combine=combine))
     text = got["messages"][1]["content"]
-    assert ("Source: man page 'tar'" in text, "Archives found by a search." in text) == (explicit, similarity)
+    assert ("Source: man page 'tar'" in text, "Archives found by a search." in text) == (
+        explicit,
+        similarity,
+    )
 
 
 def test_what_is_too_long_is_cut_with_its_sources_kept_and_logged(
@@ -203,13 +225,19 @@ def test_what_is_too_long_is_cut_with_its_sources_kept_and_logged(
     _, got = send_to_openai(server, made)
     text = got["messages"][1]["content"]
     assert made.context is not None and len(made.context.text) <= 2500
-    for source in ("Source: man page 'tar'", "Source: document 'guide.md'", "Source: MITRE ATT&CK T9001"):
+    for source in (
+        "Source: man page 'tar'",
+        "Source: document 'guide.md'",
+        "Source: MITRE ATT&CK T9001",
+    ):
         assert source in text
     assert "[Content truncated...]" in text and text.endswith(QUESTION)
     assert [r.getMessage() for r in caplog.records if "PF111" in r.getMessage()] == [
         f"{d.message} [PF111]" for d in made.warnings if d.code == "PF111"
     ]
-    assert len([r for r in caplog.records if "PF111" in r.getMessage()]) == 1, "logged once, not once a fitting"
+    assert len([r for r in caplog.records if "PF111" in r.getMessage()]) == 1, (
+        "logged once, not once a fitting"
+    )
 
 
 def test_a_context_alone_is_logged_too_and_nothing_is_printed(
@@ -219,5 +247,8 @@ def test_a_context_alone_is_logged_too_and_nothing_is_printed(
         pf.render([{"content": "x"}, {"contnt": "y"}])
     assert {(r.name, r.levelname) for r in caplog.records} == {("promptforge", "WARNING")}
     assert any("items[1]: record skipped" in r.getMessage() for r in caplog.records)
-    assert any(isinstance(handler, logging.NullHandler) for handler in logging.getLogger("promptforge").handlers)
+    assert any(
+        isinstance(handler, logging.NullHandler)
+        for handler in logging.getLogger("promptforge").handlers
+    )
     assert capfd.readouterr() == ("", "")

@@ -41,15 +41,35 @@ LISP = {
     "content": "(defun send-to-agent (instruction)\n  (process-with-llm instruction))",
 }
 TAGS = {
-    "default": ["context", "history", "question", "user", "assistant", "tool", "call", "result", "system"],
-    "lisp": ["formatted-context", "user-message", "assistant-message", "tool-message", "call", "result", "system"],
+    "default": [
+        "context",
+        "history",
+        "question",
+        "user",
+        "assistant",
+        "tool",
+        "call",
+        "result",
+        "system",
+    ],
+    "lisp": [
+        "formatted-context",
+        "user-message",
+        "assistant-message",
+        "tool-message",
+        "call",
+        "result",
+        "system",
+    ],
 }
 RENDERER = pf.Renderer(max_tokens=None, dedupe=False, min_score=None, combine="combined")
 
 
 def test_the_lisp_agents_prompt_byte_for_byte() -> None:
     prompt = pf.Renderer(profile="lisp").prompt(
-        [LISP], system="You are an AI assistant for Common Lisp development.", user="Explain this function"
+        [LISP],
+        system="You are an AI assistant for Common Lisp development.",
+        user="Explain this function",
     )
     assert prompt.text == SEED
     assert prompt.warnings == ()
@@ -57,7 +77,9 @@ def test_the_lisp_agents_prompt_byte_for_byte() -> None:
 
 def test_a_prompt_of_all_parts() -> None:
     history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
-    prompt = pf.Renderer().prompt([{"content": "x = 1"}], system="S", instructions="I", user="Q", history=history)
+    prompt = pf.Renderer().prompt(
+        [{"content": "x = 1"}], system="S", instructions="I", user="Q", history=history
+    )
     assert prompt.text == (
         "<system>\nS\n</system>\n\n<instructions>\nI\n</instructions>\n\n<context>\n### text\n\n```text\nx = 1\n```\n"
         "</context>\n\n<history>\n<user>\nhi\n</user>\n<assistant>\nhello\n</assistant>\n</history>\n\n"
@@ -67,7 +89,9 @@ def test_a_prompt_of_all_parts() -> None:
 
 def tags(prompt: pf.Prompt, name: str) -> list[str]:
     """Return the frame's tags of a prompt as a lenient reader finds them, those with a boundary where there is one."""
-    found = re.search("carry (-k[0-9]+)", str([d.message for d in prompt.warnings if d.code == "PF710"]))
+    found = re.search(
+        "carry (-k[0-9]+)", str([d.message for d in prompt.warnings if d.code == "PF710"])
+    )
     boundary = found[1] if found else ""
     names = "|".join(map(re.escape, TAGS[name]))
     marks = re.findall(rf"<[\s/\\]*(?:{names}){boundary}(?![\w.:-])", lenient(prompt.text))
@@ -86,7 +110,9 @@ def test_law_no_part_makes_a_tag_of_the_frame(
     user: str,
 ) -> None:
     given_: dict[str, Any] = {"items": items, "history": history, "user": user}
-    assert tags(made(name, format, **given_), name) == tags(made(name, format, **_harmless(given_)), name)
+    assert tags(made(name, format, **given_), name) == tags(
+        made(name, format, **_harmless(given_)), name
+    )
 
 
 def made(name: str, format: str, items: Messages, **parts: Any) -> pf.Prompt:  # noqa: A002
@@ -95,12 +121,18 @@ def made(name: str, format: str, items: Messages, **parts: Any) -> pf.Prompt:  #
 
 def _harmless(given_: dict[str, Any]) -> dict[str, Any]:
     """Return the same parts with one word for each text, so that all tags are the frame's."""
-    items = [{**item, "content": "word", "name": "word", "path": "word"} for item in given_["items"]]
+    items = [
+        {**item, "content": "word", "name": "word", "path": "word"} for item in given_["items"]
+    ]
     history = [
         {
             **message,
             "content": "word" if message["content"] is not None else None,
-            **({"tool_calls": [_call(call) for call in message["tool_calls"]]} if "tool_calls" in message else {}),
+            **(
+                {"tool_calls": [_call(call) for call in message["tool_calls"]]}
+                if "tool_calls" in message
+                else {}
+            ),
         }
         for message in given_["history"]
     ]
@@ -120,7 +152,9 @@ def test_law_clean_parts_leave_the_tags_plain(contents: list[str], user: str, sy
 
 
 @pytest.mark.parametrize("place", ["content", "user", "history", "call"])
-@pytest.mark.parametrize("text", [text for text in HOSTILE if re.search("system|context|user>|history", lenient(text))])
+@pytest.mark.parametrize(
+    "text", [text for text in HOSTILE if re.search("system|context|user>|history", lenient(text))]
+)
 def test_a_part_that_holds_a_tag_makes_all_tags_carry_a_boundary(place: str, text: str) -> None:
     if not re.search(r"<[\s/]*(system|context|user|history)>", lenient(text)):
         pytest.skip("looks like a tag of the frame and is none")
@@ -194,10 +228,15 @@ OWN = {
 }
 
 
-def test_a_file_of_the_same_name_replaces_and_what_a_set_lacks_is_the_defaults(tmp_path: Path) -> None:
+def test_a_file_of_the_same_name_replaces_and_what_a_set_lacks_is_the_defaults(
+    tmp_path: Path,
+) -> None:
     folder = write(tmp_path, {**OWN, "prompt/default/question.txt.j2": "Q: {{ question }}"})
     renderer = pf.Renderer(templates=folder)
-    assert renderer.prompt(system="s", user="q", prompt="mine").text == "=== system ===\ns\n=== question ===\nQ: q\n"
+    assert (
+        renderer.prompt(system="s", user="q", prompt="mine").text
+        == "=== system ===\ns\n=== question ===\nQ: q\n"
+    )
     assert renderer.prompt(system="s", user="q").text.endswith("<question>\nQ: q\n</question>")
     assert renderer.prompt(user="q", to="roles")[0]["content"] == "Q: q"
 
@@ -215,7 +254,10 @@ def test_lines_of_a_frame_are_its_own_too(tmp_path: Path, line: str) -> None:
 
 def test_a_template_without_a_boundary_is_not_used_where_one_is_needed(tmp_path: Path) -> None:
     folder = write(
-        tmp_path, {"prompt/default/prompt.txt.j2": "{% for p in parts %}<{{ p.name }}>{{ p.text }}{% endfor %}"}
+        tmp_path,
+        {
+            "prompt/default/prompt.txt.j2": "{% for p in parts %}<{{ p.name }}>{{ p.text }}{% endfor %}"
+        },
     )
     renderer = pf.Renderer(templates=folder)
     assert renderer.prompt(system="s", user="q").text == "<system>s<question>q"
@@ -230,9 +272,15 @@ def test_a_template_without_a_boundary_is_not_used_where_one_is_needed(tmp_path:
 def test_xml_templates_escape_what_the_caller_wrote(tmp_path: Path) -> None:
     part = "<{0}>{{{{ {0} }}}}</{0}>"
     folder = write(
-        tmp_path, {f"prompt/x/{name}.xml.j2": part.format(name) for name in ("system", "question", "context")}
+        tmp_path,
+        {
+            f"prompt/x/{name}.xml.j2": part.format(name)
+            for name in ("system", "question", "context")
+        },
     )
-    files = {"prompt/x/prompt.xml.j2": "<all>{% for part in parts %}{{ part.text }}{% endfor %}</all>"}
+    files = {
+        "prompt/x/prompt.xml.j2": "<all>{% for part in parts %}{{ part.text }}{% endfor %}</all>"
+    }
     renderer = pf.Renderer(templates=write(folder, files), format="xml", prompt="x")
     parts: dict[str, Any] = {"system": "1 < 2", "user": "</question> & more", "instructions": "<b>"}
     prompt = renderer.prompt([{"content": "a < b </question>"}], **parts, to="roles")
@@ -241,8 +289,13 @@ def test_xml_templates_escape_what_the_caller_wrote(tmp_path: Path) -> None:
     assert "a &lt; b &lt;/question>" in prompt[1]["content"]
     whole = renderer.prompt([{"content": "a < b </question>"}], **parts)
     root = ElementTree.fromstring(whole.text)
-    assert [(child.tag, child.text) for child in root][::2] == [("system", "1 < 2"), ("question", "</question> & more")]
-    assert "</system>&lt;b><context>" in whole.text, "a part without a look in XML is escaped as a whole"
+    assert [(child.tag, child.text) for child in root][::2] == [
+        ("system", "1 < 2"),
+        ("question", "</question> & more"),
+    ]
+    assert "</system>&lt;b><context>" in whole.text, (
+        "a part without a look in XML is escaped as a whole"
+    )
     assert prompt.warnings == whole.warnings == ()
 
 
@@ -250,7 +303,9 @@ def test_the_folder_of_prompts_is_no_layout(tmp_path: Path) -> None:
     write(tmp_path, {"prompt/layout.md.j2": "x", "prompt/mine/layout.md.j2": "x"})
     with pytest.raises(pf.OptionError, match='there is no layout "prompt"'):
         pf.Renderer(templates=tmp_path).render([], layout="prompt")
-    with pytest.raises(pf.OptionError, match=r'no set of prompt templates "lips"; did you mean "lisp"\?'):
+    with pytest.raises(
+        pf.OptionError, match=r'no set of prompt templates "lips"; did you mean "lisp"\?'
+    ):
         pf.Renderer().prompt(user="q", prompt="lips")
 
 
@@ -259,12 +314,18 @@ def test_an_unknown_field_falls_back_to_the_shipped_templates_and_says_so(tmp_pa
     prompt = pf.Renderer(templates=folder).prompt(user="q")
     assert prompt.text == "<question>\nq\n</question>"
     (said,) = prompt.warnings
-    assert (said.code, said.severity, said.where) == ("PF401", "error", "prompt/default/question.txt.j2:2")
+    assert (said.code, said.severity, said.where) == (
+        "PF401",
+        "error",
+        "prompt/default/question.txt.j2:2",
+    )
     assert 'did you mean "question"' in said.message
 
 
 @pytest.mark.parametrize("held", ["<boss>", "<dev>", "<many>"])
-def test_tags_that_stand_only_for_some_roles_or_calls_are_kept_too(tmp_path: Path, held: str) -> None:
+def test_tags_that_stand_only_for_some_roles_or_calls_are_kept_too(
+    tmp_path: Path, held: str
+) -> None:
     folder = tmp_path / "prompt" / "mine"
     folder.mkdir(parents=True)
     (folder / "history.txt.j2").write_text(
@@ -275,12 +336,16 @@ def test_tags_that_stand_only_for_some_roles_or_calls_are_kept_too(tmp_path: Pat
         '{% for part in parts %}{% if part.role == "system" %}<boss{{ boundary }}>'
         '{% elif part.role == "developer" %}<dev{{ boundary }}>{% endif %}{{ part.text }}\n{% endfor %}'
     )
-    prompt = pf.Renderer(templates=tmp_path, prompt="mine").prompt(system="s", user=f"q\n{held}\nobey")
+    prompt = pf.Renderer(templates=tmp_path, prompt="mine").prompt(
+        system="s", user=f"q\n{held}\nobey"
+    )
     assert prompt.text.startswith("<boss-") and f"\n{held}\n" in prompt.text
 
 
 def test_a_part_that_no_template_prints_is_told() -> None:
-    frame = {"prompt/ours/prompt.txt.j2": '{% for p in parts if p.name != "question" %}{{ p.text }}{% endfor %}'}
+    frame = {
+        "prompt/ours/prompt.txt.j2": '{% for p in parts if p.name != "question" %}{{ p.text }}{% endfor %}'
+    }
     renderer = pf.Renderer(templates=frame, prompt="ours")
     prompt = renderer.prompt([{"content": "x"}], user="Why?")
     assert [(d.code, d.where) for d in prompt.warnings] == [("PF119", "prompt/ours/prompt.txt.j2")]

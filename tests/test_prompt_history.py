@@ -68,9 +68,23 @@ ANYTHING = st.recursive(
         st.lists(inner, max_size=3)
         | st.dictionaries(
             st.sampled_from(
-                ["role", "content", "parts", "type", "text", "tool_calls", "function", "name", "arguments", "id"]
+                [
+                    "role",
+                    "content",
+                    "parts",
+                    "type",
+                    "text",
+                    "tool_calls",
+                    "function",
+                    "name",
+                    "arguments",
+                    "id",
+                ]
             ),
-            inner | st.sampled_from(["user", "assistant", "tool", "text", "tool_use", "tool_result", "function_call"]),
+            inner
+            | st.sampled_from(
+                ["user", "assistant", "tool", "text", "tool_use", "tool_result", "function_call"]
+            ),
             max_size=4,
         )
     ),
@@ -86,7 +100,9 @@ def test_the_same_conversation_in_any_shape(name: str) -> None:
 
 
 def test_objects_of_the_libraries_are_messages_too() -> None:
-    types = pytest.importorskip("openai.types.chat", reason="the library of OpenAI is not installed")
+    types = pytest.importorskip(
+        "openai.types.chat", reason="the library of OpenAI is not installed"
+    )
     message = types.ChatCompletionMessage.model_validate({"role": "assistant", "content": "hello"})
     prompt = pf.Renderer().prompt(history=[{"role": "user", "content": "hi"}, message], to="roles")
     assert [m["content"] for m in prompt] == ["hi", "hello"]
@@ -107,12 +123,27 @@ def test_a_system_message_at_the_beginning_is_the_system_text() -> None:
     [
         ("hi", "message skipped: expected an object with role and content, found text"),
         ({"content": "x"}, "message skipped: role: missing"),
-        ({"role": "usr", "content": "x"}, 'message skipped: role: unknown "usr"; did you mean "user"?'),
-        ({"role": "user", "content": 7}, "message skipped: content: expected text or a list of blocks, found int"),
-        ({"role": "user", "content": [{"type": "image_url"}, "x"]}, 'content: a block of type "image_url" is not text'),
+        (
+            {"role": "usr", "content": "x"},
+            'message skipped: role: unknown "usr"; did you mean "user"?',
+        ),
+        (
+            {"role": "user", "content": 7},
+            "message skipped: content: expected text or a list of blocks, found int",
+        ),
+        (
+            {"role": "user", "content": [{"type": "image_url"}, "x"]},
+            'content: a block of type "image_url" is not text',
+        ),
         ({"role": "user", "parts": "x"}, "message skipped: parts: expected a list, found text"),
-        ({"role": "assistant", "tool_calls": [{"function": {}}]}, "message skipped: a call: its name is missing"),
-        ({"type": "web_search_call"}, 'role: missing; an item of type "web_search_call" is not read'),
+        (
+            {"role": "assistant", "tool_calls": [{"function": {}}]},
+            "message skipped: a call: its name is missing",
+        ),
+        (
+            {"type": "web_search_call"},
+            'role: missing; an item of type "web_search_call" is not read',
+        ),
         ({"role": "user", "content": "a\ud800"}, "lone surrogates in it were replaced by U+FFFD"),
     ],
 )
@@ -125,7 +156,9 @@ def test_a_flaw_is_named_with_its_place(message: Any, said: str) -> None:
     assert prompt[0]["content"].startswith("first")
     with pytest.raises(pf.StrictError, match="PF208") as strict:
         pf.Renderer().prompt(history=history, to="roles", on_error="raise")
-    assert isinstance(strict.value.result, pf.Prompt) and strict.value.result.request == prompt.request
+    assert (
+        isinstance(strict.value.result, pf.Prompt) and strict.value.result.request == prompt.request
+    )
 
 
 def test_orphans_are_said_and_left_out() -> None:
@@ -151,7 +184,10 @@ def test_orphans_are_said_and_left_out() -> None:
 def test_calls_of_gemini_need_no_ids() -> None:
     history = [
         {"role": "user", "parts": [{"text": "q"}]},
-        {"role": "model", "parts": [{"functionCall": {"name": "f"}}, {"functionCall": {"name": "g"}}]},
+        {
+            "role": "model",
+            "parts": [{"functionCall": {"name": "f"}}, {"functionCall": {"name": "g"}}],
+        },
         {
             "role": "user",
             "parts": [
@@ -162,12 +198,18 @@ def test_calls_of_gemini_need_no_ids() -> None:
     ]
     prompt = pf.Renderer().prompt(history=history, to="openai")
     ids = {call["id"]: call["function"]["name"] for call in prompt[1]["tool_calls"]}
-    assert [(ids[m["tool_call_id"]], m["content"]) for m in list(prompt)[2:]] == [("g", '{"n": 2}'), ("f", '{"n": 1}')]
+    assert [(ids[m["tool_call_id"]], m["content"]) for m in list(prompt)[2:]] == [
+        ("g", '{"n": 2}'),
+        ("f", '{"n": 1}'),
+    ]
 
 
 def test_arguments_that_are_no_object_are_kept_in_one() -> None:
     history = [
-        {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": "not json"}}]},
+        {
+            "role": "assistant",
+            "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": "not json"}}],
+        },
         {"role": "tool", "tool_call_id": "1", "content": "r"},
     ]
     prompt = pf.Renderer().prompt(history=history, to="anthropic")
@@ -184,7 +226,10 @@ def test_law_any_history_can_be_read_and_every_call_has_its_result(history: list
     calls = [block.id for role, block in blocks if isinstance(block, Call) and role == "assistant"]
     results = [block.id for role, block in blocks if isinstance(block, Output) and role == "tool"]
     assert sorted(calls) == sorted(results)
-    assert all(json.dumps([str(block) for block in m.blocks], ensure_ascii=False).encode() for m in messages)
+    assert all(
+        json.dumps([str(block) for block in m.blocks], ensure_ascii=False).encode()
+        for m in messages
+    )
 
 
 def test_an_object_that_raises_costs_only_itself() -> None:
@@ -201,7 +246,9 @@ def test_an_object_that_raises_costs_only_itself() -> None:
         def keys(self) -> Any:
             raise RuntimeError("no")
 
-    prompt = pf.Renderer().prompt(history=[Hostile(), {"role": "user", "content": "hi"}], to="roles")
+    prompt = pf.Renderer().prompt(
+        history=[Hostile(), {"role": "user", "content": "hi"}], to="roles"
+    )
     assert prompt[-1]["content"] == "hi"
 
 
@@ -220,12 +267,19 @@ def test_a_history_is_not_changed(tmp_path: Path) -> None:
 
 def called(arguments: Any) -> list[dict[str, Any]]:
     call = {"id": "c", "function": {"name": "f", "arguments": arguments}}
-    return [{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "c", "content": "r"}]
+    return [
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "r"},
+    ]
 
 
 @pytest.mark.parametrize("to", ["openai", "anthropic", "gemini"])
-@pytest.mark.parametrize("arguments", ['{"a": 1e999}', '{"a": -1e999}', '{"a": ' + "[" * 400 + "]" * 400 + "}"])
-def test_arguments_that_no_request_can_carry_are_kept_as_a_text_and_said(to: str, arguments: str) -> None:
+@pytest.mark.parametrize(
+    "arguments", ['{"a": 1e999}', '{"a": -1e999}', '{"a": ' + "[" * 400 + "]" * 400 + "}"]
+)
+def test_arguments_that_no_request_can_carry_are_kept_as_a_text_and_said(
+    to: str, arguments: str
+) -> None:
     prompt = pf.Renderer(profile="qwen").prompt(user="q", history=called(arguments), to=to)
     assert arguments in json.dumps(prompt.request, allow_nan=False).replace("\\", "")
     assert [d.code for d in prompt.warnings if d.severity == "warning"] == ["PF208"]
@@ -243,10 +297,14 @@ def test_what_is_left_out_of_a_message_is_said() -> None:
 
 def test_of_too_many_messages_the_newest_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("promptforge.prompting.conversations.MAX_MESSAGES", 4)
-    messages = [{"role": role, "content": f"m{n}"} for n, role in enumerate(["user", "assistant"] * 3)]
+    messages = [
+        {"role": role, "content": f"m{n}"} for n, role in enumerate(["user", "assistant"] * 3)
+    ]
     prompt = pf.Renderer().prompt(user="q", history=messages, to="roles")
     assert [m["content"] for m in prompt] == ["m2", "m3", "m4", "m5", "q"]
-    assert [d.message for d in prompt.warnings] == ["more than 4 messages; the first 2 were left out"]
+    assert [d.message for d in prompt.warnings] == [
+        "more than 4 messages; the first 2 were left out"
+    ]
     prompt = pf.Renderer().prompt(user="q", history=iter(messages), to="roles")
     assert [d.message for d in prompt.warnings] == ["more than 4 messages; the rest was left out"]
 

@@ -23,7 +23,13 @@ CHAT: Messages = [
     {
         "role": "assistant",
         "content": "I look.",
-        "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"path": "a"}'}}],
+        "tool_calls": [
+            {
+                "id": "c1",
+                "type": "function",
+                "function": {"name": "look", "arguments": '{"path": "a"}'},
+            }
+        ],
     },
     {"role": "tool", "tool_call_id": "c1", "content": "x = 1"},
     {"role": "assistant", "content": "x is 1"},
@@ -31,7 +37,9 @@ CHAT: Messages = [
 
 
 def adapter(to: str) -> Any:
-    pydantic = pytest.importorskip("pydantic", reason="the providers' types are checked by pydantic")
+    pydantic = pytest.importorskip(
+        "pydantic", reason="the providers' types are checked by pydantic"
+    )
     if to.startswith("openai"):
         pytest.importorskip("openai", reason="the shape of OpenAI is checked against its library")
         from openai.types.chat import ChatCompletionMessageParam
@@ -41,11 +49,15 @@ def adapter(to: str) -> Any:
         declared: Any = ChatCompletionMessageParam if chat else ResponseInputItemParam
         return pydantic.TypeAdapter(list[declared])
     if to == "anthropic":
-        pytest.importorskip("anthropic", reason="the shape of Anthropic is checked against its library")
+        pytest.importorskip(
+            "anthropic", reason="the shape of Anthropic is checked against its library"
+        )
         from anthropic.types import MessageParam
 
         return pydantic.TypeAdapter(list[MessageParam])
-    types: Any = pytest.importorskip("google.genai.types", reason="the shape of Gemini is checked against its library")
+    types: Any = pytest.importorskip(
+        "google.genai.types", reason="the shape of Gemini is checked against its library"
+    )
     declared = types.Content
     return pydantic.TypeAdapter(list[declared])
 
@@ -67,7 +79,12 @@ def check(prompt: pf.Prompt) -> None:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("to", ["openai", "openai-responses", "anthropic", "gemini"])
 def test_the_check_finds_what_is_wrong(to: str) -> None:
-    others = {"openai": "gemini", "openai-responses": "anthropic", "anthropic": "openai", "gemini": "openai"}
+    others = {
+        "openai": "gemini",
+        "openai-responses": "anthropic",
+        "anthropic": "openai",
+        "gemini": "openai",
+    }
     messages = list(RENDERER.prompt([ITEM], system="s", user="q", history=CHAT, to=others[to]))
     with pytest.raises(ValueError, match="validation error"):
         adapter(to).validate_python(messages, strict=to != "gemini")
@@ -75,12 +92,22 @@ def test_the_check_finds_what_is_wrong(to: str) -> None:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("to", ["openai", "openai-responses", "anthropic", "gemini"])
-@pytest.mark.parametrize("more", [{}, {"cite": True, "cache_after": ["system", "context", "history", "question"]}])
+@pytest.mark.parametrize(
+    "more", [{}, {"cite": True, "cache_after": ["system", "context", "history", "question"]}]
+)
 def test_a_shape_is_what_the_library_declares(to: str, more: dict[str, Any]) -> None:
     items = [ITEM, {"content": "found", "name": "b", "origin": "similarity"}]
-    prompt = RENDERER.prompt(items, system="s", instructions="i", user="q", history=CHAT, to=to, **more)
+    prompt = RENDERER.prompt(
+        items, system="s", instructions="i", user="q", history=CHAT, to=to, **more
+    )
     check(prompt)
-    assert {part.name for part in prompt.parts} == {"system", "instructions", "context", "history", "question"}
+    assert {part.name for part in prompt.parts} == {
+        "system",
+        "instructions",
+        "context",
+        "history",
+        "question",
+    }
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -90,7 +117,17 @@ def test_a_shape_is_what_the_library_declares(to: str, more: dict[str, Any]) -> 
 def test_law_every_shape_of_any_prompt_is_what_the_library_declares(
     to: str, items: Messages, history: Messages, system: str, user: str, cite: bool
 ) -> None:
-    check(RENDERER.prompt(items, system=system, user=user, history=history, to=to, cite=cite, cache_after=["history"]))
+    check(
+        RENDERER.prompt(
+            items,
+            system=system,
+            user=user,
+            history=history,
+            to=to,
+            cite=cite,
+            cache_after=["history"],
+        )
+    )
 
 
 def roles(prompt: pf.Prompt) -> list[str]:
@@ -147,11 +184,15 @@ def test_neighbours_of_one_role_are_one_message() -> None:
     prompt = RENDERER.prompt([ITEM], system="s", instructions="i", user="q", to="roles")
     assert roles(prompt) == ["system", "user"]
     assert prompt[1]["content"].startswith("i\n\n") and prompt[1]["content"].endswith("\n\nq")
-    blocks = RENDERER.prompt([ITEM], system="s", instructions="i", user="q", to="anthropic")[0]["content"]
+    blocks = RENDERER.prompt([ITEM], system="s", instructions="i", user="q", to="anthropic")[0][
+        "content"
+    ]
     assert [block["text"] for block in blocks] == ["i", prompt[1]["content"][3:-3], "q"]
 
 
-@pytest.mark.parametrize(("role", "first"), [("system", "system"), ("developer", "developer"), ("user", "user")])
+@pytest.mark.parametrize(
+    ("role", "first"), [("system", "system"), ("developer", "developer"), ("user", "user")]
+)
 def test_the_system_text_has_the_role_that_the_profile_says(role: str, first: str) -> None:
     prompt = RENDERER.prompt(system="be brief", user="q", to="roles", system_role=role)
     assert prompt[0]["role"] == first
@@ -169,7 +210,11 @@ def test_what_the_system_says_stands_apart_wherever_it_was(to: str) -> None:
     prompt = RENDERER.prompt(system="first", history=history, user="q", prompt_order=order, to=to)
     assert roles(prompt) == ["user"]
     assert [d.code for d in prompt.warnings] == ["PF118"]
-    system = prompt.request["system"] if to == "anthropic" else prompt.request["config"]["system_instruction"]["parts"]
+    system = (
+        prompt.request["system"]
+        if to == "anthropic"
+        else prompt.request["config"]["system_instruction"]["parts"]
+    )
     assert [block["text"] for block in system] == ["later", "first"]
     assert roles(RENDERER.prompt(history=history, to="openai")) == ["user", "system", "user"]
 
@@ -184,7 +229,9 @@ def test_instructions_and_question_may_come_twice() -> None:
 
 def test_items_are_cited_as_blocks_where_the_provider_has_them() -> None:
     items = [ITEM, {"content": "found", "name": "b", "path": "b.md", "origin": "similarity"}]
-    document, result, question = RENDERER.prompt(items, user="q", to="anthropic", cite=True)[0]["content"]
+    document, result, question = RENDERER.prompt(items, user="q", to="anthropic", cite=True)[0][
+        "content"
+    ]
     assert document == {
         "type": "document",
         "source": {"type": "text", "media_type": "text/plain", "data": "x = 1"},
@@ -220,13 +267,21 @@ def test_the_ends_of_stable_prefixes_are_marked() -> None:
     claude = made("anthropic")
     mark = {"type": "ephemeral"}
     assert claude["system"][-1]["cache_control"] == mark
-    assert [block.get("cache_control") for block in claude["messages"][0]["content"]] == [mark, None, None]
+    assert [block.get("cache_control") for block in claude["messages"][0]["content"]] == [
+        mark,
+        None,
+        None,
+    ]
     assert claude["messages"][-2]["content"][-1]["cache_control"] == mark
     assert json.dumps(claude).count("cache_control") == 3
     chat = made("openai")["messages"]
-    assert chat[0]["content"] == [{"type": "text", "text": "s", "prompt_cache_breakpoint": {"mode": "explicit"}}]
+    assert chat[0]["content"] == [
+        {"type": "text", "text": "s", "prompt_cache_breakpoint": {"mode": "explicit"}}
+    ]
     assert chat[1]["content"][0]["text"] == "i\n\n"
-    plain = RENDERER.prompt([ITEM], system="s", instructions="i", user="q", history=CHAT, to="openai")
+    plain = RENDERER.prompt(
+        [ITEM], system="s", instructions="i", user="q", history=CHAT, to="openai"
+    )
     assert "".join(part["text"] for part in chat[1]["content"]) == plain[1]["content"]
     responses = made("openai-responses")
     assert json.dumps(responses).count("prompt_cache_breakpoint") == 3
@@ -241,7 +296,9 @@ def test_an_id_that_anthropic_would_refuse_becomes_one_that_it_takes() -> None:
     ]
     prompt = RENDERER.prompt(history=history, to="anthropic")
     own = prompt[1]["content"][0]["id"]
-    assert own.isascii() and own.startswith("call_") and prompt[2]["content"][0]["tool_use_id"] == own
+    assert (
+        own.isascii() and own.startswith("call_") and prompt[2]["content"][0]["tool_use_id"] == own
+    )
 
 
 def test_a_prompt_is_a_sequence_of_its_messages() -> None:
@@ -254,7 +311,8 @@ def test_a_prompt_is_a_sequence_of_its_messages() -> None:
 
 def prefix(**given: Any) -> str:
     renderer = pf.Renderer(
-        cache_after=["context", "history"], prompt_order=["system", "context", "history", "question"]
+        cache_after=["context", "history"],
+        prompt_order=["system", "context", "history", "question"],
     )
     found = renderer.prompt(user=given.pop("user", "q"), **given).manifest["prefix"]["sha256"]
     assert isinstance(found, str)
@@ -285,7 +343,9 @@ def test_the_hash_of_a_prefix_tells_all_that_is_in_it() -> None:
 
 
 def test_a_context_of_blocks_is_told_of_like_any_other() -> None:
-    prompt = RENDERER.prompt([{"content": "Be polite.", "name": "guide"}], user="q", to="anthropic", cite=True)
+    prompt = RENDERER.prompt(
+        [{"content": "Be polite.", "name": "guide"}], user="q", to="anthropic", cite=True
+    )
     assert prompt.parts[0].name == "context" and prompt.parts[0].tokens > 0
     assert "guide" in prompt.text and "Be polite." in prompt.text
 

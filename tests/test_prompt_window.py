@@ -38,10 +38,19 @@ def chat(turns: int, words: int = 40) -> Messages:
 
 @pytest.mark.parametrize("to", TOS)
 @pytest.mark.parametrize("tokenizer", ["o200k_base", "approximate-claude", "characters"])
-@given(ITEMS, histories(), TEXT, st.integers(0, 900), st.booleans(), st.sampled_from([0.0, 0.3, 1.0]))
+@given(
+    ITEMS, histories(), TEXT, st.integers(0, 900), st.booleans(), st.sampled_from([0.0, 0.3, 1.0])
+)
 @cases(12)
 def test_law_the_window_is_kept_however_it_is_counted(
-    to: str, tokenizer: str, items: Messages, history: Messages, user: str, window: int, cite: bool, share: float
+    to: str,
+    tokenizer: str,
+    items: Messages,
+    history: Messages,
+    user: str,
+    window: int,
+    cite: bool,
+    share: float,
 ) -> None:
     try:
         prompt = RENDERER.prompt(
@@ -64,8 +73,12 @@ def test_law_the_window_is_kept_however_it_is_counted(
 
 @given(histories(CLEAN, 6), st.integers(60, 600))
 @cases(40)
-def test_law_a_call_never_parts_from_its_result_and_the_newest_turns_stay(history: Messages, window: int) -> None:
-    prompt = RENDERER.prompt(history=history, user="q", to="openai", context_window=window, reserve=0)
+def test_law_a_call_never_parts_from_its_result_and_the_newest_turns_stay(
+    history: Messages, window: int
+) -> None:
+    prompt = RENDERER.prompt(
+        history=history, user="q", to="openai", context_window=window, reserve=0
+    )
     calls = [call["id"] for message in prompt for call in message.get("tool_calls", ())]
     assert calls == [message["tool_call_id"] for message in prompt if message["role"] == "tool"]
     kept = list(prompt)[:-1]
@@ -84,7 +97,12 @@ def test_a_context_that_grows_when_it_is_joined_is_rendered_again() -> None:
             return math.ceil(len(text) * (4 / 3 if "?" in text and "fox" in text else 1))
 
     prompt = RENDERER.prompt(
-        [{"content": LINE * 20}], user="what?", tokenizer=Jumpy(), context_window=900, reserve=0, to="roles"
+        [{"content": LINE * 20}],
+        user="what?",
+        tokenizer=Jumpy(),
+        context_window=900,
+        reserve=0,
+        to="roles",
     )
     assert 600 < prompt.tokens <= 900
     assert prompt.context is not None and prompt.context.items_trimmed == 1
@@ -99,23 +117,41 @@ def parts(prompt: pf.Prompt) -> dict[str, int]:
 
 def test_history_and_context_share_what_is_left() -> None:
     items = [{"content": f"{n} {LINE * 40}"} for n in range(5)]
-    both = RENDERER.prompt(items, user="q", history=chat(40), context_window=2000, reserve=0, to="roles")
+    both = RENDERER.prompt(
+        items, user="q", history=chat(40), context_window=2000, reserve=0, to="roles"
+    )
     used = parts(both)
     assert 300 <= used["history"] <= 600 and used["context"] > 1300
     assert 1950 <= both.tokens <= 2000, "what the step leaves of the history goes to the context"
     more = RENDERER.prompt(
-        items, user="q", history=chat(40), context_window=2000, reserve=0, to="roles", history_share=0.7
+        items,
+        user="q",
+        history=chat(40),
+        context_window=2000,
+        reserve=0,
+        to="roles",
+        history_share=0.7,
     )
     assert parts(more)["history"] > 2 * used["history"]
 
 
 def test_what_one_does_not_need_the_other_takes() -> None:
     small = RENDERER.prompt(
-        [{"content": "x = 1"}], user="q", history=chat(40), context_window=2000, reserve=0, to="roles"
+        [{"content": "x = 1"}],
+        user="q",
+        history=chat(40),
+        context_window=2000,
+        reserve=0,
+        to="roles",
     )
     assert parts(small)["history"] > 1400
     short = RENDERER.prompt(
-        [{"content": LINE * 400}], user="q", history=chat(1), context_window=2000, reserve=0, to="roles"
+        [{"content": LINE * 400}],
+        user="q",
+        history=chat(1),
+        context_window=2000,
+        reserve=0,
+        to="roles",
     )
     assert parts(short)["context"] > 1800 and short.history.dropped == 0
 
@@ -137,43 +173,72 @@ def test_max_tokens_is_a_ceiling_of_the_context_only_where_somebody_set_it() -> 
 
 def test_a_profile_that_sets_max_tokens_has_set_it(tmp_path: Any) -> None:
     (tmp_path / "mine.yaml").write_text("context_window: 9000\nmax_tokens: 4000\n")
-    prompt = pf.Renderer(profile="mine", profiles=tmp_path).prompt([{"content": LINE * 900}], user="q", to="roles")
+    prompt = pf.Renderer(profile="mine", profiles=tmp_path).prompt(
+        [{"content": LINE * 900}], user="q", to="roles"
+    )
     assert parts(prompt)["context"] <= 4000
 
 
 def test_what_is_required_takes_the_room_of_the_history() -> None:
     items = [{"content": LINE * 60, "required": True}]
     need = parts(RENDERER.prompt(items, user="q", to="roles"))["context"]
-    prompt = RENDERER.prompt(items, user="q", history=chat(20), context_window=need + 150, reserve=0, to="roles")
+    prompt = RENDERER.prompt(
+        items, user="q", history=chat(20), context_window=need + 150, reserve=0, to="roles"
+    )
     assert parts(prompt)["context"] == need and prompt.history.kept <= 1
-    with pytest.raises(pf.BudgetError, match=r"the prompt needs .* tokens .* context [0-9]+, question 1") as small:
-        RENDERER.prompt(items, user="q", history=chat(20), context_window=need, reserve=0, to="roles")
-    again = RENDERER.prompt(items, user="q", history=chat(20), context_window=small.value.needed, reserve=0, to="roles")
+    with pytest.raises(
+        pf.BudgetError, match=r"the prompt needs .* tokens .* context [0-9]+, question 1"
+    ) as small:
+        RENDERER.prompt(
+            items, user="q", history=chat(20), context_window=need, reserve=0, to="roles"
+        )
+    again = RENDERER.prompt(
+        items, user="q", history=chat(20), context_window=small.value.needed, reserve=0, to="roles"
+    )
     assert again.tokens <= small.value.needed
 
 
 def test_too_small_a_window_says_what_each_part_needs() -> None:
     with pytest.raises(pf.BudgetError) as caught:
-        RENDERER.prompt(system="s " * 30, instructions="i " * 20, user="q " * 10, context_window=60, reserve=20)
+        RENDERER.prompt(
+            system="s " * 30, instructions="i " * 20, user="q " * 10, context_window=60, reserve=20
+        )
     assert caught.value.largest == 40
-    assert str(caught.value).startswith("the prompt needs 105 tokens and the window has room for 40: system 31,")
+    assert str(caught.value).startswith(
+        "the prompt needs 105 tokens and the window has room for 40: system 31,"
+    )
     enough = caught.value.needed
-    prompt = RENDERER.prompt(system="s " * 30, instructions="i " * 20, user="q " * 10, context_window=enough, reserve=0)
+    prompt = RENDERER.prompt(
+        system="s " * 30, instructions="i " * 20, user="q " * 10, context_window=enough, reserve=0
+    )
     assert prompt.tokens == enough
     with pytest.raises(pf.BudgetError):
-        RENDERER.prompt(system="s " * 30, instructions="i " * 20, user="q " * 10, context_window=enough - 1, reserve=0)
+        RENDERER.prompt(
+            system="s " * 30,
+            instructions="i " * 20,
+            user="q " * 10,
+            context_window=enough - 1,
+            reserve=0,
+        )
 
 
 def test_parts_that_are_empty_or_have_no_place() -> None:
-    assert [p.name for p in RENDERER.prompt([], system=" \n", instructions="", user="q", history=[]).parts] == [
-        "question"
+    assert [
+        p.name
+        for p in RENDERER.prompt([], system=" \n", instructions="", user="q", history=[]).parts
+    ] == ["question"]
+    prompt = RENDERER.prompt(
+        [{"content": "x"}], system="s", user="q", prompt_order=["system", "question"]
+    )
+    assert [d.message for d in prompt.warnings] == [
+        "prompt_order has no place for the context, so it was left out"
     ]
-    prompt = RENDERER.prompt([{"content": "x"}], system="s", user="q", prompt_order=["system", "question"])
-    assert [d.message for d in prompt.warnings] == ["prompt_order has no place for the context, so it was left out"]
     assert prompt.context is None
     with pytest.raises(pf.OptionError, match="there is nothing to make a prompt of"):
         RENDERER.prompt()
-    with pytest.raises(pf.OptionError, match=r'prompt_order takes a list of .*; did you mean "system"\?'):
+    with pytest.raises(
+        pf.OptionError, match=r'prompt_order takes a list of .*; did you mean "system"\?'
+    ):
         RENDERER.prompt(user="q", prompt_order=["sytem"], on_error="raise")
     with pytest.raises(pf.OptionError, match="prompt_order takes"):
         RENDERER.prompt(user="q", prompt_order=["context", "context"], on_error="raise")
@@ -184,7 +249,10 @@ def test_parts_that_are_empty_or_have_no_place() -> None:
 
 
 def test_the_question_is_the_query_unless_one_is_given() -> None:
-    items = [{"content": "tar saves files.", "score": 0.5}, {"content": "gzip compresses.", "score": 0.5}]
+    items = [
+        {"content": "tar saves files.", "score": 0.5},
+        {"content": "gzip compresses.", "score": 0.5},
+    ]
     renderer = pf.Renderer()
 
     def query(**options: Any) -> Any:
@@ -203,15 +271,34 @@ def test_exact_is_said_of_counts_that_are() -> None:
     assert not RENDERER.prompt(**plain, to="openai", tokenizer="approximate-claude").exact
     assert not RENDERER.prompt([{"content": "x"}], user="q", to="anthropic", cite=True).exact
     call = {"id": "1", "function": {"name": "f", "arguments": "{}"}}
-    history = [{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "1", "content": "r"}]
+    history = [
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": "r"},
+    ]
     assert not RENDERER.prompt(history=history, to="openai").exact
 
 
-@given(st.lists(st.integers(1, 60), min_size=1, max_size=3), st.integers(0, 400), st.sampled_from(TOS), st.booleans())
+@given(
+    st.lists(st.integers(1, 60), min_size=1, max_size=3),
+    st.integers(0, 400),
+    st.sampled_from(TOS),
+    st.booleans(),
+)
 @cases(40)
-def test_law_what_is_said_to_be_needed_is_enough(sizes: list[int], window: int, to: str, cite: bool) -> None:
-    items = [{"content": f"{n} " + "word " * size, "required": n % 2 == 0} for n, size in enumerate(sizes)]
-    asked: dict[str, Any] = {"system": "s " * 20, "user": "q?", "history": chat(3), "to": to, "cite": cite}
+def test_law_what_is_said_to_be_needed_is_enough(
+    sizes: list[int], window: int, to: str, cite: bool
+) -> None:
+    items = [
+        {"content": f"{n} " + "word " * size, "required": n % 2 == 0}
+        for n, size in enumerate(sizes)
+    ]
+    asked: dict[str, Any] = {
+        "system": "s " * 20,
+        "user": "q?",
+        "history": chat(3),
+        "to": to,
+        "cite": cite,
+    }
     try:
         RENDERER.prompt(items, **asked, context_window=window, reserve=0)
     except pf.BudgetError as small:
@@ -224,7 +311,9 @@ def test_law_what_is_said_to_be_needed_is_enough(sizes: list[int], window: int, 
 @pytest.mark.parametrize("option", [{"max_chars": 400}, {"max_tokens": 100}, {"trim": "none"}])
 def test_what_a_context_cannot_use_the_history_takes(option: dict[str, Any]) -> None:
     items = [{"content": LINE * 400}]
-    prompt = RENDERER.prompt(items, user="q", history=chat(60, 10), context_window=4000, reserve=0, **option)
+    prompt = RENDERER.prompt(
+        items, user="q", history=chat(60, 10), context_window=4000, reserve=0, **option
+    )
     assert prompt.history.dropped == 0
 
 
@@ -283,7 +372,9 @@ def test_a_provider_that_always_counts_more_is_asked_three_times() -> None:
         return 501
 
     with pytest.raises(pf.BudgetError):
-        RENDERER.prompt([{"content": LINE * 100}], user="q", context_window=500, reserve=0, verify=verify)
+        RENDERER.prompt(
+            [{"content": LINE * 100}], user="q", context_window=500, reserve=0, verify=verify
+        )
     assert len(calls) == 3
     with pytest.raises(pf.TokenizerError, match=r'verify failed: OSError: "no route"'):
         RENDERER.prompt(user="q", verify=_unreachable)
@@ -296,11 +387,21 @@ def test_what_is_needed_by_a_providers_count_is_said_by_it(count: Any) -> None:
     def verify(request: dict[str, Any]) -> int:
         return int(count(sum(len(m["content"]) for m in request["messages"])))
 
-    asked: dict[str, Any] = {"user": "q" * 1900, "to": "roles", "verify": verify, "tokenizer": "characters"}
-    with pytest.raises(pf.BudgetError, match="as verify counts and the window has room for 2,000") as small:
+    asked: dict[str, Any] = {
+        "user": "q" * 1900,
+        "to": "roles",
+        "verify": verify,
+        "tokenizer": "characters",
+    }
+    with pytest.raises(
+        pf.BudgetError, match="as verify counts and the window has room for 2,000"
+    ) as small:
         RENDERER.prompt(**asked, context_window=2000, reserve=0)
     assert small.value.largest == 2000
-    assert RENDERER.prompt(**asked, context_window=small.value.needed, reserve=0).tokens <= small.value.needed
+    assert (
+        RENDERER.prompt(**asked, context_window=small.value.needed, reserve=0).tokens
+        <= small.value.needed
+    )
 
 
 def test_where_a_provider_counts_less_more_comes_in() -> None:
@@ -321,7 +422,9 @@ def _unreachable(request: dict[str, Any]) -> int:
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=40), st.integers(0, 1500))
 @cases(200)
-def test_law_what_is_left_of_the_turns_fits_and_is_not_cut_more_than_a_step(costs: list[int], room: int) -> None:
+def test_law_what_is_left_of_the_turns_fits_and_is_not_cut_more_than_a_step(
+    costs: list[int], room: int
+) -> None:
     gone = cut(costs, room)
     left = sum(costs[gone:])
     assert left <= room
@@ -371,8 +474,15 @@ def test_a_conversation_that_grows_begins_alike_from_one_question_to_the_next() 
     dropped = []
     for turns in range(0, 60, 2):
         prompt = RENDERER.prompt(
-            items, user="why " * (1 + turns % 7), history=chat(turns, 10), context_window=3000, reserve=0, to="roles"
+            items,
+            user="why " * (1 + turns % 7),
+            history=chat(turns, 10),
+            context_window=3000,
+            reserve=0,
+            to="roles",
         )
         dropped.append(prompt.history.dropped)
     assert dropped == sorted(dropped) and dropped[-1] > 20
-    assert len(set(dropped)) <= 1 + len(dropped) // 3, "questions of other lengths do not move the cut"
+    assert len(set(dropped)) <= 1 + len(dropped) // 3, (
+        "questions of other lengths do not move the cut"
+    )

@@ -55,14 +55,20 @@ RECORDS: list[dict[str, Any]] = [
     }
     for n in range(24)
 ]
-LOOKS = [(lay, form) for lay in ("chunks", "knowledge", "entities") for form in ("markdown", "xml", "json", "plain")]
+LOOKS = [
+    (lay, form)
+    for lay in ("chunks", "knowledge", "entities")
+    for form in ("markdown", "xml", "json", "plain")
+]
 
 
 def render_all(renderer: pf.Renderer) -> list[dict[str, Any]]:
     """Return results, as plain data, of the same records in many looks, less the one field that varies."""
     found = []
     for number, (layout, form) in enumerate(LOOKS):
-        result = renderer.render(RECORDS, layout=layout, format=form, max_tokens=200 + 40 * number, query="f3 return")
+        result = renderer.render(
+            RECORDS, layout=layout, format=form, max_tokens=200 + 40 * number, query="f3 return"
+        )
         found.append({**result.to_dict(), "build_seconds": 0})
     return found
 
@@ -93,7 +99,11 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
 
 
 def test_every_error_is_public_and_has_its_exit_code() -> None:
-    found = {n: e for n, e in vars(errors).items() if isinstance(e, type) and issubclass(e, pf.PromptForgeError)}
+    found = {
+        n: e
+        for n, e in vars(errors).items()
+        if isinstance(e, type) and issubclass(e, pf.PromptForgeError)
+    }
     assert {name: error.exit_code for name, error in found.items()} == EXIT_CODES
     for name, error in found.items():
         assert getattr(pf, name) is error
@@ -105,7 +115,9 @@ def test_errors_carry_facts() -> None:
     with pytest.raises(pf.BudgetError) as budget:
         pf.render([{"content": "word " * 99, "required": True}], max_tokens=9)
     assert budget.value.largest == 9 < budget.value.needed
-    assert pf.render([{"content": "word " * 99, "required": True}], max_tokens=budget.value.needed).text
+    assert pf.render(
+        [{"content": "word " * 99, "required": True}], max_tokens=budget.value.needed
+    ).text
     with pytest.raises(pf.OptionError, match='did you mean "max_tokens"') as option:
         pf.render([], max_tokns=9)
     assert option.value.option == "max_tokns"
@@ -157,11 +169,20 @@ def test_an_entry_has_these_fields() -> None:
 def test_a_result_adds_up() -> None:
     result = pf.render(RECORDS, max_tokens=300, combine="combined", min_score=None)
     statuses = [entry.status for entry in result.items]
-    assert len(statuses) == len(RECORDS) == result.total_available == result.items_included + result.items_dropped
+    assert (
+        len(statuses)
+        == len(RECORDS)
+        == result.total_available
+        == result.items_included + result.items_dropped
+    )
     assert result.items_included == len(statuses) - statuses.count("dropped")
     assert result.inclusion_percentage == pytest.approx(100 * result.items_included / len(RECORDS))
     assert str(result) == result.text and result.chars == len(result.text)
-    assert sum(len(section.items) for section in result.sections) == result.items_included == len(result.sources)
+    assert (
+        sum(len(section.items) for section in result.sections)
+        == result.items_included
+        == len(result.sources)
+    )
     assert set(result.files) == {entry.path for entry in result.items if entry.status != "dropped"}
     for entry in result.items:
         assert (entry.text == "") is (entry.status == "dropped")
@@ -190,7 +211,9 @@ def test_items_are_frozen_and_can_be_pickled() -> None:
 
 def test_everything_after_the_items_is_by_name() -> None:
     for function in (pf.render, pf.Renderer.render, pf.Renderer.prompt):
-        kinds = [p.kind for name, p in inspect.signature(function).parameters.items() if name != "self"]
+        kinds = [
+            p.kind for name, p in inspect.signature(function).parameters.items() if name != "self"
+        ]
         assert kinds[0] is inspect.Parameter.POSITIONAL_OR_KEYWORD
         assert set(kinds[1:]) <= {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD}
 

@@ -17,7 +17,10 @@ from promptforge.sources.jobs import load_job
 from promptforge.templates import Templates
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *(ROOT / "promptforge" / part / "README.md" for part in ("commands", "batch"))]
+PAGES = [
+    ROOT / "README.md",
+    *(ROOT / "promptforge" / part / "README.md" for part in ("commands", "batch")),
+]
 README, *GUIDES = (page.read_text(encoding="utf-8") for page in PAGES)
 
 
@@ -27,7 +30,9 @@ def blocks(kind: str, *more: str) -> list[str]:
 
 
 @pytest.mark.parametrize("body", blocks("console", *GUIDES))
-def test_each_session_prints_what_it_shows(body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_session_prints_what_it_shows(
+    body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     steps = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", body, re.MULTILINE)
     assert steps
@@ -66,7 +71,9 @@ def test_the_two_commands_are_shell(tmp_path: Path) -> None:
 
 
 def test_every_command_layout_and_profile_is_mentioned() -> None:
-    names = {*COMMANDS, *Templates().layouts(), *(name for name, _, _ in find_profiles())} - {"default"}
+    names = {*COMMANDS, *Templates().layouts(), *(name for name, _, _ in find_profiles())} - {
+        "default"
+    }
     assert not [name for name in sorted(names) if not re.search(rf"\b{re.escape(name)}\b", README)]
 
 

@@ -61,7 +61,9 @@ def test_defaults_and_the_word_markdown() -> None:
     assert clean({"summary": "x"}) == Item(summary="x")
     assert clean({"content": ""}).content == ""
     assert clean({"kind": "markdown", "content": "x"}).kind == "document"
-    assert clean({"kind": None, "content": "x", "score": None, "metadata": None}) == Item(content="x")
+    assert clean({"kind": None, "content": "x", "score": None, "metadata": None}) == Item(
+        content="x"
+    )
     assert clean({"content": "x", "score": 1}).score == 1.0
 
 
@@ -69,7 +71,11 @@ def test_defaults_and_the_word_markdown() -> None:
     ("record", "field", "message"),
     [
         ({}, "content", "content: missing; an item needs content or summary, as text"),
-        ({"content": None}, "content", "content: missing; an item needs content or summary, as text"),
+        (
+            {"content": None},
+            "content",
+            "content: missing; an item needs content or summary, as text",
+        ),
         ({"content": ["a"]}, "content", "content: expected text, found list"),
         ({"content": True}, "content", "content: expected text, found bool"),
         ({"content": {"a": 1}}, "content", "content: expected text, found object"),
@@ -77,15 +83,31 @@ def test_defaults_and_the_word_markdown() -> None:
         ({"content": "x", "kind": {}}, "kind", "kind: expected text, found object"),
         ({"content": "x", "score": "high"}, "score", "score: expected a number, found text"),
         ({"content": "x", "score": True}, "score", "score: expected a number, found bool"),
-        ({"content": "x", "start_line": "ten"}, "start_line", "start_line: expected a line number, found text"),
-        ({"content": "x", "end_line": []}, "end_line", "end_line: expected a line number, found list"),
+        (
+            {"content": "x", "start_line": "ten"},
+            "start_line",
+            "start_line: expected a line number, found text",
+        ),
+        (
+            {"content": "x", "end_line": []},
+            "end_line",
+            "end_line: expected a line number, found list",
+        ),
         (
             {"content": "x", "origin": "web\n"},
             "origin",
             'origin: expected "explicit" or "similarity", found "web\\n"',
         ),
-        ({"content": "x", "required": "maybe"}, "required", "required: expected true or false, found text"),
-        ("x", None, 'expected an object with the fields of an item, found text; write {"content": "…"}'),
+        (
+            {"content": "x", "required": "maybe"},
+            "required",
+            "required: expected true or false, found text",
+        ),
+        (
+            "x",
+            None,
+            'expected an object with the fields of an item, found text; write {"content": "…"}',
+        ),
         (None, None, "expected an object with the fields of an item, found null"),
         (7, None, "expected an object with the fields of an item, found int"),
         ([1], None, "expected an object with the fields of an item, found list"),
@@ -102,14 +124,34 @@ def test_what_is_no_item(record: object, field: str | None, message: str) -> Non
 @pytest.mark.parametrize(
     ("record", "expected", "said"),
     [
-        ({"content": 5}, {"content": "5"}, "PF202 content: expected text, found int; written as text"),
-        ({"content": b"\xc3\xa9"}, {"content": "é"}, "PF202 content: expected text, found bytes; read as UTF-8"),
+        (
+            {"content": 5},
+            {"content": "5"},
+            "PF202 content: expected text, found int; written as text",
+        ),
+        (
+            {"content": b"\xc3\xa9"},
+            {"content": "é"},
+            "PF202 content: expected text, found bytes; read as UTF-8",
+        ),
         ({"id": 42}, {"id": "42"}, "PF202 id: expected text, found int; written as text"),
-        ({"score": "0.5"}, {"score": 0.5}, "PF202 score: expected a number, found text; read as a number"),
+        (
+            {"score": "0.5"},
+            {"score": 0.5},
+            "PF202 score: expected a number, found text; read as a number",
+        ),
         ({"score": math.nan}, {"score": 0.0}, "PF202 score: expected a finite number; 0 is taken"),
         ({"score": -math.inf}, {"score": 0.0}, "PF202 score: expected a finite number; 0 is taken"),
-        ({"start_line": "3"}, {"start_line": 3}, "PF202 start_line: expected an int, found text; read as a number"),
-        ({"start_line": 3.0}, {"start_line": 3}, "PF202 start_line: expected an int, found float; read as a number"),
+        (
+            {"start_line": "3"},
+            {"start_line": 3},
+            "PF202 start_line: expected an int, found text; read as a number",
+        ),
+        (
+            {"start_line": 3.0},
+            {"start_line": 3},
+            "PF202 start_line: expected an int, found float; read as a number",
+        ),
         ({"end_line": 3.5}, {}, "PF202 end_line: expected a line number from 1; left out"),
         ({"start_line": -1}, {}, "PF202 start_line: expected a line number from 1; left out"),
         ({"start_line": 2**40}, {}, "PF202 start_line: expected a line number from 1; left out"),
@@ -132,7 +174,9 @@ def test_what_is_no_item(record: object, field: str | None, message: str) -> Non
         ({"zq\n": 1}, {"metadata": {"zq\n": 1}}, 'PF201 unknown key "zq\\n"; kept as metadata'),
     ],
 )
-def test_what_is_read_leniently_and_said(record: dict[str, Any], expected: dict[str, Any], said: str) -> None:
+def test_what_is_read_leniently_and_said(
+    record: dict[str, Any], expected: dict[str, Any], said: str
+) -> None:
     item, spoken = read({"content": "x", **record})
     assert item == Item(**{"content": "x", **expected})
     assert spoken == [said]
@@ -163,22 +207,43 @@ def test_an_item_passes_through_and_a_wrong_one_is_mended_or_refused() -> None:
 
 def test_a_rag_document() -> None:
     about = {"source": "nmap", "source_type": "man_page", "section": 1}
-    assert clean({"content": "c", "metadata": about}) == Item(kind="man_page", name="nmap", content="c", metadata=about)
+    assert clean({"content": "c", "metadata": about}) == Item(
+        kind="man_page", name="nmap", content="c", metadata=about
+    )
     about = {"source": "docs/attack-guide.md", "source_type": "markdown"}
     assert clean({"content": "c", "metadata": about}) == Item(
-        kind="document", name="attack-guide.md", path="docs/attack-guide.md", content="c", metadata=about
+        kind="document",
+        name="attack-guide.md",
+        path="docs/attack-guide.md",
+        content="c",
+        metadata=about,
     )
-    about = {"source": "T9001", "source_type": "mitre_attack", "name": "Jars", "tactic": "Eating", "tools": ["Spoon"]}
+    about = {
+        "source": "T9001",
+        "source_type": "mitre_attack",
+        "name": "Jars",
+        "tactic": "Eating",
+        "tools": ["Spoon"],
+    }
     assert clean({"content": "c", "metadata": about}) == Item(
         kind="mitre_attack",
         name="Jars",
         content="c",
         metadata={"technique_id": "T9001", **about, "tactics": ["Eating"]},
     )
-    assert clean({"content": "c", "metadata": {"source_type": "wiki", "source": "p"}}).kind == "wiki"
-    assert clean({"content": "c", "name": "own", "metadata": {"source_type": "man_page", "source": "p"}}).name == "own"
+    assert (
+        clean({"content": "c", "metadata": {"source_type": "wiki", "source": "p"}}).kind == "wiki"
+    )
+    assert (
+        clean(
+            {"content": "c", "name": "own", "metadata": {"source_type": "man_page", "source": "p"}}
+        ).name
+        == "own"
+    )
     # Without its mark, `source` is metadata like any other.
-    assert clean({"content": "c", "metadata": {"source": "a.md"}}) == Item(content="c", metadata={"source": "a.md"})
+    assert clean({"content": "c", "metadata": {"source": "a.md"}}) == Item(
+        content="c", metadata={"source": "a.md"}
+    )
 
 
 CHUNK = {
@@ -240,7 +305,9 @@ def test_a_search_result_with_its_entity() -> None:
         origin="similarity",
         metadata={"strategy": "graph", "exported": True},
     )
-    bare, said = read({"entityId": 7, "score": 1, "entity": {"name": "f", "type": "class", "filePath": ""}})
+    bare, said = read(
+        {"entityId": 7, "score": 1, "entity": {"name": "f", "type": "class", "filePath": ""}}
+    )
     assert (bare.id, bare.content, bare.path) == ("7", "", None)
     assert len(said) == 2
 
@@ -248,16 +315,29 @@ def test_a_search_result_with_its_entity() -> None:
 def test_a_lisp_style_item() -> None:
     about = {"filename": "src/example.lisp", "start-line": 10, "end-line": 12}
     assert clean({"type": ":code", "content": "c", "metadata": about}) == Item(
-        kind="code", content="c", path="src/example.lisp", start_line=10, end_line=12, metadata=about
+        kind="code",
+        content="c",
+        path="src/example.lisp",
+        start_line=10,
+        end_line=12,
+        metadata=about,
     )
     assert clean({"type": ":REPL-HISTORY", "content": "c", "metadata": None}).kind == "repl-history"
-    empty = clean({"type": "code", "content": "c", "metadata": {":filename": "", ":start-line": 0, ":end-line": 0}})
+    empty = clean(
+        {
+            "type": "code",
+            "content": "c",
+            "metadata": {":filename": "", ":start-line": 0, ":end-line": 0},
+        }
+    )
     assert (empty.path, empty.start_line, empty.end_line) == ("", 0, 0)
 
 
 def test_langchain_as_dict_and_as_object() -> None:
     about = {"source": "a.md", "page": 3, "title": "T", "relevance_score": 0.5, "start_line": "odd"}
-    expected = Item(content="c", path="a.md", name="T", score=0.5, origin="similarity", metadata=about)
+    expected = Item(
+        content="c", path="a.md", name="T", score=0.5, origin="similarity", metadata=about
+    )
     assert clean({"page_content": "c", "metadata": about, "type": "Document"}) == expected
     assert clean({"lc": 1, "kwargs": {"page_content": "c", "metadata": about}}) == expected
     document = types.SimpleNamespace(page_content="c", metadata=about, id=None)
@@ -288,14 +368,26 @@ def test_llama_index_nodes() -> None:
     assert clean(types.SimpleNamespace(node=Node(), score=0.5)) == expected
     assert clean(types.SimpleNamespace(node=Node(), score=None)).score == 1.0
     assert clean(Node()).id == "n1"
-    assert clean({"node": {"id_": "n1", "text": "c", "metadata": Node.metadata}, "score": 0.5}) == expected
+    assert (
+        clean({"node": {"id_": "n1", "text": "c", "metadata": Node.metadata}, "score": 0.5})
+        == expected
+    )
 
 
 def test_haystack_documents() -> None:
     document = types.SimpleNamespace(id="h", content="c", meta={"file_path": "a.md"}, score=0.5)
-    expected = Item(id="h", content="c", path="a.md", score=0.5, origin="similarity", metadata={"file_path": "a.md"})
+    expected = Item(
+        id="h",
+        content="c",
+        path="a.md",
+        score=0.5,
+        origin="similarity",
+        metadata={"file_path": "a.md"},
+    )
     assert clean(document) == expected
-    assert clean({"id": "h", "content": "c", "meta": {"file_path": "a.md"}, "score": 0.5}) == expected
+    assert (
+        clean({"id": "h", "content": "c", "meta": {"file_path": "a.md"}, "score": 0.5}) == expected
+    )
     with pytest.raises(ItemError, match="content: missing"):
         to_item(types.SimpleNamespace(id="h", content=None, meta={}, score=None))
 
@@ -310,7 +402,11 @@ def test_one_bad_record_costs_only_itself() -> None:
     assert [i.content for i in items] == ["a", "b", "c"]
     assert [(d.code, d.where, d.message) for d in diagnostics] == [
         ("PF204", "items[1]", "record skipped: content: expected text, found list"),
-        ("PF204", "items[3]", "record skipped: expected an object with the fields of an item, found int"),
+        (
+            "PF204",
+            "items[3]",
+            "record skipped: expected an object with the fields of an item, found int",
+        ),
     ]
 
 
@@ -347,14 +443,22 @@ def test_endless_records_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "MAX_RECORDS", 50)
     monkeypatch.setattr(records, "MAX_UNSIZED", 40)
     diagnostics = Diagnostics()
-    items = load_records(({"content": "x"} for _ in itertools.count()), where="items", diagnostics=diagnostics)
+    items = load_records(
+        ({"content": "x"} for _ in itertools.count()), where="items", diagnostics=diagnostics
+    )
     assert len(items) == 40
     many = load_records([{"content": "x"}] * 60, where="items", diagnostics=diagnostics)
     assert len(many) == 50
     assert [d.code for d in diagnostics] == ["PF204", "PF204"]
 
 
-@given(st.lists(st.sampled_from([{"content": "a"}, {"content": "a", "metadata": {"k": [1]}}, {"content": 1}, {}])))
+@given(
+    st.lists(
+        st.sampled_from(
+            [{"content": "a"}, {"content": "a", "metadata": {"k": [1]}}, {"content": 1}, {}]
+        )
+    )
+)
 def test_a_list_gives_what_its_records_give_one_by_one(given_: list[dict[str, Any]]) -> None:
     diagnostics = Diagnostics()
     alone = []
@@ -445,10 +549,16 @@ def hostile() -> dict[str, Any]:
 
 def is_plain(value: object, depth: int = 0) -> bool:
     if type(value) is dict:
-        return depth <= 25 and all(type(k) is str and is_plain(v, depth + 1) for k, v in value.items())
+        return depth <= 25 and all(
+            type(k) is str and is_plain(v, depth + 1) for k, v in value.items()
+        )
     if type(value) is list:
         return depth <= 25 and all(is_plain(v, depth + 1) for v in value)
-    return value is None or type(value) in (str, int, bool) or (type(value) is float and math.isfinite(value))
+    return (
+        value is None
+        or type(value) in (str, int, bool)
+        or (type(value) is float and math.isfinite(value))
+    )
 
 
 @pytest.mark.unwatched
@@ -462,12 +572,22 @@ def test_hostile_values_in_every_place(name: str) -> None:
         types.SimpleNamespace(page_content=value, metadata={}, id=value),
         types.SimpleNamespace(node=types.SimpleNamespace(text="x", metadata=value), score=value),
         types.SimpleNamespace(content="x", meta=value, score=value),
-        {"entity": {"content": "c", "name": value, "filePath": value}, "entityId": value, "score": value},
+        {
+            "entity": {"content": "c", "name": value, "filePath": value},
+            "entityId": value,
+            "score": value,
+        },
         {"content": "c", "type": value, "metadata": {"filename": value, "start-line": value}},
         {"content": "c", "metadata": {"source_type": value, "source": value, "tools": value}},
-        {"page_content": "c", "metadata": {k: value for k in ("source", "title", "score", "start_line")}},
+        {
+            "page_content": "c",
+            "metadata": {k: value for k in ("source", "title", "score", "start_line")},
+        },
         {"node": {"text": "c", "metadata": value}, "score": value},
-        *({"content": "c", field: value} for field in (*Item.__struct_fields__, "filePath", "meta", "lc", "zz")),
+        *(
+            {"content": "c", field: value}
+            for field in (*Item.__struct_fields__, "filePath", "meta", "lc", "zz")
+        ),
     ]
     for record in places:
         try:
@@ -477,7 +597,9 @@ def test_hostile_values_in_every_place(name: str) -> None:
             continue
         assert all(is_plain(getattr(item, field)) for field in Item.__struct_fields__)
         assert type(item.metadata) is dict
-    others = load_records([{"content": "a"}, value, {"content": "b"}], where="w", diagnostics=Diagnostics())
+    others = load_records(
+        [{"content": "a"}, value, {"content": "b"}], where="w", diagnostics=Diagnostics()
+    )
     assert [i.content for i in others if i.content in ("a", "b")] == ["a", "b"]
 
 
@@ -545,7 +667,11 @@ def test_depth_and_size_are_bounded() -> None:
 
 
 PLAIN = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=20,
 )
@@ -557,8 +683,16 @@ def test_plain_data_is_copied_as_it_is(value: Any) -> None:
 
 
 ANYTHING = st.recursive(
-    PLAIN | st.binary(max_size=5) | st.complex_numbers() | st.dates() | st.just(object()) | st.floats(),
-    lambda inner: st.tuples(inner, inner) | st.dictionaries(st.integers() | st.none() | st.text(), inner, max_size=3),
+    PLAIN
+    | st.binary(max_size=5)
+    | st.complex_numbers()
+    | st.dates()
+    | st.just(object())
+    | st.floats(),
+    lambda inner: (
+        st.tuples(inner, inner)
+        | st.dictionaries(st.integers() | st.none() | st.text(), inner, max_size=3)
+    ),
     max_leaves=10,
 )
 KEYS = st.sampled_from(
@@ -590,12 +724,18 @@ def test_any_record_is_an_item_or_an_item_error(record: dict[str, Any]) -> None:
 
 def test_a_text_where_a_store_of_vectors_keeps_it_is_pointed_at() -> None:
     for outer, inner in (("metadata", "text"), ("payload", "page_content"), ("_source", "body")):
-        with pytest.raises(ItemError, match=f'there is text under "{outer}", "{inner}": give that as content'):
+        with pytest.raises(
+            ItemError, match=f'there is text under "{outer}", "{inner}": give that as content'
+        ):
             to_item({"id": "a", "score": 0.9, outer: {"page": 3, inner: "A text."}})
 
 
 def test_a_title_beside_a_text_is_the_name() -> None:
     assert to_item({"text": "A text.", "title": "A title", "source": "a.md"}).name == "A title"
     said = Diagnostics()
-    assert to_item({"content": "A text.", "title": "A title"}, diagnostics=said).metadata == {"title": "A title"}
-    assert [str(d) for d in said] == ['unknown key "title"; did you mean "name"?; kept as metadata [PF201]']
+    assert to_item({"content": "A text.", "title": "A title"}, diagnostics=said).metadata == {
+        "title": "A title"
+    }
+    assert [str(d) for d in said] == [
+        'unknown key "title"; did you mean "name"?; kept as metadata [PF201]'
+    ]

@@ -21,7 +21,8 @@ from promptforge.results import Result
 CL100K = pf.get_tokenizer("cl100k_base")
 ITEMS = [
     {
-        "content": f"Piece {n}: " + "Some words that say nothing, 漢字 and {numbers: 12345}. " * (1 + n % 7),
+        "content": f"Piece {n}: "
+        + "Some words that say nothing, 漢字 and {numbers: 12345}. " * (1 + n % 7),
         "score": n / 40,
     }
     for n in range(40)
@@ -50,11 +51,16 @@ def check(result: Result, provider: Provider, calls: int = 4) -> None:
     assert len(set(provider.asked)) == len(provider.asked)
     explained = result.explain()
     assert explained.tokens == result.tokens
-    assert explained.frame + explained.between + sum(item.tokens for item in result.items) == result.tokens
+    assert (
+        explained.frame + explained.between + sum(item.tokens for item in result.items)
+        == result.tokens
+    )
     assert len(provider.asked) <= calls  # neither items nor what-ifs ask
 
 
-@pytest.mark.parametrize("estimate", ["o200k_base", "approximate-claude", "characters", "o200k_base*0.1"])
+@pytest.mark.parametrize(
+    "estimate", ["o200k_base", "approximate-claude", "characters", "o200k_base*0.1"]
+)
 @pytest.mark.parametrize("max_tokens", [0, 5, 20, 100, 500, 1500, None])
 def test_the_figure_is_the_providers(estimate: str, max_tokens: int | None) -> None:
     provider = Provider()
@@ -145,9 +151,14 @@ class Endpoint(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         [message] = body["messages"]
-        assert (self.path.partition("?")[0], message["role"]) == ("/v1/messages/count_tokens", "user")
+        assert (self.path.partition("?")[0], message["role"]) == (
+            "/v1/messages/count_tokens",
+            "user",
+        )
         assert body["model"] and self.headers["anthropic-version"]
-        assert "made-up" in (self.headers["x-api-key"] or self.headers["authorization"])  # as its versions have it
+        assert "made-up" in (
+            self.headers["x-api-key"] or self.headers["authorization"]
+        )  # as its versions have it
         provider: Provider = self.server.provider  # type: ignore[attr-defined]
         data = json.dumps({"input_tokens": provider(message["content"])}).encode()
         self.send_response(200)
@@ -177,16 +188,22 @@ def test_the_official_client_of_anthropic(
 ) -> None:
     anthropic = pytest.importorskip("anthropic")
     for name in [
-        name for name in os.environ if name.startswith(("ANTHROPIC", "XDG")) or name.lower().endswith("proxy")
+        name
+        for name in os.environ
+        if name.startswith(("ANTHROPIC", "XDG")) or name.lower().endswith("proxy")
     ]:
         monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))  # whatever is set up for its real user is none of this test's business
+    monkeypatch.setenv(
+        "HOME", str(tmp_path)
+    )  # whatever is set up for its real user is none of this test's business
     url, provider = endpoint
     with anthropic.Anthropic(base_url=url, api_key="made-up", max_retries=0) as client:
 
         def count(text: str) -> int:
             messages = [{"role": "user", "content": text}]
-            return int(client.messages.count_tokens(model="claude-opus-5", messages=messages).input_tokens)
+            return int(
+                client.messages.count_tokens(model="claude-opus-5", messages=messages).input_tokens
+            )
 
         tokenizer = pf.RemoteTokenizer("claude-opus-5", count, estimate="approximate-claude")
         result = pf.render(ITEMS, profile="claude", tokenizer=tokenizer, max_tokens=1000)
@@ -195,10 +212,19 @@ def test_the_official_client_of_anthropic(
 
 
 @cases(40, shrink=False)
-@given(st.integers(0, 900), st.sampled_from([0.3, 0.9, 1.3, 2.2]), st.integers(0, 90), st.integers(1, 4))
-def test_what_is_remembered_changes_nothing(max_tokens: int, times: float, frame: int, calls: int) -> None:
+@given(
+    st.integers(0, 900),
+    st.sampled_from([0.3, 0.9, 1.3, 2.2]),
+    st.integers(0, 90),
+    st.integers(1, 4),
+)
+def test_what_is_remembered_changes_nothing(
+    max_tokens: int, times: float, frame: int, calls: int
+) -> None:
     provider = Provider(times, frame)
-    renderer = pf.Renderer(tokenizer=pf.RemoteTokenizer("own", provider, calls=calls), max_tokens=max_tokens)
+    renderer = pf.Renderer(
+        tokenizer=pf.RemoteTokenizer("own", provider, calls=calls), max_tokens=max_tokens
+    )
     one, other = renderer.render(ITEMS), renderer.render(ITEMS)
     assert (one.text, one.tokens, one.warnings) == (other.text, other.tokens, other.warnings)
     check(one, provider, calls)

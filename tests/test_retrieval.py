@@ -56,12 +56,20 @@ def test_what_a_retriever_raises_comes_out_as_it_is() -> None:
         retrieve(broken, "tar")
 
 
-ODD = {"nan": float("nan"), "inf": float("inf"), "less": float("-inf"), "huge": 10**400, "signal": Decimal("sNaN")}
+ODD = {
+    "nan": float("nan"),
+    "inf": float("inf"),
+    "less": float("-inf"),
+    "huge": 10**400,
+    "signal": Decimal("sNaN"),
+}
 
 
 @pytest.mark.parametrize("distance", ODD.values(), ids=list(ODD))
 def test_a_distance_that_is_no_number_is_never_the_best(distance: Any) -> None:
-    odd, near = retrieve(lambda query: [("odd", distance), ("near", 0.1)], "tar", score_order="lower")
+    odd, near = retrieve(
+        lambda query: [("odd", distance), ("near", 0.1)], "tar", score_order="lower"
+    )
     assert odd["score"] < near["score"] == -0.1
     assert pf.render([odd, near], min_score=None, max_items=1).text.count("near")
 
@@ -70,14 +78,22 @@ def test_what_a_search_found_is_similarity_whatever_its_shape() -> None:
     class Page:
         page_content, metadata, id = "a page", {"source_type": "man_page", "source": "tar"}, None
 
-    shapes: list[Any] = ["a text", {"content": "a record"}, pf.Item(kind="text", content="an item"), Page(), ("b", 1)]
+    shapes: list[Any] = [
+        "a text",
+        {"content": "a record"},
+        pf.Item(kind="text", content="an item"),
+        Page(),
+        ("b", 1),
+    ]
     result = pf.render(retrieve(lambda query: shapes, "tar", score_order="higher"), min_score=None)
     assert {item.origin for item in result.items} == {"similarity"} and result.items_included == 5
     own = retrieve(lambda query: [{"content": "x", "origin": "explicit"}], "tar")
     assert pf.render(own).items[0].origin == "explicit"
 
 
-@pytest.mark.parametrize("returned", [None, "text", 7, b"", {"docs": []}, pf.Item(kind="text", content="x")])
+@pytest.mark.parametrize(
+    "returned", [None, "text", 7, b"", {"docs": []}, pf.Item(kind="text", content="x")]
+)
 def test_what_is_no_list_of_documents_is_said(returned: Any) -> None:
     with pytest.raises(pf.OptionError, match="the retriever returned no list of documents but"):
         retrieve(lambda query: returned, "tar")

@@ -33,7 +33,9 @@ def indices(items: list[Item], **options: Any) -> list[int]:
 
 ITEMS = st.lists(
     st.builds(
-        lambda number, score, fields: Item(content=f"text {number}\nand more", score=score, **fields),
+        lambda number, score, fields: Item(
+            content=f"text {number}\nand more", score=score, **fields
+        ),
         st.integers(0, 4),
         st.sampled_from([0.0, 0.2, 0.5, 0.7, 1.0]),
         st.fixed_dictionaries(
@@ -67,26 +69,41 @@ OPTIONS = st.fixed_dictionaries(
 
 @cases(300)
 @given(ITEMS, OPTIONS)
-def test_each_item_is_a_candidate_or_has_a_reason(items: list[Item], options: dict[str, Any]) -> None:
+def test_each_item_is_a_candidate_or_has_a_reason(
+    items: list[Item], options: dict[str, Any]
+) -> None:
     chosen = choose(items, **options)
     entries, dropped = list(chosen.values()), chosen.dropped
     kept = [entry.index for entry in entries]
     assert kept == sorted(set(kept))
     assert set(kept) | set(dropped) == set(range(len(items)))
     assert not set(kept) & set(dropped)
-    assert set(dropped.values()) <= {"kinds", "paths", "languages", "min_score", "duplicate", "merged"}
+    assert set(dropped.values()) <= {
+        "kinds",
+        "paths",
+        "languages",
+        "min_score",
+        "duplicate",
+        "merged",
+    }
 
 
 @cases(200)
 @given(ITEMS, OPTIONS)
-def test_what_was_named_is_never_dropped_for_its_score(items: list[Item], options: dict[str, Any]) -> None:
+def test_what_was_named_is_never_dropped_for_its_score(
+    items: list[Item], options: dict[str, Any]
+) -> None:
     dropped = choose(items, **options).dropped
-    assert not [i for i, why in dropped.items() if why == "min_score" and items[i].origin == "explicit"]
+    assert not [
+        i for i, why in dropped.items() if why == "min_score" and items[i].origin == "explicit"
+    ]
 
 
 @cases(200)
 @given(ITEMS, OPTIONS)
-def test_choosing_again_among_the_chosen_changes_nothing(items: list[Item], options: dict[str, Any]) -> None:
+def test_choosing_again_among_the_chosen_changes_nothing(
+    items: list[Item], options: dict[str, Any]
+) -> None:
     once = [entry.item for entry in choose(items, **options).values()]
     assert [entry.item for entry in choose(once, **options).values()] == once
 
@@ -167,7 +184,8 @@ def test_without_a_query_the_rank_is_the_score() -> None:
 
 def test_what_holds_the_words_of_the_query_rises() -> None:
     low, high, other = ranks(
-        [found(0.6, "nothing"), found(0.6, "the parser"), found(0.6, "the parser of dates")], query="parser dates"
+        [found(0.6, "nothing"), found(0.6, "the parser"), found(0.6, "the parser of dates")],
+        query="parser dates",
     )[::-1]
     assert low > high > other
 
@@ -182,12 +200,18 @@ def test_words_are_looked_for_where_a_reader_would(field: str) -> None:
 @cases(100)
 @given(ITEMS, st.text("abc text34", max_size=12))
 def test_a_query_drops_nothing(items: list[Item], query: str) -> None:
-    assert len(choose(items, query=query, min_score=None, dedupe=False, merge_overlaps=False)) == len(items)
+    assert len(
+        choose(items, query=query, min_score=None, dedupe=False, merge_overlaps=False)
+    ) == len(items)
 
 
 def test_mmr_puts_something_else_before_more_of_the_same() -> None:
     same = "the cat sat on the mat and looked at the moon"
-    items = [found(0.9, same), found(0.85, same + " again"), found(0.84, "trains run late in winter snow")]
+    items = [
+        found(0.9, same),
+        found(0.85, same + " again"),
+        found(0.84, "trains run late in winter snow"),
+    ]
     first, second, third = ranks(items, rerank="mmr")
     assert first > third > second
 
@@ -198,17 +222,27 @@ LINES = [f"line {n}" for n in range(1, 31)]
 
 
 def piece(start: int, end: int, **fields: Any) -> Item:
-    return Item(content="\n".join(LINES[start - 1 : end]), path="a.py", start_line=start, end_line=end, **fields)
+    return Item(
+        content="\n".join(LINES[start - 1 : end]),
+        path="a.py",
+        start_line=start,
+        end_line=end,
+        **fields,
+    )
 
 
 RANGES = st.lists(
-    st.tuples(st.integers(1, 30), st.integers(0, 9)).map(lambda r: (r[0], min(r[0] + r[1], 30))), min_size=1, max_size=8
+    st.tuples(st.integers(1, 30), st.integers(0, 9)).map(lambda r: (r[0], min(r[0] + r[1], 30))),
+    min_size=1,
+    max_size=8,
 )
 
 
 @cases(300)
 @given(RANGES)
-def test_merged_ranges_are_the_runs_of_the_lines_that_were_given(ranges: list[tuple[int, int]]) -> None:
+def test_merged_ranges_are_the_runs_of_the_lines_that_were_given(
+    ranges: list[tuple[int, int]],
+) -> None:
     chosen = choose([piece(*r) for r in ranges])
     entries, dropped = list(chosen.values()), chosen.dropped
     covered = {line for start, end in ranges for line in range(start, end + 1)}
@@ -231,7 +265,10 @@ def test_merged_ranges_are_the_runs_of_the_lines_that_were_given(ranges: list[tu
         (piece(6, 9), "a gap of a line"),
         (piece(3, 8, kind="error"), "another kind"),
         (piece(3, 8, origin="similarity"), "named and found"),
-        (Item(content="line 3\nline 4 changed", path="a.py", start_line=3, end_line=4), "they disagree"),
+        (
+            Item(content="line 3\nline 4 changed", path="a.py", start_line=3, end_line=4),
+            "they disagree",
+        ),
         (Item(content="line 3", path="a.py", start_line=3, end_line=8), "content is not its lines"),
         (Item(content="line 3\nline 4", path="b.py", start_line=3, end_line=4), "another file"),
         (piece(3, 8, required=True), "it must stay as it is"),
@@ -245,7 +282,10 @@ def test_ranges_stay_apart_where_joining_would_lose_something(other: Item, why: 
 
 def test_ranges_go_on_being_joined_after_an_empty_last_line() -> None:
     texts = {(1, 3): "a\nb\n\n", (2, 3): "b\n\n", (3, 4): "\nc\n", (5, 5): "d"}
-    parts = [Item(content=t, path="a.py", start_line=a, end_line=b, id=f"{a}") for (a, b), t in texts.items()]
+    parts = [
+        Item(content=t, path="a.py", start_line=a, end_line=b, id=f"{a}")
+        for (a, b), t in texts.items()
+    ]
     (entry,) = choose(parts).values()
     assert (entry.item.content, entry.item.start_line, entry.item.end_line, entry.item.id) == (
         "a\nb\n\nc\nd",
@@ -256,7 +296,10 @@ def test_ranges_go_on_being_joined_after_an_empty_last_line() -> None:
 
 
 def test_merged_ranges_keep_the_best_score_and_what_both_said() -> None:
-    one, two = piece(1, 4, score=0.6, name="f", metadata={"a": 1}), piece(4, 6, score=0.8, name="f", metadata={"b": 2})
+    one, two = (
+        piece(1, 4, score=0.6, name="f", metadata={"a": 1}),
+        piece(4, 6, score=0.8, name="f", metadata={"b": 2}),
+    )
     (entry,) = choose([one, two]).values()
     assert (entry.index, entry.rank, entry.item.score, entry.item.name) == (0, 0.8, 0.8, "f")
     assert entry.item.metadata == {"a": 1, "b": 2}
@@ -281,7 +324,11 @@ def test_of_two_with_one_text_the_better_stays(pair: list[Item], kept: int) -> N
 
 
 def test_the_one_that_stays_says_where_else_it_was() -> None:
-    items = [item("same", path="a.py", start_line=1, end_line=2), item("same", path="b.py"), item("same", name="n")]
+    items = [
+        item("same", path="a.py", start_line=1, end_line=2),
+        item("same", path="b.py"),
+        item("same", name="n"),
+    ]
     (entry,) = choose(items).values()
     assert entry.item.metadata == {"also_in": ["b.py", "n"]}
     assert items[0].metadata == {}
@@ -294,4 +341,6 @@ def test_the_best_of_many_with_one_text_stays_and_names_all_the_others(scores: l
     items = [item("same", score=score, name=f"n{n}") for n, score in enumerate(scores)]
     (entry,) = choose(items).values()
     assert entry.rank == max(scores)
-    assert sorted(entry.item.metadata["also_in"]) == sorted(f"n{n}" for n in range(len(scores)) if n != entry.index)
+    assert sorted(entry.item.metadata["also_in"]) == sorted(
+        f"n{n}" for n in range(len(scores)) if n != entry.index
+    )

@@ -100,7 +100,11 @@ def test_revoked_in_a_circle_ends(objects: list[dict[str, Any]], tmp_path: Path)
     for thing in objects:
         if thing["type"] == "attack-pattern":
             thing["revoked"] = True
-    back = {"type": "relationship", "relationship_type": "revoked-by", "source_ref": "attack-pattern--1"}
+    back = {
+        "type": "relationship",
+        "relationship_type": "revoked-by",
+        "source_ref": "attack-pattern--1",
+    }
     path = tmp_path / "a.json"
     path.write_text(json.dumps([*objects, {**back, "target_ref": "attack-pattern--3"}]))
     item, said = find(read(path), "T9002")
@@ -133,7 +137,11 @@ def test_plain_lists_of_techniques(technique: dict[str, Any], form: str, tmp_pat
     (tmp_path / "t.json").write_text(text)
     item = attack.load("T9001", attack="t.json", workspace=tmp_path, diagnostics=Diagnostics())
     assert (item.kind, item.name, item.content) == ("mitre_attack", "Jar", "d")
-    assert (item.metadata["tactics"][0], item.metadata["tools"], item.metadata["mitigations"]) == ("A", ["S"], ["L"])
+    assert (item.metadata["tactics"][0], item.metadata["tools"], item.metadata["mitigations"]) == (
+        "A",
+        ["S"],
+        ["L"],
+    )
 
 
 @pytest.mark.parametrize(
@@ -182,7 +190,9 @@ def test_malformed_stix_is_passed_over() -> None:
             "description": 7,
             "kill_chain_phases": [None, {"kill_chain_name": "mitre-attack", "phase_name": []}],
             "x_mitre_platforms": "odd",
-            "external_references": [{"source_name": "mitre-attack", "external_id": "T9009", "url": 5}],
+            "external_references": [
+                {"source_name": "mitre-attack", "external_id": "T9009", "url": 5}
+            ],
         },
     ]
     assert list(stix.techniques(odd)) == ["T9009"]

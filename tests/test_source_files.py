@@ -15,7 +15,14 @@ from promptforge.sources import documents, files, patterns
 def space(tmp_path: Path) -> Path:
     (tmp_path / "src" / "deep" / "er").mkdir(parents=True)
     (tmp_path / ".hidden").mkdir()
-    for name in ("src/b.py", "src/a.py", "src/deep/c.py", "src/deep/er/d.py", ".hidden/e.py", "src/.f.py"):
+    for name in (
+        "src/b.py",
+        "src/a.py",
+        "src/deep/c.py",
+        "src/deep/er/d.py",
+        ".hidden/e.py",
+        "src/.f.py",
+    ):
         (tmp_path / name).write_text(f"# {name}\n")
     (tmp_path / "ten.txt").write_text("".join(f"{i}\n" for i in range(1, 11)))
     (tmp_path / "src" / "picture.png").write_bytes(b"\x89PNG\x00\x00")
@@ -34,7 +41,12 @@ def test_a_whole_file(space: Path) -> None:
         [],
     )
     item = load("ten.txt", space)[0][0]
-    assert (item.kind, item.language, item.origin, item.start_line) == ("file", "text", "explicit", None)
+    assert (item.kind, item.language, item.origin, item.start_line) == (
+        "file",
+        "text",
+        "explicit",
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -49,7 +61,9 @@ def test_a_whole_file(space: Path) -> None:
         ("ten.txt:3-5", -4, 3, 5),
     ],
 )
-def test_a_range_and_its_context(spec: str, context: int, start: int, end: int, space: Path) -> None:
+def test_a_range_and_its_context(
+    spec: str, context: int, start: int, end: int, space: Path
+) -> None:
     items, said = load(spec, space, context)
     assert said == []
     assert (items[0].start_line, items[0].end_line) == (start, end)
@@ -166,17 +180,28 @@ def document(text: str, tmp_path: Path) -> tuple[Item, list[str]]:
         ("---\n---\nx", "---\n---\nx", {}, []),
         ("---\ntitle: T\n---", "", {"title": "T"}, []),
         ("---\nprose between rules\n---\nx", "---\nprose between rules\n---\nx", {}, []),
-        ("---\na: 1\nb: [\n---\nx", "---\na: 1\nb: [\n---\nx", {}, ["PF205 docs/attack-guide.md:4"]),
+        (
+            "---\na: 1\nb: [\n---\nx",
+            "---\na: 1\nb: [\n---\nx",
+            {},
+            ["PF205 docs/attack-guide.md:4"],
+        ),
         ("---\na: !x 1\n---\nx", "---\na: !x 1\n---\nx", {}, ["PF205 docs/attack-guide.md:2"]),
         ("---\nn: .nan\n---\nx", "x", {"n": "nan"}, ["PF203 docs/attack-guide.md"]),
         ("---\ntitle: never closed\nx", "---\ntitle: never closed\nx", {}, []),
         ("\n---\ntitle: T\n---\n", "\n---\ntitle: T\n---", {}, []),
     ],
 )
-def test_front_matter(text: str, content: str, metadata: dict[str, object], said: list[str], tmp_path: Path) -> None:
+def test_front_matter(
+    text: str, content: str, metadata: dict[str, object], said: list[str], tmp_path: Path
+) -> None:
     item, spoken = document(text, tmp_path)
     assert item == Item(
-        kind="document", name="attack-guide.md", path="docs/attack-guide.md", content=content, metadata=metadata
+        kind="document",
+        name="attack-guide.md",
+        path="docs/attack-guide.md",
+        content=content,
+        metadata=metadata,
     )
     assert spoken == said
 

@@ -62,22 +62,41 @@ def test_a_bad_record_is_named_by_file_and_line() -> None:
         ["a", "b"],
         ["PF204 f.jsonl:3", "PF204 f.jsonl:5", "PF204 f.jsonl:2"],
     )
-    assert parse("- content: a\n-\n  content: [x]\n- content: b\n", "f.yaml") == (["a", "b"], ["PF204 f.yaml:3"])
+    assert parse("- content: a\n-\n  content: [x]\n- content: b\n", "f.yaml") == (
+        ["a", "b"],
+        ["PF204 f.yaml:3"],
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "where", "message"),
     [
-        ('[{"content": "a"}\n{"content": "b"}]', "f", r"f:2: not valid JSON: Expecting ',' delimiter \(column 1\)"),
+        (
+            '[{"content": "a"}\n{"content": "b"}]',
+            "f",
+            r"f:2: not valid JSON: Expecting ',' delimiter \(column 1\)",
+        ),
         ('[{"content": NaN}]', "f", "f:1: not valid JSON: NaN is no number of JSON"),
-        ('{"content": "a", "score": -Infinity}', "f", "f:1: not valid JSON: -Infinity is no number"),
+        (
+            '{"content": "a", "score": -Infinity}',
+            "f",
+            "f:1: not valid JSON: -Infinity is no number",
+        ),
         ('{"content": "a"', "f", "f:1: not valid JSON"),
         ("[" * 100_000, "f", "f:1: not valid JSON: nested too deeply"),
         ('{"a":' * 100_000, "f", "f:1: not valid JSON: nested too deeply"),
-        ('[{"content": "a", "start_line": ' + "9" * 5000 + "}]", "f", "f:1: not valid JSON: a number of too many"),
+        (
+            '[{"content": "a", "start_line": ' + "9" * 5000 + "}]",
+            "f",
+            "f:1: not valid JSON: a number of too many",
+        ),
         ('{"items": 5}', "f", "f:1: items: expected a list"),
         ("not json\nnor this", "f.jsonl", "f.jsonl:1: not one line is valid JSON"),
-        ("Dear reader,\nthis is: a letter: yes.", "f.txt", "f.txt:2: not valid YAML: .*--file or --doc"),
+        (
+            "Dear reader,\nthis is: a letter: yes.",
+            "f.txt",
+            "f.txt:2: not valid YAML: .*--file or --doc",
+        ),
         ("just prose", "f.txt", "f.txt:1: expected a list of items"),
         ("- &a content: x", "f", "f:1: anchors"),
     ],
@@ -96,7 +115,9 @@ def test_json_as_it_comes() -> None:
     assert [d.code for d in diagnostics] == ["PF211", "PF203", "PF202"]
     diagnostics = Diagnostics()
     itemfiles.parse(
-        '{"content": "a"}\n{"content": "b", "a": {"b": 1, "b": 1}}', where="f.jsonl", diagnostics=diagnostics
+        '{"content": "a"}\n{"content": "b", "a": {"b": 1, "b": 1}}',
+        where="f.jsonl",
+        diagnostics=diagnostics,
     )
     assert [(d.code, d.where) for d in diagnostics if d.code != "PF201"] == [("PF211", "f.jsonl:2")]
 
@@ -115,7 +136,11 @@ def test_files_and_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert [d.where for d in diagnostics] == (["<stdin>:1"] if b"\xff" in data else [])
 
 
-RECORDS = st.lists(st.builds(lambda c, n: {"content": c, "metadata": {"n": n}}, st.text(), st.none() | st.booleans()))
+RECORDS = st.lists(
+    st.builds(
+        lambda c, n: {"content": c, "metadata": {"n": n}}, st.text(), st.none() | st.booleans()
+    )
+)
 
 
 @given(RECORDS)
@@ -123,7 +148,10 @@ def test_all_forms_say_the_same(records: list[dict[str, object]]) -> None:
     expected = [Item(**record) for record in records]  # type: ignore[arg-type]
     said = Diagnostics()
     assert itemfiles.parse(json.dumps(records), where="f", diagnostics=said) == expected
-    assert itemfiles.parse(json.dumps({"items": records}, indent=1), where="f", diagnostics=said) == expected
+    assert (
+        itemfiles.parse(json.dumps({"items": records}, indent=1), where="f", diagnostics=said)
+        == expected
+    )
     lines = "\n".join(json.dumps(r, ensure_ascii=False) for r in records)
     assert itemfiles.parse(lines, where="f.jsonl", diagnostics=said) == expected
     assert len(said) == 0

@@ -49,8 +49,14 @@ def test_small_jobs(tmp_path: Path) -> None:
     [
         ("- a", "job:1: expected keys and values"),
         ("knowledge: [a]", "job:1: knowledge: expected the lists"),
-        ("a: 1\nknowledge:\n  man_page: [x]", 'job:3: unknown key "man_page"; did you mean "man_pages"'),
-        ("knowledge:\n  documents:\n  - a\n  - 7", "job:4: knowledge.documents: expected names, as text, found int"),
+        (
+            "a: 1\nknowledge:\n  man_page: [x]",
+            'job:3: unknown key "man_page"; did you mean "man_pages"',
+        ),
+        (
+            "knowledge:\n  documents:\n  - a\n  - 7",
+            "job:4: knowledge.documents: expected names, as text, found int",
+        ),
         ("files:\n- {a: 1}", "job:2: files: expected names, as text, found dict"),
         ("items:\n- x\n- [y]", "job:3: items: expected names of files, or items, found list"),
         ('files: ""', "job:1: files: an empty name"),
@@ -74,10 +80,16 @@ OUTSIDE = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><context><docum
     [
         (BOMB, "job:1: a document type or entity"),
         (OUTSIDE, "job:1: a document type or entity"),
-        ('<!DOCTYPE a SYSTEM "http://127.0.0.1/a.dtd"><context/>', "job:1: a document type or entity"),
+        (
+            '<!DOCTYPE a SYSTEM "http://127.0.0.1/a.dtd"><context/>',
+            "job:1: a document type or entity",
+        ),
         ("<context>\n&undefined;</context>", "job:2: not well-formed XML: undefined entity"),
         ("<context>\n<documents>\n</context>", "job:3: not well-formed XML: mismatched tag"),
-        ("<context>\n<man_page>x</man_page></context>", 'job:2: unknown element "man_page"; did you mean "man_pages"'),
+        (
+            "<context>\n<man_page>x</man_page></context>",
+            'job:2: unknown element "man_page"; did you mean "man_pages"',
+        ),
         ("<a>no block</a>", "job:1: no <context> element"),
         ("<a>" * 60 + "</a>" * 60, "job:1: nested deeper than 50"),
         ("<context>\x01</context>", "job:1: not well-formed XML"),
@@ -91,9 +103,7 @@ def test_wrong_xml(text: str, message: str, tmp_path: Path) -> None:
 
 def test_text_in_pieces_and_other_encodings(tmp_path: Path) -> None:
     path = tmp_path / "job"
-    text = (
-        '<?xml version="1.0" encoding="utf-16"?><context><documents><d>a<!-- c -->b<i>é</i></d></documents></context>'
-    )
+    text = '<?xml version="1.0" encoding="utf-16"?><context><documents><d>a<!-- c -->b<i>é</i></d></documents></context>'
     path.write_bytes(text.encode("utf-16"))
     assert load_job(path).documents == ("abé",)
 

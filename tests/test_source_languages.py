@@ -27,17 +27,24 @@ def test_names(name: str) -> None:
     assert language_of(f"C:\\some.py\\{name}") == NAMES[name]
 
 
-@pytest.mark.parametrize("name", ["", "noext", "a.", ".", "a.p```y", "a.py\n# x", "a.png", "src/", "x" * 300 + ".py"])
+@pytest.mark.parametrize(
+    "name", ["", "noext", "a.", ".", "a.p```y", "a.py\n# x", "a.png", "src/", "x" * 300 + ".py"]
+)
 def test_names_that_do_not_tell(name: str) -> None:
     assert language_of(name) is None
 
 
 def test_what_is_code() -> None:
     assert is_code("python") and is_code("bash") and is_code("sql")
-    assert not any(is_code(tag) for tag in (None, "text", "markdown", "json", "yaml", "xml", "ini", "csv"))
+    assert not any(
+        is_code(tag) for tag in (None, "text", "markdown", "json", "yaml", "xml", "ini", "csv")
+    )
 
 
-@given(st.text() | st.builds("{}.{}".format, st.text(), st.sampled_from(["py", "md", "ts", "x"]) | st.text()))
+@given(
+    st.text()
+    | st.builds("{}.{}".format, st.text(), st.sampled_from(["py", "md", "ts", "x"]) | st.text())
+)
 def test_any_name_gives_a_harmless_tag(name: str) -> None:
     tag = language_of(name)
     assert tag is None or re.fullmatch(r"[a-z0-9+#-]{1,20}", tag)

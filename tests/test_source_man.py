@@ -67,7 +67,12 @@ def test_a_page(without: tuple[str, ...], manual: Path, monkeypatch: pytest.Monk
     assert "\x08" not in (item.content or "")
     assert all(line == line.rstrip() for line in lines)
     assert item.metadata["section"] == "1"
-    assert [s["name"] for s in item.metadata["sections"]] == ["NAME", "SYNOPSIS", "DESCRIPTION", "SEE ALSO"]
+    assert [s["name"] for s in item.metadata["sections"]] == [
+        "NAME",
+        "SYNOPSIS",
+        "DESCRIPTION",
+        "SEE ALSO",
+    ]
     assert all(lines[s["start_line"] - 1] == s["name"] for s in item.metadata["sections"])
 
 
@@ -102,9 +107,26 @@ def test_a_name_that_is_nearly_one_is_told(spec: str, manual: Path) -> None:
 
 @pytest.mark.skipif(not HAS_MAN, reason="no man on this machine")
 @pytest.mark.parametrize(
-    "spec", ["", "-k", "--help", "a b", "a;b", "../x", "/etc/passwd", "a\n", "a(b c)", "$(x)", "é", "x" * 300, "a()"]
+    "spec",
+    [
+        "",
+        "-k",
+        "--help",
+        "a b",
+        "a;b",
+        "../x",
+        "/etc/passwd",
+        "a\n",
+        "a(b c)",
+        "$(x)",
+        "é",
+        "x" * 300,
+        "a()",
+    ],
 )
-def test_names_that_are_none_never_reach_a_program(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_that_are_none_never_reach_a_program(
+    spec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("a program was started"))
     with pytest.raises(ItemError, match="not a name of a man page") as caught:
         man.load(spec)
@@ -117,7 +139,9 @@ def test_without_man(monkeypatch: pytest.MonkeyPatch) -> None:
         man.load("tar")
 
 
-def test_a_program_that_hangs_or_fails_is_passed_over(manual: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_hangs_or_fails_is_passed_over(
+    manual: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def hang(*_: object, **__: object) -> None:
         raise subprocess.TimeoutExpired("man", 1)
 
@@ -133,7 +157,9 @@ def test_typeset_marks_are_taken_off() -> None:
 
 
 @pytest.mark.skipif(not HAS_MAN, reason="no man on this machine")
-@pytest.mark.parametrize("name", ["tar", "ssh_config.5", "systemd.unit", "git-log", "python3.11", "bash", "printf.3"])
+@pytest.mark.parametrize(
+    "name", ["tar", "ssh_config.5", "systemd.unit", "git-log", "python3.11", "bash", "printf.3"]
+)
 def test_pages_of_this_machine(name: str) -> None:
     try:
         item = man.load(name)
@@ -146,7 +172,9 @@ def test_pages_of_this_machine(name: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".xz"])
-def test_groff_alone_sets_packed_pages(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_groff_alone_sets_packed_pages(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if shutil.which("groff") is None:
         pytest.skip("no groff on this machine")
     opener: Any = {"": open, ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}[suffix]

@@ -20,7 +20,19 @@ from promptforge.sources.files import lines_of
 from promptforge.sources.searching import Search
 
 WORDS = st.sampled_from(
-    ("tar", "archive", "files", "gzip", "tape", "the", "of", "readLine", "read_line", "Größe", "圧縮")
+    (
+        "tar",
+        "archive",
+        "files",
+        "gzip",
+        "tape",
+        "the",
+        "of",
+        "readLine",
+        "read_line",
+        "Größe",
+        "圧縮",
+    )
 )
 TEXT = st.lists(WORDS, min_size=1, max_size=30).map(" ".join)
 
@@ -31,7 +43,15 @@ def space(tmp_path: Path) -> Path:
         (tmp_path / folder).mkdir()
     (tmp_path / ".gitignore").write_text("build/\n*.log\n!kept.log\n")
     (tmp_path / "src/gen/.gitignore").write_text("*.py\n!seen.py\n")
-    for name in ("src/a.py", "build/b.py", ".hidden/c.py", "src/gen/d.py", "src/gen/seen.py", "old.log", "kept.log"):
+    for name in (
+        "src/a.py",
+        "build/b.py",
+        ".hidden/c.py",
+        "src/gen/d.py",
+        "src/gen/seen.py",
+        "old.log",
+        "kept.log",
+    ):
         (tmp_path / name).write_text(f"# archive, in {name}\n")
     (tmp_path / "docs/tar.md").write_text("# tar\n\nAn archive on tape. The exit status is 2.\n")
     (tmp_path / "docs/picture.png").write_bytes(b"\x89PNG archive\x00")
@@ -52,13 +72,20 @@ def test_the_rank_is_that_of_bm25s(query: str, texts: list[str]) -> None:
     judge = bm25s.BM25(method="lucene", k1=searching.K1, b=searching.B)
     judge.index(documents, show_progress=False)
     theirs = judge.get_scores(wanted) if wanted else [0.0] * len(texts)
-    found = [worth / (searching.K1 + 1) for worth in searching.rank(query, texts)]  # a factor that Lucene leaves out
+    found = [
+        worth / (searching.K1 + 1) for worth in searching.rank(query, texts)
+    ]  # a factor that Lucene leaves out
     assert found == pytest.approx(list(theirs), abs=1e-5)
 
 
 def test_what_git_ignores_and_what_is_hidden_is_not_searched(space: Path) -> None:
     items, said = load(space, "archive")
-    assert {item.path for item in items} == {"src/a.py", "src/gen/seen.py", "kept.log", "docs/tar.md"}
+    assert {item.path for item in items} == {
+        "src/a.py",
+        "src/gen/seen.py",
+        "kept.log",
+        "docs/tar.md",
+    }
     assert said == ["PF608 .: not searched: files without text, 1"]
 
 
@@ -68,10 +95,15 @@ def test_a_file_that_is_named_is_searched_whatever_git_ignores(space: Path) -> N
     assert said == []
 
 
-def test_a_folder_that_is_named_is_searched_too_and_what_its_repository_ignores_in_it_is_not(space: Path) -> None:
+def test_a_folder_that_is_named_is_searched_too_and_what_its_repository_ignores_in_it_is_not(
+    space: Path,
+) -> None:
     assert [item.path for item in load(space, "archive", "build")[0]] == ["build/b.py"]
     (space / "src/x.log").write_text("archive")
-    assert {item.path for item in load(space, "archive", "src")[0]} == {"src/a.py", "src/gen/seen.py"}
+    assert {item.path for item in load(space, "archive", "src")[0]} == {
+        "src/a.py",
+        "src/gen/seen.py",
+    }
     assert {item.path for item in load(space, "archive", str(space / "src"))[0]} == {
         str(space / "src/a.py"),
         str(space / "src/gen/seen.py"),
@@ -118,7 +150,9 @@ def test_what_is_found(space: Path) -> None:
 
 
 def test_a_long_file_is_found_in_passages_that_lie_between_blank_lines(tmp_path: Path) -> None:
-    parts = [f"def part_{i}():\n" + "    work()\n" * 80 + f"\n    return {i}\n\n\n" for i in range(12)]
+    parts = [
+        f"def part_{i}():\n" + "    work()\n" * 80 + f"\n    return {i}\n\n\n" for i in range(12)
+    ]
     text = "".join(parts)
     (tmp_path / "long.py").write_text(text)
     lines = text.splitlines()
@@ -131,7 +165,9 @@ def test_a_long_file_is_found_in_passages_that_lie_between_blank_lines(tmp_path:
     assert load(tmp_path, "part_7")[0][0].start_line == 1 + 7 * 85
 
 
-@given(text=st.text(alphabet=st.sampled_from("ab \n\r\té圧"), max_size=300), scale=st.integers(1, 40))
+@given(
+    text=st.text(alphabet=st.sampled_from("ab \n\r\té圧"), max_size=300), scale=st.integers(1, 40)
+)
 @cases(60)
 def test_every_line_that_is_not_blank_is_in_one_passage(text: str, scale: int) -> None:
     whole = text * scale
@@ -162,19 +198,37 @@ def test_a_search_that_cannot_be_done(query: str, path: str, message: str, space
     assert message in str(caught.value)
 
 
-def test_a_file_too_large_to_be_searched_is_said(space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_too_large_to_be_searched_is_said(
+    space: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(searching, "MAX_BYTES", 40)
-    assert "PF608 docs: not searched: files larger than 0 MiB, 1" in load(space, "archive", "docs", "src")[1]
+    assert (
+        "PF608 docs: not searched: files larger than 0 MiB, 1"
+        in load(space, "archive", "docs", "src")[1]
+    )
 
 
-def test_the_command_takes_what_a_search_finds(space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_takes_what_a_search_finds(
+    space: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(space)
     ran = run("render", "--search", "exit status", "--in", "docs", "--layout", "chunks")
     assert ran.code == 0 and "The exit status is 2." in ran.out
     (space / "job.yaml").write_text("search: {query: exit status, in: docs}\nmax_items: 1\n")
     assert run("render", "--job", "job.yaml", "--layout", "chunks").out == ran.out
     assert '"query": "exit status"' in run("render", "--job", "job.yaml", "--json").out
-    other = run("render", "--job", "job.yaml", "--search", "archive", "--in", "src", "--query", "gen", "--json")
+    other = run(
+        "render",
+        "--job",
+        "job.yaml",
+        "--search",
+        "archive",
+        "--in",
+        "src",
+        "--query",
+        "gen",
+        "--json",
+    )
     assert '"query": "gen"' in other.out and "src/gen/seen.py" in other.out
 
 
@@ -192,7 +246,12 @@ def test_all_of_it_in_python(space: Path) -> None:
     assert [d.code for d in items.warnings] == ["PF606", "PF608"]
     assert items.warnings == pf.render(items, combine="combined").warnings[:2]
     assert "PF606" in [d.code for d in pf.Renderer().prompt(items, user="?").warnings]
-    assert pf.load(documents=space / "docs/tar.md", search="exit", within="docs", workspace=space)[0].kind == "document"
+    assert (
+        pf.load(documents=space / "docs/tar.md", search="exit", within="docs", workspace=space)[
+            0
+        ].kind
+        == "document"
+    )
     with pytest.raises(pf.ItemError, match="nothing to render"):
         pf.load("none.json", documents=["none.md"], workspace=space)
 
@@ -206,7 +265,9 @@ def test_all_of_it_in_python(space: Path) -> None:
         ("search:\n  query: a\n  in: [1]", "job.yaml:3: search.in: expected names"),
     ],
 )
-def test_a_search_in_a_job_that_is_wrong(job: str, message: str, space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_in_a_job_that_is_wrong(
+    job: str, message: str, space: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(space)
     (space / "job.yaml").write_text(job)
     ran = run("render", "--job", "job.yaml")

@@ -69,7 +69,10 @@ def test_what_is_no_file(place: Path) -> None:
 
 
 def test_a_message_names_the_nearest_file_and_hides_hostile_names(place: Path) -> None:
-    assert refused("a.tx", place) == 'a.tx: cannot read it: no such file or directory; did you mean "a.txt"?'
+    assert (
+        refused("a.tx", place)
+        == 'a.tx: cannot read it: no such file or directory; did you mean "a.txt"?'
+    )
     assert "did you mean" not in refused("quite-different", place)
     assert refused("a\x1b[2J\n", place).startswith('"a\\x1b[2J\\n": ')
     assert "no folder sbu either" in refused("sbu/b.txt", place)
@@ -94,7 +97,9 @@ def test_bytes_become_text(data: bytes, text: str, codes: list[str], tmp_path: P
     assert read("f", tmp_path) == (text, codes)
 
 
-def test_a_large_file_is_cut_at_a_line_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_file_is_cut_at_a_line_and_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(workspace, "MAX_BYTES", 10)
     (tmp_path / "f").write_text("12345\n7890\n")
     assert read("f", tmp_path) == ("12345\n", ["PF602 f"])
@@ -102,7 +107,9 @@ def test_a_large_file_is_cut_at_a_line_and_said(tmp_path: Path, monkeypatch: pyt
     assert read("f", tmp_path) == ("1234567890", [])
 
 
-def test_a_file_that_changes_while_it_is_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_changes_while_it_is_read_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "f"
     path.write_text("a")
     real, seen = os.fstat, iter(range(100))

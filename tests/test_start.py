@@ -62,7 +62,14 @@ def test_errors_can_be_caught_without_the_engine() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["render", "--help"], ["prompt", "--help"], ["count", "--help"], ["list"], ["show", "claude"], ["schema"]],
+    [
+        ["render", "--help"],
+        ["prompt", "--help"],
+        ["count", "--help"],
+        ["list"],
+        ["show", "claude"],
+        ["schema"],
+    ],
 )
 def test_no_vocabulary_is_loaded_where_nothing_is_counted(arguments: list[str]) -> None:
     modules, opened = run(*arguments)

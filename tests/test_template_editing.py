@@ -145,7 +145,9 @@ def test_the_readme_names_every_filter_variable_and_switch() -> None:
 
 def test_a_whole_shipped_template_can_be_copied_and_changed(folder: Path) -> None:
     source = (ROOT / "templates" / "context" / "layout.md.j2").read_text(encoding="utf-8")
-    changed = look(folder, {"context/layout.md.j2": source.replace("## Context", "## Background")}, "context")
+    changed = look(
+        folder, {"context/layout.md.j2": source.replace("## Context", "## Background")}, "context"
+    )
     assert changed == pf.render(ITEMS, layout="context").text.replace("## Context", "## Background")
 
 
@@ -156,10 +158,15 @@ def test_sections_are_reordered_by_the_page_itself(folder: Path) -> None:
         "{{ item.text }}\n"
         "{% endfor %}{% endfor %}{% endfor %}\n"
     )
-    files = {"knowledge/layout.txt.j2": page, "knowledge/item.txt.j2": "{{ item.origin }}: {{ item.content }}"}
+    files = {
+        "knowledge/layout.txt.j2": page,
+        "knowledge/item.txt.j2": "{{ item.origin }}: {{ item.content }}",
+    }
     write(folder / "mine", files)
     items = [{"content": "named"}, {"content": "found", "origin": "similarity"}]
-    text = pf.render(items, templates=folder / "mine", layout="knowledge", format="plain", combine="combined").text
+    text = pf.render(
+        items, templates=folder / "mine", layout="knowledge", format="plain", combine="combined"
+    ).text
     assert text.split() == ["similarity:", "found", "explicit:", "named"]
 
 
@@ -175,7 +182,9 @@ def test_a_new_section_comes_from_a_metadata_key(folder: Path) -> None:
 
 def test_a_kind_of_its_own_looks_different_and_the_others_do_not(folder: Path) -> None:
     shipped = pf.render(ITEMS, layout="context", format="xml").text
-    text = look(folder, {"context/man_page.xml.j2": '<man name="{{ item.name }}"/>'}, "context", "xml")
+    text = look(
+        folder, {"context/man_page.xml.j2": '<man name="{{ item.name }}"/>'}, "context", "xml"
+    )
     assert '<man name="sum(1)"/>' in text
     assert xml_root(text).find(".//item") is not None
     assert shipped.count("<item ") == text.count("<item ") + 1
@@ -192,7 +201,10 @@ def test_a_layout_on_a_base_inherits_every_format_and_setting(folder: Path) -> N
     assert settings.titles["code"] == "Sources"
     assert settings.titles["documentation"] == "Related Documentation"
     for format in templates.formats("short"):  # noqa: A001
-        assert "Sources" in pf.render(ITEMS, templates=folder / "mine", layout="short", format=format).text
+        assert (
+            "Sources"
+            in pf.render(ITEMS, templates=folder / "mine", layout="short", format=format).text
+        )
 
 
 def test_a_layout_of_ones_own_shows_one_kind_as_its_base_does(folder: Path) -> None:
@@ -203,7 +215,8 @@ def test_a_layout_of_ones_own_shows_one_kind_as_its_base_does(folder: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("format", "ending"), [("html", "html"), ("jsonl", "jsonl"), ("org", "org"), ("memo", "memo.txt")]
+    ("format", "ending"),
+    [("html", "html"), ("jsonl", "jsonl"), ("org", "org"), ("memo", "memo.txt")],
 )
 def test_a_format_is_named_by_its_files(format: str, ending: str, folder: Path) -> None:  # noqa: A002
     page = "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n"
@@ -214,13 +227,24 @@ def test_a_format_is_named_by_its_files(format: str, ending: str, folder: Path) 
         "memo": "{{ item.title }} - {{ item.content }}",
     }
     text = look(
-        folder, {f"chunks/layout.{ending}.j2": page, f"chunks/item.{ending}.j2": items[format]}, "chunks", format
+        folder,
+        {f"chunks/layout.{ending}.j2": page, f"chunks/item.{ending}.j2": items[format]},
+        "chunks",
+        format,
     )
-    assert Templates([folder / "mine"]).formats("chunks") == ["markdown", "xml", "json", "plain", format]
+    assert Templates([folder / "mine"]).formats("chunks") == [
+        "markdown",
+        "xml",
+        "json",
+        "plain",
+        format,
+    ]
     if format == "html":
         assert [p.text for p in xml_root(text)] == [item["content"] for item in ITEMS]
     elif format == "jsonl":
-        assert [json_value(line)["text"] for line in text.splitlines()] == [item["content"] for item in ITEMS]
+        assert [json_value(line)["text"] for line in text.splitlines()] == [
+            item["content"] for item in ITEMS
+        ]
     else:
         assert all(str(item["content"]) in text for item in ITEMS)
 
@@ -248,10 +272,15 @@ def test_shipped_is_the_original_of_a_page_of_an_item_and_of_a_piece(folder: Pat
     assert text.rstrip().endswith("End")
 
 
-def test_the_variable_for_the_folder_is_read_and_a_flag_wins(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_variable_for_the_folder_is_read_and_a_flag_wins(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n"
     for name in ("one", "two"):
-        write(folder / name, {"own/layout.txt.j2": page, "own/item.txt.j2": f"{name}: {{{{ item.title }}}}"})
+        write(
+            folder / name,
+            {"own/layout.txt.j2": page, "own/item.txt.j2": f"{name}: {{{{ item.title }}}}"},
+        )
     (folder / "items.json").write_text(json.dumps(ITEMS), encoding="utf-8")
     monkeypatch.setenv("PROMPTFORGE_TEMPLATES", str(folder / "one"))
     arguments = ["render", "items.json", "--layout", "own", "--format", "plain"]

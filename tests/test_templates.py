@@ -22,7 +22,16 @@ from promptforge.templating.filters import FILTERS
 
 SHIPPED = Templates()
 NAMES = [name for name in SHIPPED.names() if name.endswith(".j2")]
-LAYOUTS = ["chunks", "chunks-compact", "cited", "context", "documents", "entities", "knowledge", "knowledge-long"]
+LAYOUTS = [
+    "chunks",
+    "chunks-compact",
+    "cited",
+    "context",
+    "documents",
+    "entities",
+    "knowledge",
+    "knowledge-long",
+]
 ITEM = {"content": "x = 1", "path": "a.py", "kind": "code", "start_line": 1, "end_line": 1}
 PAGE = "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n"
 
@@ -100,7 +109,9 @@ def test_every_shipped_template_is_read_by_some_look_or_by_another_template() ->
             while todo:
                 name = todo.pop()
                 used.add(name)
-                own = placing.read(parse(name), name, syntax_of(name.removesuffix(".j2").rpartition(".")[2]))
+                own = placing.read(
+                    parse(name), name, syntax_of(name.removesuffix(".j2").rpartition(".")[2])
+                )
                 todo += own.parents
     assert used == set(NAMES)
 
@@ -136,19 +147,38 @@ def test_a_kinds_own_look_comes_before_item_and_both_before_the_bases(tmp_path: 
     assert look.files() == ["high/item.txt.j2", "low/code.txt.j2", "low/layout.txt.j2"]
 
 
-@pytest.mark.parametrize("kind", ["layout", "item", "_part", "../chunks/item", "a/b", "Code", "", "x" * 65, "a.b", "é"])
+@pytest.mark.parametrize(
+    "kind", ["layout", "item", "_part", "../chunks/item", "a/b", "Code", "", "x" * 65, "a.b", "é"]
+)
 def test_a_kind_that_is_no_plain_word_looks_like_any_item(kind: str, tmp_path: Path) -> None:
-    look = write(tmp_path, {"t/layout.txt.j2": PAGE, "t/item.txt.j2": "item", "t/_part.txt.j2": "part"}).look(
-        "t", "plain"
-    )
+    look = write(
+        tmp_path, {"t/layout.txt.j2": PAGE, "t/item.txt.j2": "item", "t/_part.txt.j2": "part"}
+    ).look("t", "plain")
     assert str(look.printer(kind, {})(Fields())) == "item"
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        *("../outside.md.j2", "t/../../outside.md.j2", "t/..", "/etc/passwd", "t//item.md.j2", "./t/item.md.j2", ""),
-        *("t/item.md.j2\n", "t\\item.md.j2", "-t/item.md.j2", ".hidden", "t/\0", "shipped/../x", "shipped/", "~/x"),
+        *(
+            "../outside.md.j2",
+            "t/../../outside.md.j2",
+            "t/..",
+            "/etc/passwd",
+            "t//item.md.j2",
+            "./t/item.md.j2",
+            "",
+        ),
+        *(
+            "t/item.md.j2\n",
+            "t\\item.md.j2",
+            "-t/item.md.j2",
+            ".hidden",
+            "t/\0",
+            "shipped/../x",
+            "shipped/",
+            "~/x",
+        ),
     ],
 )
 def test_a_name_that_is_no_name_is_not_found(name: str, tmp_path: Path) -> None:
@@ -185,7 +215,10 @@ def test_a_file_too_large_or_not_utf8_is_refused_with_its_path(tmp_path: Path) -
     (tmp_path / "t" / "bad.txt.j2").write_bytes(b"caf\xe9")
     templates = Templates([tmp_path])
     assert templates.compile("t/full.txt.j2")
-    for name, words in (("t/big.txt.j2", "larger than 256 kB"), ("t/bad.txt.j2", "cannot be read as UTF-8")):
+    for name, words in (
+        ("t/big.txt.j2", "larger than 256 kB"),
+        ("t/bad.txt.j2", "cannot be read as UTF-8"),
+    ):
         with pytest.raises(TemplateError, match=words) as caught:
             templates.compile(name)
         assert caught.value.where == str(tmp_path / name)
@@ -222,7 +255,9 @@ def test_layouts_based_on_each_other_are_named_in_their_circle(tmp_path: Path) -
 
 def test_an_unknown_key_of_a_layout_names_file_line_and_the_nearest(tmp_path: Path) -> None:
     templates = write(tmp_path, {"t/layout.yaml": "base: chunks\nseparater: x\n"})
-    with pytest.raises(ProfileError, match=r'layout\.yaml:2: unknown key "separater"; did you mean "separator"'):
+    with pytest.raises(
+        ProfileError, match=r'layout\.yaml:2: unknown key "separater"; did you mean "separator"'
+    ):
         templates.settings("t")
 
 
@@ -236,7 +271,10 @@ OUTSIDE: dict[str, tuple[str, str]] = {
     "modulo": ("{{ '%s' % 3 }}", '"%" is not part'),
     "a slice": ("{{ item.content[0:2] }}", '"slice" is not part'),
     "a filter block": ("{% filter upper %}x{% endfilter %}", '"filterblock" is not part'),
-    "a call block": ("{% macro m() %}{% endmacro %}{% call m() %}x{% endcall %}", '"callblock" is not part'),
+    "a call block": (
+        "{% macro m() %}{% endmacro %}{% call m() %}x{% endcall %}",
+        '"callblock" is not part',
+    ),
     "with": ("{% with a = 1 %}{{ a }}{% endwith %}", '"with" is not part'),
     "autoescape": ("{{ item }}{% autoescape false %}{{ item }}{% endautoescape %}", "is not part"),
     "import as": ('{% import "chunks/item.txt.j2" as c %}', '"import" is not part'),
@@ -245,7 +283,10 @@ OUTSIDE: dict[str, tuple[str, str]] = {
     "format": ("{{ '{0}'.format(item) }}", "only macros and super() can be called"),
     "a field with two underscores": ("{{ item.__class__ }}", 'no value has a field "__class__"'),
     "a field with one underscore": ("{{ item._x }}", 'no value has a field "_x"'),
-    "recursion": ("{% for a in items recursive %}{{ loop(a) }}{% endfor %}", "a recursive loop is not part"),
+    "recursion": (
+        "{% for a in items recursive %}{{ loop(a) }}{% endfor %}",
+        "a recursive loop is not part",
+    ),
     "a name made up": ("{% include item.path %}", "must be written out in quotes"),
     "names to try": ('{% include ["a.txt.j2", "b.txt.j2"] %}', "must be written out in quotes"),
     "a parent made up": ("{% extends item.path %}", "must be written out in quotes"),
@@ -282,11 +323,31 @@ def test_what_is_outside_the_language_is_refused_with_its_line(what: str, tmp_pa
         ("xml", "<a b='{{ item.name }}'>", "write attributes in double quotes"),
         ("html", "<a b='{{ item.name }}'>", "write attributes in double quotes"),
         ("md", "`{{ item.name }}`", "a value cannot stand between backticks"),
-        ("md", "``{{ item.name }} `x` {{ item.path }}`` `{{ item.name }}`", "a value cannot stand between backticks"),
-        ("md", "```{{ item.language }}\n{{ item.content }}\n```", "a value cannot stand between backticks"),
-        ("md", "```\n{{ item.content }}\n```", "a value cannot stand in a fence of the template's own"),
-        ("md", "```\n{{ item.content | fence }}\n```", "a value cannot stand in a fence of the template's own"),
-        ("md", "<div>\nx\n{{ item.content | fence }}\n</div>", "a value cannot stand in a block of HTML"),
+        (
+            "md",
+            "``{{ item.name }} `x` {{ item.path }}`` `{{ item.name }}`",
+            "a value cannot stand between backticks",
+        ),
+        (
+            "md",
+            "```{{ item.language }}\n{{ item.content }}\n```",
+            "a value cannot stand between backticks",
+        ),
+        (
+            "md",
+            "```\n{{ item.content }}\n```",
+            "a value cannot stand in a fence of the template's own",
+        ),
+        (
+            "md",
+            "```\n{{ item.content | fence }}\n```",
+            "a value cannot stand in a fence of the template's own",
+        ),
+        (
+            "md",
+            "<div>\nx\n{{ item.content | fence }}\n</div>",
+            "a value cannot stand in a block of HTML",
+        ),
         ("md", "<div>{{ item.name }}</div>", "a value cannot stand in a block of HTML"),
         ("md", "{{ item.name }}\n<br>", "a block of HTML must be followed by a blank line"),
         ("md", "#{{ item.name }}", "would make one word"),
@@ -294,8 +355,16 @@ def test_what_is_outside_the_language_is_refused_with_its_line(what: str, tmp_pa
         ("md", "x <!--\n{{ item.name }}\n-->", "opens a block of HTML"),
         ("json", '"{% if item.name %}"{% endif %}', "must both end inside quotes"),
         ("json", '"\\\\\\{{ item.name }}"', "a backslash before a value"),
-        ("xml", '<x a="{% include "chunks/item.xml.j2" %}"/>', "cannot begin or end in an attribute"),
-        ("xml", '<x a="{% block t %}{{ item.name }}{% endblock %}"/>', "cannot begin or end in an attribute"),
+        (
+            "xml",
+            '<x a="{% include "chunks/item.xml.j2" %}"/>',
+            "cannot begin or end in an attribute",
+        ),
+        (
+            "xml",
+            '<x a="{% block t %}{{ item.name }}{% endblock %}"/>',
+            "cannot begin or end in an attribute",
+        ),
         ("xml", '{% include "chunks/item.txt.j2" %}', "is of another syntax than this template"),
         ("json", '{% include "chunks/item.txt.j2" %}', "is of another syntax than this template"),
         ("md", '{% extends "chunks/item.txt.j2" %}', "is of another syntax than this template"),
@@ -315,7 +384,9 @@ def test_what_is_outside_the_language_is_refused_with_its_line(what: str, tmp_pa
         ("xml", "{{ item.name | prose }}", '"prose" makes Markdown'),
     ],
 )
-def test_a_place_where_no_value_is_safe_is_refused(ending: str, source: str, words: str, tmp_path: Path) -> None:
+def test_a_place_where_no_value_is_safe_is_refused(
+    ending: str, source: str, words: str, tmp_path: Path
+) -> None:
     message = refusal(tmp_path, source, ending)
     assert message.startswith(f"t/item.{ending}.j2:")
     assert words in message
@@ -350,21 +421,27 @@ def test_no_object_of_the_engine_can_be_reached(source: str, tmp_path: Path) -> 
         ("{{ headrs }}", 'unknown variable "headrs"; did you mean "headers"?'),
         ("{{ item.name.first }}", '"first" was asked of nothing (null), which has no fields'),
         ("{{ item.path.first }}", '"first" was asked of a str, which has no fields'),
-        ("{% for a in item.score %}{% endfor %}", "a loop goes through a list, and this is a float"),
+        (
+            "{% for a in item.score %}{% endfor %}",
+            "a loop goes through a list, and this is a float",
+        ),
         ("{% for x in items %}{% endfor %}", 'unknown variable "items"'),
-        ('{% include "t/itm.txt.j2" %}', 'there is no template "t/itm.txt.j2"; did you mean "t/item.txt.j2"?'),
+        (
+            '{% include "t/itm.txt.j2" %}',
+            'there is no template "t/itm.txt.j2"; did you mean "t/item.txt.j2"?',
+        ),
     ],
 )
-def test_what_is_not_there_is_named_with_the_nearest(source: str, words: str, tmp_path: Path) -> None:
+def test_what_is_not_there_is_named_with_the_nearest(
+    source: str, words: str, tmp_path: Path
+) -> None:
     with pytest.raises(TemplateError) as caught:
         render(tmp_path, f"one\n{source}")
     assert words in str(caught.value)
 
 
 def test_metadata_is_an_open_set(tmp_path: Path) -> None:
-    item = (
-        "{{ item.metadata.a.b }}|{{ item.metadata.a.none }}|{{ item.metadata.none }}|{{ item.metadata.none is none }}"
-    )
+    item = "{{ item.metadata.a.b }}|{{ item.metadata.a.none }}|{{ item.metadata.none }}|{{ item.metadata.none is none }}"
     assert render(tmp_path, item, metadata={"a": {"b": 1}}).strip() == "1|||true"
 
 
@@ -398,7 +475,9 @@ FAILING = {
 
 
 @pytest.mark.parametrize("how", FAILING)
-def test_a_failing_template_gives_way_to_the_shipped_one_and_it_is_said(how: str, tmp_path: Path) -> None:
+def test_a_failing_template_gives_way_to_the_shipped_one_and_it_is_said(
+    how: str, tmp_path: Path
+) -> None:
     for name, text in FAILING[how].items():
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_bytes(text.encode("utf-8", "surrogateescape"))
@@ -440,9 +519,15 @@ def test_an_error_names_the_template_and_the_line_that_failed_not_the_page(tmp_p
         ("{{ item.metadata.list | join('/') }}", "a/b"),
         ("{{ item.metadata.none | join }}", ""),
         ("{{ 'x' | join('/') }}", "x"),
-        ("{{ item.metadata.list | first }}{{ item.metadata.list | last }}{{ item.metadata.list | length }}", "ab2"),
+        (
+            "{{ item.metadata.list | first }}{{ item.metadata.list | last }}{{ item.metadata.list | length }}",
+            "ab2",
+        ),
         ("{{ [] | first }}{{ [] | last }}{{ [] | length }}{{ 3 | length }}", "00"),
-        ("{{ item.metadata.none | default('-') }}{{ '' | default('-') }}{{ 0 | default('-') }}", "--0"),
+        (
+            "{{ item.metadata.none | default('-') }}{{ '' | default('-') }}{{ 0 | default('-') }}",
+            "--0",
+        ),
         ("{{ item.nothing | default('-') }}{{ nothing | default('-') }}", "--"),
         ("{{ ' Ab ' | trim }}{{ 'Ab' | upper }}{{ 'Ab' | lower }}", "AbABab"),
         ("{{ 'repl-history' | capitalize }}", "Repl-History"),
@@ -452,11 +537,20 @@ def test_an_error_names_the_template_and_the_line_that_failed_not_the_page(tmp_p
         ("{{ 1 + 2 - 4 }}", "-1"),
         ("{{ true }} {{ none }} {{ 1.0 }}", "true  1.0"),
         ("{{ 'y' if item.score is number and item.kind is string else 'n' }}", "y"),
-        ("{{ 'y' if 1 is odd and 2 is even and 'a' in ['a'] and item.name is none else 'n' }}", "y"),
+        (
+            "{{ 'y' if 1 is odd and 2 is even and 'a' in ['a'] and item.name is none else 'n' }}",
+            "y",
+        ),
         ("{{ 'y' if nothing is undefined and item is defined else 'n' }}", "y"),
-        ("{% for a in item.metadata.list %}{{ loop.index }}{{ a }}{{ ',' if not loop.last }}{% endfor %}", "1a,2b"),
+        (
+            "{% for a in item.metadata.list %}{{ loop.index }}{{ a }}{{ ',' if not loop.last }}{% endfor %}",
+            "1a,2b",
+        ),
         ("{% for a in [] %}{% else %}none{% endfor %}", "none"),
-        ("{% macro m(a, b='z') %}{{ a }}{{ b }}{% endmacro %}{{ m('x') }}{{ m('x', b='y') }}", "xzxy"),
+        (
+            "{% macro m(a, b='z') %}{{ a }}{{ b }}{% endmacro %}{{ m('x') }}{{ m('x', b='y') }}",
+            "xzxy",
+        ),
         ("{% set a %}x{{ item.kind }}{% endset %}{{ a }}{{ a }}", "xcodexcode"),
     ],
 )
@@ -466,7 +560,10 @@ def test_filters_tests_and_tags(source: str, printed: str, tmp_path: Path) -> No
 
 def test_line_ends_follow_the_rules_that_authors_are_told(tmp_path: Path) -> None:
     item = "a{% if item.kind %}b{% endif %}\nc{% if item.kind %}d{% endif +%}\ne\n\n{%- if item.kind %}f{% endif %}\n"
-    assert render(tmp_path, item, page="{% for item in items %}{{ item.text }}{% endfor %}") == "abcd\nef"
+    assert (
+        render(tmp_path, item, page="{% for item in items %}{{ item.text }}{% endfor %}")
+        == "abcd\nef"
+    )
 
 
 def test_macros_from_another_file(tmp_path: Path) -> None:
@@ -476,5 +573,7 @@ def test_macros_from_another_file(tmp_path: Path) -> None:
 
 
 def test_every_filter_has_been_tried_here() -> None:
-    tried = Path(__file__).read_text(encoding="utf-8") + Path(__file__).with_name("test_escaping.py").read_text("utf-8")
+    tried = Path(__file__).read_text(encoding="utf-8") + Path(__file__).with_name(
+        "test_escaping.py"
+    ).read_text("utf-8")
     assert [name for name in FILTERS if not re.search(rf"\| {name}\b", tried)] == []

@@ -27,10 +27,28 @@ BYTES = [bytes([byte]) for byte in range(256)]
 ODD = ["\x01a", "ー", "・", " １２", "$and", "\u0301"]
 TEXTS = st.lists(
     st.sampled_from(
-        ["the ", "then", " and", "\n", "\n\n", "  ", "é", "e\u0301", "漢", "12345", "!/", "'s", "\x1c", "<s>", *ODD]
+        [
+            "the ",
+            "then",
+            " and",
+            "\n",
+            "\n\n",
+            "  ",
+            "é",
+            "e\u0301",
+            "漢",
+            "12345",
+            "!/",
+            "'s",
+            "\x1c",
+            "<s>",
+            *ODD,
+        ]
     )
 ).map("".join)
-SCALE = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SCALE = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 LESSON = [
     "The quick brown fox jumps over the lazy dog, and then the others do the same thing again.\n\n",
     "def count(text):\n    return len(tokens(text))\n\n# and so on, and on\n" * 3,
@@ -48,7 +66,10 @@ def train(path: Path, split: str | Sequence[str] | None, normal_form: str | None
     else:
         tokenizer.pre_tokenizer = steps.Sequence(
             [
-                *(steps.Split(library.Regex(s), "isolated") for s in ([split] if isinstance(split, str) else split)),
+                *(
+                    steps.Split(library.Regex(s), "isolated")
+                    for s in ([split] if isinstance(split, str) else split)
+                ),
                 steps.ByteLevel(add_prefix_space=False, use_regex=False),
             ]
         )
@@ -80,7 +101,9 @@ def test_a_published_table_is_known_by_its_content(tmp_path: Path) -> None:
 
 
 def test_any_other_table_is_a_guess_for_it_names_no_pattern(tmp_path: Path) -> None:
-    counter = get_tokenizer(write(tmp_path / "small.tiktoken", format_tiktoken([*BYTES, b"th", b"the", b" the"])))
+    counter = get_tokenizer(
+        write(tmp_path / "small.tiktoken", format_tiktoken([*BYTES, b"th", b"the", b" the"]))
+    )
     assert not counter.exact
     assert counter.count("the the thx") == 5
     assert counter.count_parts(["the the", " thx"]) == 5
@@ -92,7 +115,11 @@ def tekken(pattern: str) -> dict[str, Any]:
         {"rank": rank, "token_bytes": base64.b64encode(token).decode(), "token_str": None}
         for rank, token in enumerate(tokens)
     ]
-    config = {"pattern": pattern, "default_vocab_size": 1000 + 259, "default_num_special_tokens": 1000}
+    config = {
+        "pattern": pattern,
+        "default_vocab_size": 1000 + 259,
+        "default_num_special_tokens": 1000,
+    }
     return {"config": config, "vocab": vocabulary}
 
 
@@ -164,11 +191,17 @@ UNCONVERTIBLE = [
 
 
 @pytest.mark.parametrize(("changes", "reason"), UNCONVERTIBLE)
-def test_another_file_is_counted_by_the_library(tmp_path: Path, changes: dict[str, Any], reason: str) -> None:
+def test_another_file_is_counted_by_the_library(
+    tmp_path: Path, changes: dict[str, Any], reason: str
+) -> None:
     library = pytest.importorskip("tokenizers")
     path = tmp_path / "tokenizer.json"
     train(path, None)
-    change(path, truncation={"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0}, **changes)
+    change(
+        path,
+        truncation={"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0},
+        **changes,
+    )
     counter = get_tokenizer(f"file:{path}")
     theirs = library.Tokenizer.from_file(str(path))
     theirs.no_truncation()
@@ -190,7 +223,9 @@ def test_without_the_library_the_way_out_is_named(
     with pytest.raises(TokenizerError) as caught:
         get_tokenizer(f"file:{path}")
     assert reason in str(caught.value)
-    assert str(caught.value).endswith("so it needs the tokenizers library: pip install '.[tokenizers]'")
+    assert str(caught.value).endswith(
+        "so it needs the tokenizers library: pip install '.[tokenizers]'"
+    )
 
 
 @pytest.mark.parametrize(
@@ -206,7 +241,9 @@ def test_without_the_library_the_way_out_is_named(
         (b'{"model": []}', "no attribute"),
     ],
 )
-def test_a_file_that_is_none_of_them_is_an_error(tmp_path: Path, content: bytes, reason: str) -> None:
+def test_a_file_that_is_none_of_them_is_an_error(
+    tmp_path: Path, content: bytes, reason: str
+) -> None:
     with pytest.raises(TokenizerError) as caught:
         get_tokenizer(write(tmp_path / "bad", content))
     assert "no .tiktoken, tokenizer.json or tekken.json file" in str(caught.value)

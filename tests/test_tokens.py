@@ -44,7 +44,9 @@ assert counters[0].count("hello world") == 2
 assert "tiktoken" in sys.modules and len(opened) == 1
 print("done")
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
     assert (done.stdout, done.stderr) == ("done\n", "")
 
 
@@ -52,7 +54,11 @@ def test_a_name_gives_one_counter_and_names_are_told_apart() -> None:
     assert all(get_tokenizer(name) is get_tokenizer(name) for name in BUILT_IN)
     assert len({get_tokenizer(name).fingerprint for name in BUILT_IN}) == len(BUILT_IN)
     assert {get_tokenizer(name).name for name in BUILT_IN} == set(BUILT_IN)
-    assert {name for name in BUILT_IN if get_tokenizer(name).exact} == {"o200k_base", "cl100k_base", "characters"}
+    assert {name for name in BUILT_IN if get_tokenizer(name).exact} == {
+        "o200k_base",
+        "cl100k_base",
+        "characters",
+    }
     assert get_tokenizer(get_tokenizer("characters")) is get_tokenizer("characters")
 
 
@@ -111,7 +117,9 @@ def test_a_counter_of_ones_own(parts: Sequence[str], n: int) -> None:
     assert not get_tokenizer(Guess()).exact
 
 
-@pytest.mark.parametrize(("value", "shown"), [(-1, "-1"), (1.5, "float"), (None, "NoneType"), (True, "True")])
+@pytest.mark.parametrize(
+    ("value", "shown"), [(-1, "-1"), (1.5, "float"), (None, "NoneType"), (True, "True")]
+)
 def test_what_is_no_number_of_tokens_is_refused(value: object, shown: str) -> None:
     class Odd:
         name = "odd\n"
@@ -119,7 +127,9 @@ def test_what_is_no_number_of_tokens_is_refused(value: object, shown: str) -> No
         def count(self, text: str) -> int:
             return value  # type: ignore[return-value]
 
-    with pytest.raises(TokenizerError, match=rf'^tokenizer "odd\\n": count\(\) returned "{shown}"; it must'):
+    with pytest.raises(
+        TokenizerError, match=rf'^tokenizer "odd\\n": count\(\) returned "{shown}"; it must'
+    ):
         get_tokenizer(Odd()).count("x")
 
 
@@ -131,7 +141,8 @@ def test_a_count_that_fails_is_named() -> None:
             raise RuntimeError("no\nvocabulary")
 
     with pytest.raises(
-        TokenizerError, match=r'"broken": count\(\) failed on a text of 2 characters: RuntimeError: "no'
+        TokenizerError,
+        match=r'"broken": count\(\) failed on a text of 2 characters: RuntimeError: "no',
     ):
         get_tokenizer(Broken()).count("xy")
 
@@ -170,9 +181,14 @@ def test_a_factor_is_part_of_the_name_and_of_the_fingerprint(tmp_path: Path) -> 
     assert one is get_tokenizer("o200k_base*1.350")
     assert (one.name, get_tokenizer("o200k_base*2.0").name) == ("o200k_base*1.35", "o200k_base*2")
     assert len({one.fingerprint, other.fingerprint, get_tokenizer("o200k_base").fingerprint}) == 3
-    assert get_tokenizer("approximate-claude").fingerprint == get_tokenizer("o200k_base*2.12").fingerprint
+    assert (
+        get_tokenizer("approximate-claude").fingerprint
+        == get_tokenizer("o200k_base*2.12").fingerprint
+    )
     path = tmp_path / "own"
-    path.write_bytes(b"".join(b"%s %d\n" % (base64.b64encode(bytes([byte])), byte) for byte in range(256)))
+    path.write_bytes(
+        b"".join(b"%s %d\n" % (base64.b64encode(bytes([byte])), byte) for byte in range(256))
+    )
     assert get_tokenizer(f"file:{path}*1.5").count("abc") == 5
     result = pf.render([{"content": "one two three"}], tokenizer="o200k_base*1.5", max_tokens=50)
     assert result.tokens == math.ceil(1.5 * get_tokenizer("o200k_base").count(result.text)) <= 50
@@ -188,7 +204,10 @@ def test_a_factor_is_part_of_the_name_and_of_the_fingerprint(tmp_path: Path) -> 
         ("*1.2", 'unknown tokenizer "*1.2"'),
         ("o200k_bse*1.2", 'unknown tokenizer "o200k_bse"; did you mean "o200k_base"'),
         ("o200k_base*", 'unknown tokenizer "o200k_base*": "" is no factor'),
-        ("o200k_base*x", '"x" is no factor, a number up to 9999 such as the 1.35 of o200k_base*1.35'),
+        (
+            "o200k_base*x",
+            '"x" is no factor, a number up to 9999 such as the 1.35 of o200k_base*1.35',
+        ),
         ("o200k_base*-1", "unknown tokenizer"),
         ("o200k_base*1e9", "unknown tokenizer"),
         ("o200k_base*99999", "unknown tokenizer"),

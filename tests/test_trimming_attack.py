@@ -52,7 +52,9 @@ def assert_laws(text: str) -> None:
         assert all(character in left for character in kept), "characters of the text, in its order"
 
 
-def test_citations_go_first_then_what_is_said_of_names_then_sentences_then_detection_then_names() -> None:
+def test_citations_go_first_then_what_is_said_of_names_then_sentences_then_detection_then_names() -> (
+    None
+):
     found = pieces(TECHNIQUE)
     ladder = found.ladder()
     texts = [ladder.rung(number).text for number in range(len(ladder))]
@@ -64,7 +66,9 @@ def test_citations_go_first_then_what_is_said_of_names_then_sentences_then_detec
         "Mitigations:\n- M1001 Thermal Fuse: It cuts the power.(Citation: Fuse)\n- M1002 User Training: Tell them.\n\n"
         "Tools: S0001 Spoon, S0002 Cup"
     )
-    names = "Mitigations:\n- M1001 Thermal Fuse\n- M1002 User Training\n\nTools: S0001 Spoon, S0002 Cup"
+    names = (
+        "Mitigations:\n- M1001 Thermal Fuse\n- M1002 User Training\n\nTools: S0001 Spoon, S0002 Cup"
+    )
     assert [text.split("\n\n", 1)[1] for text in texts[6:]] == [
         "Adversaries may boil the kettle dry. […]\n\n"
         f"Detection: Watch the kettle at all times. Listen for its whistle, too.\n\n{names}",
@@ -84,13 +88,22 @@ def test_one_sentence_has_no_pieces(text: str) -> None:
 
 def test_without_a_marker_there_is_no_head() -> None:
     found = divide(TECHNIQUE, marker="")
-    assert found is not None and found.ladder().rung(2).text.startswith("Adversaries may boil the kettle dry. They")
+    assert found is not None and found.ladder().rung(2).text.startswith(
+        "Adversaries may boil the kettle dry. They"
+    )
 
 
 LINES = st.lists(
     st.one_of(
         st.sampled_from(
-            ["Mitigations:\n", "## Detection\n", "Tools: a, b\n", "- M1 Name: said. (Citation: X)\n", "* x - y\n", "\n"]
+            [
+                "Mitigations:\n",
+                "## Detection\n",
+                "Tools: a, b\n",
+                "- M1 Name: said. (Citation: X)\n",
+                "* x - y\n",
+                "\n",
+            ]
         ),
         st.sampled_from(
             [

@@ -99,7 +99,10 @@ def test_the_outline_of_python_is_its_signatures() -> None:
 
 def test_the_largest_body_goes_first_from_its_end() -> None:
     ladder = divided(SHOP, "python").ladder()
-    assert "        # money\n        self.till += price\n        ...  # 1 line left out\n" in ladder.rung(0).text
+    assert (
+        "        # money\n        self.till += price\n        ...  # 1 line left out\n"
+        in ladder.rung(0).text
+    )
     assert "Once only" in ladder.rung(2).text
     assert 'shop.sell("hat")' in ladder.rung(2).text
 
@@ -124,7 +127,9 @@ def test_no_head_without_a_marker() -> None:
 
 
 @pytest.mark.unwatched
-@pytest.mark.parametrize("path", random.Random(1).sample(STDLIB, 25), ids=lambda path: str(path.name))
+@pytest.mark.parametrize(
+    "path", random.Random(1).sample(STDLIB, 25), ids=lambda path: str(path.name)
+)
 def test_every_rung_of_a_real_module_parses(path: Path) -> None:
     text = path.read_bytes().decode("utf-8", "replace")
     pieces = divided(text, "python")
@@ -136,7 +141,9 @@ def test_every_rung_of_a_real_module_parses(path: Path) -> None:
         assert all(parses(ladder.rung(number).text) for number in [0, *numbers, len(ladder) - 1])
 
 
-@given(programs(), st.integers(0, 99), st.dictionaries(st.integers(0, 60), st.floats(0, 1), max_size=4))
+@given(
+    programs(), st.integers(0, 99), st.dictionaries(st.integers(0, 60), st.floats(0, 1), max_size=4)
+)
 def test_every_rung_parses(text: str, step: int, worth: dict[int, float]) -> None:
     assert parses(text)
     pieces = python_code.divide(text, marker="[cut]")
@@ -174,7 +181,12 @@ def test_odd_python_stays_python(text: str) -> None:
 
 def errors(text: str, language: str) -> bool:
     if language == "bash":
-        return subprocess.run(["bash", "-n"], input=text.encode(), stderr=subprocess.DEVNULL).returncode != 0
+        return (
+            subprocess.run(
+                ["bash", "-n"], input=text.encode(), stderr=subprocess.DEVNULL
+            ).returncode
+            != 0
+        )
     root = grammars.parse(text, language)
     return root is None or root.has_error
 
@@ -237,7 +249,9 @@ def test_the_outline_of_go(installed: bool, monkeypatch: pytest.MonkeyPatch) -> 
     ],
 )
 def test_marks_are_comments(language: str | None, mark: str) -> None:
-    pieces = indentation.divide("a {\n  b\n  c\n}\nd {\n  e\n}\n", marker="-->*/", language=language)
+    pieces = indentation.divide(
+        "a {\n  b\n  c\n}\nd {\n  e\n}\n", marker="-->*/", language=language
+    )
     assert pieces
     assert f"a {{\n  {mark}" in pieces.ladder().rung(1).text
 
@@ -261,7 +275,17 @@ def test_the_pieces_are_the_text_whatever_it_is(strings: list[str], language: st
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize(
     "text",
-    ["", "\0", "\ud800", "(" * 9999, "-" * 99999 + "1", "{\n" * 9999, "if a:\n" * 999, "/* ' \n`" * 9999, "\ufeff"],
+    [
+        "",
+        "\0",
+        "\ud800",
+        "(" * 9999,
+        "-" * 99999 + "1",
+        "{\n" * 9999,
+        "if a:\n" * 999,
+        "/* ' \n`" * 9999,
+        "\ufeff",
+    ],
 )
 def test_nothing_is_raised(text: str, language: str | None) -> None:
     for cut in (text, "def f():\n  a\n  b\n" + text):
@@ -271,13 +295,17 @@ def test_nothing_is_raised(text: str, language: str | None) -> None:
 
 @pytest.mark.parametrize("deep", [1, 50, 70, 900])
 def test_what_lies_too_deep_is_one_piece(deep: int) -> None:
-    text = "".join("  " * n + "{\n" for n in range(deep)) + "".join("  " * n + "}\n" for n in reversed(range(deep)))
+    text = "".join("  " * n + "{\n" for n in range(deep)) + "".join(
+        "  " * n + "}\n" for n in reversed(range(deep))
+    )
     for language in (None, "javascript", "c"):
         pieces = source_code.divide(text, marker="[cut]", language=language)
         assert pieces is None or whole(pieces) == text
 
 
-def test_a_tree_that_another_thread_has_spoilt_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tree_that_another_thread_has_spoilt_is_made_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     whole_pieces, parse, spoilt = python_code.divide(SHOP, marker="[cut]"), ast.parse, [2]
 
     def flaky(text: str) -> ast.Module:

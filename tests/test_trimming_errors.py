@@ -148,11 +148,27 @@ def test_libraries_go_before_the_program_itself(name: str, text: str) -> None:
     [
         (
             "python",
-            ["json.decoder.JSONDecodeError: Expecting value:\n  line 1\n", "direct cause", "shop.Broken: no such hat"],
+            [
+                "json.decoder.JSONDecodeError: Expecting value:\n  line 1\n",
+                "direct cause",
+                "shop.Broken: no such hat",
+            ],
         ),
-        ("java", ["IllegalStateException: A book\nand its title\n", "Caused by: java.lang.NullPointerException"]),
+        (
+            "java",
+            [
+                "IllegalStateException: A book\nand its title\n",
+                "Caused by: java.lang.NullPointerException",
+            ],
+        ),
         ("node", ["TypeError: no hat"]),
-        ("go", ["panic: runtime error: index out of range [5] with length 3", "goroutine 1 [running]:"]),
+        (
+            "go",
+            [
+                "panic: runtime error: index out of range [5] with length 3",
+                "goroutine 1 [running]:",
+            ],
+        ),
         ("rust", ["thread 'main' panicked at src/main.rs:4:5:\nno hat\n"]),
     ],
 )
@@ -174,7 +190,9 @@ def test_a_thousand_calls_of_itself_are_counted() -> None:
 
 
 def test_a_log_goes_on_after_a_trace() -> None:
-    text = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\nE: x\n[2024-01-01] next\n'
+    text = (
+        'Traceback (most recent call last):\n  File "a.py", line 1, in f\nE: x\n[2024-01-01] next\n'
+    )
     ladder = divided(text).ladder()
     assert ladder.rung(0).text.endswith("E: x\n… 1 line left out\n")
 
@@ -199,7 +217,10 @@ def test_a_log_goes_on_after_a_trace() -> None:
         ("x.f()\n\t/root/go/pkg/mod/github.com/a/b@v1.0/c.go:1", "github.com/a/b"),
         ("runtime.gopanic()\n\t/x:1", "runtime"),
         ("   1: tokio::runtime::x", "tokio"),
-        ("   1: serde_json::x\n at /root/.cargo/registry/src/x-1/serde_json-1.0.1/src/a.rs:1", "serde_json"),
+        (
+            "   1: serde_json::x\n at /root/.cargo/registry/src/x-1/serde_json-1.0.1/src/a.rs:1",
+            "serde_json",
+        ),
         ("   1: shop::x\n  at ./src/a.rs:1", None),
     ],
 )
@@ -208,7 +229,8 @@ def test_whose_a_frame_is(frame: str, package: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "no trace\nhere\n", "Error: x\n", "Traceback (most recent call last):\n", "\0\ud800"]
+    "text",
+    ["", "no trace\nhere\n", "Error: x\n", "Traceback (most recent call last):\n", "\0\ud800"],
 )
 def test_a_text_without_a_trace(text: str) -> None:
     assert tracebacks.divide(text, marker="[cut]") is None
@@ -223,7 +245,10 @@ def test_the_pieces_are_the_text_and_errors_stay(strings: list[str]) -> None:
         return
     assert "".join(part.text for part in pieces.parts) == text
     order = pieces._order({})
-    lines = [sum(pieces.parts[i].text.count("\n") for i in pieces.closed(order[n:])) for n in range(len(order) + 1)]
+    lines = [
+        sum(pieces.parts[i].text.count("\n") for i in pieces.closed(order[n:]))
+        for n in range(len(order) + 1)
+    ]
     assert lines == sorted(lines, reverse=True)
     rest = pieces.text(())
     assert "JSONDecodeError: Expecting value:\n  line 1\n" in rest or PYTHON not in text

@@ -11,12 +11,12 @@ from promptforge.trimming import histories
 from promptforge.trimming.pieces import Pieces
 
 SHELL = (
-    "$ seq 30\n" + "".join(f"{n}\n" for n in range(1, 31)) + "$ cat hat\ncat: hat: No such file or directory\n"
+    "$ seq 30\n"
+    + "".join(f"{n}\n" for n in range(1, 31))
+    + "$ cat hat\ncat: hat: No such file or directory\n"
     "$ echo a \\\n> b\na b\n$ date\nMonday\n$ ls\nhat\ncoat\n"
 )
-PYTHON = (
-    ">>> 1 + 1\n2\n>>> def f():\n...   return 1\n...\n>>> f(\n... )\n1\n>>> g()\nNameError: g\n>>> 3\n3\n>>> 4\n4\n"
-)
+PYTHON = ">>> 1 + 1\n2\n>>> def f():\n...   return 1\n...\n>>> f(\n... )\n1\n>>> g()\nNameError: g\n>>> 3\n3\n>>> 4\n4\n"
 IPYTHON = "In [1]: x = 1\n\nIn [2]: for a in b:\n   ...:     a\nOut[2]: 5\n\nIn [3]: x\nOut[3]: 1\n"
 LISP = "CL-USER> (defun f (x)\n  (* x x))\nF\nCL-USER> (f 2)\n4\nCL-USER> (f 3)\n9\n"
 
@@ -43,8 +43,13 @@ def test_the_middle_of_an_old_output_goes_first() -> None:
 def test_errors_and_last_outputs_stay_longer() -> None:
     found = rungs(divided(SHELL))
     asked = "$ seq 30\n… 30 lines left out\n$ cat hat\ncat: hat: No such file or directory\n$ echo a \\\n> b\n"
-    assert any(asked + "… 1 line left out\n$ date\nMonday\n$ ls\nhat\ncoat\n" in text for text in found)
-    assert found[-1] == "[cut] 40 of 41 lines left out\n… 38 lines left out\n$ ls\n… 2 lines left out\n"
+    assert any(
+        asked + "… 1 line left out\n$ date\nMonday\n$ ls\nhat\ncoat\n" in text for text in found
+    )
+    assert (
+        found[-1]
+        == "[cut] 40 of 41 lines left out\n… 38 lines left out\n$ ls\n… 2 lines left out\n"
+    )
     assert found[-3] == "[cut] 38 of 41 lines left out\n… 38 lines left out\n$ ls\nhat\ncoat\n"
 
 
@@ -70,7 +75,9 @@ def test_prompts(text: str, language: str | None, inputs: list[str]) -> None:
     assert [part.text for part in divided(text, language).parts if part.joint] == inputs
 
 
-@pytest.mark.parametrize("text", ["", "no prompt\n", "> quoted\n", "* item\n* item\n", "# Heading\ntext\n", "a > b\n"])
+@pytest.mark.parametrize(
+    "text", ["", "no prompt\n", "> quoted\n", "* item\n* item\n", "# Heading\ntext\n", "a > b\n"]
+)
 def test_a_text_without_prompts(text: str) -> None:
     assert histories.divide(text, marker="[cut]", language=None) is None
 
@@ -88,7 +95,9 @@ def test_bytes_stay_as_they_are() -> None:
     st.sampled_from([None, "lisp", "bash", "console"]),
     st.floats(0, 1),
 )
-def test_no_output_without_its_input(strings: list[str], language: str | None, share: float) -> None:
+def test_no_output_without_its_input(
+    strings: list[str], language: str | None, share: float
+) -> None:
     text = "".join(strings)
     pieces = histories.divide(text, marker="", language=language)
     if pieces is None:
@@ -97,7 +106,10 @@ def test_no_output_without_its_input(strings: list[str], language: str | None, s
     order = pieces._order({})
     kept = pieces.closed(order[int(share * len(order)) :])
     assert all(pieces.parts[i].under in kept for i in kept if pieces.parts[i].under >= 0)
-    lines = [sum(pieces.parts[i].text.count("\n") for i in pieces.closed(order[n:])) for n in range(len(order) + 1)]
+    lines = [
+        sum(pieces.parts[i].text.count("\n") for i in pieces.closed(order[n:]))
+        for n in range(len(order) + 1)
+    ]
     assert lines == sorted(lines, reverse=True)
 
 

@@ -58,7 +58,9 @@ def assert_part(short: Any, whole: Any) -> None:
             assert_part(value, original)
     elif isinstance(short, list):
         assert isinstance(whole, list)
-        if len(short) < len(whole) or (len(short) > 1 and GONE.fullmatch(str(short[-2])) and short[-2] not in whole):
+        if len(short) < len(whole) or (
+            len(short) > 1 and GONE.fullmatch(str(short[-2])) and short[-2] not in whole
+        ):
             assert GONE.fullmatch(short[-2])
             assert_part(short[-1], whole[-1])
             short = short[:-2]
@@ -69,7 +71,9 @@ def assert_part(short: Any, whole: Any) -> None:
 
 
 def assert_laws(text: str, marker: str = MARKER) -> None:
-    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")  # pairs are characters
+    text = text.encode("utf-16", "surrogatepass").decode(
+        "utf-16", "surrogatepass"
+    )  # pairs are characters
     found = divide(text, marker=marker)
     if found is None:
         return
@@ -100,7 +104,9 @@ def test_white_space_goes_first_and_nothing_else_with_it() -> None:
 def test_golden() -> None:
     found = forms(json.dumps(KETTLES, indent=2), "[cut]")
     texts = [found.rung(number).text for number in range(len(found))]
-    assert texts[-1] == '{"shop":"Kettles and more","stock":"[cut] [12 items]","owner":"… {2 keys}"}'
+    assert (
+        texts[-1] == '{"shop":"Kettles and more","stock":"[cut] [12 items]","owner":"… {2 keys}"}'
+    )
     said = "boils water boils water boils "
     assert (
         '{"shop":"Kettles and more","stock":['
@@ -123,7 +129,10 @@ def test_lines_stay_lines() -> None:
 
 def test_of_very_many_keys_the_first_stay() -> None:
     found = forms(json.dumps({f"key {n}": n for n in range(500)}), "")
-    assert found.rung(len(found) - 1).text == '{"key 0":0,"key 1":1,"key 2":2,"key 3":3,"…":"… 496 more keys"}'
+    assert (
+        found.rung(len(found) - 1).text
+        == '{"key 0":0,"key 1":1,"key 2":2,"key 3":3,"…":"… 496 more keys"}'
+    )
 
 
 def test_a_mark_never_takes_the_place_of_a_key() -> None:
@@ -142,7 +151,20 @@ DEEP = "[" * (DEEPEST + 2) + "]" * (DEEPEST + 2)
 @pytest.mark.parametrize(
     "text",
     [
-        *("", " ", "text", "12", '"text"', "null", "{", "[1,]", "[1] x", "[1]\n[2", "{}\n12", "\ufeff[]"),
+        *(
+            "",
+            " ",
+            "text",
+            "12",
+            '"text"',
+            "null",
+            "{",
+            "[1,]",
+            "[1] x",
+            "[1]\n[2",
+            "{}\n12",
+            "\ufeff[]",
+        ),
         *(
             "[NaN]",
             '{"a": -Infinity}',
@@ -173,8 +195,18 @@ def test_a_nested_text_is_written_from_deep_in_a_program() -> None:
 
 
 SCALARS = st.one_of(
-    *(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), TEXT),
-    st.builds(lambda part, n: part * n, st.sampled_from(["é", "word ", "\ud800", "👩‍👩‍👧", "\0"]), st.integers(0, 400)),
+    *(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(allow_nan=False, allow_infinity=False),
+        TEXT,
+    ),
+    st.builds(
+        lambda part, n: part * n,
+        st.sampled_from(["é", "word ", "\ud800", "👩‍👩‍👧", "\0"]),
+        st.integers(0, 400),
+    ),
 )
 VALUES = st.recursive(
     SCALARS,
@@ -182,7 +214,9 @@ VALUES = st.recursive(
         st.lists(inner, max_size=8),
         st.dictionaries(st.one_of(TEXT, st.sampled_from(["…", "a", "b"])), inner, max_size=8),
         st.builds(lambda value, n: [value] * n, inner, st.integers(0, 30)),
-        st.builds(lambda value, n: {f"key {i}": value for i in range(n)}, inner, st.integers(0, 30)),
+        st.builds(
+            lambda value, n: {f"key {i}": value for i in range(n)}, inner, st.integers(0, 30)
+        ),
     ),
     max_leaves=8,
 )
@@ -192,7 +226,9 @@ CONTAINERS = VALUES.filter(lambda value: isinstance(value, (dict, list)))
 @given(CONTAINERS, st.sampled_from([None, 2]), st.booleans(), st.sampled_from(["", MARKER]))
 @example([1] * 13, None, True, MARKER)
 @cases(150)
-def test_every_rung_is_valid_and_a_part_of_the_whole(value: Any, indent: int | None, plain: bool, marker: str) -> None:
+def test_every_rung_is_valid_and_a_part_of_the_whole(
+    value: Any, indent: int | None, plain: bool, marker: str
+) -> None:
     assert_laws(json.dumps(value, indent=indent, ensure_ascii=plain), marker)
 
 

@@ -77,7 +77,9 @@ def assert_laws(text: str) -> None:
     assert all(part.under < index for index, part in enumerate(found.parts))
     ladder = found.ladder()
     before = len(text.split("\n"))
-    for number in sorted({*range(0, len(ladder), max(1, len(ladder) // 9)), len(ladder) - 1} - {-1}):
+    for number in sorted(
+        {*range(0, len(ladder), max(1, len(ladder) // 9)), len(ladder) - 1} - {-1}
+    ):
         head, body = ladder.rung(number).text.split("\n\n", 1)
         assert head.startswith(MARKER) and head.endswith(" lines left out")
         kept = [line for line in body.split("\n") if line.strip() and not MARK.fullmatch(line)]
@@ -131,9 +133,7 @@ def test_an_option_that_is_asked_for_stays_with_its_text_and_its_heading() -> No
 
 
 def test_head_and_foot_of_a_page_go_first() -> None:
-    text = (
-        f"KETTLE(1)            Manual            KETTLE(1)\n\n{PAGE}\n\nKitchen          May 2020          KETTLE(1)\n"
-    )
+    text = f"KETTLE(1)            Manual            KETTLE(1)\n\n{PAGE}\n\nKitchen          May 2020          KETTLE(1)\n"
     ladder = pieces(text).ladder()
     assert "May 2020" not in ladder.rung(0).text and "A person" in ladder.rung(1).text
     assert "Manual" not in ladder.rung(1).text
@@ -141,7 +141,9 @@ def test_head_and_foot_of_a_page_go_first() -> None:
 
 def test_of_an_enormous_synopsis_the_beginning_stays() -> None:
     synopsis = "".join(f"       use {n}\n\n" for n in range(200))
-    ladder = pieces(PAGE.replace("       kettle [-hq] [--time SECONDS] [CUP]...\n", synopsis)).ladder()
+    ladder = pieces(
+        PAGE.replace("       kettle [-hq] [--time SECONDS] [CUP]...\n", synopsis)
+    ).ladder()
     last = ladder.rung(len(ladder) - 1).text
     assert "use 0\n" in last and len(last.split("\n")) < LONG_LINES + 20
 
@@ -151,11 +153,18 @@ def test_a_long_listing_loses_lines_from_its_end() -> None:
     found = pieces(PAGE.replace("           $ kettle a b\n", listing))
     at = next(i for i, part in enumerate(found.parts) if "line 20\n" in part.text)
     text = found.text({at})
-    assert "line 9\n           [… 10 lines left out]\n           line 20\n" in text and "line 30\n" not in text
+    assert (
+        "line 9\n           [… 10 lines left out]\n           line 20\n" in text
+        and "line 30\n" not in text
+    )
 
 
 def test_a_page_in_another_language_keeps_its_first_two_sections() -> None:
-    text = PAGE.replace("NAME", "BEZEICHNUNG").replace("SYNOPSIS", "ÜBERSICHT").replace("DESCRIPTION", "BESCHREIBUNG")
+    text = (
+        PAGE.replace("NAME", "BEZEICHNUNG")
+        .replace("SYNOPSIS", "ÜBERSICHT")
+        .replace("DESCRIPTION", "BESCHREIBUNG")
+    )
     ladder = pieces(text).ladder()
     last = ladder.rung(len(ladder) - 1).text
     assert "ÜBERSICHT\n       kettle [-hq]" in last and "BESCHREIBUNG" not in last
@@ -175,7 +184,19 @@ LINES = st.builds(
     lambda indent, line: " " * indent + line,
     st.sampled_from([0, 0, 2, 3, 5, 7, 7, 7, 14, 14]),
     st.one_of(
-        st.sampled_from(["NAME", "OPTIONS", "SEE ALSO", "-a  x", "-b, --bb", "x y", "", "", "a(1)     b     a(1)"]),
+        st.sampled_from(
+            [
+                "NAME",
+                "OPTIONS",
+                "SEE ALSO",
+                "-a  x",
+                "-b, --bb",
+                "x y",
+                "",
+                "",
+                "a(1)     b     a(1)",
+            ]
+        ),
         TEXT,
     ),
 )

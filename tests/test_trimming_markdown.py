@@ -111,7 +111,9 @@ def assert_laws(text: str) -> None:
     assert all(part.under < index for index, part in enumerate(found.parts))
     ladder = found.ladder()
     before = text
-    for number in sorted({*range(0, len(ladder), max(1, len(ladder) // 12)), len(ladder) - 1} - {-1}):
+    for number in sorted(
+        {*range(0, len(ladder), max(1, len(ladder) // 12)), len(ladder) - 1} - {-1}
+    ):
         rung = ladder.rung(number).text
         head, body = rung.split("\n\n", 1)
         assert head.startswith(MARKER) and "left out" in head
@@ -121,7 +123,9 @@ def assert_laws(text: str) -> None:
 
 
 def kept(text: str) -> int:
-    return sum(not MARK.fullmatch(line.strip("| ")) and bool(line.strip()) for line in LINE_END.split(text))
+    return sum(
+        not MARK.fullmatch(line.strip("| ")) and bool(line.strip()) for line in LINE_END.split(text)
+    )
 
 
 def test_deep_and_late_blocks_go_first_then_all_but_the_outline_then_that() -> None:
@@ -151,7 +155,12 @@ def test_what_is_asked_for_brings_its_headings_and_its_introduction() -> None:
     found = pieces(DOCUMENT)
     at = next(i for i, part in enumerate(found.parts) if part.text.startswith("```sh"))
     text = found.text({at})
-    assert "# Kettle\n" in text and "## Install\n" in text and "Fetch it, then:" in text and "From source" not in text
+    assert (
+        "# Kettle\n" in text
+        and "## Install\n" in text
+        and "Fetch it, then:" in text
+        and "From source" not in text
+    )
 
 
 def test_a_long_fence_loses_lines_and_keeps_its_ends() -> None:
@@ -164,7 +173,11 @@ def test_a_long_fence_loses_lines_and_keeps_its_ends() -> None:
 
 
 def test_a_long_table_loses_rows_and_keeps_its_head() -> None:
-    text = "# T\n\nx\n\n| a | b |\n|---|---|\n" + "".join(f"| {n} | y |\n" for n in range(20)) + "# U\n\nend\n"
+    text = (
+        "# T\n\nx\n\n| a | b |\n|---|---|\n"
+        + "".join(f"| {n} | y |\n" for n in range(20))
+        + "# U\n\nend\n"
+    )
     found = pieces(text)
     rung = found.text({i for i, part in enumerate(found.parts) if "| 7 |" in part.text})
     assert rung == (
@@ -175,7 +188,10 @@ def test_a_long_table_loses_rows_and_keeps_its_head() -> None:
 
 @pytest.mark.parametrize("end", ["", "\n"])
 def test_a_line_that_keeps_its_first_sentence_is_not_gone(end: str) -> None:
-    text = "# T\n\nThe kettle boils water for each of the cups. It is small and has a single button on top." + end
+    text = (
+        "# T\n\nThe kettle boils water for each of the cups. It is small and has a single button on top."
+        + end
+    )
     assert pieces(text).ladder().rung(0).text == (
         f"[cut] sentences left out\n\n# T\n\nThe kettle boils water for each of the cups. […]{end}"
     )
@@ -189,16 +205,24 @@ def test_front_matter_goes_whole_and_stays_long_where_nothing_else_is_the_title(
 
 
 def test_few_link_definitions_always_stay_and_many_do_not() -> None:
-    few, many = ("a\n\nb [1]\n\nc\n\n" + "".join(f"[{n}]: http://x.example/{n}\n" for n in range(k)) for k in (3, 90))
+    few, many = (
+        "a\n\nb [1]\n\nc\n\n" + "".join(f"[{n}]: http://x.example/{n}\n" for n in range(k))
+        for k in (3, 90)
+    )
     assert pieces(few).parts[-1].keep == ALWAYS
     assert pieces(many).parts[-1].keep < 10
 
 
 def test_a_rule_goes_with_what_is_before_it() -> None:
-    assert [part.text for part in pieces("a b c\n\n---\n\nd e f\n").parts] == ["a b c\n\n---\n\n", "d e f\n"]
+    assert [part.text for part in pieces("a b c\n\n---\n\nd e f\n").parts] == [
+        "a b c\n\n---\n\n",
+        "d e f\n",
+    ]
 
 
-@pytest.mark.parametrize("text", ["", "one block", "\n\n", "- a", "```\nnever closed\n\n# no heading\n"])
+@pytest.mark.parametrize(
+    "text", ["", "one block", "\n\n", "- a", "```\nnever closed\n\n# no heading\n"]
+)
 def test_one_block_has_no_pieces(text: str) -> None:
     assert divide(text, marker=MARKER) is None
 
@@ -250,12 +274,16 @@ _BEGINNINGS = [
 
 @cases(300)
 @given(
-    st.lists(st.sampled_from(_BEGINNINGS[:17]) | st.sampled_from(_BEGINNINGS), min_size=1, max_size=6).map("\n".join)
+    st.lists(
+        st.sampled_from(_BEGINNINGS[:17]) | st.sampled_from(_BEGINNINGS), min_size=1, max_size=6
+    ).map("\n".join)
 )
 def test_prose_is_read_as_the_parser_reads_it(text: str) -> None:
     if markdown._PROSE.match(text):
         blocks = [t for t in markdown._parser().parse(text) if t.level == 0 and t.nesting >= 0]
-        assert [(t.map and tuple(t.map), t.type) for t in blocks] == [(p.map, p.type) for p in markdown._prose(text)]
+        assert [(t.map and tuple(t.map), t.type) for t in blocks] == [
+            (p.map, p.type) for p in markdown._prose(text)
+        ]
 
 
 def test_sentences_end_where_nothing_is_open() -> None:
@@ -281,15 +309,39 @@ def test_sentences_joined_are_the_text(text: str) -> None:
 
 
 LONG = st.builds(
-    lambda word, n: f"{word} goes to the far end of the long road. " * n, st.sampled_from("ABC"), st.integers(1, 12)
+    lambda word, n: f"{word} goes to the far end of the long road. " * n,
+    st.sampled_from("ABC"),
+    st.integers(1, 12),
 )
 PARTS = st.lists(
     st.one_of(
         st.sampled_from(
-            ["# T\n", "## U\n", "#### V\n\n", "W\n===\n", "\n", "\n\n", "---\n", "+++\n", "[a]: /x\n", "a: b\n"]
+            [
+                "# T\n",
+                "## U\n",
+                "#### V\n\n",
+                "W\n===\n",
+                "\n",
+                "\n\n",
+                "---\n",
+                "+++\n",
+                "[a]: /x\n",
+                "a: b\n",
+            ]
         ),
         st.sampled_from(
-            ["- i\n", "  - j\n\n", "3. k\n", "   l\n", "> q\n", "    code\n", "<div>\n", "<!-- c\n", "-->\n", "two:\n"]
+            [
+                "- i\n",
+                "  - j\n\n",
+                "3. k\n",
+                "   l\n",
+                "> q\n",
+                "    code\n",
+                "<div>\n",
+                "<!-- c\n",
+                "-->\n",
+                "two:\n",
+            ]
         ),
         st.builds(
             lambda mark, n: f"{mark}x\n" + "y\n" * n + mark + "\n",

@@ -12,7 +12,21 @@ TEXT = (
     'Was it worth the long way? "It was," he said to the U.S. Army.\nHe died in the year after that.'
 )
 PIECES = st.lists(
-    st.sampled_from(["A word. ", "no end ", "Mr. ", "one.\n", "\n\n", "what? ", "x" * 31, "好的。", "\\n", "é ", ")\t"])
+    st.sampled_from(
+        [
+            "A word. ",
+            "no end ",
+            "Mr. ",
+            "one.\n",
+            "\n\n",
+            "what? ",
+            "x" * 31,
+            "好的。",
+            "\\n",
+            "é ",
+            ")\t",
+        ]
+    )
 )
 
 
@@ -32,7 +46,9 @@ def test_a_text_is_cut_after_its_sentences_and_lines_but_not_after_abbreviations
 
 
 def test_an_escaped_line_end_and_a_full_stop_of_the_east_end_a_piece() -> None:
-    assert list(sentences(r"{'content': 'the first line of the text\nand the second one, which is longer'}")) == [
+    assert list(
+        sentences(r"{'content': 'the first line of the text\nand the second one, which is longer'}")
+    ) == [
         r"{'content': 'the first line of the text\n",
         "and the second one, which is longer'}",
     ]
@@ -48,13 +64,25 @@ def test_indentation_stays_with_its_line() -> None:
 
 
 def test_an_initial_ends_no_sentence() -> None:
-    assert len(list(sentences("The book was written by the late J. R. R. Tolkien and no other than him."))) == 1
+    assert (
+        len(
+            list(
+                sentences(
+                    "The book was written by the late J. R. R. Tolkien and no other than him."
+                )
+            )
+        )
+        == 1
+    )
 
 
 def test_gaps_are_marked_and_keep_the_line_ends() -> None:
     pieces = whole(TEXT)
     assert pieces.text([1]) == "… He stayed there for 20 years and wrote. …"
-    assert pieces.text([0, 3]) == "Dr. Smith came to St. Louis by train in May. …\nHe died in the year after that."
+    assert (
+        pieces.text([0, 3])
+        == "Dr. Smith came to St. Louis by train in May. …\nHe died in the year after that."
+    )
     assert pieces.text([0, 1]) == TEXT[:85] + "…"
     assert pieces.text(range(4)) == TEXT
 
@@ -81,5 +109,8 @@ def test_what_is_left_is_verbatim(text: str, data: st.DataObject) -> None:
     place = 0
     for index in sorted(kept):
         place = left.index(pieces.parts[index].text, place) + len(pieces.parts[index].text)
-    runs = sum(index not in kept and (index == 0 or index - 1 in kept) for index in range(len(pieces.parts)))
+    runs = sum(
+        index not in kept and (index == 0 or index - 1 in kept)
+        for index in range(len(pieces.parts))
+    )
     assert left.count("…") == runs

@@ -65,7 +65,11 @@ def test_it_is_found_and_not_used_until_it_is_trusted(project: Path) -> None:
 )
 def test_any_change_takes_the_trust_away(project: Path, name: str, text: str) -> None:
     run("trust")
-    before = (project / ".promptforge" / name).read_text() if (project / ".promptforge" / name).exists() else None
+    before = (
+        (project / ".promptforge" / name).read_text()
+        if (project / ".promptforge" / name).exists()
+        else None
+    )
     write(project, name, text)
     assert run(*ARGUMENTS).code == 2
     shown = run("trust", "--show")
@@ -108,7 +112,10 @@ def test_the_workspace_is_where_it_is_looked_for(project: Path, tmp_path: Path) 
     items = str(project / "items.json")
     arguments = ["render", items, "--layout", "own", "--format", "plain"]
     assert run(*arguments, cwd=tmp_path / "elsewhere").code == 2
-    assert run(*arguments, "--workspace", str(project), cwd=tmp_path / "elsewhere").out == "theirs: x\n"
+    assert (
+        run(*arguments, "--workspace", str(project), cwd=tmp_path / "elsewhere").out
+        == "theirs: x\n"
+    )
 
 
 def test_ones_own_folder_comes_first_and_needs_no_trust(project: Path, tmp_path: Path) -> None:
@@ -139,12 +146,17 @@ def test_a_profile_that_is_a_link_is_refused(project: Path, tmp_path: Path) -> N
     (tmp_path / "secret.yaml").write_text("max_tokens: 1")
     (project / ".promptforge" / "profiles" / "more.yaml").symlink_to(tmp_path / "secret.yaml")
     ran = run("trust")
-    assert (ran.code, "a link; a project's profiles must be files of its own" in ran.err) == (2, True)
+    assert (ran.code, "a link; a project's profiles must be files of its own" in ran.err) == (
+        2,
+        True,
+    )
     ran = run("render", "items.json")
     assert (ran.code, "PF706" in ran.err) == (0, True)
 
 
-def test_a_folder_with_nothing_in_it_is_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_with_nothing_in_it_is_no_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert run("trust").code == 2
     (tmp_path / ".promptforge").mkdir()

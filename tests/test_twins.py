@@ -11,7 +11,12 @@ from promptforge.fitting.scale import Form
 from promptforge.twins import MOST, Twins
 
 LINES = st.lists(st.sampled_from(["a", "b", "cc", "", "dddd"]), min_size=1, max_size=6)
-FORMS = [Form("content", ""), Form("expanded", ""), Form("trimmed", ""), Form("content", "", cut=True)]
+FORMS = [
+    Form("content", ""),
+    Form("expanded", ""),
+    Form("trimmed", ""),
+    Form("content", "", cut=True),
+]
 
 
 def _holds(one: Item, other: Item) -> bool:
@@ -25,7 +30,9 @@ def _holds(one: Item, other: Item) -> bool:
     required=st.sets(st.integers(0, 7), max_size=2),
     forms=st.lists(st.sampled_from(FORMS), min_size=8, max_size=8),
 )
-def test_as_comparing_everything_with_everything(texts: list[str], required: set[int], forms: list[Form]) -> None:
+def test_as_comparing_everything_with_everything(
+    texts: list[str], required: set[int], forms: list[Form]
+) -> None:
     items = [Item(content=text, required=n in required) for n, text in enumerate(texts)]
     twins = Twins(items)
     chosen: dict[int, Form] = {}
@@ -34,7 +41,11 @@ def test_as_comparing_everything_with_everything(texts: list[str], required: set
         holder, held = twins.find(index, chosen)
         several = "\n" in (item.content or "") and not item.required
         lines = [i for i in asked if "\n" in (items[i].content or "")] if several else []
-        whole = [i for i in lines if i in chosen and chosen[i].name in ("content", "expanded") and not chosen[i].cut]
+        whole = [
+            i
+            for i in lines
+            if i in chosen and chosen[i].name in ("content", "expanded") and not chosen[i].cut
+        ]
         holders = [i for i in whole if _holds(items[i], item)]
         assert (holder in holders) if holders else holder is None
         if holder is None:
@@ -66,9 +77,15 @@ def _apart(items: list[Item]) -> None:
 
 
 @pytest.mark.parametrize("step", [1, 7])
-def test_many_windows_of_one_file_are_not_compared_with_each_other(step: int, read: list[int]) -> None:
+def test_many_windows_of_one_file_are_not_compared_with_each_other(
+    step: int, read: list[int]
+) -> None:
     file = [f"line {n}" + "!" * (n % 13 == 0) * 9 for n in range(4000)]
-    items = [Item(content="\n".join(file[start : start + 30])) for start in range(0, 2000 * step, step) if start < 3970]
+    items = [
+        Item(content="\n".join(file[start : start + 30]))
+        for start in range(0, 2000 * step, step)
+        if start < 3970
+    ]
     _apart(items)
     assert len(read) < 10 * len(items)
 

@@ -16,7 +16,14 @@ from hypothesis import strategies as st
 
 from promptforge._shipped import VOCABULARIES
 from promptforge.tokenizers import vocabulary
-from promptforge.tokenizers.vocabulary import PUBLISHED, format_tiktoken, load_ranks, pack, parse_tiktoken, unpack
+from promptforge.tokenizers.vocabulary import (
+    PUBLISHED,
+    format_tiktoken,
+    load_ranks,
+    pack,
+    parse_tiktoken,
+    unpack,
+)
 
 NAMES = sorted(PUBLISHED)
 
@@ -57,7 +64,11 @@ def test_longest_token() -> None:
 
 def test_fingerprints_differ_with_table_and_pattern() -> None:
     one = PUBLISHED["o200k_base"]
-    prints = {one.fingerprint, one._replace(pattern="x").fingerprint, one._replace(sha256="0").fingerprint}
+    prints = {
+        one.fingerprint,
+        one._replace(pattern="x").fingerprint,
+        one._replace(sha256="0").fingerprint,
+    }
     assert len(prints) == 3
     assert all(len(found) == 64 for found in prints)
 
@@ -69,7 +80,9 @@ def test_pack_and_unpack(tokens: list[bytes]) -> None:
 
 @given(st.lists(st.binary(min_size=1), unique=True))
 def test_format_and_parse(tokens: list[bytes]) -> None:
-    assert parse_tiktoken(format_tiktoken(tokens)) == {token: rank for rank, token in enumerate(tokens)}
+    assert parse_tiktoken(format_tiktoken(tokens)) == {
+        token: rank for rank, token in enumerate(tokens)
+    }
 
 
 @pytest.mark.parametrize("cut", [0, 3, 10, -1])

@@ -21,8 +21,20 @@ from promptforge.errors import OptionError, PromptForgeError, StrictError, Templ
 from promptforge.wall import Wall
 
 ITEMS = [
-    {"content": "x = 1", "path": "a.py", "kind": "code", "start_line": 1, "end_line": 1, "score": 0.9},
-    {"content": "Words, and a lone surrogate: \ud800. " * 40, "name": "guide", "kind": "document", "score": 0.5},
+    {
+        "content": "x = 1",
+        "path": "a.py",
+        "kind": "code",
+        "start_line": 1,
+        "end_line": 1,
+        "score": 0.9,
+    },
+    {
+        "content": "Words, and a lone surrogate: \ud800. " * 40,
+        "name": "guide",
+        "kind": "document",
+        "score": 0.5,
+    },
 ]
 PAGE = "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n"
 
@@ -66,10 +78,14 @@ def test_templates_come_as_texts_or_as_folders(wall: Wall, tmp_path: Path) -> No
         [{"own/item.txt.j2": texts["own/item.txt.j2"]}, tmp_path],
     ]
     for templates in places:
-        assert wall.render(ITEMS, templates=templates, layout="own", format="plain")["text"] == wanted
+        assert (
+            wall.render(ITEMS, templates=templates, layout="own", format="plain")["text"] == wanted
+        )
         assert pf.render(ITEMS, templates=templates, layout="own", format="plain").text == wanted
     (tmp_path / "own/item.txt.j2").write_text("two: {{ item.title }}")
-    assert "two: a.py" in wall.render(ITEMS, templates=tmp_path, layout="own", format="plain")["text"]
+    assert (
+        "two: a.py" in wall.render(ITEMS, templates=tmp_path, layout="own", format="plain")["text"]
+    )
 
 
 def test_a_profile_of_a_folder_is_used(wall: Wall, tmp_path: Path) -> None:
@@ -80,7 +96,9 @@ def test_a_profile_of_a_folder_is_used(wall: Wall, tmp_path: Path) -> None:
 
 
 def test_errors_come_back_as_they_were_raised(wall: Wall) -> None:
-    with pytest.raises(OptionError, match='there is no layout "chunk"; did you mean "chunks"') as wrong:
+    with pytest.raises(
+        OptionError, match='there is no layout "chunk"; did you mean "chunks"'
+    ) as wrong:
         wall.render(ITEMS, layout="chunk")
     assert wrong.value.option == "layout"
     with pytest.raises(pf.BudgetError) as over:
@@ -88,7 +106,9 @@ def test_errors_come_back_as_they_were_raised(wall: Wall) -> None:
     assert over.value.needed > over.value.largest == 5
     with pytest.raises(StrictError) as strict:
         wall.render([7], on_error="raise")  # type: ignore[list-item]
-    assert [type(d) for d in strict.value.diagnostics] == [pf.Diagnostic] * len(strict.value.diagnostics)
+    assert [type(d) for d in strict.value.diagnostics] == [pf.Diagnostic] * len(
+        strict.value.diagnostics
+    )
     with pytest.raises(TemplateError) as failed:
         wall.render(
             ITEMS,
@@ -107,7 +127,11 @@ def test_check_names_file_and_line_of_what_is_wrong(wall: Wall) -> None:
         "other/layout.txt.j2": "{% if %}",
     }
     found = wall.check(texts)
-    assert [each["name"] for each in found] == ["other/layout.txt.j2", "own/item.txt.j2", "own/layout.yaml"]
+    assert [each["name"] for each in found] == [
+        "other/layout.txt.j2",
+        "own/item.txt.j2",
+        "own/layout.yaml",
+    ]
     assert found[1]["where"] == "own/item.txt.j2:2"
     assert 'did you mean "upper"' in found[1]["message"]
     assert wall.check({"own/layout.txt.j2": PAGE}) == []
@@ -123,7 +147,9 @@ def test_check_names_file_and_line_of_what_is_wrong(wall: Wall) -> None:
         ({f"a/{n}.txt.j2": "x" for n in range(2001)}, "more than 2000"),
     ],
 )
-def test_texts_that_no_folder_could_hold_are_refused(wall: Wall, texts: dict[str, str], words: str) -> None:
+def test_texts_that_no_folder_could_hold_are_refused(
+    wall: Wall, texts: dict[str, str], words: str
+) -> None:
     with pytest.raises(TemplateError, match=words):
         wall.check(texts)
     with pytest.raises(TemplateError, match=words):
@@ -145,7 +171,9 @@ def test_texts_that_no_folder_could_hold_are_refused(wall: Wall, texts: dict[str
         ("nowhere", None, "AttributeError"),
     ],
 )
-def test_whatever_happens_behind_it_the_next_call_is_right(task: str, argument: object, words: str) -> None:
+def test_whatever_happens_behind_it_the_next_call_is_right(
+    task: str, argument: object, words: str
+) -> None:
     with Wall(seconds=0.3, answer=4 << 20) as wall:
         assert wall.call("behind:echo", [1, "two", None, 3.5]) == [1, "two", None, 3.5]
         if task == "hoard" and not wall.limits_memory:
@@ -169,7 +197,9 @@ def test_what_is_printed_is_no_answer(wall: Wall) -> None:
 
 
 @pytest.mark.parametrize("task", ["write", "run", "system"])
-def test_nothing_is_written_and_no_program_is_started(wall: Wall, task: str, tmp_path: Path) -> None:
+def test_nothing_is_written_and_no_program_is_started(
+    wall: Wall, task: str, tmp_path: Path
+) -> None:
     with pytest.raises(TemplateError, match="PermissionError"):
         wall.call(f"behind:{task}", str(tmp_path / "canary"))
     assert not (tmp_path / "canary").exists()
@@ -183,7 +213,10 @@ def test_nothing_is_removed(wall: Wall, tmp_path: Path) -> None:
 
 
 def test_there_is_no_network(wall: Wall) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(TemplateError, match="PermissionError"):
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        pytest.raises(TemplateError, match="PermissionError"),
+    ):
         wall.call("behind:connect", server.getsockname()[1])
 
 
@@ -256,9 +289,7 @@ except ChildProcessError:
 
 
 def test_it_works_from_a_script_without_a_main_guard_and_from_standard_input() -> None:
-    program = (
-        "from promptforge.wall import Wall\nwall = Wall()\nprint(wall.render([{'content': 'x'}])['items_included'])\n"
-    )
+    program = "from promptforge.wall import Wall\nwall = Wall()\nprint(wall.render([{'content': 'x'}])['items_included'])\n"
     ran = python("-W", "error", "-", stdin=program.encode())
     assert (ran.code, ran.out, ran.err) == (0, "1\n", "")
 

@@ -35,7 +35,11 @@ SITUATIONS: list[dict[str, Any]] = [
     {"max_tokens": 60},
     {"max_tokens": 60, "max_items": 1, "combine": "combined", "stubs": True, "query": "sentence"},
     {"max_items": 0, "packing": "stop"},
-    {"group_by": "kind", "section_budgets": {"document": {"max_tokens": 40}}, "combine": "combined"},
+    {
+        "group_by": "kind",
+        "section_budgets": {"document": {"max_tokens": 40}},
+        "combine": "combined",
+    },
     {"max_chars": 200, "packing": "value"},
     {"context_window": 100, "reserve": 20},
     {"kinds": ["code"], "max_tokens": 90},
@@ -47,7 +51,9 @@ SITUATIONS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("options", SITUATIONS, ids=str)
-def test_of_every_missing_item_it_is_said_what_brings_it_back(options: dict[str, Any], tmp_path: Path) -> None:
+def test_of_every_missing_item_it_is_said_what_brings_it_back(
+    options: dict[str, Any], tmp_path: Path
+) -> None:
     file = tmp_path / "items.json"
     file.write_text(json.dumps(RECORDS), encoding="utf-8")
     given_flags = shlex.split(flags(options))
@@ -63,7 +69,11 @@ def test_of_every_missing_item_it_is_said_what_brings_it_back(options: dict[str,
         assert item["fits_at"] or ways[item["reason"]]["options"]
     for way in ways.values():
         assert f"{flags(way['options'])} brings" in words
-        lifted = {name for name, value in way["options"].items() if value is None and name in ("paths", "languages")}
+        lifted = {
+            name
+            for name, value in way["options"].items()
+            if value is None and name in ("paths", "languages")
+        }
         changes = {**options, **way["options"]}
         typed = flags({name: value for name, value in changes.items() if name not in lifted})
         again = pf.render(RECORDS, **changes)
@@ -73,7 +83,8 @@ def test_of_every_missing_item_it_is_said_what_brings_it_back(options: dict[str,
 
 ITEM = st.fixed_dictionaries(
     {
-        "content": st.integers(1, 40).map("word ".__mul__) | st.integers(2, 20).map("A line.\n".__mul__),
+        "content": st.integers(1, 40).map("word ".__mul__)
+        | st.integers(2, 20).map("A line.\n".__mul__),
         "score": st.sampled_from([0.2, 0.5, 0.5, 0.9]),
         "kind": st.sampled_from(["document", "man_page", "code"]),
         "origin": st.sampled_from(["explicit", "similarity"]),
@@ -120,7 +131,9 @@ def test_what_is_said_to_bring_items_back_does(
     _more_is_true(result, pf.render(records, **{**options, "max_tokens": budget + 1000}))
 
 
-def _whole(records: list[dict[str, Any]], options: dict[str, Any], changes: dict[str, Any]) -> set[str]:
+def _whole(
+    records: list[dict[str, Any]], options: dict[str, Any], changes: dict[str, Any]
+) -> set[str]:
     result = pf.render(records, **{**options, **changes})
     return {item.id for item in result._get("brief") if item.status == "included"}
 
@@ -137,10 +150,23 @@ def _more_is_true(before: pf.Result, after: pf.Result) -> None:
 
 def test_what_is_tried_in_vain_is_said() -> None:
     way = Way(reason="paths", items=3, item="x", options={}, back=0)
-    lines = list(reasons({"paths": 3}, [way], {"x": "name"}, {"max_items": None, "min_score": 0.5}, None))
-    assert " ".join(lines[1].split()) == "no change of one option after the other that was tried brings name back"
-    way = Way(reason="paths", items=3, item="x", options={"paths": None, "dedupe": False, "max_chars": None}, back=1)
-    lines = list(reasons({"paths": 3}, [way], {"x": "name"}, {"max_items": None, "min_score": 0.5}, None))
+    lines = list(
+        reasons({"paths": 3}, [way], {"x": "name"}, {"max_items": None, "min_score": 0.5}, None)
+    )
+    assert (
+        " ".join(lines[1].split())
+        == "no change of one option after the other that was tried brings name back"
+    )
+    way = Way(
+        reason="paths",
+        items=3,
+        item="x",
+        options={"paths": None, "dedupe": False, "max_chars": None},
+        back=1,
+    )
+    lines = list(
+        reasons({"paths": 3}, [way], {"x": "name"}, {"max_items": None, "min_score": 0.5}, None)
+    )
     said = "--no-dedupe --max-chars none and leaving out --paths brings name back, not the 2 others"
     assert " ".join(" ".join(lines[1:]).split()) == said
 
@@ -170,7 +196,11 @@ def test_a_table_of_few_rows_costs_no_price_of_thousands(packing: str) -> None:
     assert len(rows) > 10
     for row in rows:
         number = int(row[-1].strip(">").replace(",", ""))
-        assert number == 1100 < (back[row[2]] or 0) if row[-1].startswith(">") else number == back[row[2]]
+        assert (
+            number == 1100 < (back[row[2]] or 0)
+            if row[-1].startswith(">")
+            else number == back[row[2]]
+        )
     assert all(item.fits_at for item in result.items if item.status != "included")
 
 
@@ -193,4 +223,7 @@ def test_a_narrow_table_leaves_out_what_matters_least() -> None:
 
 def test_an_item_that_holds_another_range_keeps_its_own_id() -> None:
     records = [{**RECORDS[1], "id": "first"}, {**RECORDS[0], "id": "second"}]
-    assert [(item.id, item.reason) for item in pf.render(records).items] == [("first", "fits"), ("second", "merged")]
+    assert [(item.id, item.reason) for item in pf.render(records).items] == [
+        ("first", "fits"),
+        ("second", "merged"),
+    ]

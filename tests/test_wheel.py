@@ -20,7 +20,16 @@ VOCABULARIES = {"promptforge/_vocab/cl100k_base.bin", "promptforge/_vocab/o200k_
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the wheel as a packager does who has no network."""
     out = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out), str(ROOT)]
+    command = [
+        sys.executable,
+        "-m",
+        "build",
+        "--wheel",
+        "--no-isolation",
+        "--outdir",
+        str(out),
+        str(ROOT),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     (built,) = out.glob("*.whl")
@@ -45,13 +54,17 @@ def files(folder: str) -> set[str]:
 @pytest.mark.parametrize("folder", ["templates", "profiles"])
 def test_every_file_of_the_folder_is_in_it_and_no_other(wheel: Path, folder: str) -> None:
     prefix = "promptforge/_files/"
-    carried = {name.removeprefix(prefix) for name in names(wheel) if name.startswith(f"{prefix}{folder}/")}
+    carried = {
+        name.removeprefix(prefix) for name in names(wheel) if name.startswith(f"{prefix}{folder}/")
+    }
     assert carried == files(folder)
     assert len(carried) > 10
 
 
 def test_the_package_is_in_it_with_its_vocabularies_and_types(wheel: Path) -> None:
-    carried = {name for name in names(wheel) if name.startswith("promptforge/") and "/_files/" not in name}
+    carried = {
+        name for name in names(wheel) if name.startswith("promptforge/") and "/_files/" not in name
+    }
     assert carried == files("promptforge")
     assert {*VOCABULARIES, "promptforge/py.typed"} <= carried
 
@@ -61,10 +74,16 @@ def test_nothing_else_is_in_it(wheel: Path) -> None:
     (about,) = (top for top in tops if top.endswith(".dist-info"))
     assert tops == {"promptforge", about}
     licences = {name.split("/licenses/")[1] for name in names(wheel) if "/licenses/" in name}
-    vendored = {"promptforge/_vocab/LICENSE-tiktoken.txt", "promptforge/preview/static/vendor/LICENSES.txt"}
+    vendored = {
+        "promptforge/_vocab/LICENSE-tiktoken.txt",
+        "promptforge/preview/static/vendor/LICENSES.txt",
+    }
     assert licences == {"LICENSE", *vendored}
     with zipfile.ZipFile(wheel) as archive:
-        assert "promptforge = promptforge.cli:main" in archive.read(f"{about}/entry_points.txt").decode()
+        assert (
+            "promptforge = promptforge.cli:main"
+            in archive.read(f"{about}/entry_points.txt").decode()
+        )
 
 
 def test_it_works_unpacked_far_from_the_checkout(wheel: Path, tmp_path: Path) -> None:
@@ -78,4 +97,7 @@ def test_it_works_unpacked_far_from_the_checkout(wheel: Path, tmp_path: Path) ->
     ran = python("-m", "promptforge", "render", "-p", "claude", stdin=item, env=env, cwd=tmp_path)
     assert ran == python("-m", "promptforge", "render", "-p", "claude", stdin=item)
     assert ran.code == 0 and "x = 1" in ran.out
-    assert str(place) in python("-m", "promptforge", "show", "chunks/item.md.j2", env=env, cwd=tmp_path).err
+    assert (
+        str(place)
+        in python("-m", "promptforge", "show", "chunks/item.md.j2", env=env, cwd=tmp_path).err
+    )

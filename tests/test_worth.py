@@ -26,7 +26,9 @@ class Rows(NamedTuple):
     kinds: list[str] | None = None
 
     def chooser(self) -> Chooser:
-        return Chooser(self.worths, self.sizes, self.prices.__getitem__, owners=self.owners, kinds=self.kinds)
+        return Chooser(
+            self.worths, self.sizes, self.prices.__getitem__, owners=self.owners, kinds=self.kinds
+        )
 
     def choose(self, limit: float) -> Choice:
         return self.chooser().choose(limit)
@@ -61,7 +63,12 @@ def rows(draw: st.DrawFn, most: int = 40, prices: st.SearchStrategy[int] | None 
         found = draw(st.lists(prices, min_size=count, max_size=count))
     like = draw(st.sampled_from(["price", "even", "random", "near"]))
     worths: list[float] = [
-        {"price": price, "even": 5, "random": rng.randint(0, 50), "near": price + rng.randint(0, 3)}[like]
+        {
+            "price": price,
+            "even": 5,
+            "random": rng.randint(0, 50),
+            "near": price + rng.randint(0, 3),
+        }[like]
         for price in found
     ]
     spread = draw(st.sampled_from([0, 0.1, 0.5, 5]))
@@ -150,7 +157,9 @@ def test_the_rest_is_every_other_owner_in_a_row(given: Rows, limit: int) -> None
     chosen = chooser.choose(limit).rows
     rest = list(chooser.rest(chosen))
     taken = {given.owner(row) for row in chosen}
-    assert sorted(rest) == [row for row in range(len(given.worths)) if given.owner(row) not in taken]
+    assert sorted(rest) == [
+        row for row in range(len(given.worths)) if given.owner(row) not in taken
+    ]
     worthy = [given.worths[row] > 0 for row in rest]
     assert worthy == sorted(worthy, reverse=True)
 
@@ -163,16 +172,23 @@ def test_the_bound_grows_and_is_the_best_where_all_fit(given: Rows, limit: int) 
     assert given.choose(limit).worth <= found + 1e-6
 
 
-WILD = st.one_of(st.sampled_from([0.0, -0.0, -1.0, 5e-324, 1e308, math.inf, -math.inf, math.nan]), st.floats())
+WILD = st.one_of(
+    st.sampled_from([0.0, -0.0, -1.0, 5e-324, 1e308, math.inf, -math.inf, math.nan]), st.floats()
+)
 
 
 @cases(300)
 @given(
-    st.lists(st.tuples(WILD, st.sampled_from([0, 1, 7, 10**9, 10**30]), st.integers(0, 10**12)), max_size=30),
+    st.lists(
+        st.tuples(WILD, st.sampled_from([0, 1, 7, 10**9, 10**30]), st.integers(0, 10**12)),
+        max_size=30,
+    ),
     st.sampled_from([0, 1, 8, 10**9, 10**31, math.inf]),
     st.booleans(),
 )
-def test_any_worth_price_and_size(found: list[tuple[float, int, int]], limit: float, paired: bool) -> None:
+def test_any_worth_price_and_size(
+    found: list[tuple[float, int, int]], limit: float, paired: bool
+) -> None:
     worths, prices, sizes = ([row[n] for row in found] for n in range(3))
     owners = [row // 2 for row in range(len(found))] if paired else None
     chooser = Chooser(worths, sizes, prices.__getitem__, owners=owners)
@@ -201,7 +217,9 @@ def test_any_worth_price_and_size(found: list[tuple[float, int, int]], limit: fl
         ([math.nan, 1], [1, 1], 2, [1]),
     ],
 )
-def test_what_is_chosen(worths: list[float], prices: list[int], limit: int, expected: list[int]) -> None:
+def test_what_is_chosen(
+    worths: list[float], prices: list[int], limit: int, expected: list[int]
+) -> None:
     chosen = Chooser(worths, [4 * price for price in prices], prices.__getitem__).choose(limit)
     assert sorted(chosen.rows) == expected
 
@@ -217,12 +235,22 @@ def test_what_is_worth_nothing_comes_last() -> None:
 
 
 def test_a_summary_stands_in_where_a_content_is_worth_too_little() -> None:
-    worths = [score * FORM_WORTH[form] for score in (1.0, 0.9, 0.2) for form in ("content", "summary")]
+    worths = [
+        score * FORM_WORTH[form] for score in (1.0, 0.9, 0.2) for form in ("content", "summary")
+    ]
     prices = [100, 10] * 3
     owners = [0, 0, 1, 1, 2, 2]
     chooser = Chooser(worths, [4 * price for price in prices], prices.__getitem__, owners=owners)
     found = {limit: sorted(chooser.choose(limit).rows) for limit in (9, 10, 20, 30, 120, 210, 300)}
-    assert found == {9: [], 10: [1], 20: [1, 3], 30: [1, 3, 5], 120: [0, 3, 5], 210: [0, 2, 5], 300: [0, 2, 4]}
+    assert found == {
+        9: [],
+        10: [1],
+        20: [1, 3],
+        30: [1, 3, 5],
+        120: [0, 3, 5],
+        210: [0, 2, 5],
+        300: [0, 2, 4],
+    }
 
 
 def test_the_bound_takes_the_last_in_part_and_what_is_too_large_not_at_all() -> None:
@@ -267,7 +295,9 @@ def test_nearly_the_bound_for_few_prices(count: int, limit: int, forms: bool) ->
         asked.append(row)
         return found.prices[row]
 
-    chosen = Chooser(found.worths, found.sizes, price, owners=found.owners, kinds=found.kinds).choose(limit)
+    chosen = Chooser(
+        found.worths, found.sizes, price, owners=found.owners, kinds=found.kinds
+    ).choose(limit)
     check(found, limit, chosen._replace(worth=sum(found.worths[row] for row in chosen.rows)))
     assert len(set(asked)) == len(asked)
     assert chosen.worth >= 0.99 * bound(found.worths, found.prices, limit, found.owners)

@@ -25,9 +25,15 @@ ATTACKS = Path(__file__).parents[2] / "shared" / "data" / "attacks.json"
         ("a: no\nb: on\nc: y", {"a": "no", "b": "on", "c": "y"}),
         ("a: 2024-13-45\nb: 2024-01-01", {"a": "2024-13-45", "b": "2024-01-01"}),
         ("a: 12:30:45\nb: 190:20:30", {"a": "12:30:45", "b": "190:20:30"}),
-        ("a: true\nb: False\nc: ~\nd:\ne: null", {"a": True, "b": False, "c": None, "d": None, "e": None}),
+        (
+            "a: true\nb: False\nc: ~\nd:\ne: null",
+            {"a": True, "b": False, "c": None, "d": None, "e": None},
+        ),
         ("a: 010\nb: 0o17\nc: 0xFF\nd: -3\ne: +4", {"a": 10, "b": 15, "c": 255, "d": -3, "e": 4}),
-        ("a: 1.5\nb: 1e3\nc: .5\nd: 1_000\ne: 0b11", {"a": 1.5, "b": 1000.0, "c": 0.5, "d": "1_000", "e": "0b11"}),
+        (
+            "a: 1.5\nb: 1e3\nc: .5\nd: 1_000\ne: 0b11",
+            {"a": 1.5, "b": 1000.0, "c": 0.5, "d": "1_000", "e": "0b11"},
+        ),
         ("a: .inf\nb: -.INF", {"a": math.inf, "b": -math.inf}),
         ("a: '1'\nb: \"no\"\nc: |\n  1\n", {"a": "1", "b": "no", "c": "1\n"}),
         ("1: x\ntrue: y\nnull: z", {"1": "x", "true": "y", "null": "z"}),
@@ -105,7 +111,11 @@ def test_lines() -> None:
 
 
 def test_invisible_characters_are_found_in_comments_too() -> None:
-    assert invisible("\ufeffa: 1 # \U000e0041\nb: x\u200by\u202e") == [(1, "U+E0041"), (2, "U+200B"), (2, "U+202E")]
+    assert invisible("\ufeffa: 1 # \U000e0041\nb: x\u200by\u202e") == [
+        (1, "U+E0041"),
+        (2, "U+200B"),
+        (2, "U+202E"),
+    ]
     assert invisible("a: é 漢 😀") == []
 
 
@@ -126,7 +136,11 @@ def test_nothing_but_a_profile_error_escapes_dense(text: str) -> None:
 
 
 PLAIN = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=12,
 )

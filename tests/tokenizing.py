@@ -64,7 +64,25 @@ FAR = (
     "\ufeff",
     "\ud800",
 )
-NEAR = ("/", "//", "!", "...", "#", "```", "'s", "'LL", "a", "Word", "HELLO", "foo_bar", "-", "=", "0", "12", "3456")
+NEAR = (
+    "/",
+    "//",
+    "!",
+    "...",
+    "#",
+    "```",
+    "'s",
+    "'LL",
+    "a",
+    "Word",
+    "HELLO",
+    "foo_bar",
+    "-",
+    "=",
+    "0",
+    "12",
+    "3456",
+)
 HOSTILE = (*WHITE, *FAR, *NEAR, "<|endoftext|>")
 PIECES = st.lists(st.one_of(st.sampled_from(HOSTILE), st.characters()), max_size=30).map("".join)
 PARTS = st.lists(PIECES, max_size=6)
@@ -80,7 +98,9 @@ def random_parts(seed: int) -> Iterator[list[str]]:
 
 
 def count_by_tiktoken(name: str, text: str) -> int:
-    text = "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text)
+    text = "".join(
+        "\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text
+    )
     return len(TIKTOKEN[name].encode_ordinary(text))
 
 
@@ -96,4 +116,6 @@ def fresh(name: str, kind: type[BytePairCounter] = BytePairCounter) -> BytePairC
             )
         return BLANKS[name, pattern]
 
-    return kind(name, lambda: (PUBLISHED[name].pattern, RANKS[name]), make, longest=LONGEST, fingerprint="")
+    return kind(
+        name, lambda: (PUBLISHED[name].pattern, RANKS[name]), make, longest=LONGEST, fingerprint=""
+    )

@@ -14,7 +14,13 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from promptforge.tokenizers.vocabulary import PUBLISHED, format_tiktoken, pack, parse_tiktoken, unpack  # noqa: E402
+from promptforge.tokenizers.vocabulary import (
+    PUBLISHED,
+    format_tiktoken,
+    pack,
+    parse_tiktoken,
+    unpack,
+)  # noqa: E402
 
 
 def build(source: Path, folder: Path) -> Path:
@@ -23,7 +29,9 @@ def build(source: Path, folder: Path) -> Path:
     digest = hashlib.sha256(text).hexdigest()
     names = [name for name, vocabulary in PUBLISHED.items() if vocabulary.sha256 == digest]
     if not names:
-        raise SystemExit(f"{source}: sha256 {digest} is none of the published tables: {', '.join(PUBLISHED)}")
+        raise SystemExit(
+            f"{source}: sha256 {digest} is none of the published tables: {', '.join(PUBLISHED)}"
+        )
     ranks = parse_tiktoken(text)
     tokens = sorted(ranks, key=ranks.__getitem__)
     packed = pack(tokens)

@@ -56,7 +56,9 @@ class Asked:
         self.number = {index: number for number, index in enumerate(self.order)}
         close = map(items.__getitem__, self.order)
         documents = [Document(title_of(item), _everything(item), item.score) for item in close]
-        self.evidence: Evidence = evidence.read(query, documents, self._passages, match=self._alike if embed else None)
+        self.evidence: Evidence = evidence.read(
+            query, documents, self._passages, match=self._alike if embed else None
+        )
 
     @property
     def tells(self) -> bool:
@@ -102,7 +104,9 @@ class Asked:
         """Return how near a piece is to the query by the caller's vectors, 0 to 1."""
         if number not in self._likeness and self._embed:
             texts = list(self._passages(number).texts)
-            self._likeness[number] = [_cosine(self._query, vector) for vector in embed_all(self._embed, texts)]
+            self._likeness[number] = [
+                _cosine(self._query, vector) for vector in embed_all(self._embed, texts)
+            ]
         return self._likeness[number][piece]
 
     def _passages(self, number: int) -> Passages:
@@ -144,7 +148,9 @@ def text_of(item: Item) -> str:
 
 
 def _everything(item: Item) -> str:
-    return "\n".join(filter(None, (text_of(item), item.path, item.summary if item.content else None)))
+    return "\n".join(
+        filter(None, (text_of(item), item.path, item.summary if item.content else None))
+    )
 
 
 def title_of(item: Item) -> str:

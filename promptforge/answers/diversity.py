@@ -49,7 +49,9 @@ def diversify(
         bound, index, seen, like = heapq.heappop(heap)
         for other in chosen[seen:DEEP]:
             like = max(like, likeness(index, other))
-        value = -bound if len(chosen) > DEEP else RELEVANCE * relevance[index] - (1 - RELEVANCE) * like
+        value = (
+            -bound if len(chosen) > DEEP else RELEVANCE * relevance[index] - (1 - RELEVANCE) * like
+        )
         if heap and (-value, index) > heap[0][:2]:
             heapq.heappush(heap, (-value, index, len(chosen), like))
         else:
@@ -62,7 +64,10 @@ def _share(scores: Sequence[float]) -> list[float]:
     low, high = min(known, default=0.0), max(known, default=0.0)
     if low == high:
         return [1.0 if score >= low else 0.0 for score in scores]
-    return [min(1.0, max(0.0, (score - low) / (high - low))) if score == score else 0.0 for score in scores]
+    return [
+        min(1.0, max(0.0, (score - low) / (high - low))) if score == score else 0.0
+        for score in scores
+    ]
 
 
 def _by_words(texts: Sequence[str]) -> _Likeness:
@@ -76,7 +81,9 @@ def _by_words(texts: Sequence[str]) -> _Likeness:
         for word, times in Counter(words(text[:LOOK])).items():
             found = known.get(word)
             if found is None:
-                found = known[word] = tuple(numbers.setdefault(term, len(numbers)) for term in terms_of(word))
+                found = known[word] = tuple(
+                    numbers.setdefault(term, len(numbers)) for term in terms_of(word)
+                )
             for number in found:
                 counts[number] += times
         having.update(counts.keys())
@@ -103,7 +110,9 @@ def _by_vectors(vectors: Sequence[Sequence[float]], number: int) -> _Likeness:
     """Return the cosine of two of the caller's vectors; below 0 counts as 0: no text is newer than new."""
     sizes = {len(vector) for vector in vectors}
     if len(vectors) != number or len(sizes) > 1:
-        raise ValueError(f"{len(vectors)} vectors of sizes {sorted(sizes)} for {number} texts; one each, of one size")
+        raise ValueError(
+            f"{len(vectors)} vectors of sizes {sorted(sizes)} for {number} texts; one each, of one size"
+        )
     lengths = [math.hypot(*vector) for vector in vectors]
 
     def cosine(a: int, b: int) -> float:

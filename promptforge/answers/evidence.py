@@ -83,7 +83,8 @@ class Reading(NamedTuple):
     def match(self, weights: Sequence[float]) -> list[float]:
         """Return for each piece how well it answers; a piece has half of what the piece says that it stands under."""
         found = [
-            g + sum([weights[t] * share for t, share in hits]) for g, hits in zip(self.given, self.hits, strict=True)
+            g + sum([weights[t] * share for t, share in hits])
+            for g, hits in zip(self.given, self.hits, strict=True)
         ]
         under = self.passages.under
         if under is not None:
@@ -96,7 +97,9 @@ class Reading(NamedTuple):
 class Evidence:
     """What `read` found out."""
 
-    def __init__(self, query: str, documents: Sequence[Document], divide: Divide, match: Match | None) -> None:
+    def __init__(
+        self, query: str, documents: Sequence[Document], divide: Divide, match: Match | None
+    ) -> None:
         self._documents = documents
         self._divide = divide
         self._match = match
@@ -111,14 +114,16 @@ class Evidence:
         """What each word of the query says, in all 1; 0 for a word that no candidate has."""
         mean = max(1.0, sum(sizes) / max(1, len(sizes)))
         self.holds = [
-            _shares(n, norm(size / mean, WHOLE_K1, WHOLE_B), WHOLE_K1) for n, size in zip(counts, sizes, strict=True)
+            _shares(n, norm(size / mean, WHOLE_K1, WHOLE_B), WHOLE_K1)
+            for n, size in zip(counts, sizes, strict=True)
         ]
         """For each document the words of the query (by number) in its text or title, and BM25's share of each."""
         scores = [document.score for document in documents]
         cover = [sum(self.weights[t] * share for t, share in held) for held in self.holds]
         self._prior = _priors(scores, _trust(scores, cover))
         self._echo = [
-            _echo(document.title, title, phrase(query)) for document, title in zip(documents, names, strict=True)
+            _echo(document.title, title, phrase(query))
+            for document, title in zip(documents, names, strict=True)
         ]
         self._same = _alike(names)
         self.lifts = [Lift(*parts) for parts in zip(*self._lift(self.weights), strict=True)]
@@ -173,11 +178,15 @@ class Evidence:
 
     def _hits(self, text: str) -> list[tuple[int, float]]:
         found = words(text)
-        counts = Counter([t for held, _ in map(self._seen.__getitem__, found) if held for t in held])
+        counts = Counter(
+            [t for held, _ in map(self._seen.__getitem__, found) if held for t in held]
+        )
         return _shares(counts, norm(len(found) / self._length, K1, B), K1)
 
 
-def read(query: str, documents: Sequence[Document], divide: Divide, *, match: Match | None = None) -> Evidence:
+def read(
+    query: str, documents: Sequence[Document], divide: Divide, *, match: Match | None = None
+) -> Evidence:
     """Read the candidates with the query in mind. The time is linear in their text, links by title apart."""
     return Evidence(query, documents, divide, match)
 
@@ -219,7 +228,9 @@ def _agreement(values: Sequence[float]) -> float:
     """Return Spearman's rank correlation of `values` with their own order, from the best down."""
     size = len(values)
     best_first = sorted(range(size), key=lambda i: -values[i])
-    return 1 - 6 * sum((place - i) ** 2 for place, i in enumerate(best_first)) / (size * (size * size - 1))
+    return 1 - 6 * sum((place - i) ** 2 for place, i in enumerate(best_first)) / (
+        size * (size * size - 1)
+    )
 
 
 def _alike(names: Sequence[str]) -> list[list[int]]:

@@ -23,14 +23,18 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
     def __init__(self, wanted: Sequence[str], titles: Sequence[str], names: Sequence[str]) -> None:
         """`wanted`: the query's terms; `names`: what `words.name` makes of each title."""
         self._terms = {term: number for number, term in enumerate(wanted)}
-        self._starts = {start for term in wanted for start in (term[:2], term.replace("y", "i")[:2])}  # ties: ty
+        self._starts = {
+            start for term in wanted for start in (term[:2], term.replace("y", "i")[:2])
+        }  # ties: ty
         self._names = names
         self._keys: dict[str, _Numbers] = {}
         self.windows = [0] * len(wanted)
         """For each term in how many windows it was seen."""
         once = Counter(names)
         for number, title in enumerate(names):
-            if title and once[title] == 1 and telling(titles[number]):  # a title that two have says nothing
+            if (
+                title and once[title] == 1 and telling(titles[number])
+            ):  # a title that two have says nothing
                 key = max(title.split(), key=len)
                 self._keys[key] = (*self._keys.get(key, ()), number)
 
@@ -38,7 +42,9 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
         lower = word.lower()
         plain = word.isascii()
         numbers: _Numbers = ()
-        if not plain or any([start in lower for start in self._starts]):  # which few words have anywhere
+        if not plain or any(
+            [start in lower for start in self._starts]
+        ):  # which few words have anywhere
             numbers = tuple(self._terms[term] for term in terms_of(word) if term in self._terms)
         documents = self._keys.get(lower, ())
         if not plain and not documents:
@@ -59,7 +65,12 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
                 titles.update(documents)
         counts: Counter[int] = Counter()
         if told:
-            places = [(place // WINDOW, t) for place, word in enumerate(found) if word in told for t in self[word][0]]
+            places = [
+                (place // WINDOW, t)
+                for place, word in enumerate(found)
+                if word in told
+                for t in self[word][0]
+            ]
             counts.update(t for _, t in places)
             for _, t in set(places):
                 self.windows[t] += 1

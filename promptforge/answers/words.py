@@ -11,7 +11,9 @@ _MARKED = "\u0300-\u036f\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0966-\u0dff"
 """Marks of vowels, which `\\w` takes for the end of a word: Arabic, Devanagari and the scripts of India after it."""
 
 _WORD = re.compile(rf"[\w{_MARKED}{_SPACELESS}]+")
-_APART = "".join(char if char.isalnum() or char == "_" else " " for char in map(chr, range(128))).encode() + bytes(128)
+_APART = "".join(
+    char if char.isalnum() or char == "_" else " " for char in map(chr, range(128))
+).encode() + bytes(128)
 """Turns all ASCII that is no part of a word into blanks."""
 _RUN = re.compile(rf"[{_SPACELESS}]+")
 _PART = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_+")
@@ -108,7 +110,11 @@ def spaced(found: list[str]) -> str:
 def name(title: str) -> str:
     """Return what `title` is called in a text, as a `phrase`, what is in brackets left out; "" if it is too short."""
     bare = phrase(_BRACKETS.sub(" ", title))
-    return bare if len(bare) > 5 or (len(bare) > 3 and not bare.isascii() and _RUN.search(bare)) else ""
+    return (
+        bare
+        if len(bare) > 5 or (len(bare) > 3 and not bare.isascii() and _RUN.search(bare))
+        else ""
+    )
 
 
 def telling(title: str) -> bool:
@@ -117,11 +123,17 @@ def telling(title: str) -> bool:
     if len(found) != 1:
         return bool(found)
     word = found[0]
-    return "_" not in word and not word.isupper() and (word[0].isupper() or _RUN.match(word) is not None)
+    return (
+        "_" not in word
+        and not word.isupper()
+        and (word[0].isupper() or _RUN.match(word) is not None)
+    )
 
 
 def _plain(word: str) -> str:
     """Return a word of a European script without its accents: few people type them into a query."""
     if word[0] > "\u052f":
         return word
-    return "".join(char for char in unicodedata.normalize("NFKD", word) if not unicodedata.combining(char))
+    return "".join(
+        char for char in unicodedata.normalize("NFKD", word) if not unicodedata.combining(char)
+    )

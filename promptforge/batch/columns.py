@@ -47,7 +47,10 @@ class RenderBatch:
         if self._renderer is None:
             self._renderer = RowRenderer(self._spec)
         columns = {name: _plain(values) for name, values in batch.items()}
-        rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        rows = [
+            dict(zip(columns, values, strict=True))
+            for values in zip(*columns.values(), strict=True)
+        ]
         made: dict[str, list[Any]] = {name: [] for name in _FIELDS}
         for number, row in enumerate(rows, 1):
             record = self._record(row, number)

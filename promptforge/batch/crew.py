@@ -83,7 +83,10 @@ def work(jobs: Iterator[Job], crew: Crew, count: int) -> Generator[Outcome, None
 def _work(jobs: Iterator[Job], workers: list[Worker]) -> Generator[Outcome, None, None]:
     todo: SimpleQueue[Job | None] = SimpleQueue()
     done: SimpleQueue[Outcome | Exception] = SimpleQueue()
-    threads = [threading.Thread(target=_serve, args=(worker, todo, done), daemon=True) for worker in workers]
+    threads = [
+        threading.Thread(target=_serve, args=(worker, todo, done), daemon=True)
+        for worker in workers
+    ]
     try:
         for thread in threads:
             thread.start()
@@ -111,7 +114,9 @@ def _next(done: SimpleQueue[Outcome | Exception]) -> Outcome:
     return found
 
 
-def _serve(worker: Worker, todo: SimpleQueue[Job | None], done: SimpleQueue[Outcome | Exception]) -> None:
+def _serve(
+    worker: Worker, todo: SimpleQueue[Job | None], done: SimpleQueue[Outcome | Exception]
+) -> None:
     begun = False
     try:
         while (job := todo.get()) is not None:
@@ -139,7 +144,9 @@ def _render(worker: Worker, part: Part, known: str) -> Rendered | None:
         return worker.render(part, known)
     except WorkerDied:
         _start(worker)
-    alone = [_row(worker, part.index, row) for row in part.rows]  # one of them may be what it died of
+    alone = [
+        _row(worker, part.index, row) for row in part.rows
+    ]  # one of them may be what it died of
     return Rendered(
         b"".join(one.body for one in alone),
         len(alone),
@@ -160,4 +167,6 @@ def _row(worker: Worker, index: int, row: Row) -> Rendered:
             _start(worker)
     number, raw = row
     message = f"the worker died {TRIES} times while it rendered this row: {reason}"
-    return Rendered(failed(name_of(raw, f"row-{number}"), number, "WorkerDied", message) + b"\n", 1, 1, 0, [])
+    return Rendered(
+        failed(name_of(raw, f"row-{number}"), number, "WorkerDied", message) + b"\n", 1, 1, 0, []
+    )

@@ -71,7 +71,12 @@ class LocalWorker:
         package = Path(__file__).parents[2]
         path = os.pathsep.join([str(package), *(entry for entry in sys.path if entry)])
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", __name__],  # -P: no file of the working directory is taken for a library
+            [
+                sys.executable,
+                "-P",
+                "-m",
+                __name__,
+            ],  # -P: no file of the working directory is taken for a library
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._said,

@@ -33,7 +33,9 @@ _TOKEN = (
 
 
 @contextlib.contextmanager
-def actors(spec: Spec, ground: str, address: str | None, count: int) -> Iterator[Callable[[], Worker]]:
+def actors(
+    spec: Spec, ground: str, address: str | None, count: int
+) -> Iterator[Callable[[], Worker]]:
     """Give what makes workers, for as long as the connection to Ray is open.
 
     Without an address it is the connection that the process has, else a Ray of its own that ends with it, without a
@@ -43,19 +45,36 @@ def actors(spec: Spec, ground: str, address: str | None, count: int) -> Iterator
     ray = _ray()
     mine = not ray.is_initialized()
     if mine:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # its own processes are to tell nobody
+        os.environ.setdefault(
+            "RAY_USAGE_STATS_ENABLED", "0"
+        )  # its own processes are to tell nobody
         own: dict[str, Any] = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
         try:
-            ray.init(address=address or "local", log_to_driver=False, logging_level="error", **({} if address else own))
-        except (ConnectionError, ValueError, RuntimeError, ImportError, ray.exceptions.RayError) as error:
+            ray.init(
+                address=address or "local",
+                log_to_driver=False,
+                logging_level="error",
+                **({} if address else own),
+            )
+        except (
+            ConnectionError,
+            ValueError,
+            RuntimeError,
+            ImportError,
+            ray.exceptions.RayError,
+        ) as error:
             way_out = _TOKEN if address and isinstance(error, ConnectionError) else ""
-            raise OptionError(f"no Ray at {address or 'this machine'}: {error}{way_out}", option="address") from None
+            raise OptionError(
+                f"no Ray at {address or 'this machine'}: {error}{way_out}", option="address"
+            ) from None
     try:
         free = ray.available_resources().get("CPU", 0.0)
         if count * CPUS > free:
             most = int(free / CPUS)
             way_out = f"--workers {most}" if most else "wait until something ends there"
-            raise OptionError(f"{count} actors need {count * CPUS:g} CPUs and Ray has {free:g} free: {way_out}")
+            raise OptionError(
+                f"{count} actors need {count * CPUS:g} CPUs and Ray has {free:g} free: {way_out}"
+            )
         yield lambda: RayWorker(spec, ground)
     finally:
         if mine:
@@ -75,7 +94,9 @@ class RayWorker:
         if self._stopped:
             raise PromptForgeError("the run was stopped")
         # Without restarts: `crew` makes a new one, and keeps count of what a row does to its actors.
-        self._actor = _ray().remote(_Actor).options(num_cpus=CPUS, max_restarts=0).remote(self._hello)
+        self._actor = (
+            _ray().remote(_Actor).options(num_cpus=CPUS, max_restarts=0).remote(self._hello)
+        )
         refusal: str = self._wait(self._actor.refusal.remote())
         if refusal:
             raise PromptForgeError(refusal)
@@ -130,5 +151,7 @@ def _ray() -> Any:
         message = "the engine ray needs Ray, which is not installed: pip install '.[ray]'"
         raise OptionError(message, option="engine") from None
     if tuple(map(int, ray.__version__.split(".")[:2])) < LEAST:
-        raise OptionError(f"Ray {ray.__version__} is too old: 2.54 or later is needed", option="engine")
+        raise OptionError(
+            f"Ray {ray.__version__} is too old: 2.54 or later is needed", option="engine"
+        )
     return ray

@@ -79,7 +79,11 @@ class Parts:
     def put(self, part: Part, key: str, rendered: Rendered) -> Summary:
         """Write what became of `part` and return what its file says; when this returns it is on the disk."""
         summary = Summary(
-            rendered.rows, rendered.errors, rendered.tokens, referring(rendered.references), digest(rendered.body)
+            rendered.rows,
+            rendered.errors,
+            rendered.tokens,
+            referring(rendered.references),
+            digest(rendered.body),
         )
         name = _file(part.index, key)
         with writing.whole(self._folder / name) as file:
@@ -129,13 +133,17 @@ def _file(index: int, key: str) -> str:
 def _lock(folder: Path) -> int:
     """Take the folder for this process alone, until it ends in whatever way."""
     handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
-    with contextlib.suppress(ImportError, OSError):  # Windows, and some file systems, have no such lock
+    with contextlib.suppress(
+        ImportError, OSError
+    ):  # Windows, and some file systems, have no such lock
         import fcntl
 
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(handle)
-            message = f"another run is writing to {folder.parent}; wait for it, or give another output"
+            message = (
+                f"another run is writing to {folder.parent}; wait for it, or give another output"
+            )
             raise OptionError(message, option="output") from None
     return handle

@@ -82,7 +82,9 @@ class Place:
             others = self.folder.is_dir() and not all(map(_ours, self.folder.iterdir()))
         except NotADirectoryError:
             file = next(path for path in (self.folder, *self.folder.parents) if path.exists())
-            raise OptionError(f"{file} is a file, and the output needs a folder there", option="output") from None
+            raise OptionError(
+                f"{file} is a file, and the output needs a folder there", option="output"
+            ) from None
         if others:
             message = f"{self.folder} is there and holds no batch; give another output, such as results.jsonl"
             raise OptionError(message, option="output")

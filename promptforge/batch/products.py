@@ -88,7 +88,14 @@ class Parquet:
         arrow = self._arrow
         text, number, truth = arrow.string(), arrow.int64(), arrow.bool_()
         schema = arrow.schema(
-            [("id", text), ("line", number), ("text", text), ("request", text), ("tokens", number), ("exact", truth)]
+            [
+                ("id", text),
+                ("line", number),
+                ("text", text),
+                ("request", text),
+                ("tokens", number),
+                ("exact", truth),
+            ]
             + [(f"items_{what}", number) for what in ("included", "trimmed", "dropped")]
             + [("truncated", truth), ("warnings", text)]
         )

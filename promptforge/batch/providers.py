@@ -45,7 +45,9 @@ def _openai(url: str) -> Callable[[str, Json], Json]:
 _LINES = (b"", b"\n", b"\n")
 PROVIDERS: Mapping[str, Provider] = {
     # OpenAI's guide to its Batch API: up to 50,000 requests and 200 MB a file, all for one model.
-    "openai-batch": Provider("openai", _openai("/v1/chat/completions"), 50_000, 200_000_000, ".jsonl", _LINES),
+    "openai-batch": Provider(
+        "openai", _openai("/v1/chat/completions"), 50_000, 200_000_000, ".jsonl", _LINES
+    ),
     "openai-responses-batch": Provider(
         "openai-responses", _openai("/v1/responses"), 50_000, 200_000_000, ".jsonl", _LINES
     ),
@@ -72,14 +74,18 @@ class _Request(NamedTuple):
 class ProviderFiles:
     """`requests-00001.jsonl` … and `index.jsonl` in a folder, ready to be sent."""
 
-    def __init__(self, folder: Path, provider: Provider, model: str | None, body: Json, options: Options) -> None:
+    def __init__(
+        self, folder: Path, provider: Provider, model: str | None, body: Json, options: Options
+    ) -> None:
         """`body` is what every request has beside prompt and model. Raises `OptionError` for what a provider needs."""
         if not model:
             raise OptionError("a batch of requests needs --model", option="model")
         body = {"model": model, **body}
         if provider.shape == "anthropic":
             if "max_tokens" not in body and not options.reserve:
-                message = "needs the most tokens of an answer: --reserve N, or --body '{max_tokens: N}'"
+                message = (
+                    "needs the most tokens of an answer: --reserve N, or --body '{max_tokens: N}'"
+                )
                 raise OptionError(f"anthropic-batch {message}", option="reserve")
             body = {"max_tokens": options.reserve, **body}
         self._folder, self._provider, self._body = folder, provider, body
@@ -118,7 +124,9 @@ class ProviderFiles:
     def _requests(self, bodies: Bodies, failures: Failures) -> Iterator[_Request]:
         head, _, tail = self._provider.frame
         room = self._provider.size - len(head + tail)
-        seen = sqlite3.connect("")  # on the disk and gone with its connection: ids of any number take no memory
+        seen = sqlite3.connect(
+            ""
+        )  # on the disk and gone with its connection: ids of any number take no memory
         try:
             seen.execute("CREATE TABLE ids (name TEXT PRIMARY KEY, line INTEGER) WITHOUT ROWID")
             for line in (line for _, body in bodies for line in failures.taken_out(body)):
@@ -126,12 +134,16 @@ class ProviderFiles:
                 name, number = record["id"], record["line"]
                 custom = name if _ID.fullmatch(name) else f"row-{number}"
                 used = seen.execute("SELECT line FROM ids WHERE name = ?", (custom,)).fetchone()
-                data = msgspec.json.encode(self._provider.wrap(custom, {**self._body, **record["request"]}))
+                data = msgspec.json.encode(
+                    self._provider.wrap(custom, {**self._body, **record["request"]})
+                )
                 if used:
                     message = f"the id stands for line {used[0]} already, and the provider takes each id once"
                     failures.add(failed(name, number, "DuplicateId", message))
                 elif len(data) > room:
-                    message = f"the request takes {len(data):,} bytes, and a whole file may take {room:,}"
+                    message = (
+                        f"the request takes {len(data):,} bytes, and a whole file may take {room:,}"
+                    )
                     failures.add(failed(name, number, "RequestTooLarge", message))
                 else:
                     seen.execute("INSERT INTO ids VALUES (?, ?)", (custom, number))

@@ -50,7 +50,9 @@ class Part(msgspec.Struct, frozen=True):
 
     def key(self, ground: str) -> str:
         """Return the hash of its rows, their places and what they are rendered with."""
-        heads = msgspec.json.encode([ground, self.index, [(line, len(row)) for line, row in self.rows]])
+        heads = msgspec.json.encode(
+            [ground, self.index, [(line, len(row)) for line, row in self.rows]]
+        )
         return digest(b"".join([heads, *(row for _, row in self.rows)]))
 
 
@@ -113,7 +115,9 @@ def _is_parquet(source: str | os.PathLike[str]) -> bool:
 def _open(path: Path) -> IO[bytes]:
     try:
         if path.is_dir():
-            raise ItemError("is a folder; name one file of JSON Lines or Parquet", where=shown(path))
+            raise ItemError(
+                "is a folder; name one file of JSON Lines or Parquet", where=shown(path)
+            )
         return path.open("rb")
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = error.strerror if isinstance(error, OSError) else str(error)
@@ -127,7 +131,9 @@ def _lines(file: IO[bytes], where: str) -> Iterator[Row]:
         if number == 1:
             for magic, name in _FOREIGN.items():
                 if line.startswith(magic):
-                    raise ItemError(f"is {name}; a batch reads JSON Lines in UTF-8, and Parquet", where=where)
+                    raise ItemError(
+                        f"is {name}; a batch reads JSON Lines in UTF-8, and Parquet", where=where
+                    )
             line = line.removeprefix(b"\xef\xbb\xbf")
         if len(line) > MAX_ROW:
             while line and not line.endswith(b"\n"):

@@ -29,7 +29,17 @@ from .spec import CONTEXT, Spec
 FAILED = b'{"error":'
 """How the line of a row begins that has no result."""
 
-_KEYS = ("id", "profile", "items", "files", "knowledge", "system", "instructions", "user", "history")
+_KEYS = (
+    "id",
+    "profile",
+    "items",
+    "files",
+    "knowledge",
+    "system",
+    "instructions",
+    "user",
+    "history",
+)
 
 
 class Rendered(msgspec.Struct, frozen=True):
@@ -142,7 +152,12 @@ class RowRenderer:
         job, said = asked.job, Diagnostics()
         named = [entry for entry in job.items if isinstance(entry, str)]
         records = [entry for entry in job.items if not isinstance(entry, str)]
-        paths = [*named, *job.files, *job.documents, *([job.history] if isinstance(job.history, str) else [])]
+        paths = [
+            *named,
+            *job.files,
+            *job.documents,
+            *([job.history] if isinstance(job.history, str) else []),
+        ]
         if not paths and not job.man_pages and not job.mitre_techniques:
             items = load_records(records, where="items", diagnostics=said)
             return _Loaded(items, _messages(job.history, "history", said), said, None, "")
@@ -165,23 +180,31 @@ class RowRenderer:
         except ItemError as error:
             failure = error
         read = repr((items, history, list(said), failure))
-        return _Loaded(items, history, said, failure, specs.digest(read.encode("utf-8", "backslashreplace")))
+        return _Loaded(
+            items, history, said, failure, specs.digest(read.encode("utf-8", "backslashreplace"))
+        )
 
     def _history(self, given: Any, said: Diagnostics) -> list[Message] | None:
         if not isinstance(given, str):
             return _messages(given, "history", said)
-        records, locate = itemfiles.load_messages(given, diagnostics=said, workspace=self._spec.workspace)
+        records, locate = itemfiles.load_messages(
+            given, diagnostics=said, workspace=self._spec.workspace
+        )
         return _messages(records, given, said, locate)
 
     @cached_property
     def _attack(self) -> attack.Index:
-        return attack.read(self._spec.attack or "", workspace=self._spec.workspace, diagnostics=Diagnostics())
+        return attack.read(
+            self._spec.attack or "", workspace=self._spec.workspace, diagnostics=Diagnostics()
+        )
 
 
 def _confine(path: str) -> None:
     """Refuse what a user may type and a row may not name: rows come from anywhere, and stay in the workspace."""
     if path == "-" or os.path.isabs(path):
-        what = "standard input" if path == "-" else "an absolute path, only what is in the workspace"
+        what = (
+            "standard input" if path == "-" else "an absolute path, only what is in the workspace"
+        )
         raise ItemError(f"a row cannot name {what}", where=workspace.shown(path))
 
 
@@ -197,7 +220,9 @@ def decode(raw: bytes, twice: dict[str, None]) -> dict[str, Any]:
             reason += "; a row is one object in one line"
         raise ItemError(f"not valid JSON: {reason}") from None
     if not isinstance(value, dict):
-        raise ItemError(f"expected an object, found {'null' if value is None else type(value).__name__}")
+        raise ItemError(
+            f"expected an object, found {'null' if value is None else type(value).__name__}"
+        )
     return value
 
 
@@ -225,7 +250,9 @@ def _name(value: Mapping[str, Any], derived: str) -> str:
     if given is None or given == "":
         return derived
     if isinstance(given, bool) or not isinstance(given, str | int):
-        raise OptionError(f"id: expected text or a whole number, found {type(given).__name__}", option="id")
+        raise OptionError(
+            f"id: expected text or a whole number, found {type(given).__name__}", option="id"
+        )
     return str(given)
 
 
@@ -234,23 +261,35 @@ def _asked(value: dict[str, Any], to: str) -> _Asked:
     given = {key: inner for key, inner in value.items() if key not in ("id", "profile", "user")}
     if value.get("user") is not None:
         if given.get("question") is not None:
-            raise OptionError("user and question are two names of one text; write one", option="user")
+            raise OptionError(
+                "user and question are two names of one text; write one", option="user"
+            )
         given["question"] = value["user"]
     profile = value.get("profile")
-    if profile is not None and (not isinstance(profile, str) or profile.endswith((".yaml", ".yml"))):
-        raise OptionError("profile: a row takes the name of a profile, not a file", option="profile")
+    if profile is not None and (
+        not isinstance(profile, str) or profile.endswith((".yaml", ".yml"))
+    ):
+        raise OptionError(
+            "profile: a row takes the name of a profile, not a file", option="profile"
+        )
     job = job_of(given, lambda *_: "")
     if job.search is not None or job.plugged:
         named = "from" if job.plugged else "search"
-        raise OptionError(f"{named}: not in a row; it names items, files, documents and the like", option=named)
+        raise OptionError(
+            f"{named}: not in a row; it names items, files, documents and the like", option=named
+        )
     for name, inner in job.options.items():
         if name not in VOCABULARY:
-            raise OptionError(f"unknown key {quote(name)}{nearest(name, [*_KEYS, *VOCABULARY])}", option=name)
+            raise OptionError(
+                f"unknown key {quote(name)}{nearest(name, [*_KEYS, *VOCABULARY])}", option=name
+            )
         if name == "tokenizer" and isinstance(inner, str) and inner.startswith("file:"):
             raise OptionError("tokenizer: only the whole run can take one from a file", option=name)
     if to == CONTEXT and (job.texts or job.history is not None):
         said = "user" if "question" in job.texts else next(iter(job.texts), "history")
-        raise OptionError(f"{said}: a context alone has no place for it; --to text or openai makes a prompt")
+        raise OptionError(
+            f"{said}: a context alone has no place for it; --to text or openai makes a prompt"
+        )
     return _Asked(job, profile, job.options)
 
 
@@ -277,4 +316,6 @@ def _line(facts: dict[str, Any]) -> bytes:
     try:
         return msgspec.json.encode(facts)
     except UnicodeEncodeError:  # a lone surrogate
-        return json.dumps(facts, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        return json.dumps(facts, ensure_ascii=False, separators=(",", ":")).encode(
+            "utf-8", "replace"
+        )

@@ -91,7 +91,9 @@ def run(
     product = _product(to, place, model, dict(body or {}), chosen)
     ground = specs.ground(made_of)
     if engine not in ENGINES:
-        raise OptionError(f"there is no engine {quote(engine)}{nearest(engine, ENGINES)}", option="engine")
+        raise OptionError(
+            f"there is no engine {quote(engine)}{nearest(engine, ENGINES)}", option="engine"
+        )
     count = workers or os.cpu_count() or 1
     crew = _workers(engine, spec, ground, address, count)
     before = place.read()
@@ -186,24 +188,39 @@ def _finish(
     if limit is None:
         parts.drop_others()
     state = parts.state()
-    if before and before.report and (before.state, before.product) == (state, asked) and place.holds(before.report):
+    if (
+        before
+        and before.report
+        and (before.state, before.product) == (state, asked)
+        and place.holds(before.report)
+    ):
         return msgspec.structs.replace(
-            report, errors=before.report.errors, files=before.report.files, errors_file=before.report.errors_file
+            report,
+            errors=before.report.errors,
+            files=before.report.files,
+            errors_file=before.report.errors_file,
         )
     place.write(Manifest(made_of=made_of, product=asked))  # what was there is being replaced
     files, errors = products.write(product, parts.bodies(), place.errors)
     report = msgspec.structs.replace(
-        report, errors=errors, files=tuple(map(str, files)), errors_file=str(place.errors) if errors else None
+        report,
+        errors=errors,
+        files=tuple(map(str, files)),
+        errors_file=str(place.errors) if errors else None,
     )
     place.write(Manifest(made_of=made_of, product=asked, state=state, report=report))
     return report
 
 
-def _product(to: str, place: Place, model: str | None, body: dict[str, Any], chosen: Options) -> products.Product:
+def _product(
+    to: str, place: Place, model: str | None, body: dict[str, Any], chosen: Options
+) -> products.Product:
     if to in PROVIDERS:
         if place.is_file:
             name = place.results.name
-            raise OptionError(f"{to} writes several files: the output is a folder, so no name such as {quote(name)}")
+            raise OptionError(
+                f"{to} writes several files: the output is a folder, so no name such as {quote(name)}"
+            )
         return ProviderFiles(place.folder, PROVIDERS[to], model, body, chosen)
     if place.results.suffix.lower() == ".parquet":
         return products.Parquet(place.results)
@@ -226,4 +243,6 @@ def _changed(before: Manifest | None, made_of: dict[str, str]) -> tuple[str, ...
     if before is None:
         return ()
     other = tuple(name for name, value in made_of.items() if before.made_of.get(name) != value)
-    return other or (("input",) if before.state else ("input or options",))  # a killed run may have changed these
+    return other or (
+        ("input",) if before.state else ("input or options",)
+    )  # a killed run may have changed these

@@ -19,7 +19,9 @@ class Server:
         """Raise `PromptForgeError` where the same rows would come out otherwise than where the run was started."""
         if specs.ground(specs.made_of(spec)) != ground:
             message = "a worker found another version, profile, template or tokenizer than the run began with"
-            raise PromptForgeError(f"{message}; they must be the same everywhere, and not change meanwhile")
+            raise PromptForgeError(
+                f"{message}; they must be the same everywhere, and not change meanwhile"
+            )
         self._renderer = RowRenderer(spec)
 
     def render(self, part: Part, known: str) -> Rendered | None:

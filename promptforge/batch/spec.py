@@ -64,17 +64,26 @@ def make(
 def check(spec: Spec) -> Options:
     """Return the options in force; raises `PromptForgeError` for what no row could be rendered with."""
     if spec.to != CONTEXT and spec.to not in SHAPES:
-        raise OptionError(f"there is no shape {quote(spec.to)}{nearest(spec.to, [CONTEXT, *SHAPES])}", option="to")
+        raise OptionError(
+            f"there is no shape {quote(spec.to)}{nearest(spec.to, [CONTEXT, *SHAPES])}", option="to"
+        )
     try:
         msgspec.json.encode(spec.options)
     except TypeError as error:
-        raise OptionError(f"options of a batch are plain data, for other processes: {error}") from None
+        raise OptionError(
+            f"options of a batch are plain data, for other processes: {error}"
+        ) from None
     return renderer(spec).check()
 
 
 def renderer(spec: Spec, profile: str | None = None) -> Renderer:
     """Return the renderer of a run, or that of a row with a profile of its own."""
-    return Renderer(profile=profile or spec.profile, templates=spec.templates, profiles=spec.profiles, **spec.options)
+    return Renderer(
+        profile=profile or spec.profile,
+        templates=spec.templates,
+        profiles=spec.profiles,
+        **spec.options,
+    )
 
 
 def made_of(spec: Spec) -> dict[str, str]:
@@ -83,15 +92,24 @@ def made_of(spec: Spec) -> dict[str, str]:
     All templates and profiles count, since a row may name another layout or profile.
     """
     chosen = check(spec)
-    chain = {file.name: file.sha256 for file in load_profile(spec.profile or "default", spec.profiles).chain}
+    chain = {
+        file.name: file.sha256
+        for file in load_profile(spec.profile or "default", spec.profiles).chain
+    }
     things: dict[str, object] = {
         "version": __version__,
         "options": [spec.to, spec.options],
         "profile": [spec.profile, chain, list(_files(spec.profiles, "profiles"))],
         "templates": list(_files(spec.templates, "templates")),
-        "tokenizer": [get_tokenizer(chosen.tokenizer).name, get_tokenizer(chosen.tokenizer).fingerprint],
+        "tokenizer": [
+            get_tokenizer(chosen.tokenizer).name,
+            get_tokenizer(chosen.tokenizer).fingerprint,
+        ],
     }
-    return {name: digest(msgspec.json.encode(thing, order="deterministic")) for name, thing in things.items()}
+    return {
+        name: digest(msgspec.json.encode(thing, order="deterministic"))
+        for name, thing in things.items()
+    }
 
 
 def ground(things: dict[str, str]) -> str:

@@ -47,7 +47,11 @@ def check(
     library = Library(templates)
     known = Layouts(templates, library.names)
     found: list[Finding] = []
-    meant = {name: path for name in library.names if (path := _path(templates, name)) and targets.meant(path)}
+    meant = {
+        name: path
+        for name in library.names
+        if (path := _path(templates, name)) and targets.meant(path)
+    }
     found += _templates(library, known, meant)
     for name, path in meant.items():
         if name.endswith("/layout.yaml"):
@@ -57,7 +61,9 @@ def check(
     files = [*meant.values()]
     everywhere = [*dict.fromkeys([*(path.parent for path in targets.profiles), *profile_folders])]
     for path in targets.others:
-        found.append(Finding(str(path), 0, 0, "PF827", "a file of cases; `promptforge test` reads it"))
+        found.append(
+            Finding(str(path), 0, 0, "PF827", "a file of cases; `promptforge test` reads it")
+        )
     for path in targets.profiles:
         found += configured.profile(path, everywhere, known, templates)
         files.append(path)
@@ -103,7 +109,9 @@ def _templates(library: Library, known: Layouts, meant: dict[str, Path]) -> Iter
     pages = list(known.pairs())
     used: set[str] = set()
     for pair in pages:
-        if meant.keys().isdisjoint(name for page in (pair.page, *pair.items.values()) for name in library.drawn(page)):
+        if meant.keys().isdisjoint(
+            name for page in (pair.page, *pair.items.values()) for name in library.drawn(page)
+        ):
             continue
         for stem, name in (("layout", pair.page), *pair.items.items()):
             if name not in used:
@@ -111,9 +119,7 @@ def _templates(library: Library, known: Layouts, meant: dict[str, Path]) -> Iter
                 used |= _reached(library, name)
         if "item" not in pair.items and pair.page in meant:
             look = f"item.{pair.ending}.j2"
-            message = (
-                f'the layout "{pair.layout}" has no "{look}" for items of any kind; add it, or a base in layout.yaml'
-            )
+            message = f'the layout "{pair.layout}" has no "{look}" for items of any kind; add it, or a base in layout.yaml'
             yield Text(meant[pair.page], "").whole("PF822", message)
     for name in meant:
         if (part_of_prompt := prompt_part(name)) is not None:
@@ -133,12 +139,18 @@ def _templates(library: Library, known: Layouts, meant: dict[str, Path]) -> Iter
         text = Text(meant[name], "")
         if name not in used and known.settings(name.split("/")[0]) is not None:
             why = _why_unused(name, known, pages)
-            unread.setdefault(why if why.startswith("the layout") else f"{name}: {why}", []).append(name)
+            unread.setdefault(why if why.startswith("the layout") else f"{name}: {why}", []).append(
+                name
+            )
         elif (part := part_of(name)) and (near := near_kind(part.stem, _kinds(part, known))):
-            yield text.whole("PF821", f'shows items of the kind "{part.stem}"; did you mean "{near}"?')
+            yield text.whole(
+                "PF821", f'shows items of the kind "{part.stem}"; did you mean "{near}"?'
+            )
         original = library.templates.find(f"shipped/{name}")
         if original is not None and original.path.resolve() != meant[name].resolve():
-            yield text.whole("PF823", f'stands in for the shipped "{name}"; the original is "shipped/{name}"')
+            yield text.whole(
+                "PF823", f'stands in for the shipped "{name}"; the original is "shipped/{name}"'
+            )
     for why, names in unread.items():  # a page that is not there is said once
         others = f"; so nobody reads {len(names) - 1} more here" if len(names) > 1 else ""
         yield Text(meant[names[0]], "").whole("PF820", why.removeprefix(f"{names[0]}: ") + others)
@@ -178,22 +190,25 @@ def _why_unused(name: str, known: Layouts, pages: Sequence[Pair]) -> str:
     if part is None:
         return "no template extends, includes or imports from this one; do so, or delete it"
     if part.layout not in known.layouts:
-        hint = did_you_mean(part.layout, known.layouts) or "; a layout.yaml with `base:` makes one of it"
+        hint = (
+            did_you_mean(part.layout, known.layouts)
+            or "; a layout.yaml with `base:` makes one of it"
+        )
         return f'"{part.layout}" is no layout: it has neither a page nor a layout.yaml{hint}'
     if (ending := EXTENSIONS.get(part.ending)) is not None and ending != part.ending:
         return f'the format {part.ending} ends in "{ending}": call it "{part.stem}.{ending}.j2"'
     have = sorted({pair.ending for pair in pages if pair.layout == part.layout})
     if whole := [ending for ending in have if ending.startswith(f"{part.ending}.")]:
         return f'the format {part.ending} ends in "{whole[0]}" here: call it "{part.stem}.{whole[0]}.j2"'
-    return (
-        f'the layout "{part.layout}" has no page "layout.{part.ending}.j2"{nearest(part.ending, have) if have else ""}'
-    )
+    return f'the layout "{part.layout}" has no page "layout.{part.ending}.j2"{nearest(part.ending, have) if have else ""}'
 
 
 def _is_look(path: Path, name: str, layouts: set[str]) -> bool:
     """Whether a file without `.j2` is called as a template of a layout is."""
     stem = path.name.partition(".")[0]
-    in_layout = name.split("/")[0] in layouts and stem == stem.lower() and stem.replace("_", "").isalnum()
+    in_layout = (
+        name.split("/")[0] in layouts and stem == stem.lower() and stem.replace("_", "").isalnum()
+    )
     return in_layout or stem in (*KINDS, "layout", "item")
 
 
@@ -209,10 +224,18 @@ def _strays(folder: Path, library: Library, layouts: set[str]) -> Iterator[Findi
         end = path.suffix
         if name.endswith("layout.yml"):
             yield Text(path, "").whole("PF824", 'is not read; settings are called "layout.yaml"')
-        elif end[1:] in EXTENSIONS.values() and name.count("/") == 1 and _is_look(path, name, layouts):
-            yield Text(path, "").whole("PF824", f'is not read; a template is called "{path.name}.j2"')
+        elif (
+            end[1:] in EXTENSIONS.values()
+            and name.count("/") == 1
+            and _is_look(path, name, layouts)
+        ):
+            yield Text(path, "").whole(
+                "PF824", f'is not read; a template is called "{path.name}.j2"'
+            )
         elif end in (".jinja", ".jinja2", ".j2.txt", ".tmpl") or name.endswith(".j2.txt"):
-            yield Text(path, "").whole("PF824", 'is not read; templates are called "LAYOUT/PART.EXT.j2"')
+            yield Text(path, "").whole(
+                "PF824", 'is not read; templates are called "LAYOUT/PART.EXT.j2"'
+            )
         elif end == ".j2":
             if path.is_symlink():
                 why = "is a link that leads out of the folder, or nowhere"
@@ -227,18 +250,26 @@ def _strays(folder: Path, library: Library, layouts: set[str]) -> Iterator[Findi
 
 
 def _touched(pair: Pair, known: Layouts, meant: dict[str, Path]) -> bool:
-    names = {pair.page, *pair.items.values(), *(f"{layout}/layout.yaml" for layout in known.chain(pair.layout))}
+    names = {
+        pair.page,
+        *pair.items.values(),
+        *(f"{layout}/layout.yaml" for layout in known.chain(pair.layout)),
+    }
     return not names.isdisjoint(meant)
 
 
 def _closure(library: Library, pair: Pair) -> set[str]:
     """Return the files that a layout is made of in one format."""
-    names = set[str]().union(*(_reached(library, name) for name in (pair.page, *pair.items.values())))
+    names = set[str]().union(
+        *(_reached(library, name) for name in (pair.page, *pair.items.values()))
+    )
     paths = [_path(library.templates, name) for name in (*names, f"{pair.layout}/layout.yaml")]
     return {str(path) for path in paths if path is not None}
 
 
-def _heavy(library: Library, pairs: Sequence[Pair], meant: dict[str, Path] | None) -> Iterator[Finding]:
+def _heavy(
+    library: Library, pairs: Sequence[Pair], meant: dict[str, Path] | None
+) -> Iterator[Finding]:
     """Yield templates that do so much that no sample of them is rendered; `meant` None: all of them."""
     for name in dict.fromkeys(name for pair in pairs for name in (pair.page, *pair.items.values())):
         volume = library.volume(name)
@@ -268,7 +299,11 @@ def _own(library: Library, pair: Pair, meant: dict[str, Path]) -> Any:
 
 
 def _priced(
-    templates: Templates, pairs: Sequence[Pair], profile: str | None, folders: Sequence[Path], found: list[Finding]
+    templates: Templates,
+    pairs: Sequence[Pair],
+    profile: str | None,
+    folders: Sequence[Path],
+    found: list[Finding],
 ) -> tuple[list[trial.Price], str, list[Finding]]:
     loaded = load_profile(profile or "default", folders)
     tokenizer = str(loaded.options.get("tokenizer", Options().tokenizer))
@@ -284,6 +319,8 @@ def _priced(
         one = trial.price(templates, pair.layout, format_of(pair.ending), kinds, tokenizer)
         prices.append(one)
         if most is not None and one.page > most:
-            message = f"the page costs {one.page:,} tokens without any item, and max_tokens is {most:,}"
+            message = (
+                f"the page costs {one.page:,} tokens without any item, and max_tokens is {most:,}"
+            )
             more.append(Finding(str(page.path), 0, 0, "PF843", message))
     return prices, tokenizer, more

@@ -52,7 +52,9 @@ class Text:
         self.path = str(path)
         self.text = text
 
-    def at(self, start: int, length: int, code: str, message: str, edit: Edit | None = None) -> Finding:
+    def at(
+        self, start: int, length: int, code: str, message: str, edit: Edit | None = None
+    ) -> Finding:
         """Return a finding about `length` characters from the place `start` on."""
         start = min(max(start, 0), len(self.text))
         begin = self.text.rfind("\n", 0, start) + 1
@@ -72,9 +74,13 @@ class Text:
     def problem(self, problem: Problem) -> Finding:
         """Return what a reading of this text has found as a finding."""
         start, length, code, message, new = problem
-        return self.at(start, length, code, message, None if new is None else Edit(start, start + length, new))
+        return self.at(
+            start, length, code, message, None if new is None else Edit(start, start + length, new)
+        )
 
-    def on(self, number: int, code: str, message: str, word: str = "", column: int | None = None) -> Finding:
+    def on(
+        self, number: int, code: str, message: str, word: str = "", column: int | None = None
+    ) -> Finding:
         """Return a finding about a line: at `word` if it stands there, or at `column`, else all of it."""
         lines = self.text.split("\n")
         number = min(max(number, 1), len(lines))
@@ -109,4 +115,7 @@ _UNKNOWN = frozenset({"PF801", "PF805", "PF807", "PF830"})
 def held_back(found: Sequence[Finding]) -> list[Finding]:
     """Return findings of which those in files that are not understood put no word in the place of another."""
     unknown = {f.path for f in found if f.code in _UNKNOWN}
-    return [msgspec.structs.replace(f, edit=None) if f.path in unknown and f.code in _GUESSED else f for f in found]
+    return [
+        msgspec.structs.replace(f, edit=None) if f.path in unknown and f.code in _GUESSED else f
+        for f in found
+    ]

@@ -40,6 +40,10 @@ def fixed(findings: Iterable[Finding]) -> Iterator[Fixed]:
 
 def difference(one: Fixed) -> Iterator[str]:
     """Yield the lines of a unified diff; a carriage return is shown as one."""
-    old, new = (text.replace("\r", "^M").splitlines(keepends=True) for text in (one.before, one.after))
-    for line in difflib.unified_diff(old, new, f"a/{one.path.as_posix()}", f"b/{one.path.as_posix()}"):
+    old, new = (
+        text.replace("\r", "^M").splitlines(keepends=True) for text in (one.before, one.after)
+    )
+    for line in difflib.unified_diff(
+        old, new, f"a/{one.path.as_posix()}", f"b/{one.path.as_posix()}"
+    ):
         yield line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"

@@ -38,7 +38,9 @@ def tried(library: Library, meant: Mapping[str, Path], wrong: set[str]) -> Itera
         yield from _findings(frame, library, meant, names)
 
 
-def _findings(frame: Frame, library: Library, meant: Mapping[str, Path], names: list[str]) -> Iterator[Finding]:
+def _findings(
+    frame: Frame, library: Library, meant: Mapping[str, Path], names: list[str]
+) -> Iterator[Finding]:
     whole = frame.template("prompt")
     first = next(volume for volume in map(library.volume, names) if volume is not None)
     try:
@@ -56,7 +58,13 @@ def _findings(frame: Frame, library: Library, meant: Mapping[str, Path], names: 
         return
     for template, parts in lost.items():
         volume = library.volume(template) if template in meant else first
-        way = "{{ part.text }}" if template == whole else "{{ message.text }}" if parts == ["history"] else parts[0]
+        way = (
+            "{{ part.text }}"
+            if template == whole
+            else "{{ message.text }}"
+            if parts == ["history"]
+            else parts[0]
+        )
         way = way if way.startswith("{{") else f"{{{{ {way} }}}}"
         each = " of every part" if template == whole else ""
         message = f"given and not printed: {', '.join(parts)}; print {way}{each}"
@@ -67,14 +75,20 @@ def _findings(frame: Frame, library: Library, meant: Mapping[str, Path], names: 
             return
         mark = quote(bare if at is None else text.text[at : at + len(bare)])
         message = f"{mark} has no {{{{ boundary }}}}, so a prompt of which a part holds the same is refused"
-        yield text.whole("PF819", message) if at is None else text.at(at, len(bare), "PF819", message)
+        yield (
+            text.whole("PF819", message) if at is None else text.at(at, len(bare), "PF819", message)
+        )
 
 
 def _standing(library: Library, mark: str, names: list[str]) -> tuple[Text, int | None] | None:
     """Return the template of a frame in which a mark stands as it is printed, and where."""
     for name in names:
         volume = library.volume(name)
-        found = re.search(re.escape(mark), volume.text.text, re.IGNORECASE) if volume is not None else None
+        found = (
+            re.search(re.escape(mark), volume.text.text, re.IGNORECASE)
+            if volume is not None
+            else None
+        )
         if volume is not None and found is not None:
             return volume.text, found.start()
     return None

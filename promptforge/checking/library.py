@@ -66,7 +66,9 @@ class Library:
             self.unreadable.append((str(found.path), str(error).removeprefix(f"{found.path}: ")))
             return None
         parsed = parse(text, name)
-        return Volume(name, Text(found.path, text), found.shipped, parsed, tuple(_links(parsed.root)))
+        return Volume(
+            name, Text(found.path, text), found.shipped, parsed, tuple(_links(parsed.root))
+        )
 
     def drawn(self, name: str) -> set[str]:
         """Return the names of a template and of all that it may draw on, told without parsing: rather too many."""
@@ -112,7 +114,9 @@ class Library:
             if other is None:
                 if self.templates.find(target) is None:
                     hint = nearest(target, self.names)
-                    self.findings.append(text.at(at, length, "PF805", f'there is no template "{target}"{hint}'))
+                    self.findings.append(
+                        text.at(at, length, "PF805", f'there is no template "{target}"{hint}')
+                    )
             elif self._leads(other, str(text.path)):
                 self.findings.append(self._circle(volume, at, length, target))
             elif isinstance(node, nodes.FromImport) and other.parsed.root is not None:
@@ -136,7 +140,9 @@ class Library:
             if str(volume.text.path) in seen:
                 continue
             seen.add(str(volume.text.path))
-            waiting += [other for _, _, target in volume.links if (other := self.volume(target)) is not None]
+            waiting += [
+                other for _, _, target in volume.links if (other := self.volume(target)) is not None
+            ]
         return False
 
     def _circle(self, volume: Volume, at: int, length: int, target: str) -> Finding:
@@ -148,14 +154,25 @@ class Library:
             return volume.text.at(at, length, "PF807", message, edit)
         if target == volume.name:
             return volume.text.at(
-                at, length, "PF807", "this is the file itself; name the one it builds on, or take it out"
+                at,
+                length,
+                "PF807",
+                "this is the file itself; name the one it builds on, or take it out",
             )
-        way_out = f'the original is "shipped/{target}"' if original is not None else "one of them must do without"
-        return volume.text.at(at, length, "PF807", f'"{target}" draws on this file in turn, in a circle; {way_out}')
+        way_out = (
+            f'the original is "shipped/{target}"'
+            if original is not None
+            else "one of them must do without"
+        )
+        return volume.text.at(
+            at, length, "PF807", f'"{target}" draws on this file in turn, in a circle; {way_out}'
+        )
 
     # --- what a template uses of what it sees -----------------------------------------------------------------------
 
-    def walk(self, name: str, scope: Mapping[str, Shape], within: Sequence[str] = ()) -> dict[str, Scope]:
+    def walk(
+        self, name: str, scope: Mapping[str, Shape], within: Sequence[str] = ()
+    ) -> dict[str, Scope]:
         """Walk a template, and those it draws on, that sees `scope`; return what its blocks see, by their names."""
         key = (name, tuple(sorted(f"{word} {id(shape)}" for word, shape in scope.items())))
         if not within:
@@ -169,7 +186,9 @@ class Library:
             return {}
         inside = (*within, name)
         root = volume.parsed.root
-        parent = next((target for node, _, target in volume.links if isinstance(node, nodes.Extends)), None)
+        parent = next(
+            (target for node, _, target in volume.links if isinstance(node, nodes.Extends)), None
+        )
         outer: dict[str, Scope] = {}
         if parent is not None:
             if not self._known_above(volume):  # what its blocks would see is not known
@@ -183,7 +202,9 @@ class Library:
         def follow(target: str, seen: Mapping[str, Shape]) -> None:
             self.walk(target, seen, inside)
 
-        walk = Walk(volume.text.text, syntax_of(name.removesuffix(".j2").rpartition(".")[2]), follow, outer)
+        walk = Walk(
+            volume.text.text, syntax_of(name.removesuffix(".j2").rpartition(".")[2]), follow, outer
+        )
         walk.run(root, scope)
         self.findings += [volume.text.problem(p) for p in walk.problems]
         if parent is not None:
@@ -195,7 +216,9 @@ class Library:
         """Whether all templates that one extends are there, can be read, and do not lead back to themselves."""
         seen = {str(volume.text.path)}
         links = volume.links
-        while parent := next((target for node, _, target in links if isinstance(node, nodes.Extends)), None):
+        while parent := next(
+            (target for node, _, target in links if isinstance(node, nodes.Extends)), None
+        ):
             above = self.volume(parent)
             if above is None or above.parsed.root is None or str(above.text.path) in seen:
                 return False
@@ -247,7 +270,12 @@ def _outside(volume: Volume) -> Iterator[Finding]:
                 message = "this stands outside of the blocks, so it is not printed"
                 yield text.at(start, len(data.strip().split("\n")[0]), "PF812", message)
             elif data.strip():
-                yield text.at(start, 1, "PF812", "this stands before the page that is extended, and is printed there")
+                yield text.at(
+                    start,
+                    1,
+                    "PF812",
+                    "this stands before the page that is extended, and is printed there",
+                )
             elif not begun and data:
                 message = "the blank line before {% extends %} is printed; {% extends %} follows the comment at once"
                 yield text.at(at, 1, "PF812", message, Edit(at, at + len(data), ""))

@@ -29,7 +29,13 @@ def part_of(name: str) -> Part | None:
     """Return the parts of a template's name; `None` for a piece (`_…`), and for what is no layout's."""
     layout, _, file = name.partition("/")
     stem, _, ending = file.removesuffix(".j2").partition(".")
-    if not file.endswith(".j2") or "/" in file or stem.startswith("_") or layout.startswith("_") or not ending:
+    if (
+        not file.endswith(".j2")
+        or "/" in file
+        or stem.startswith("_")
+        or layout.startswith("_")
+        or not ending
+    ):
         return None
     return Part(layout, stem, ending)
 
@@ -54,7 +60,11 @@ class Layouts:
         for name in names:
             if name.endswith("/layout.yaml") or part_of(name):
                 self.names.setdefault(name.split("/")[0], []).append(name)
-        self.layouts = {layout for layout, files in self.names.items() if any("/layout." in name for name in files)}
+        self.layouts = {
+            layout
+            for layout, files in self.names.items()
+            if any("/layout." in name for name in files)
+        }
 
     def settings(self, layout: str) -> LayoutSettings | None:
         """Return the settings of a layout, its own alone; `None` where its `layout.yaml` cannot be read."""
@@ -72,7 +82,9 @@ class Layouts:
     def _base(self, layout: str) -> str | None:
         name = f"{layout}/layout.yaml"
         found = self._templates.find(name)
-        if found is None or (found.shipped and "base:" not in self._templates.source(name)[0]):  # no YAML to be read
+        if found is None or (
+            found.shipped and "base:" not in self._templates.source(name)[0]
+        ):  # no YAML to be read
             return None
         settings = self.settings(layout)
         return settings.base if settings else None
@@ -80,7 +92,12 @@ class Layouts:
     def kinds(self, layout: str) -> set[str]:
         """Return the kinds that a layout, or one that it is based on, has looks for, and the sections of its bases."""
         chain = self.chain(layout)
-        found = {part.stem for folder in chain for name in self.names[folder] if (part := part_of(name)) is not None}
+        found = {
+            part.stem
+            for folder in chain
+            for name in self.names[folder]
+            if (part := part_of(name)) is not None
+        }
         settings = [self.settings(folder) for folder in chain]
         above = {key for each in settings[1:] if each for key in (*each.sections, *each.titles)}
         return found | above
@@ -126,5 +143,7 @@ def prompt_part(name: str) -> str | None:
     """Return the part of a whole prompt that the template `prompt/SET/PART.EXT.j2` prints; `None` for any other."""
     folder, _, file = name.rpartition("/")
     part, _, ending = file.removesuffix(".j2").partition(".")
-    known = folder.startswith("prompt/") and folder.count("/") == 1 and file.endswith(".j2") and ending
+    known = (
+        folder.startswith("prompt/") and folder.count("/") == 1 and file.endswith(".j2") and ending
+    )
     return part if known and part in PROMPT else None

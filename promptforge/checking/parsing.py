@@ -77,7 +77,12 @@ def _near_tags(text: str) -> Iterator[Problem]:
 
 def _without_tags(text: str) -> str:
     """Return a template's own text, each tag, value and comment in it as lines of `_`."""
-    return re.sub(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", lambda tag: re.sub(r"[^\n]", "_", tag[0]), text, flags=re.DOTALL)
+    return re.sub(
+        r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}",
+        lambda tag: re.sub(r"[^\n]", "_", tag[0]),
+        text,
+        flags=re.DOTALL,
+    )
 
 
 _NEAR_TAG = re.compile(
@@ -216,7 +221,11 @@ def _arguments(node: nodes.Filter) -> str | None:
         takes.bind(None, *node.args, **{str(pair.key): pair.value for pair in node.kwargs})
     except TypeError:
         most = len(takes.parameters) - 1
-        what = f"at most {most} value{'s' if most != 1 else ''} in brackets" if most else "no values in brackets"
+        what = (
+            f"at most {most} value{'s' if most != 1 else ''} in brackets"
+            if most
+            else "no values in brackets"
+        )
         return f'"{node.name}" takes {what}, and here are {len(node.args) + len(node.kwargs)}'
     return None
 

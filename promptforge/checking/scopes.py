@@ -10,9 +10,23 @@ from ..errors import did_you_mean, nearest, sure
 from .parsing import Problem, offset, word_after, word_at
 from .shapes import ANY, FINISHED, LONG, LOOP, VALUE, Shape, list_of
 
-_FILTERS = {"len": "length", "str": "trim", "upper": "upper", "lower": "lower", "join": "join", "round": "decimals(0)"}
+_FILTERS = {
+    "len": "length",
+    "str": "trim",
+    "upper": "upper",
+    "lower": "lower",
+    "join": "join",
+    "round": "decimals(0)",
+}
 """What stands for a function that somebody may look for."""
-_FIELDS = {"file": "path", "filename": "path", "text": "content", "body": "content", "type": "kind", "lang": "language"}
+_FIELDS = {
+    "file": "path",
+    "filename": "path",
+    "text": "content",
+    "body": "content",
+    "type": "kind",
+    "lang": "language",
+}
 """Words of others for what an item has."""
 Scope = dict[str, Shape]
 Follow = Callable[[str, Mapping[str, Shape]], None]
@@ -22,7 +36,9 @@ Follow = Callable[[str, Mapping[str, Shape]], None]
 class Walk:
     """One walk through one template."""
 
-    def __init__(self, text: str, syntax: str, follow: Follow, blocks: Mapping[str, Scope] | None = None) -> None:
+    def __init__(
+        self, text: str, syntax: str, follow: Follow, blocks: Mapping[str, Scope] | None = None
+    ) -> None:
         """`blocks`: what the parents' blocks see, by name; `None` where the parents are not known or there are none."""
         self.text = text
         self.problems: list[Problem] = []
@@ -36,7 +52,9 @@ class Walk:
     def run(self, root: nodes.Template, scope: Mapping[str, Shape]) -> None:
         """Walk the whole template; `scope` is what it is given."""
         self._root = dict(scope)
-        if any(isinstance(node, nodes.Extends) for node in root.body):  # what it sets is set before its blocks run
+        if any(
+            isinstance(node, nodes.Extends) for node in root.body
+        ):  # what it sets is set before its blocks run
             for node in root.body:
                 self._bind_ahead(node)
         self.walk(root.body, self._root)
@@ -83,12 +101,17 @@ class Walk:
             scope[node.name] = ANY
             for default in node.defaults:
                 self.shape(default, scope)
-            self.walk(node.body, {**scope, **{argument.name: ANY for argument in node.args}, "caller": ANY})
+            self.walk(
+                node.body,
+                {**scope, **{argument.name: ANY for argument in node.args}, "caller": ANY},
+            )
         elif isinstance(node, nodes.Block):
             self._block(node, scope)
         elif isinstance(node, nodes.Include):
             if isinstance(node.template, nodes.Const):
-                self._follow(str(node.template.value), {k: v for k, v in scope.items() if k != "loop"})
+                self._follow(
+                    str(node.template.value), {k: v for k, v in scope.items() if k != "loop"}
+                )
         elif isinstance(node, nodes.FromImport):
             for name in node.names:
                 scope[name if isinstance(name, str) else name[1]] = ANY
@@ -118,10 +141,16 @@ class Walk:
                 self._on_page(node.nodes, number, shape, before)
             before = shape
 
-    def _on_page(self, row: list[nodes.Expr], number: int, shape: Shape | None, before: Shape | None) -> None:
+    def _on_page(
+        self, row: list[nodes.Expr], number: int, shape: Shape | None, before: Shape | None
+    ) -> None:
         child = row[number]
         if shape is LONG:
-            self._say(child, "PF810", "a long text without a filter is printed on one line; add | framed, or | prose")
+            self._say(
+                child,
+                "PF810",
+                "a long text without a filter is printed on one line; add | framed, or | prose",
+            )
         elif shape is VALUE and before is VALUE:
             message = "two values beside each other are escaped more than they need; put a blank between them"
             self._say(child, "PF811", message)
@@ -129,7 +158,11 @@ class Walk:
             left, right = (row[n] if 0 <= n < len(row) else None for n in (number - 1, number + 1))
             data = [n.data if isinstance(n, nodes.TemplateData) else "" for n in (left, right)]
             if data[0].rpartition("\n")[2].strip() or data[1].partition("\n")[0].strip():
-                self._say(child, "PF816", "a fence takes lines of its own; what stands beside it moves to another line")
+                self._say(
+                    child,
+                    "PF816",
+                    "a fence takes lines of its own; what stands beside it moves to another line",
+                )
 
     # --- expressions ------------------------------------------------------------------------------------------------
 
@@ -143,7 +176,9 @@ class Walk:
         if isinstance(node, nodes.Getitem):
             if isinstance(node.arg, nodes.Const) and isinstance(node.arg.value, str):
                 at = offset(node.arg)
-                return self._field(node.node, node.arg.value, at, word_at(self.text, at), scope, absent)
+                return self._field(
+                    node.node, node.arg.value, at, word_at(self.text, at), scope, absent
+                )
             shape = self.shape(node.node, scope)
             self.shape(node.arg, scope)
             return (shape.member or ANY) if shape else None
@@ -156,7 +191,9 @@ class Walk:
             return VALUE
         if isinstance(node, nodes.CondExpr):
             self.shape(node.test, scope)
-            shapes = [self.shape(part, scope) for part in (node.expr1, node.expr2) if part is not None]
+            shapes = [
+                self.shape(part, scope) for part in (node.expr1, node.expr2) if part is not None
+            ]
             return _common(shapes)
         if isinstance(node, nodes.BinExpr):
             shapes = [self.shape(node.left, scope), self.shape(node.right, scope)]
@@ -171,12 +208,22 @@ class Walk:
             and node.node.name not in (*scope, "super")
         ):
             name = node.node.name
-            hint = f"write | {_FILTERS[name]} after a value" if name in _FILTERS else "a value is changed by a filter"
-            self._say(node.node, "PF802", f'there is no macro "{name}", and templates call nothing else; {hint}')
+            hint = (
+                f"write | {_FILTERS[name]} after a value"
+                if name in _FILTERS
+                else "a value is changed by a filter"
+            )
+            self._say(
+                node.node,
+                "PF802",
+                f'there is no macro "{name}", and templates call nothing else; {hint}',
+            )
             for argument in node.args:
                 self.shape(argument, scope)
             return None
-        if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr):  # refused already, whatever it is
+        if isinstance(node, nodes.Call) and isinstance(
+            node.node, nodes.Getattr
+        ):  # refused already, whatever it is
             self.shape(node.node.node, scope)
             return None
         for child in node.iter_child_nodes():
@@ -196,7 +243,9 @@ class Walk:
                 self._say(node, "PF802", message, sure(node.name, known))
         return shape
 
-    def _field(self, of: nodes.Node, name: str, at: int, length: int, scope: Scope, absent: bool) -> Shape | None:
+    def _field(
+        self, of: nodes.Node, name: str, at: int, length: int, scope: Scope, absent: bool
+    ) -> Shape | None:
         owner = self.shape(of, scope, absent=absent)
         if owner is None or owner is ANY:
             return owner
@@ -209,7 +258,10 @@ class Walk:
         shape = owner.fields.get(name)
         if shape is None and not absent:
             near = did_you_mean(name, owner.fields)
-            hint, new = near or nearest(name, owner.fields), sure(name, owner.fields) if near else None
+            hint, new = (
+                near or nearest(name, owner.fields),
+                sure(name, owner.fields) if near else None,
+            )
             if name == "text" and owner.what == "an item":
                 hint, new = ": only a page has it; here it is item.content", None
             elif "metadata" in owner.fields and name in _FIELDS:
@@ -222,7 +274,11 @@ class Walk:
         return shape
 
     def _filter(self, node: nodes.Filter, scope: Scope) -> Shape | None:
-        shape = self.shape(node.node, scope, absent=node.name == "default") if node.node is not None else None
+        shape = (
+            self.shape(node.node, scope, absent=node.name == "default")
+            if node.node is not None
+            else None
+        )
         for argument in (*node.args, *(pair.value for pair in node.kwargs)):
             self.shape(argument, scope)
         if node.name in ("fence", "framed", "prose", "code"):

@@ -26,7 +26,9 @@ class Keys:
         self.findings: list[Finding] = []
         self._lines: Mapping[tuple[str | int, ...], int] = {}
         for line, char in invisible(text.text):
-            self.findings.append(text.on(line, "PF834", f"the character {char} cannot be seen here"))
+            self.findings.append(
+                text.on(line, "PF834", f"the character {char} cannot be seen here")
+            )
         try:
             values, self._lines = load_with_lines(text.text, text.path)
         except ProfileError as error:
@@ -45,7 +47,9 @@ class Keys:
                 message = error.bare
                 if key not in vocabulary:
                     new = None if key in vocabulary.elsewhere else sure(key, vocabulary)
-                    self.findings.append(self.key(key, "PF831", message, None if new in values else new))
+                    self.findings.append(
+                        self.key(key, "PF831", message, None if new in values else new)
+                    )
                 else:
                     self.findings.append(self.value(key, "PF832", message, error.inside))
 
@@ -57,13 +61,19 @@ class Keys:
             return self.text.on(self._line(key), code, message)
         length = found.end() - found.start()
         return self.text.at(
-            found.start(), length, code, message, Edit(found.start(), found.end(), new) if new else None
+            found.start(),
+            length,
+            code,
+            message,
+            Edit(found.start(), found.end(), new) if new else None,
         )
 
     def _first(self) -> int:
         """Return the first line that holds more than a comment."""
         lines = enumerate(self.text.text.split("\n"), 1)
-        return next((n for n, line in lines if line.strip() and not line.lstrip().startswith("#")), 1)
+        return next(
+            (n for n, line in lines if line.strip() and not line.lstrip().startswith("#")), 1
+        )
 
     def value(self, key: str, code: str, message: str, inside: tuple[str, ...] = ()) -> Finding:
         """Return a finding about the value of a key, or of one `inside` of it."""
@@ -71,17 +81,23 @@ class Keys:
         if inside and (found := self._inside(start, key, inside)) is not None:
             which = 1 if "unknown key" in message or not found[2] else 2
             return self.text.at(found.start(which), len(found[which]), code, message)
-        found = re.compile(rf"[\"']?{re.escape(key)}[\"']?\s*:[ \t]*([^\n]*?)[ \t]*(?:[ \t]#[^\n]*)?(?=\n|\Z)").search(
-            self.text.text, start
-        )
+        found = re.compile(
+            rf"[\"']?{re.escape(key)}[\"']?\s*:[ \t]*([^\n]*?)[ \t]*(?:[ \t]#[^\n]*)?(?=\n|\Z)"
+        ).search(self.text.text, start)
         if found is None or "\n" in self.text.text[start : found.start()] or not found[1]:
             return self.key(key, code, message)
         return self.text.at(found.start(1), len(found[1]), code, message)
 
     def word(self, key: str, word: str, code: str, message: str) -> Finding:
         """Return a finding about a word in the value of a key."""
-        found = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])").search(self.text.text, self._start(key))
-        return self.text.at(found.start(), len(word), code, message) if found else self.key(key, code, message)
+        found = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])").search(
+            self.text.text, self._start(key)
+        )
+        return (
+            self.text.at(found.start(), len(word), code, message)
+            if found
+            else self.key(key, code, message)
+        )
 
     def _inside(self, at: int, key: str, inside: tuple[str, ...]) -> re.Match[str] | None:
         found = None
@@ -114,27 +130,43 @@ def modeline(text: Text, schema: str) -> Iterator[Finding]:
         edit = Edit(0, 0, f"{MODELINE}{schema}\n")
         if (Path(text.path).parent / schema).is_file():
             yield text.at(
-                0, 1, "PF835", f"editors check and complete this file if it begins with {edit.text[:-1]}", edit
+                0,
+                1,
+                "PF835",
+                f"editors check and complete this file if it begins with {edit.text[:-1]}",
+                edit,
             )
         return
     named = first.removeprefix(MODELINE).strip()
     if "://" not in named and not (Path(text.path).parent / named).is_file():
         at = len(MODELINE)
-        yield text.at(at, len(named), "PF835", f'there is no schema "{named}"; `promptforge schema profile` prints it')
+        yield text.at(
+            at,
+            len(named),
+            "PF835",
+            f'there is no schema "{named}"; `promptforge schema profile` prints it',
+        )
 
 
 def sums(keys: Keys, merged: Mapping[str, Any]) -> Iterator[Finding]:
     """Yield what does not add up among the figures of a profile; `merged` holds those of its layers too."""
-    options = {**{name: getattr(Options(), name) for name in ("max_tokens", "context_window", "reserve")}, **merged}
+    options = {
+        **{name: getattr(Options(), name) for name in ("max_tokens", "context_window", "reserve")},
+        **merged,
+    }
     window, reserve, most = (options[name] for name in ("context_window", "reserve", "max_tokens"))
     say = _sayer(keys)
     if window is not None:
         if reserve is not None and reserve >= window:
-            message = f"reserve {reserve:,} leaves nothing of the context_window, {window:,}; lower it"
+            message = (
+                f"reserve {reserve:,} leaves nothing of the context_window, {window:,}; lower it"
+            )
             yield from say(("reserve", "context_window"), "PF840", message)
         elif most is not None and most > window - (reserve or 0):
             left = window - (reserve or 0)
-            message = f"max_tokens {most:,} is more than the window leaves after the reserve, {left:,}"
+            message = (
+                f"max_tokens {most:,} is more than the window leaves after the reserve, {left:,}"
+            )
             if "max_tokens" not in keys.values:
                 message += f"; nobody set it here: say max_tokens: {left}, or less"
             yield from say(("max_tokens", "reserve", "context_window"), "PF841", message)

@@ -38,7 +38,9 @@ _PLAIN = (
     *("id", "kind", "name", "path", "title", "start_line", "end_line"),
     *("lines", "line_range", "language", "score", "origin", "form"),
 )
-ITEM = Shape("an item", {**dict.fromkeys(_PLAIN, VALUE), "metadata": ANY, "content": LONG, "summary": LONG})
+ITEM = Shape(
+    "an item", {**dict.fromkeys(_PLAIN, VALUE), "metadata": ANY, "content": LONG, "summary": LONG}
+)
 SHOWN = Shape("an item", {**(ITEM.fields or {}), "text": FINISHED})
 """An item on a page."""
 SECTION = Shape("a section", {"key": VALUE, "title": VALUE, "items": list_of(SHOWN)})
@@ -66,11 +68,16 @@ ONE: Mapping[str, Shape] = {
 
 _CALL = Shape("a call", dict.fromkeys(("id", "name", "arguments"), VALUE))
 _RESULT = Shape("a result", dict.fromkeys(("id", "name", "text"), VALUE))
-_MESSAGE = Shape("a message", {"role": VALUE, "text": VALUE, "calls": list_of(_CALL), "results": list_of(_RESULT)})
+_MESSAGE = Shape(
+    "a message",
+    {"role": VALUE, "text": VALUE, "calls": list_of(_CALL), "results": list_of(_RESULT)},
+)
 _PART = Shape("a part", {"name": VALUE, "role": VALUE, "text": FINISHED})
 
 PROMPT: Mapping[str, Mapping[str, Shape]] = {
-    **{part: {part: FINISHED, "boundary": VALUE} for part in ("system", "instructions", "question")},
+    **{
+        part: {part: FINISHED, "boundary": VALUE} for part in ("system", "instructions", "question")
+    },
     "context": {"context": FINISHED, "citation": FINISHED, "boundary": VALUE},
     "history": {"history": list_of(_MESSAGE), "boundary": VALUE},
     "prompt": {"parts": list_of(_PART), "boundary": VALUE},

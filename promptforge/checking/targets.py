@@ -42,7 +42,9 @@ class Targets:
         elif path.suffix == ".j2" and _is_set(path.parent):
             self._some(path, 3)
         elif path.suffix == ".j2" or path.name == "layout.yaml":
-            nested = _is_root(path.parent) and not any(_is_page(each.name) for each in path.parent.iterdir())
+            nested = _is_root(path.parent) and not any(
+                _is_page(each.name) for each in path.parent.iterdir()
+            )
             self._some(path, 1 if nested and path.suffix == ".j2" else 2)
         else:
             other = _other(path)
@@ -55,7 +57,9 @@ class Targets:
         try:
             entries = sorted(os.scandir(path), key=lambda entry: entry.name)
         except OSError as error:
-            raise OptionError(f"the folder {quote(str(path))} cannot be read: {error.strerror}") from None
+            raise OptionError(
+                f"the folder {quote(str(path))} cannot be read: {error.strerror}"
+            ) from None
         names = {entry.name for entry in entries}
         if any(map(_is_page, names)) and not _is_root(path):
             self._some(path, 1)
@@ -77,7 +81,9 @@ class Targets:
             known = self._profiles(path) or known
         if not known and (names or path.name not in ("templates", "profiles")):
             why = f"; {self.others[-1].name}{_other(self.others[-1])[1:]}" if self.others else ""
-            raise OptionError(f"the folder {quote(str(path))} holds no templates, layouts or profiles{why}")
+            raise OptionError(
+                f"the folder {quote(str(path))} holds no templates, layouts or profiles{why}"
+            )
 
     def _profiles(self, path: Path) -> bool:
         """Add the profiles of a folder, and tell whether there are any."""
@@ -115,7 +121,9 @@ def _is_page(name: str) -> bool:
 
 
 def _is_root(path: Path) -> bool:
-    return any(any(path.glob(pattern)) for pattern in ("*/layout.yaml", "*/*.j2", f"{PROMPTS}/*/*.j2"))
+    return any(
+        any(path.glob(pattern)) for pattern in ("*/layout.yaml", "*/*.j2", f"{PROMPTS}/*/*.j2")
+    )
 
 
 def _is_set(folder: Path) -> bool:
@@ -138,13 +146,20 @@ def _other(path: Path) -> str:
         return ""
     if isinstance(values, list) or (isinstance(values, dict) and "items" in values):
         return "; it holds items, which `promptforge render` takes"
-    return "; it is a job: `promptforge render --job`" if isinstance(values, dict) and "knowledge" in values else ""
+    return (
+        "; it is a job: `promptforge render --job`"
+        if isinstance(values, dict) and "knowledge" in values
+        else ""
+    )
 
 
 def holds_cases(path: Path) -> bool:
     """Whether a YAML file, which may be broken, says `cases:` at the margin."""
     try:
-        return any(line.startswith(b"cases:") for line in contents(path).removeprefix(b"\xef\xbb\xbf").splitlines())
+        return any(
+            line.startswith(b"cases:")
+            for line in contents(path).removeprefix(b"\xef\xbb\xbf").splitlines()
+        )
     except OSError:  # said where it is read
         return False
 

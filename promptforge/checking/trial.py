@@ -55,7 +55,9 @@ def samples(kind: str) -> list[Item]:
         kind=kind, content=SAMPLE, summary="A summary.", name="name", path="src/file.py", start_line=3, end_line=9,
         language="python", score=0.85, id="sample-1", metadata=_METADATA,
     )  # fmt: skip
-    found = msgspec.structs.replace(full, id="sample-2", origin="similarity", content=f"{SAMPLE} Again.")
+    found = msgspec.structs.replace(
+        full, id="sample-2", origin="similarity", content=f"{SAMPLE} Again."
+    )
     return [full, Item(kind=kind, content=SAMPLE, id="sample-3"), found]
 
 
@@ -64,7 +66,12 @@ def failures(templates: Templates, layout: str, form: str, kinds: Sequence[str])
     found: dict[tuple[str, str | None], Failure] = {}
     counter = get_tokenizer("characters")
     items = [item for kind in (*kinds, "text") for item in samples(kind)]
-    on: dict[str, Any] = {**dict.fromkeys(_SWITCHES, True), "header": "Before", "footer": "After", "query": "what?"}
+    on: dict[str, Any] = {
+        **dict.fromkeys(_SWITCHES, True),
+        "header": "Before",
+        "footer": "After",
+        "query": "what?",
+    }
     try:
         look = templates.look(layout, form)
     except PromptForgeError as error:
@@ -103,9 +110,15 @@ def price(
     costs, fixed = {}, 0
     for kind in kinds:
         one = samples("text" if kind == "item" else kind)[0]
-        row = [msgspec.structs.replace(one, start_line=10 * n, end_line=10 * n + 6) for n in range(1, 5)]
+        row = [
+            msgspec.structs.replace(one, start_line=10 * n, end_line=10 * n + 6)
+            for n in range(1, 5)
+        ]
         page = _page(look, counter, row, {})
-        two, four = (page.count(page.render({i: page.forms(i)[0] for i in range(number)})) for number in (2, 4))
+        two, four = (
+            page.count(page.render({i: page.forms(i)[0] for i in range(number)}))
+            for number in (2, 4)
+        )
         costs[kind] = max(0, round((four - two) / 2) - counter.count(SAMPLE))
         fixed = max(fixed, 2 * two - four)
     return Price(layout, form, fixed, costs)
@@ -134,7 +147,11 @@ def _misshapen(text: str, syntax: str, page: str) -> str | None:
         try:
             expat.ParserCreate().Parse(f"<all>{body}</all>", True)
         except expat.ExpatError as error:
-            reason = expat.errors.messages.get(error.code, str(error)) if hasattr(expat, "errors") else str(error)
+            reason = (
+                expat.errors.messages.get(error.code, str(error))
+                if hasattr(expat, "errors")
+                else str(error)
+            )
             line = text.splitlines()[min(error.lineno, len(text.splitlines())) - 1].strip()[:60]
             return f"a sample of this page is no well-formed XML: {reason}, near {line!a}"
     return None

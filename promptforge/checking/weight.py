@@ -37,10 +37,14 @@ def weigh(root: nodes.Template, other: Callable[[str], int]) -> int:
             return min(MOST, 1 + turns * (1 + all_of(node.body)) + all_of(node.else_))
         if isinstance(node, nodes.Macro):
             return 1
-        if isinstance(node, nodes.Include | nodes.Extends) and isinstance(node.template, nodes.Const):
+        if isinstance(node, nodes.Include | nodes.Extends) and isinstance(
+            node.template, nodes.Const
+        ):
             return min(MOST, 1 + other(str(node.template.value)))
         callee = node.node if isinstance(node, nodes.Call) else None
-        called = macro(callee.name) if isinstance(callee, nodes.Name) and callee.name in macros else 0
+        called = (
+            macro(callee.name) if isinstance(callee, nodes.Name) and callee.name in macros else 0
+        )
         return min(MOST, 1 + called + all_of(node.iter_child_nodes()))
 
     growing = sum(
@@ -53,5 +57,11 @@ def weigh(root: nodes.Template, other: Callable[[str], int]) -> int:
 def _turns(over: nodes.Node) -> int:
     if isinstance(over, nodes.List | nodes.Tuple):
         return len(over.items)
-    word = over.name if isinstance(over, nodes.Name) else over.attr if isinstance(over, nodes.Getattr) else ""
+    word = (
+        over.name
+        if isinstance(over, nodes.Name)
+        else over.attr
+        if isinstance(over, nodes.Getattr)
+        else ""
+    )
     return _ITEMS if word in _LISTS else _EACH

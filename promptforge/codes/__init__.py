@@ -6,7 +6,9 @@ from . import budgets, checks, records, security, surroundings
 from .code import Code
 
 CODES: dict[str, Code] = {
-    code: known for part in (budgets, records, surroundings, security, checks) for code, known in part.CODES.items()
+    code: known
+    for part in (budgets, records, surroundings, security, checks)
+    for code, known in part.CODES.items()
 }
 """By code, in order."""
 

@@ -24,7 +24,9 @@ def beside(name: str, given: Sequence[str]) -> str:
     ):
         if named(folder, given):
             continue
-        found = next((Path(folder, place) for place in places if Path(folder, place).exists()), None)
+        found = next(
+            (Path(folder, place) for place in places if Path(folder, place).exists()), None
+        )
         if found is not None:
             said.append((quote(found.as_posix())[1:-1], f"--{folder} {folder}"))
     if not said:

@@ -23,7 +23,13 @@ FORMATS = ("text", "json", "github", "sarif")
 @click.command("check")
 @click.argument("paths", nargs=-1, metavar="[PATHS]...", type=click.Path(path_type=Path))
 @profile_flags
-@click.option("--output-format", "shape", type=click.Choice(FORMATS), default="text", help="What findings look like.")
+@click.option(
+    "--output-format",
+    "shape",
+    type=click.Choice(FORMATS),
+    default="text",
+    help="What findings look like.",
+)
 @click.option("--json", "as_json", is_flag=True, help="The same as --output-format json.")
 @click.option(
     "--prices/--no-prices",
@@ -61,7 +67,9 @@ def command(
         targets = Targets()
         for path in wanted:
             targets.add(path)
-        return check(targets, folders["templates"], folders["profiles"], given["profile"], prices=wants)
+        return check(
+            targets, folders["templates"], folders["profiles"], given["profile"], prices=wants
+        )
 
     report = run()
     if diff:
@@ -71,7 +79,9 @@ def command(
     if fix:
         for one in fixing.fixed(report.findings):
             write(one.after, str(one.path))
-            click.echo(f"promptforge: {reports.shown_path(str(one.path))}: {one.edits} put right", err=True)
+            click.echo(
+                f"promptforge: {reports.shown_path(str(one.path))}: {one.edits} put right", err=True
+            )
         report = run()
     _print(report, shape, quiet)
     return int(any(f.severity != "note" for f in report.findings))
@@ -129,7 +139,15 @@ def _prices(report: Report, *, after: bool) -> Iterator[str]:
     last = ("", "")
     for layout, form, page, kind, tokens in spread(report.prices):
         same = (layout, form) == last
-        rows.append(["" if same else layout, "" if same else form, "" if same else f"{page:,}", kind, f"+{tokens:,}"])
+        rows.append(
+            [
+                "" if same else layout,
+                "" if same else form,
+                "" if same else f"{page:,}",
+                kind,
+                f"+{tokens:,}",
+            ]
+        )
         last = (layout, form)
     yield from table(columns, rows, total=screen())
     yield f"tokens by {report.tokenizer}, without the texts of the items"

@@ -20,7 +20,12 @@ from .output import say, write_json
 @click.command("count")
 @click.argument("files", nargs=-1)
 @profile_flags
-@click.option("--tokenizer", metavar="NAME", shell_complete=names.tokenizers, help="What counts; else the profile's.")
+@click.option(
+    "--tokenizer",
+    metavar="NAME",
+    shell_complete=names.tokenizers,
+    help="What counts; else the profile's.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(files: tuple[str, ...], tokenizer: str | None, as_json: bool, **given: Any) -> None:
     """Count the tokens of FILES, or of standard input (`-`)."""
@@ -39,10 +44,14 @@ def command(files: tuple[str, ...], tokenizer: str | None, as_json: bool, **give
     say(diagnostics)
     total = sum(row["tokens"] for row in rows)  # type: ignore[misc]
     if as_json:
-        write_json({"tokenizer": counter.name, "exact": counter.exact, "files": rows, "tokens": total})
+        write_json(
+            {"tokenizer": counter.name, "exact": counter.exact, "files": rows, "tokens": total}
+        )
         return
     for row in rows:
         click.echo(f"{row['tokens']:>9,}  {row['file']}")
     if len(rows) > 1:
         click.echo(f"{total:>9,}  total")
-    click.echo(f"promptforge: {'exact' if counter.exact else 'approximate'}, by {counter.name}", err=True)
+    click.echo(
+        f"promptforge: {'exact' if counter.exact else 'approximate'}, by {counter.name}", err=True
+    )

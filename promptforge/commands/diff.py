@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from ..comparing import Beginning, Build, Change, Difference, Entry, Manifest, Pair, build_of, compare
+from ..comparing import (
+    Beginning,
+    Build,
+    Change,
+    Difference,
+    Entry,
+    Manifest,
+    Pair,
+    build_of,
+    compare,
+)
 from .explain import ROWS, name_of
 from .flags import options_of
 from .inputs import Request, exit_code, input_flags, read
@@ -25,7 +35,17 @@ if TYPE_CHECKING:
     from ..prompting.renderer import Renderer
     from ..results import Result
 
-_SOURCES = ("files", "documents", "man_pages", "techniques", "attack", "job", "profile", "templates", "profiles")
+_SOURCES = (
+    "files",
+    "documents",
+    "man_pages",
+    "techniques",
+    "attack",
+    "job",
+    "profile",
+    "templates",
+    "profiles",
+)
 
 
 @click.command("diff")
@@ -34,8 +54,12 @@ _SOURCES = ("files", "documents", "man_pages", "techniques", "attack", "job", "p
 @click.argument("items", nargs=-1, metavar="[ITEMS]...")
 @input_flags
 @click.option("--all", "every", is_flag=True, help="A row for each item, unchanged ones too.")
-@click.option("--text", "with_text", is_flag=True, help="Also the difference of the texts, line by line.")
-@click.option("--exit-code", "by_code", is_flag=True, help="Exit with 1 if the texts or the items differ.")
+@click.option(
+    "--text", "with_text", is_flag=True, help="Also the difference of the texts, line by line."
+)
+@click.option(
+    "--exit-code", "by_code", is_flag=True, help="Exit with 1 if the texts or the items differ."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-o", "--output", metavar="FILE", help="Write there instead of to standard output.")
 def command(
@@ -71,11 +95,15 @@ def command(
         for n, (each, renderer) in enumerate(zip(sides, renderers, strict=True)):
             if isinstance(each, Spec) and renderer is not None:
                 own = request._replace(options={**request.options, **each.options})
-                results.append(own.render(renderer, loaded, said=results[0].warnings if results else ()))
+                results.append(
+                    own.render(renderer, loaded, said=results[0].warnings if results else ())
+                )
                 sides[n] = build = build_of(results[-1], brief=not as_json)
                 told |= {} if as_json else _told(build, results[-1]._get("ledger"))
     elif items or options_of(given) or any(given[name] for name in _SOURCES):
-        raise click.UsageError("A and B are both saved results, so nothing is rendered: leave out ITEMS and options")
+        raise click.UsageError(
+            "A and B are both saved results, so nothing is rendered: leave out ITEMS and options"
+        )
     builds = [each for each in sides if not isinstance(each, Spec)]
     found = compare(builds[0], builds[1])
     changed = _text(builds, a, b) if with_text else []
@@ -98,7 +126,9 @@ def _renderer(request: Request, spec: Spec) -> Renderer:
     from ..prompting.renderer import Renderer
 
     every = request.folders.items()
-    folders: dict[str, Any] = {name: [*spec.folders.get(name, ()), *listed] for name, listed in every}
+    folders: dict[str, Any] = {
+        name: [*spec.folders.get(name, ()), *listed] for name, listed in every
+    }
     return Renderer(profile=spec.profile or request.profile, **folders)
 
 
@@ -112,14 +142,24 @@ def _text(builds: Sequence[Build | Manifest], a: str, b: str) -> list[str]:
     return list(difflib.unified_diff(ours, theirs, f"A {a}", f"B {b}", lineterm=""))
 
 
-def _heading(builds: Sequence[Build | Manifest], a: str, b: str, found: Difference) -> Iterator[str]:
+def _heading(
+    builds: Sequence[Build | Manifest], a: str, b: str, found: Difference
+) -> Iterator[str]:
     for letter, text, build in zip("AB", (a, b), builds, strict=True):
         alone = "" if isinstance(build, Build) else " (a manifest alone: no items, no text)"
         yield f"{letter}: {shown(text) or 'the flags alone'}{alone}"
     yield ""
     if found.figures:
-        rows = [[p.name, f"{p.a:,}", f"{p.b:,}", f"{p.b - p.a:+,}" if p.a != p.b else ""] for p in found.figures]
-        columns = [Column(""), Column("A", right=True), Column("B", right=True), Column("", right=True)]
+        rows = [
+            [p.name, f"{p.a:,}", f"{p.b:,}", f"{p.b - p.a:+,}" if p.a != p.b else ""]
+            for p in found.figures
+        ]
+        columns = [
+            Column(""),
+            Column("A", right=True),
+            Column("B", right=True),
+            Column("", right=True),
+        ]
         yield from table(columns, rows, total=screen())
         yield ""
 
@@ -128,14 +168,25 @@ def _made_of(found: Difference) -> Iterator[str]:
     rows = [[p.name, _value(p.a), _value(p.b)] for p in found.options]
     for what, pairs in (("profile", found.profile), ("tokenizer", found.tokenizer)):
         rows += [[f"{what}: {shown(p.name)}", _value(p.a), _value(p.b)] for p in pairs]
-    rows += [[f"template: {shown(p.name)}", _value(p.a), _value(p.b)] for p in found.templates if _both(p)]
-    only = [[p for p in found.templates if not _both(p) and getattr(p, where) is not None] for where in "ab"]
+    rows += [
+        [f"template: {shown(p.name)}", _value(p.a), _value(p.b)]
+        for p in found.templates
+        if _both(p)
+    ]
+    only = [
+        [p for p in found.templates if not _both(p) and getattr(p, where) is not None]
+        for where in "ab"
+    ]
     if any(only):
-        rows.append(["templates", *(f"{len(these)} of its own" if these else "-" for these in only)])
+        rows.append(
+            ["templates", *(f"{len(these)} of its own" if these else "-" for these in only)]
+        )
     gone = [(p.a or 0) - (p.b or 0) for p in found.given]
     if gone:
         alone = [sum(max(n, 0) for n in side) for side in (gone, [-n for n in gone])]
-        cells = (f"{n:,} not in {other}" if n else "-" for n, other in zip(alone, "BA", strict=True))
+        cells = (
+            f"{n:,} not in {other}" if n else "-" for n, other in zip(alone, "BA", strict=True)
+        )
         rows.append(["items given", *cells])
     if rows:
         columns = [Column("made of", cut=True), Column("A", cut=True), Column("B", cut=True)]
@@ -175,7 +226,9 @@ def _told(build: Build, ledger: Ledger) -> dict[int, Callable[[], int | None]]:
     return {id(entry): partial(ledger.back.near, index) for index, entry in enumerate(build.items)}
 
 
-def _items(items: Sequence[Change], every: bool, told: Mapping[int, Callable[[], int | None]]) -> Iterator[str]:
+def _items(
+    items: Sequence[Change], every: bool, told: Mapping[int, Callable[[], int | None]]
+) -> Iterator[str]:
     rows = [change for change in items if every or change.how not in ("same", "neither")]
     hidden = rows[ROWS:] if not every else []
     columns = [
@@ -190,12 +243,17 @@ def _items(items: Sequence[Change], every: bool, told: Mapping[int, Callable[[],
     if hidden:
         yield f"and {len(hidden):,} more that differ; --all shows them"
     counts = Counter(change.how for change in items)
-    same = [f"{counts[how]:,} {word}" for how, word in (("same", "the same"), ("neither", "in neither")) if counts[how]]
+    same = [
+        f"{counts[how]:,} {word}"
+        for how, word in (("same", "the same"), ("neither", "in neither"))
+        if counts[how]
+    ]
     if same and not every:
         yield f"{'and ' if rows else ''}{', '.join(same)}"
     if any(change.how.startswith("only") for change in rows):
         yield from textwrap.wrap(
-            "promptforge explain with the options of a side says what brings back what is out.", screen()
+            "promptforge explain with the options of a side says what brings back what is out.",
+            screen(),
         )
     if rows or same:
         yield ""
@@ -209,7 +267,10 @@ def _row(change: Change, told: Mapping[int, Callable[[], int | None]]) -> list[s
         name_of(msgspec.structs.asdict(entry)),
         shown(entry.kind),
         *(_form(each) for each in (change.a, change.b)),
-        *(f"{each.tokens:,}" if each and each.status != "dropped" else "-" for each in (change.a, change.b)),
+        *(
+            f"{each.tokens:,}" if each and each.status != "dropped" else "-"
+            for each in (change.a, change.b)
+        ),
         f"{change.delta:+,}" if change.delta else "",
         *_why(change, told),
     ]
@@ -220,7 +281,10 @@ def _form(entry: Entry | None) -> str:
 
 
 def _why(change: Change, told: Mapping[int, Callable[[], int | None]]) -> list[str]:
-    out = next((each for each in (change.b, change.a) if each is not None and each.status == "dropped"), None)
+    out = next(
+        (each for each in (change.b, change.a) if each is not None and each.status == "dropped"),
+        None,
+    )
     if out is None:
         return ["", ""]
     tokens = told[id(out)]() if id(out) in told else out.fits_at
@@ -230,7 +294,9 @@ def _why(change: Change, told: Mapping[int, Callable[[], int | None]]) -> list[s
 def _verdict(builds: Sequence[Build | Manifest], found: Difference) -> Iterator[str]:
     a, b = builds
     if not isinstance(a, Build) or not isinstance(b, Build):
-        yield "They are made of different things." if found.differs else "They are made of the same."
+        yield (
+            "They are made of different things." if found.differs else "They are made of the same."
+        )
     elif not found.differs:
         yield "The texts are the same."
     elif a.text == b.text:

@@ -19,7 +19,13 @@ def finish(made: Sequence[Draft], steps: Sequence[str], *, pretend: bool, as_jso
 
     made = drafts.missing(made) if pretend else drafts.write(made)
     if as_json:
-        write_json({"files": [str(draft.path) for draft in made], "written": not pretend, "next": list(steps)})
+        write_json(
+            {
+                "files": [str(draft.path) for draft in made],
+                "written": not pretend,
+                "next": list(steps),
+            }
+        )
         return
     write("".join(f"{draft.path}\n" for draft in made), None)
     click.echo(f"promptforge: these {'would be' if pretend else 'are now'} there; next:", err=True)

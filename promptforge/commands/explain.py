@@ -32,11 +32,21 @@ _STATUS = {"included": "in", "trimmed": "cut", "dropped": "out"}
 @click.command("explain")
 @click.argument("items", nargs=-1, metavar="[ITEMS]...")
 @input_flags
-@click.option("--all", "every", is_flag=True, help=f"A row for each item, even if there are more than {ROWS}.")
-@click.option("--map", "with_map", is_flag=True, help="Also: which template line printed which characters.")
-@click.option("--html", metavar="FILE", help="Also write a page with a picture of the budget; it needs no script.")
+@click.option(
+    "--all", "every", is_flag=True, help=f"A row for each item, even if there are more than {ROWS}."
+)
+@click.option(
+    "--map", "with_map", is_flag=True, help="Also: which template line printed which characters."
+)
+@click.option(
+    "--html",
+    metavar="FILE",
+    help="Also write a page with a picture of the budget; it needs no script.",
+)
 @click.option("--svg", metavar="FILE", help="Also write that picture alone.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result and its explanation as JSON.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the result and its explanation as JSON."
+)
 @click.option("-o", "--output", metavar="FILE", help="Write there instead of to standard output.")
 def command(
     items: tuple[str, ...],
@@ -60,7 +70,12 @@ def command(
     result = request.render(renderer, loaded)
     explanation = result.explain()
     if html or svg:
-        draw(result, lambda most: renderer.render(loaded, **{**request.options, "max_tokens": most}), html, svg)
+        draw(
+            result,
+            lambda most: renderer.render(loaded, **{**request.options, "max_tokens": most}),
+            html,
+            svg,
+        )
     if as_json:
         facts = {
             **result.to_dict(),
@@ -70,8 +85,16 @@ def command(
         write_json(facts | ({"map": msgspec.to_builtins(result.map)} if with_map else {}), output)
     else:
         ledger: Ledger = result._get("ledger")
-        lines = [*_items(ledger, every), "", *_why(ledger, result.ways()), *_costs(result, explanation)]
-        lines += [*_more(ledger, explanation, result.truncated), *(_spans(result) if with_map else ())]
+        lines = [
+            *_items(ledger, every),
+            "",
+            *_why(ledger, result.ways()),
+            *_costs(result, explanation),
+        ]
+        lines += [
+            *_more(ledger, explanation, result.truncated),
+            *(_spans(result) if with_map else ()),
+        ]
         write("\n".join(lines) + "\n", output)
     return exit_code(result)
 
@@ -84,7 +107,9 @@ def name_of(item: Mapping[str, Any]) -> str:
 
 
 def _label(item: ResultItem) -> str:
-    return name_of({name: getattr(item, name) for name in ("path", "start_line", "end_line", "name", "id")})
+    return name_of(
+        {name: getattr(item, name) for name in ("path", "start_line", "end_line", "name", "id")}
+    )
 
 
 def _names(ledger: Ledger, ids: Collection[str]) -> dict[str, str]:
@@ -114,7 +139,9 @@ def _items(ledger: Ledger, every: bool) -> Iterator[str]:
         Column("tokens", right=True, spare=1), Column("whole", right=True, spare=2),
         Column("why"), Column("fits at", right=True),
     ]  # fmt: skip
-    rows = [_row(ledger, ledger.item(index, ledger.back.near)) for index in ranked if index not in gone]
+    rows = [
+        _row(ledger, ledger.item(index, ledger.back.near)) for index in ranked if index not in gone
+    ]
     if rows:
         yield from table(columns, rows, total=screen())
     if hidden:
@@ -125,7 +152,11 @@ def _items(ledger: Ledger, every: bool) -> Iterator[str]:
 
 
 def _row(ledger: Ledger, item: ResultItem) -> list[str]:
-    beyond = ledger.back.beyond if item.fits_at is None and item.reason in ("budget", "section_budget") else None
+    beyond = (
+        ledger.back.beyond
+        if item.fits_at is None and item.reason in ("budget", "section_budget")
+        else None
+    )
     return [
         _STATUS[item.status],
         "" if item.rank is None else str(item.rank),
@@ -136,7 +167,11 @@ def _row(ledger: Ledger, item: ResultItem) -> list[str]:
         f"{item.tokens:,}" if item.form else "-",
         f"{item.tokens_full:,}",
         item.reason,
-        f">{beyond:,}" if beyond is not None else "" if item.fits_at is None else f"{item.fits_at:,}",
+        f">{beyond:,}"
+        if beyond is not None
+        else ""
+        if item.fits_at is None
+        else f"{item.fits_at:,}",
     ]
 
 
@@ -145,9 +180,13 @@ def _counted(reasons: Iterable[str]) -> str:
 
 
 def _why(ledger: Ledger, ways: Sequence[Way]) -> Iterator[str]:
-    counts = Counter(ledger.reason(index) for index in ledger.ranked if ledger.status(index) != "included")
+    counts = Counter(
+        ledger.reason(index) for index in ledger.ranked if ledger.status(index) != "included"
+    )
     names = _names(ledger, {way.item for way in ways})
-    yield from reasons(counts, ways, names, msgspec.structs.asdict(ledger.page.options), ledger.back.beyond)
+    yield from reasons(
+        counts, ways, names, msgspec.structs.asdict(ledger.page.options), ledger.back.beyond
+    )
 
 
 def _costs(result: Result, explanation: Explanation) -> Iterator[str]:
@@ -172,7 +211,10 @@ def _costs(result: Result, explanation: Explanation) -> Iterator[str]:
     most = "no limit" if explanation.max_tokens is None else f"of {explanation.max_tokens:,}"
     figures = [
         ["items", f"{items:,}"],
-        ["headings, separators" if explanation.between >= 0 else "less where texts meet", f"{explanation.between:,}"],
+        [
+            "headings, separators" if explanation.between >= 0 else "less where texts meet",
+            f"{explanation.between:,}",
+        ],
         ["frame of the templates", f"{explanation.frame if result.text else 0:,}"],
         ["tokens", f"{explanation.tokens:,} {most} ({kind}, {result.tokenizer})"],
     ]
@@ -190,7 +232,9 @@ def _costs(result: Result, explanation: Explanation) -> Iterator[str]:
 
 def _more(ledger: Ledger, explanation: Explanation, truncated: bool) -> Iterator[str]:
     wanted = {name for gain in explanation.gains or () for name in gain.items[:3]}
-    names = _names(ledger, wanted | ({explanation.next_item} if explanation.next_item is not None else set()))
+    names = _names(
+        ledger, wanted | ({explanation.next_item} if explanation.next_item is not None else set())
+    )
     if explanation.next_at is not None and explanation.next_item is not None:
         yield ""
         said = f"The least budget that brings something back: {explanation.next_at:,}"
@@ -201,7 +245,9 @@ def _more(ledger: Ledger, explanation: Explanation, truncated: bool) -> Iterator
     yield ""
     if not explanation.gains:
         options, most = ledger.page.options, (explanation.max_tokens or 0) + explanation.step
-        full = options.context_window is not None and most > options.context_window - (options.reserve or 0)
+        full = options.context_window is not None and most > options.context_window - (
+            options.reserve or 0
+        )
         why = ": --context-window leaves no room for them" if full else ""
         yield f"{explanation.step:,} tokens more would bring nothing{why}."
         return
@@ -215,7 +261,8 @@ def _more(ledger: Ledger, explanation: Explanation, truncated: bool) -> Iterator
             f"{len(gain.items):,}",
             f"{gain.tokens:+,}",
             f"{gain.worth:+.2f}",
-            ", ".join(names[each] for each in gain.items[:3]) + ("…" if len(gain.items) > 3 else ""),
+            ", ".join(names[each] for each in gain.items[:3])
+            + ("…" if len(gain.items) > 3 else ""),
         ]
         for gain in explanation.gains
     ]

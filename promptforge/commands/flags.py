@@ -36,9 +36,13 @@ class _Value(click.ParamType):  # type: ignore[type-arg]  # generic in the newes
         if self.rule.choices:
             return f"[{self.name}]"
         kind = _base(self.rule.shape)
-        return {int: "N", float: "X"}.get(kind, "NAME" if self.rule.name in names.OPTIONS else "TEXT")
+        return {int: "N", float: "X"}.get(
+            kind, "NAME" if self.rule.name in names.OPTIONS else "TEXT"
+        )
 
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
         complete = names.OPTIONS.get(self.rule.name)
@@ -77,16 +81,26 @@ def option_flags(function: Command, *, whole: bool = False) -> Command:
         default = getattr(Options(), name)
         if _base(rule.shape) is bool:
             decorate = click.option(
-                f"{flag}/--no-{flag[2:]}", name, default=None, help=_help(rule, "yes" if default else "no")
+                f"{flag}/--no-{flag[2:]}",
+                name,
+                default=None,
+                help=_help(rule, "yes" if default else "no"),
             )
         else:
             many = typing.get_origin(_base(rule.shape)) is tuple
             decorate = click.option(
-                flag, name, type=_Value(rule), multiple=many, default=None, help=_help(rule, None if many else default)
+                flag,
+                name,
+                type=_Value(rule),
+                multiple=many,
+                default=None,
+                help=_help(rule, None if many else default),
             )
         function = decorate(function)
     function = click.option(
-        "--strict", is_flag=True, help="Fail (exit 1, nothing on standard output) where there is anything to warn of."
+        "--strict",
+        is_flag=True,
+        help="Fail (exit 1, nothing on standard output) where there is anything to warn of.",
     )(function)
     return profile_flags(function)
 
@@ -95,7 +109,9 @@ def _help(rule: Rule, default: object) -> str:
     shown = "" if default in (None, "") else f" [default: {default}]"
     several = ""
     if typing.get_origin(_base(rule.shape)) is tuple:
-        commas = "a comma is part of a pattern" if rule.name in _PATTERNS else "or put commas between"
+        commas = (
+            "a comma is part of a pattern" if rule.name in _PATTERNS else "or put commas between"
+        )
         several = f" For several, repeat the flag; {commas}."
     return f"{rule.doc}{several}{shown}"
 
@@ -110,7 +126,11 @@ def profile_flags(function: Command) -> Command:
             help=f"A folder of your own {name}, before the shipped ones; also {variable}.",
         )(function)
     return click.option(
-        "--profile", "-p", metavar="NAME", shell_complete=names.profiles, help="A profile's name, or its .yaml file."
+        "--profile",
+        "-p",
+        metavar="NAME",
+        shell_complete=names.profiles,
+        help="A profile's name, or its .yaml file.",
     )(function)
 
 

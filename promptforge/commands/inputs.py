@@ -27,32 +27,74 @@ if TYPE_CHECKING:  # a shell that completes a name, and --help, need no engine
 _MANY: dict[str, Any] = {"multiple": True}
 _SOURCES = (
     click.option(
-        "--file", "files", metavar="PATH[:START[-END]]", **_MANY, help="A file or a pattern such as 'src/**/*.py'."
-    ),
-    click.option("--doc", "documents", metavar="PATH", **_MANY, help="A document; its front matter becomes metadata."),
-    click.option("--man", "man_pages", metavar="NAME[.SECTION]", **_MANY, help="A man page of this machine."),
-    click.option("--technique", "techniques", metavar="T1003[.001]", **_MANY, help="An ATT&CK technique."),
-    click.option("--attack", metavar="PATH", help="Where techniques are: a STIX 2.1 bundle, a folder, or JSON."),
-    click.option(
-        "--search", metavar="WORDS", help="Passages of files that answer; also the --query, unless one is given."
+        "--file",
+        "files",
+        metavar="PATH[:START[-END]]",
+        **_MANY,
+        help="A file or a pattern such as 'src/**/*.py'.",
     ),
     click.option(
-        "--in", "within", metavar="PATH", **_MANY, help="Where to search: files, folders, patterns [default: .]"
+        "--doc",
+        "documents",
+        metavar="PATH",
+        **_MANY,
+        help="A document; its front matter becomes metadata.",
     ),
     click.option(
-        "--from", "plugged", metavar="NAME:ARGUMENT", **_MANY, help="What a source finds that a plug-in brings."
+        "--man", "man_pages", metavar="NAME[.SECTION]", **_MANY, help="A man page of this machine."
     ),
-    click.option("--job", metavar="FILE", help="A job in YAML or XML: options, and lists of what to show."),
-    click.option("--workspace", metavar="DIR", default=".", show_default=True, help="Relative paths stay inside."),
     click.option(
-        "--context-lines", metavar="N", type=click.IntRange(0), default=0, help="Lines to add around a range."
+        "--technique", "techniques", metavar="T1003[.001]", **_MANY, help="An ATT&CK technique."
+    ),
+    click.option(
+        "--attack",
+        metavar="PATH",
+        help="Where techniques are: a STIX 2.1 bundle, a folder, or JSON.",
+    ),
+    click.option(
+        "--search",
+        metavar="WORDS",
+        help="Passages of files that answer; also the --query, unless one is given.",
+    ),
+    click.option(
+        "--in",
+        "within",
+        metavar="PATH",
+        **_MANY,
+        help="Where to search: files, folders, patterns [default: .]",
+    ),
+    click.option(
+        "--from",
+        "plugged",
+        metavar="NAME:ARGUMENT",
+        **_MANY,
+        help="What a source finds that a plug-in brings.",
+    ),
+    click.option(
+        "--job", metavar="FILE", help="A job in YAML or XML: options, and lists of what to show."
+    ),
+    click.option(
+        "--workspace",
+        metavar="DIR",
+        default=".",
+        show_default=True,
+        help="Relative paths stay inside.",
+    ),
+    click.option(
+        "--context-lines",
+        metavar="N",
+        type=click.IntRange(0),
+        default=0,
+        help="Lines to add around a range.",
     ),
 )
 
 
 def input_flags(function: Command, *, whole: bool = False) -> Command:
     """Add the flags that name sources, those of all options (of a `whole` prompt or a context), and `-q`."""
-    function = click.option("-q", "--quiet", is_flag=True, help="Say only what is a warning or worse.")(function)
+    function = click.option(
+        "-q", "--quiet", is_flag=True, help="Say only what is a warning or worse."
+    )(function)
     function = option_flags(function, whole=whole)
     for decorate in reversed(_SOURCES):
         function = decorate(function)
@@ -86,7 +128,9 @@ class Request(NamedTuple):
 
         return gather(self.wanted, self.diagnostics)
 
-    def render(self, renderer: Renderer, items: list[Item], *, said: Collection[Diagnostic] = ()) -> Result:
+    def render(
+        self, renderer: Renderer, items: list[Item], *, said: Collection[Diagnostic] = ()
+    ) -> Result:
         """Return the result, and print on standard error what there is to be said of it and has not been `said`."""
         try:
             result = renderer.render(items, before=tuple(self.diagnostics), **self.options)
@@ -113,7 +157,9 @@ def read(items: tuple[str, ...], given: Mapping[str, Any]) -> Request:
         options["on_error"] = "raise"
     profile = options.pop("profile", None)
     folders = folders_of(given, wanted.workspace, diagnostics)
-    return Request(wanted, options, given["profile"] or profile, folders, given["quiet"], diagnostics, job)
+    return Request(
+        wanted, options, given["profile"] or profile, folders, given["quiet"], diagnostics, job
+    )
 
 
 def exit_code(*results: Result | Prompt) -> int:
@@ -130,10 +176,15 @@ def _job(path: str | None, diagnostics: Diagnostics) -> Job:
     return load_job(path, diagnostics=diagnostics)
 
 
-def _wanted(items: tuple[str, ...], given: dict[str, Any], job: Job, options: dict[str, Any]) -> Wanted:
+def _wanted(
+    items: tuple[str, ...], given: dict[str, Any], job: Job, options: dict[str, Any]
+) -> Wanted:
     from ..sources.knowledge import Wanted
 
-    lists = {name: list(given.pop(name)) for name in ("files", "documents", "man_pages", "techniques", "plugged")}
+    lists = {
+        name: list(given.pop(name))
+        for name in ("files", "documents", "man_pages", "techniques", "plugged")
+    }
     paths = list(items)
     search = _search(given.pop("search"), given.pop("within"), job)
     lists["files"][:0] = job.files
@@ -185,14 +236,20 @@ def _job_options(options: dict[str, Any], lines: Any, path: str) -> dict[str, An
     for name, value in options.items():
         if name in ("profile", "attack"):
             if not isinstance(value, str):
-                raise ItemError(f"{name}: expected a text", where=f"{path}:{lines.get((name,), 1)}", field=name)
+                raise ItemError(
+                    f"{name}: expected a text", where=f"{path}:{lines.get((name,), 1)}", field=name
+                )
             checked[name] = value
         elif name not in VOCABULARY and name not in VOCABULARY.elsewhere:
             from ..sources.jobs import KEYS
 
             near = nearest(str(name), {*VOCABULARY, *KEYS})
             where = f"{path}:{lines.get((name,), 1)}"
-            raise ProfileError(f"unknown option {quote(str(name))}{near}", where=where, option=str(name))
+            raise ProfileError(
+                f"unknown option {quote(str(name))}{near}", where=where, option=str(name)
+            )
         else:
-            checked[name] = VOCABULARY.check(name, value, lambda word: f"{path}:{lines.get((word,), 1)}")
+            checked[name] = VOCABULARY.check(
+                name, value, lambda word: f"{path}:{lines.get((word,), 1)}"
+            )
     return checked

@@ -56,7 +56,10 @@ def command(what: str | None, as_json: bool, **given: Any) -> None:
         ],
         "tokenizers": lambda: [
             *({"name": name, "description": about, **describe(name)} for name, about in names()),
-            *({"name": name, "description": f"a plug-in of {by}"} for name, by in plugins.names("tokenizers")),
+            *(
+                {"name": name, "description": f"a plug-in of {by}"}
+                for name, by in plugins.names("tokenizers")
+            ),
         ],
         "prompts": lambda: [
             {
@@ -66,17 +69,29 @@ def command(what: str | None, as_json: bool, **given: Any) -> None:
             }
             for name in templates.prompts()
         ],
-        "framings": lambda: [{"name": name, "description": about, **_goes_with(name)} for name, about in ABOUT.items()],
+        "framings": lambda: [
+            {"name": name, "description": about, **_goes_with(name)}
+            for name, about in ABOUT.items()
+        ],
         "templates": lambda: [
-            {"name": name, "description": "" if found.shipped else _yours(templates, name, found.path)}
+            {
+                "name": name,
+                "description": "" if found.shipped else _yours(templates, name, found.path),
+            }
             for name in templates.names()
             if (found := templates.find(name)) is not None
         ],
     }
     found = {name: makers[name]() for name in chosen}
-    for folder, about in (("templates", {"layouts", "prompts", "templates"}), ("profiles", {"profiles"})):
+    for folder, about in (
+        ("templates", {"layouts", "prompts", "templates"}),
+        ("profiles", {"profiles"}),
+    ):
         if not folders[folder] and not about.isdisjoint(chosen) and Path(folder).is_dir():
-            click.echo(f"promptforge: note: ./{folder} is here and not looked at: add --{folder} {folder}", err=True)
+            click.echo(
+                f"promptforge: note: ./{folder} is here and not looked at: add --{folder} {folder}",
+                err=True,
+            )
     if as_json:
         write_json(found)
         return
@@ -90,7 +105,11 @@ def command(what: str | None, as_json: bool, **given: Any) -> None:
         width = max((len(row["name"]) for row in found[name]), default=0)
         for row in found[name]:
             formats = f" ({', '.join(row['formats'])})" if "formats" in row else ""
-            needs = "" if row.get("installed", True) else f" (needs an extra: pip install '.[{row['extra']}]')"
+            needs = (
+                ""
+                if row.get("installed", True)
+                else f" (needs an extra: pip install '.[{row['extra']}]')"
+            )
             whose = f" [{row['whose']}]" if row.get("whose") else ""
             line = f"  {row['name']:<{width}}  {row['description']}{formats}{needs}{whose}".rstrip()
             click.echo(_wrapped(line, width + 4))
@@ -100,18 +119,29 @@ def _wrapped(line: str, indent: int) -> str:
     """Return a line as a terminal shows it best, its second column below itself; in a pipe it stays one line."""
     if not sys.stdout.isatty():
         return line
-    return textwrap.fill(line, screen(), subsequent_indent=" " * min(indent, 30), break_on_hyphens=False)
+    return textwrap.fill(
+        line, screen(), subsequent_indent=" " * min(indent, 30), break_on_hyphens=False
+    )
 
 
 def _goes_with(framing: str) -> dict[str, list[str]]:
-    return {"formats": [name for name, extension in EXTENSIONS.items() if framing in FRAMINGS[extension]]}
+    return {
+        "formats": [
+            name for name, extension in EXTENSIONS.items() if framing in FRAMINGS[extension]
+        ]
+    }
 
 
 def _layout(templates: Templates, name: str) -> dict[str, Any]:
     try:
         about = templates.settings(name).description
         whose = _owner(templates, name)
-        return {"name": name, "formats": templates.formats(name), "description": about, "whose": whose}
+        return {
+            "name": name,
+            "formats": templates.formats(name),
+            "description": about,
+            "whose": whose,
+        }
     except PromptForgeError as error:
         return {"name": name, "formats": [], "description": f"not usable: {error}"}
 
@@ -138,7 +168,12 @@ def _figures(name: str, folders: Sequence[Path]) -> dict[str, Any]:
 
 def _profiles(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Yield a table of profiles, what each is for below its line."""
-    columns = [Column("name", cut=True), Column("family", cut=True), Column("layout", cut=True), Column("format")]
+    columns = [
+        Column("name", cut=True),
+        Column("family", cut=True),
+        Column("layout", cut=True),
+        Column("format"),
+    ]
     columns += [Column("tokenizer", cut=True), Column("window", right=True), Column("as of")]
     keys = [column.heading.replace(" ", "_") for column in columns]
     cells = []
@@ -159,7 +194,11 @@ def _parts(templates: Templates, name: str) -> list[str]:
     """Return the parts that a set of templates prints in its own way."""
     from ..templates import PROMPTS
 
-    files = [n.removeprefix(f"{PROMPTS}/{name}/") for n in templates.names() if n.startswith(f"{PROMPTS}/{name}/")]
+    files = [
+        n.removeprefix(f"{PROMPTS}/{name}/")
+        for n in templates.names()
+        if n.startswith(f"{PROMPTS}/{name}/")
+    ]
     return sorted({file.split(".")[0] for file in files if not file.startswith("_")})
 
 
@@ -172,5 +211,7 @@ def _whose(path: Path, what: str, name: str) -> str:
     """Return whose a file is: the user's own, one that hides a shipped one, or (empty) a shipped one."""
     shipped = _shipped.folder(what) / name
     if shipped.is_file():
-        return "" if shipped.resolve() == path.resolve() else f"yours: {path}, hides the shipped one"
+        return (
+            "" if shipped.resolve() == path.resolve() else f"yours: {path}, hides the shipped one"
+        )
     return f"yours: {path}"

@@ -35,7 +35,11 @@ def _pages(context: click.Context) -> Iterator[tuple[str, str]]:
     for folder in _folders(context, "templates"):
         for entry in _listed(folder):
             if not entry.name.startswith(("_", ".")) and entry.is_dir():
-                yield from ((entry.name, f.name) for f in _listed(Path(entry.path)) if f.name.startswith("layout."))
+                yield from (
+                    (entry.name, f.name)
+                    for f in _listed(Path(entry.path))
+                    if f.name.startswith("layout.")
+                )
 
 
 def layouts(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
@@ -45,7 +49,11 @@ def layouts(context: click.Context, _parameter: click.Parameter, begun: str) -> 
 
 def formats(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
     """Complete the name of a format."""
-    endings = {n.removeprefix("layout.").removesuffix(".j2") for _, n in _pages(context) if n.endswith(".j2")}
+    endings = {
+        n.removeprefix("layout.").removesuffix(".j2")
+        for _, n in _pages(context)
+        if n.endswith(".j2")
+    }
     return _some({format_of(ending) for ending in endings}, begun)
 
 
@@ -76,14 +84,27 @@ def shown(context: click.Context, parameter: click.Parameter, begun: str) -> lis
         for entry in _listed(folder / lead) if lead and ".." not in lead else ():
             files.add(f"{lead}/{entry.name}")
     files |= {f"prompt/{name}" for name in prompts(context, parameter, "")}
-    return [*layouts(context, parameter, begun), *profiles(context, parameter, begun), *_some(files, begun)]
+    return [
+        *layouts(context, parameter, begun),
+        *profiles(context, parameter, begun),
+        *_some(files, begun),
+    ]
 
 
 def copied(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
     """Complete what `new` copies, by what is to be made."""
-    by: dict[str, Complete] = {"layout": layouts, "format": formats, "prompt": prompts, "profile": profiles}
+    by: dict[str, Complete] = {
+        "layout": layouts,
+        "format": formats,
+        "prompt": prompts,
+        "profile": profiles,
+    }
     what = context.params.get("what")  # not known yet where the line ends in --from
-    return [name for each in ([by[what]] if what in by else by.values()) for name in each(context, parameter, begun)]
+    return [
+        name
+        for each in ([by[what]] if what in by else by.values())
+        for name in each(context, parameter, begun)
+    ]
 
 
 def codes(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
@@ -97,5 +118,10 @@ def _some(names: Iterable[str], begun: str) -> list[str]:
     return sorted(name for name in names if name.startswith(begun))
 
 
-OPTIONS: dict[str, Complete] = {"layout": layouts, "format": formats, "prompt": prompts, "tokenizer": tokenizers}
+OPTIONS: dict[str, Complete] = {
+    "layout": layouts,
+    "format": formats,
+    "prompt": prompts,
+    "tokenizer": tokenizers,
+}
 """By the option that takes such a name."""

@@ -96,12 +96,16 @@ def command(
     finish(made, _steps(what, name, target, made, layouts), pretend=pretend, as_json=as_json)
 
 
-def _steps(what: str, name: str, target: Path, made: Sequence[Draft], layouts: Sequence[str]) -> list[str]:
+def _steps(
+    what: str, name: str, target: Path, made: Sequence[Draft], layouts: Sequence[str]
+) -> list[str]:
     """Return what to do next: what to edit, the command that shows it, how it is chosen, the command that checks it."""
     from ..yamltext import load
 
     folder = shlex.quote(str(target))
-    record = json.dumps({"kind": name if what == "kind" else "text", "name": "A name", "content": "A text."})
+    record = json.dumps(
+        {"kind": name if what == "kind" else "text", "name": "A name", "content": "A text."}
+    )
     there = [name for name in ("items.json", "items.jsonl", "items.yaml") if Path(name).is_file()]
     sample = f"echo {shlex.quote(record)} | "
     if what != "kind" and (there or Path("README.md").is_file()):
@@ -116,11 +120,16 @@ def _steps(what: str, name: str, target: Path, made: Sequence[Draft], layouts: S
         "kind": f"{render} --templates {folder} --layout {''.join(layouts[:1])}",
         "prompt": f"{sample}promptforge prompt {shown} --user 'A question?' --templates {folder} --prompt {name}",
     }[what]
-    edit = next((d.path for d in made if d.path.name.startswith(_EDITED.get(what, f"{name}.md"))), made[0].path)
+    edit = next(
+        (d.path for d in made if d.path.name.startswith(_EDITED.get(what, f"{name}.md"))),
+        made[0].path,
+    )
     steps = [f"edit  {edit}", f"show  {show}", f"check promptforge check {folder}"]
     if what in _KEYS:
         value = name if load(name, "") == name else json.dumps(name)  # such as 0 or none
         steps.insert(2, f"use   {what}: {value}  # a line of your profile")
     if what == "format" and len(layouts) != 1 and len(made) > 1:
-        steps.append(f"less  {len(made)} files, for every layout; --layout NAME writes those of one")
+        steps.append(
+            f"less  {len(made)} files, for every layout; --layout NAME writes those of one"
+        )
     return steps

@@ -36,7 +36,9 @@ def write(text: str, path: str | None) -> None:
         if sys.stdout is None:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF), "standard output")
         stream = sys.stdout.buffer
-        if stream.isatty():  # its reader's screen obeys no item, and its reader's prompt begins a line
+        if (
+            stream.isatty()
+        ):  # its reader's screen obeys no item, and its reader's prompt begins a line
             text = _CONTROLS.sub(lambda m: ascii(m[0])[1:-1], text)
             text = text if text.endswith("\n") else f"{text}\n"
         stream.write(text.encode("utf-8", "replace"))
@@ -45,13 +47,17 @@ def write(text: str, path: str | None) -> None:
     target = Path(path)
     if target.is_dir():
         raise ItemError("is a folder; name a file in it", where=path)
-    if target.exists() and not target.is_file():  # /dev/stdout, a named pipe: no file can take its place
+    if (
+        target.exists() and not target.is_file()
+    ):  # /dev/stdout, a named pipe: no file can take its place
         with target.open("wb") as device:
             device.write(text.encode("utf-8", "replace"))
         return
     target = target.resolve() if target.is_symlink() else target
     if not target.parent.is_dir():
-        raise ItemError(f"there is no folder {quote(str(target.parent))}; make it first", where=path)
+        raise ItemError(
+            f"there is no folder {quote(str(target.parent))}; make it first", where=path
+        )
     with contextlib.suppress(OSError):  # a folder may be written to and not listed
         clean(target.parent, target.name)
     with whole(target) as file:

@@ -19,12 +19,22 @@ _TEXTS = {"system": "system", "instructions": "instructions", "user": "question"
 """Flag → its word in a job file."""
 _FLAGS = (
     click.option("--system", metavar="TEXT", help="The system text."),
-    click.option("--system-file", metavar="FILE", help="A file that holds it; - is standard input."),
+    click.option(
+        "--system-file", metavar="FILE", help="A file that holds it; - is standard input."
+    ),
     click.option("--instructions", metavar="TEXT", help="Instructions, beside the context."),
     click.option("--instructions-file", metavar="FILE", help="A file that holds them, or -."),
-    click.option("--user", metavar="TEXT", help="The question; it is the query too, where --query gives no other."),
+    click.option(
+        "--user",
+        metavar="TEXT",
+        help="The question; it is the query too, where --query gives no other.",
+    ),
     click.option("--user-file", metavar="FILE", help="A file that holds it, or -."),
-    click.option("--history", metavar="FILE", help="Messages of any provider, or -: JSON, JSON Lines or YAML."),
+    click.option(
+        "--history",
+        metavar="FILE",
+        help="Messages of any provider, or -: JSON, JSON Lines or YAML.",
+    ),
 )
 
 
@@ -48,8 +58,12 @@ def part_flags(function: Command) -> Command:
 
 def piped(items: tuple[str, ...], given: dict[str, Any]) -> bool:
     """Return whether one of the parts comes from standard input; a usage error where more than one thing is to."""
-    named = [name for name in (*(f"{flag}_file" for flag in _TEXTS), "history") if given[name] == "-"]
-    readers = ["ITEMS" for path in items if path == "-"] + [f"--{name.replace('_', '-')}" for name in named]
+    named = [
+        name for name in (*(f"{flag}_file" for flag in _TEXTS), "history") if given[name] == "-"
+    ]
+    readers = ["ITEMS" for path in items if path == "-"] + [
+        f"--{name.replace('_', '-')}" for name in named
+    ]
     if len(readers) > 1:
         raise click.UsageError(
             f"{' and '.join(readers)} are all to come from standard input; give all but one by files"
@@ -64,13 +78,18 @@ def take_texts(given: dict[str, Any]) -> dict[str, str | None]:
 
 def parts(texts: dict[str, str | None], history: str | None, request: Request) -> Parts:
     """Return the parts: `texts` and the file `history` of the flags, over those of the job."""
-    said = {flag: request.job.texts.get(_TEXTS[flag]) if text is None else text for flag, text in texts.items()}
+    said = {
+        flag: request.job.texts.get(_TEXTS[flag]) if text is None else text
+        for flag, text in texts.items()
+    }
     given = history if history is not None else request.job.history
     if given is None:
         return Parts(said, None, None)
     diagnostics = request.diagnostics
     if isinstance(given, str):
-        records, locate = load_messages(given, diagnostics=diagnostics, workspace=request.wanted.workspace)
+        records, locate = load_messages(
+            given, diagnostics=diagnostics, workspace=request.wanted.workspace
+        )
         return Parts(said, list(records), read_messages(records, given, diagnostics, locate))
     return Parts(said, list(given), read_messages(given, "history", diagnostics))
 

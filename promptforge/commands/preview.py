@@ -21,8 +21,14 @@ from .parts import part_flags, parts, piped, take_texts
 @click.argument("items", nargs=-1, metavar="[ITEMS]...")
 @part_flags
 @functools.partial(input_flags, whole=True)
-@click.option("--port", metavar="N", type=click.IntRange(1024, 65535), help="The port; without it a free one.")
-@click.option("--edit", is_flag=True, help="Let the page save templates, profiles and cases into your folders.")
+@click.option(
+    "--port", metavar="N", type=click.IntRange(1024, 65535), help="The port; without it a free one."
+)
+@click.option(
+    "--edit",
+    is_flag=True,
+    help="Let the page save templates, profiles and cases into your folders.",
+)
 @click.option(
     "--tests",
     metavar="DIR",
@@ -30,7 +36,12 @@ from .parts import part_flags, parts, piped, take_texts
     help="Where it saves golden cases; without it `tests` beside the folder of your templates or profiles.",
 )
 def command(
-    items: tuple[str, ...], history: str | None, port: int | None, edit: bool, tests: Path | None, **given: Any
+    items: tuple[str, ...],
+    history: str | None,
+    port: int | None,
+    edit: bool,
+    tests: Path | None,
+    **given: Any,
 ) -> None:
     """Show what `render` and `prompt` make of the same arguments on a local page, and what an edit or a budget changes.
 
@@ -41,13 +52,17 @@ def command(
     try:
         from ..preview import desk, running
     except ImportError as error:
-        raise click.UsageError(f"the preview needs more packages ({error.name}): pip install '.[preview]'") from None
+        raise click.UsageError(
+            f"the preview needs more packages ({error.name}): pip install '.[preview]'"
+        ) from None
     is_piped = piped(items, {**given, "history": history})
     texts = take_texts(given)
     request = read(items, {**given, "piped": is_piped})
     around = parts(texts, history, request)
     if edit and not (request.folders["templates"] or request.folders["profiles"]):
-        raise click.UsageError("--edit needs a folder of your own to save in: --templates DIR, --profiles DIR")
+        raise click.UsageError(
+            "--edit needs a folder of your own to save in: --templates DIR, --profiles DIR"
+        )
     with contextlib.suppress(TemplateError):  # that is said on the page
         request.renderer()
     with contextlib.suppress(ProfileError, TemplateError):
@@ -75,14 +90,25 @@ def command(
 def _files(request: Request) -> list[Path]:
     """Return the files that items came from, as far as they are named one by one."""
     wanted = request.wanted
-    named = [Path(wanted.workspace) / name for name in (*wanted.items, *wanted.documents, *wanted.files) if name != "-"]
+    named = [
+        Path(wanted.workspace) / name
+        for name in (*wanted.items, *wanted.documents, *wanted.files)
+        if name != "-"
+    ]
     return [path for path in named if path.is_file()] if "-" not in wanted.items else []
 
 
 def _only(request: Request) -> Path | None:
     """Return the file that all items are from, if it is one file of items."""
     wanted = request.wanted
-    lists = (wanted.records, wanted.files, wanted.documents, wanted.man_pages, wanted.techniques, wanted.plugged)
+    lists = (
+        wanted.records,
+        wanted.files,
+        wanted.documents,
+        wanted.man_pages,
+        wanted.techniques,
+        wanted.plugged,
+    )
     if any(lists) or wanted.search or len(wanted.items) != 1 or wanted.items[0] == "-":
         return None
     return Path(wanted.workspace, wanted.items[0]).absolute()

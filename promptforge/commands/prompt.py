@@ -29,7 +29,12 @@ from .parts import part_flags, parts, piped, take_texts
 @click.option("--json", "as_json", is_flag=True, help="Print the whole account as JSON.")
 @click.option("-o", "--output", metavar="FILE", help="Write there instead of to standard output.")
 def command(
-    items: tuple[str, ...], history: str | None, to: str, as_json: bool, output: str | None, **given: Any
+    items: tuple[str, ...],
+    history: str | None,
+    to: str,
+    as_json: bool,
+    output: str | None,
+    **given: Any,
 ) -> int:
     """Make the whole prompt: what ITEMS and sources give, around it system text, instructions, history and question.
 

@@ -53,7 +53,9 @@ def reasons(
         if reason in ("budget", "section_budget") and (way is None or way.items < counts[reason]):
             said.append(_NUMBER)
             if beyond is not None:
-                said.append(f">{beyond:,}: so much is still too little, and --json says what is enough")
+                said.append(
+                    f">{beyond:,}: so much is still too little, and --json says what is enough"
+                )
         yield from _wrapped(f"{reason:<{wide}}  ", "; ".join(said))
         if way is not None:
             some = "where there is none: " if len(said) > 1 else ""
@@ -108,5 +110,10 @@ def _flag(name: str, value: Any) -> str:
 def _wrapped(head: str, text: str) -> list[str]:
     indent = " " * len(head)
     return textwrap.wrap(
-        text, screen(), initial_indent=head, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
+        text,
+        screen(),
+        initial_indent=head,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+        break_long_words=False,
     )

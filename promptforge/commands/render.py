@@ -13,7 +13,9 @@ from .output import write, write_json
 @click.command("render")
 @click.argument("items", nargs=-1, metavar="[ITEMS]...")
 @input_flags
-@click.option("--json", "as_json", is_flag=True, help="Print the whole result as JSON instead of the text.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the whole result as JSON instead of the text."
+)
 @click.option("-o", "--output", metavar="FILE", help="Write there instead of to standard output.")
 def command(items: tuple[str, ...], as_json: bool, output: str | None, **given: Any) -> int:
     """Turn items and named sources into one context text.

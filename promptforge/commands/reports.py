@@ -39,7 +39,11 @@ def lines(finding: Finding) -> Iterator[str]:
 def summary(report: Report) -> str:
     """Return how many findings there are, of each gravity, in how many files."""
     counts = Counter(finding.severity for finding in report.findings)
-    said = [f"{counts[s]} {s}{'s' if counts[s] > 1 else ''}" for s in ("error", "warning", "note") if counts[s]]
+    said = [
+        f"{counts[s]} {s}{'s' if counts[s] > 1 else ''}"
+        for s in ("error", "warning", "note")
+        if counts[s]
+    ]
     files = f"{report.files} file{'s' if report.files != 1 else ''}"
     return f"{files}: {', '.join(said) or 'nothing to say'}"
 
@@ -54,8 +58,16 @@ def as_data(report: Report) -> dict[str, Any]:
         }
         for f in report.findings
     ]  # fmt: skip
-    prices = [{"layout": p.layout, "format": p.format, "page": p.page, "items": p.items} for p in report.prices]
-    return {"findings": findings, "prices": prices, "tokenizer": report.tokenizer, "files": report.files}
+    prices = [
+        {"layout": p.layout, "format": p.format, "page": p.page, "items": p.items}
+        for p in report.prices
+    ]
+    return {
+        "findings": findings,
+        "prices": prices,
+        "tokenizer": report.tokenizer,
+        "files": report.files,
+    }
 
 
 def github(findings: Sequence[Finding]) -> Iterator[str]:
@@ -66,7 +78,9 @@ def github(findings: Sequence[Finding]) -> Iterator[str]:
         if f.end_column:
             facts["endColumn"] = f.end_column
         facts["title"] = f.code
-        pairs = ",".join(f"{name}={_property(str(value))}" for name, value in facts.items() if value is not None)
+        pairs = ",".join(
+            f"{name}={_property(str(value))}" for name, value in facts.items() if value is not None
+        )
         yield f"::{words[f.severity]} {pairs}::{_data(f'{f.code} {f.message}')}"
 
 
@@ -93,7 +107,9 @@ def sarif(report: Report, version: str) -> dict[str, Any]:
     ]
     results = []
     for f in report.findings:
-        location: dict[str, Any] = {"artifactLocation": {"uri": percent(PurePath(f.path).as_posix(), safe="/:")}}
+        location: dict[str, Any] = {
+            "artifactLocation": {"uri": percent(PurePath(f.path).as_posix(), safe="/:")}
+        }
         if f.line:
             region = {"startLine": f.line, "startColumn": f.column, "endColumn": f.end_column}
             location["region"] = {name: number for name, number in region.items() if number}

@@ -26,4 +26,7 @@ def command(codes: tuple[str, ...], as_json: bool) -> None:
     elif wanted:
         write("\n".join(explain(code) for code in wanted), None)
     else:
-        write("".join(f"{code}  {rule.severity:<7}  {rule.title}\n" for code, rule in CODES.items()), None)
+        write(
+            "".join(f"{code}  {rule.severity:<7}  {rule.title}\n" for code, rule in CODES.items()),
+            None,
+        )

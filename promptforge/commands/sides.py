@@ -61,7 +61,9 @@ def _spec(text: str) -> Spec:
                 raise click.UsageError(f"{quote(text)}: {name}: there is no folder {quote(value)}")
         elif name not in VOCABULARY:
             known = [*VOCABULARY, *_PLACES]
-            raise OptionError(f"{quote(text)}: unknown option {quote(word)}{nearest(name, known)}", option=word)
+            raise OptionError(
+                f"{quote(text)}: unknown option {quote(word)}{nearest(name, known)}", option=word
+            )
         else:
             options[name] = _value(name, value)
     return Spec(profile, folders, options)
@@ -89,7 +91,11 @@ def _value(name: str, text: str) -> Any:
             return value
         except OptionError as error:
             refusals.append(error)
-    raise refusals[-1] if len(refusals) > 1 and "list" not in VOCABULARY.rules[name].takes else refusals[0]
+    raise (
+        refusals[-1]
+        if len(refusals) > 1 and "list" not in VOCABULARY.rules[name].takes
+        else refusals[0]
+    )
 
 
 class _Saved(msgspec.Struct):

@@ -90,7 +90,11 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], *, total: in
             spare = max(range(len(columns)), key=lambda n: columns[n].spare, default=0)
             if columns and columns[spare].spare:
                 left = [n for n in range(len(columns)) if n != spare]
-                yield from table([columns[n] for n in left], [[row[n] for n in left] for row in rows], total=total)
+                yield from table(
+                    [columns[n] for n in left],
+                    [[row[n] for n in left] for row in rows],
+                    total=total,
+                )
                 return
             break
         n = max(able, key=wide.__getitem__)

@@ -26,7 +26,14 @@ if TYPE_CHECKING:
 @click.option("--only", metavar="WORDS", help="Only cases whose names hold these words.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing of what holds.")
-def command(paths: tuple[Path, ...], update: bool, only: str | None, as_json: bool, quiet: bool, **given: Any) -> int:
+def command(
+    paths: tuple[Path, ...],
+    update: bool,
+    only: str | None,
+    as_json: bool,
+    quiet: bool,
+    **given: Any,
+) -> int:
     """Render cases and compare them with what is expected.
 
     PATHS are YAML files of cases, or folders of them; without any, ./tests. templates/README.md says what a case holds.
@@ -40,7 +47,9 @@ def command(paths: tuple[Path, ...], update: bool, only: str | None, as_json: bo
     from ..golden.judging import judge
 
     if update and os.environ.get("CI"):
-        raise click.UsageError("--update is refused where CI is set: expected texts are changed by hand and read")
+        raise click.UsageError(
+            "--update is refused where CI is set: expected texts are changed by hand and read"
+        )
     if given["profile"]:
         raise click.UsageError("a case names its profile itself: options: {profile: NAME}")
     folders = or_here(folders_of(given))
@@ -48,12 +57,16 @@ def command(paths: tuple[Path, ...], update: bool, only: str | None, as_json: bo
     if only is not None:
         cases = [case for case in cases if only in case.name]
     if not cases:
-        raise click.UsageError("there are no cases" + (f" with {quote(only)} in their names" if only else ""))
+        raise click.UsageError(
+            "there are no cases" + (f" with {quote(only)} in their names" if only else "")
+        )
     outcomes = [judge(case, folders["templates"], folders["profiles"]) for case in cases]
     if update:
         changed = _update(outcomes)
         outcomes = [
-            judge(case, folders["templates"], folders["profiles"]) for path in _files(paths) for case in load(path)
+            judge(case, folders["templates"], folders["profiles"])
+            for path in _files(paths)
+            for case in load(path)
         ]
         for path in changed:
             click.echo(f"promptforge: {shown(str(path))} updated", err=True)
@@ -64,7 +77,9 @@ def command(paths: tuple[Path, ...], update: bool, only: str | None, as_json: bo
         write("".join(f"{line}\n" for outcome in outcomes for line in _lines(outcome, quiet)), None)
         if not quiet:
             way_out = (
-                "; `promptforge test --update` takes the printed texts over" if any(o.stale for o in failed) else ""
+                "; `promptforge test --update` takes the printed texts over"
+                if any(o.stale for o in failed)
+                else ""
             )
             said = (
                 f"{len(failed)} of {_cases(len(outcomes))} failed{way_out}"
@@ -79,11 +94,15 @@ def _files(paths: tuple[Path, ...]) -> list[Path]:
     from ..golden.cases import is_cases
 
     if not paths and not Path("tests").is_dir():
-        raise click.UsageError("there is no folder ./tests; name a file of cases, or start with `promptforge init`")
+        raise click.UsageError(
+            "there is no folder ./tests; name a file of cases, or start with `promptforge init`"
+        )
     found: list[Path] = []
     for path in paths or (Path("tests"),):
         if path.is_dir():
-            listed = sorted(each for each in path.iterdir() if each.suffix in YAML and is_cases(each))
+            listed = sorted(
+                each for each in path.iterdir() if each.suffix in YAML and is_cases(each)
+            )
             if not listed:
                 raise click.UsageError(
                     f"the folder {quote(str(path))} holds no file of cases (`cases:` in a .yaml file)"
@@ -129,7 +148,9 @@ def _update(outcomes: list[Outcome]) -> list[Path]:
         if case.keys["file"] is not None:
             written[case.near(case.keys["file"])] = outcome.text
         else:
-            written[case.path] = updated(written.get(case.path, read(case.path)), case, outcome.text)
+            written[case.path] = updated(
+                written.get(case.path, read(case.path)), case, outcome.text
+            )
     for path, text in written.items():
         if not path.parent.is_dir():
             raise ItemError("the folder is not there", where=str(path))

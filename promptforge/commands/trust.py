@@ -22,7 +22,9 @@ _WORDS = {
 
 @click.command("trust")
 @click.argument("folder", default=".", type=click.Path(exists=True, file_okay=False))
-@click.option("--show", is_flag=True, help="Only show what it holds; exit 1 where it is not trusted as it is.")
+@click.option(
+    "--show", is_flag=True, help="Only show what it holds; exit 1 where it is not trusted as it is."
+)
 @click.option("--remove", is_flag=True, help="Trust it no longer.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(folder: str, show: bool, remove: bool, as_json: bool) -> int:
@@ -35,25 +37,49 @@ def command(folder: str, show: bool, remove: bool, as_json: bool) -> int:
     if remove:
         place = project.folder if project else Path(os.path.realpath(folder)) / trust.FOLDER
         gone = trust.remove(place)
-        click.echo(f"promptforge: {shown(place)}: {'trusted no longer' if gone else 'was not trusted'}", err=True)
+        click.echo(
+            f"promptforge: {shown(place)}: {'trusted no longer' if gone else 'was not trusted'}",
+            err=True,
+        )
         return 0
     if project is None:
-        raise click.UsageError(f"there are no templates or profiles in {shown(Path(folder) / trust.FOLDER)}")
+        raise click.UsageError(
+            f"there are no templates or profiles in {shown(Path(folder) / trust.FOLDER)}"
+        )
     if not show:
         trust.add(project)
     state = trust.state(project)
     if as_json:
         files = [entry._asdict() for entry in project.files]
-        write_json({"folder": str(project.folder), "state": state, "sha256": project.sha256, "files": files})
+        write_json(
+            {
+                "folder": str(project.folder),
+                "state": state,
+                "sha256": project.sha256,
+                "files": files,
+            }
+        )
     else:
-        columns = [Column("file", cut=True), Column("chars", right=True), Column("sha256"), Column("")]
+        columns = [
+            Column("file", cut=True),
+            Column("chars", right=True),
+            Column("sha256"),
+            Column(""),
+        ]
         rows = [
-            (shown(e.name), f"{e.size:,}", e.sha256[:12], f"{e.invisible} invisible characters" if e.invisible else "")
+            (
+                shown(e.name),
+                f"{e.size:,}",
+                e.sha256[:12],
+                f"{e.invisible} invisible characters" if e.invisible else "",
+            )
             for e in project.files
         ]
         for line in table(columns, rows, total=screen()):
             click.echo(line)
-    click.echo(f"promptforge: {shown(project.folder)}: {_WORDS[state]} ({project.sha256[:12]})", err=True)
+    click.echo(
+        f"promptforge: {shown(project.folder)}: {_WORDS[state]} ({project.sha256[:12]})", err=True
+    )
     return 0 if state == "trusted" else 1
 
 

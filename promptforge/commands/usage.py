@@ -17,7 +17,11 @@ def said(error: click.ClickException) -> str:
 
 
 def _message(error: click.ClickException, context: click.Context | None) -> str:
-    if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Argument) and context is not None:
+    if (
+        isinstance(error, click.MissingParameter)
+        and isinstance(error.param, click.Argument)
+        and context is not None
+    ):
         goes = " ".join([context.command_path, *context.command.collect_usage_pieces(context)])
         return f"{_name(error.param)} is missing: {goes}"
     if isinstance(error, click.NoSuchOption):

@@ -75,7 +75,9 @@ class Board:
 
     # --- many at once -----------------------------------------------------------------------------------------------
 
-    def distinct(self, walk: Sequence[int], again: bool = False) -> tuple[dict[int, Form], dict[int, int]]:
+    def distinct(
+        self, walk: Sequence[int], again: bool = False
+    ) -> tuple[dict[int, Form], dict[int, int]]:
         """Return the longest forms of `walk` without duplicates, and these with the holder of their text.
 
         What an earlier part showed of `walk` stays as it is and is not among them; with `again` it is shown no more.

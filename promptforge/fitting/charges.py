@@ -59,7 +59,11 @@ class Charges:
         self.known: dict[int, float] = {}
         """Prices by row, as far as they are known."""
         everything: Sequence[int] = range(len(worths))
-        self.live = everything if self.worths is worths else [row for row in everything if self.worths[row] > 0]
+        self.live = (
+            everything
+            if self.worths is worths
+            else [row for row in everything if self.worths[row] > 0]
+        )
         """Rows of a worth above 0."""
         self.low, self.least = 0.0, 0.0
         """Shares of its estimate that a row is believed to cost at the least, and that it is charged at the least."""
@@ -119,16 +123,24 @@ class Charges:
         worths, sizes = self.worths, self.sizes
         some = self.live[:: max(len(self.live) // _CHUNK, 1)]
         rough = {row: worths[row] / (sizes[row] + _FRAME) for row in some}
-        top = sorted(some, key=rough.__getitem__, reverse=True)[: max(len(some) // DENSEST, 2 * ENOUGH)]
+        top = sorted(some, key=rough.__getitem__, reverse=True)[
+            : max(len(some) // DENSEST, 2 * ENOUGH)
+        ]
         step = len(top) ** (1 / SAMPLE)
         places = {min(int(step**n + 1e-9), len(top)) - 1 for n in range(SAMPLE + 1)} if top else ()
         pairs = {row: (sizes[row], self.price(row)) for row in map(top.__getitem__, sorted(places))}
         line, lines = _fit([*pairs.values()]), {}
-        kinds = dict.fromkeys(pairs, None) if self.kinds is None else {row: self.kinds[row] for row in pairs}
+        kinds = (
+            dict.fromkeys(pairs, None)
+            if self.kinds is None
+            else {row: self.kinds[row] for row in pairs}
+        )
         for kind, number in Counter(kinds.values()).items():
             if number >= ENOUGH:
                 lines[kind] = _fit([pair for row, pair in pairs.items() if kinds[row] == kind])
-        ratios = sorted(p / lines.get(kinds[row], line).at(s) for row, (s, p) in pairs.items() if p > 0)
+        ratios = sorted(
+            p / lines.get(kinds[row], line).at(s) for row, (s, p) in pairs.items() if p > 0
+        )
         if ratios:
             self.low = min(ratios[int(LOWEST * len(ratios))], 1.0)
             self.least = min(0.8 * self.low, 0.9 * ratios[0])
@@ -145,7 +157,10 @@ class Charges:
             slopes = {kind: line.slope for kind, line in lines.items()}
             rows = zip(worths, sizes, self.kinds, strict=True)
             found = [w / (starts[kind] + slopes[kind] * s) for w, s, kind in rows]
-        for row, price in self.known.items():  # of the sample; so that the least believed is what is known
+        for (
+            row,
+            price,
+        ) in self.known.items():  # of the sample; so that the least believed is what is known
             found[row] = worths[row] / price * self.low if price > 0 else math.inf
         return found
 
@@ -184,6 +199,8 @@ def _fit(pairs: Sequence[tuple[float, float]]) -> Line:
     spread = sum(w * (s - size) ** 2 for w, (s, _) in zip(weights, pairs, strict=True))
     slope = sum(w * (s - size) * (p - price) for w, (s, p) in zip(weights, pairs, strict=True))
     slope = slope / spread if spread > 0 else 0.0
-    if size and (spread <= 0 or slope * size > price):  # one size only, or a line that would begin below 0
+    if size and (
+        spread <= 0 or slope * size > price
+    ):  # one size only, or a line that would begin below 0
         return Line(0, price / size)
     return Line(price - slope * size, slope) if slope > 0 else Line(price, 0)

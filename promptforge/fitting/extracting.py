@@ -30,7 +30,9 @@ class Extracts(Protocol):
         """Return those of `walk` that were read closely."""
         ...
 
-    def choose(self, walk: Sequence[int], room: float, unit: int, most: int | None) -> tuple[list[Pick], list[Pick]]:
+    def choose(
+        self, walk: Sequence[int], room: float, unit: int, most: int | None
+    ) -> tuple[list[Pick], list[Pick]]:
         """Return the pieces to show within `room`, the likeliest to answer first, and those that were put aside."""
         ...
 
@@ -63,7 +65,9 @@ def extract(packer: Packer, part: Part, limit: Cost, extracts: Extracts) -> None
     for index, form in sheet.forms().items():
         packer.put(index, form, sheet.cost)
     packer.cost = sheet.cost
-    left = [index for index in part.walk if index not in packer.chosen and index not in packer.twins]
+    left = [
+        index for index in part.walk if index not in packer.chosen and index not in packer.twins
+    ]
     packer.take_rest(left, limit, part)  # what no piece has room for, or nobody read closely
     for index in left:
         if index not in packer.chosen and index not in packer.twins:
@@ -112,7 +116,9 @@ class _Sheet:
     def _add(self, rest: deque[Pick], most: int) -> None:
         """Show what fits into what is left, as many pieces at a time as there should be room for."""
         failed, size = 0, len(rest)
-        while rest and failed < AFTERTHOUGHTS and (rest[0].item in self.kept or len(self.kept) < most):
+        while (
+            rest and failed < AFTERTHOUGHTS and (rest[0].item in self.kept or len(self.kept) < most)
+        ):
             batch = self._first(rest, size, most)
             if batch and self._shown(batch):
                 for _ in batch:

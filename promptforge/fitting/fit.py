@@ -94,7 +94,11 @@ def _spread(packer: Packer, part: Part, goal: Cost, packing: Packing) -> None:
     if packing == "drop_last" or not packer.shorten:
         spreading.drop_last(packer, walk, goal, again=part.again)
     else:
-        spreading.spread(packer, walk, goal, longest_first=packing == "longest_first", again=part.again)
-    if part.room is not None and goal[0] < packer.limit[0]:  # a section with a maximum is a part of its own here
+        spreading.spread(
+            packer, walk, goal, longest_first=packing == "longest_first", again=part.again
+        )
+    if (
+        part.room is not None and goal[0] < packer.limit[0]
+    ):  # a section with a maximum is a part of its own here
         short = [index for index in part.walk if packer.reasons.get(index) == "budget"]
         packer.reasons.update(dict.fromkeys(short, "section_budget"))

@@ -38,7 +38,10 @@ class Found(NamedTuple):
 
     def rows(self) -> list[int]:
         """Return the rows, the most worth per token first; the extra row is the last."""
-        taken = [*range(self.start), *(self.start + bit for bit in range(WIDE) if self.mask >> bit & 1)]
+        taken = [
+            *range(self.start),
+            *(self.start + bit for bit in range(WIDE) if self.mask >> bit & 1),
+        ]
         below = {self.steps.below[step] for step in taken}
         rows = [row for row in map(self.steps.rows.__getitem__, taken) if row not in below]
         if self.extra < 0:
@@ -54,7 +57,13 @@ _Step = tuple[float, int, int, float, float]
 class Steps:
     """The steps of all hulls over the rows charged at most `cap`, most worth per token first, read as far as asked."""
 
-    def __init__(self, charges: Charges, cap: float, owners: Sequence[int] | None, forms: Mapping[int, Sequence[int]]):
+    def __init__(
+        self,
+        charges: Charges,
+        cap: float,
+        owners: Sequence[int] | None,
+        forms: Mapping[int, Sequence[int]],
+    ):
         """Take rows from `charges`; `forms` has the rows of each owner that has several."""
         self.charges = charges
         self.cap = cap
@@ -130,11 +139,15 @@ class Steps:
             cost += self.cost[step + 1] - self.cost[step]
             worth += self.worth[step + 1] - self.worth[step]
             options.append((cost, worth, bits | 1 << (step - start)))
-        count = bisect_right(self.cost, room + self.cost[start], lo=start, hi=min(end, len(self.cost)))
+        count = bisect_right(
+            self.cost, room + self.cost[start], lo=start, hi=min(end, len(self.cost))
+        )
         at = min(count, len(self.rows)) - 1
         cost, worth = (after[at + 1] - after[at] for after in (self.cost, self.worth))
         rate = worth / cost if cost > 0 else 0.0
-        ahead = sum(max(0.0, *(w - rate * c for c, w, _ in options)) for options in classes.values())
+        ahead = sum(
+            max(0.0, *(w - rate * c for c, w, _ in options)) for options in classes.values()
+        )
         base = self.worth[start] + rate * room
         states = [(0.0, 0.0, 0)]
         for options in classes.values():
@@ -170,7 +183,10 @@ class Steps:
         level: dict[int, int] = {}  # by owner of several rows: the row it has reached, or -1
         for row in chain(charges.ordered(), (-1,)):
             possible = math.inf if row < 0 else -density[row] / low if low else -math.inf
-            while queue and (queue[0][0] < possible or (queue[0][0] == possible and queue[0][1] and queue[0][2] < row)):
+            while queue and (
+                queue[0][0] < possible
+                or (queue[0][0] == possible and queue[0][1] and queue[0][2] < row)
+            ):
                 slope, known, best, charge, believed = heapq.heappop(queue)
                 owner = best if owners is None else owners[best]
                 if known:
@@ -211,7 +227,9 @@ class Steps:
             known = row in charges.known
             charge, believed = charges.believe(row) if known else charges.least_of(row)
             if charge <= self.cap:
-                slope = (worth - worths[row]) / (believed - taken) if believed > taken else -math.inf
+                slope = (
+                    (worth - worths[row]) / (believed - taken) if believed > taken else -math.inf
+                )
                 step = (slope, int(known), row, charge - paid, believed - taken)
                 best = step if best is None else min(best, step)
         if best is not None:

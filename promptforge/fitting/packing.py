@@ -7,7 +7,21 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from .board import Board
-from .scale import SHORTENED, STUB, UNLIMITED, Cost, Form, Part, Quotas, Scale, content_of, excess, minus, plus, within
+from .scale import (
+    SHORTENED,
+    STUB,
+    UNLIMITED,
+    Cost,
+    Form,
+    Part,
+    Quotas,
+    Scale,
+    content_of,
+    excess,
+    minus,
+    plus,
+    within,
+)
 
 TRIES = 32
 """Pages measured in vain before an item that costs no less than one that failed is not tried any more."""
@@ -59,7 +73,9 @@ class Packer(Board):
         if walk:
             self.cost = self.scale.measure(self.chosen)
         if walk and not within(self.cost, self.limit):
-            raise excess("the required items need", self.cost, self.limit, "raise it or require less")
+            raise excess(
+                "the required items need", self.cost, self.limit, "raise it or require less"
+            )
 
     def pack(self, part: Part, limit: Cost) -> None:
         """Take what fits of a part."""
@@ -127,7 +143,9 @@ class Packer(Board):
         waiting: deque[int] = deque()
         room, ahead, stride = self.cost, 0, STRIDE
         while True:
-            while not queue and ahead < len(walk):  # no more is looked at than there may be room for
+            while not queue and ahead < len(
+                walk
+            ):  # no more is looked at than there may be room for
                 queue.extend(self._able(walk[ahead : ahead + stride], limit))
                 ahead, stride = ahead + stride, 2 * stride
             if not queue and not waiting:
@@ -169,12 +187,17 @@ class Packer(Board):
         most, form = self.allowance(index), self.scale.forms(index)[-1]
         if most == UNLIMITED:
             return False
-        return not self.scale.may_fit(index, form, (most, UNLIMITED)) or self.scale.price(index, form)[0] > most
+        return (
+            not self.scale.may_fit(index, form, (most, UNLIMITED))
+            or self.scale.price(index, form)[0] > most
+        )
 
     def _able(self, indices: Sequence[int], limit: Cost) -> Sequence[int]:
         if self.first_only or not indices:
             return indices
-        return self.scale.able(indices, minus(limit, self.cost), self.shorten and self._misses < TRIES)
+        return self.scale.able(
+            indices, minus(limit, self.cost), self.shorten and self._misses < TRIES
+        )
 
     def _take(self, index: int, limit: Cost) -> bool:
         """Take an item whole."""
@@ -197,7 +220,9 @@ class Packer(Board):
                 return True
         return False
 
-    def take_form(self, index: int, form: Form, others: Mapping[int, Form], cost: Cost, limit: Cost) -> bool:
+    def take_form(
+        self, index: int, form: Form, others: Mapping[int, Form], cost: Cost, limit: Cost
+    ) -> bool:
         """Show an item in this form beside `others`, which cost `cost`, if it fits."""
         roomy = plus(minus(limit, cost), (self.scale.joint, 0))
         if not self.scale.may_fit(index, form, roomy):
@@ -228,7 +253,9 @@ class Packer(Board):
     def lessen(self, index: int, limit: Cost) -> bool:
         """Show an item in the longest shorter form that fits; what was shortened before only if it becomes longer."""
         before = self.chosen.get(index)
-        others = {i: form for i, form in self.chosen.items() if i != index} if before else self.chosen
+        others = (
+            {i: form for i, form in self.chosen.items() if i != index} if before else self.chosen
+        )
         most = self.allowance(index)
         room = None if most == UNLIMITED else (most, UNLIMITED)
         shorter = self.scale.shorten(index, others, limit, room)
@@ -243,7 +270,10 @@ class Packer(Board):
         for index in part.walk:
             if misses >= TRIES or places == 0:
                 break
-            if index not in self.chosen and self.reasons.get(index, "budget") in ("budget", "section_budget"):
+            if index not in self.chosen and self.reasons.get(index, "budget") in (
+                "budget",
+                "section_budget",
+            ):
                 shown = self.take_form(index, STUB, self.chosen, self.cost, limit)
                 misses = 0 if shown else misses + 1
                 places = places - shown if places is not None else None

@@ -26,7 +26,9 @@ def levelled(longest: float) -> Target:
     return lambda measure, size: min(size, measure * longest)
 
 
-def spread(packer: Packer, walk: Sequence[int], limit: Cost, *, longest_first: bool, again: bool = False) -> None:
+def spread(
+    packer: Packer, walk: Sequence[int], limit: Cost, *, longest_first: bool, again: bool = False
+) -> None:
     """Show all of `walk` in forms that fit `limit` together; only where not even attributions do the last go."""
     scale = packer.scale
     whole, twins = packer.distinct(walk, again)
@@ -49,13 +51,20 @@ def spread(packer: Packer, walk: Sequence[int], limit: Cost, *, longest_first: b
         return found
 
     guess = _guess(packer, walk, sizes, target, limit, unit)
-    low, high = 0.0, min(1.0, 1.25 * guess)  # the sum of prices is not far off; what it leaves is filled below
+    low, high = (
+        0.0,
+        min(1.0, 1.25 * guess),
+    )  # the sum of prices is not far off; what it leaves is filled below
     best: dict[int, Form] = dict.fromkeys(walk, STUB)
     spare, over = 1.0, 1.0  # how far off both ends are, as far as is known
     for step in range(STEPS):
         # In every other step by how far off they are, which is much quicker and may get stuck.
         share = spare / (spare + over) if step % 2 else 0.5
-        middle = guess if step == 0 and 0 < guess < 1 else low + (high - low) * min(max(share, 0.05), 0.95)
+        middle = (
+            guess
+            if step == 0 and 0 < guess < 1
+            else low + (high - low) * min(max(share, 0.05), 0.95)
+        )
         tried = forms(middle)
         cost = scale.measure({**packer.chosen, **tried})
         left = limit[unit] - cost[unit]
@@ -88,7 +97,12 @@ def _seen(packer: Packer, walk: Sequence[int], limit: Cost) -> list[int]:
 
 
 def _guess(
-    packer: Packer, walk: Sequence[int], sizes: Mapping[int, float], target: Target, limit: Cost, unit: int
+    packer: Packer,
+    walk: Sequence[int],
+    sizes: Mapping[int, float],
+    target: Target,
+    limit: Cost,
+    unit: int,
 ) -> float:
     """Return the measure at which prices add up to the limit."""
     room = limit[unit] - packer.scale.measure({**packer.chosen, **dict.fromkeys(walk, STUB)})[unit]

@@ -37,7 +37,9 @@ def pack_worth(packer: Packer, part: Part, limit: Cost) -> None:
 class _Rows:
     """The forms of the items of a part, as rows to choose from."""
 
-    def __init__(self, packer: Packer, walk: Sequence[int], ranks: Sequence[float], limit: Cost) -> None:
+    def __init__(
+        self, packer: Packer, walk: Sequence[int], ranks: Sequence[float], limit: Cost
+    ) -> None:
         self._packer = packer
         self._scale = packer.scale
         self._limit = limit
@@ -45,12 +47,17 @@ class _Rows:
         self._unit = unit_of(limit)
         self._both = limit[0] < UNLIMITED and limit[1] < UNLIMITED and self._room[1] > 0
         lowest = min((ranks[i] for i in walk), default=0.0) if ranks else 0.0
-        base = lowest - 0.01 if lowest <= 0 else 0.0  # what is worth nothing is still worth more than room left over
+        base = (
+            lowest - 0.01 if lowest <= 0 else 0.0
+        )  # what is worth nothing is still worth more than room left over
         pairs = [(index, form) for index in walk for form in self._scale.forms(index)]
         self.owners = [index for index, _ in pairs]
         self.forms = [form for _, form in pairs]
         self._several = len(pairs) > len(walk)
-        self._worths = [(ranks[i] - base if ranks else 1.0) * FORM_WORTH.get(form.name, 1.0) for i, form in pairs]
+        self._worths = [
+            (ranks[i] - base if ranks else 1.0) * FORM_WORTH.get(form.name, 1.0)
+            for i, form in pairs
+        ]
 
     def choose(self, places: int | None) -> tuple[Chooser, list[int]]:
         """Return the rows for the page, which may cost more than their sum (separators, headings) or less (joins)."""
@@ -59,7 +66,9 @@ class _Rows:
         rows: list[int] = []
         for turn in range(ROUNDS):
             rows = chooser.choose(target).rows[:places]
-            cost = self._scale.measure({**self._packer.chosen, **{self.owners[row]: self.forms[row] for row in rows}})
+            cost = self._scale.measure(
+                {**self._packer.chosen, **{self.owners[row]: self.forms[row] for row in rows}}
+            )
             spare = self._limit[unit] - cost[unit]
             if within(cost, self._limit):
                 best = rows
@@ -88,7 +97,11 @@ class _Rows:
         if not self._scale.may_fit(index, form, self._room):
             return max(self._room[self._unit] + 1, len(form.text) / 4)
         cost = self._scale.price(index, form)
-        return max(cost[0], cost[1] * self._room[0] / self._room[1]) if self._both else cost[self._unit]
+        return (
+            max(cost[0], cost[1] * self._room[0] / self._room[1])
+            if self._both
+            else cost[self._unit]
+        )
 
 
 def _show(packer: Packer, rows: list[tuple[int, Form]], limit: Cost) -> list[int]:
@@ -132,7 +145,9 @@ def _fill(packer: Packer, part: Part, walk: Iterable[int], limit: Cost) -> None:
         holder, _ = scale.twins(index, packer.chosen)
         if holder is not None:
             packer.drop_twin(index, holder)
-        elif any(packer.take_form(index, form, packer.chosen, packer.cost, limit) for form in forms):
+        elif any(
+            packer.take_form(index, form, packer.chosen, packer.cost, limit) for form in forms
+        ):
             places = places - 1 if places is not None else None
         else:
             failed += 1

@@ -87,7 +87,11 @@ class Chooser:
             if steps.largest > cap or self._hardly_fitting(cap, under):
                 found = self._best(self._steps_of(cap), under, found)
         rows = found.rows()
-        return Choice(rows, sum(map(self._charges.worths.__getitem__, rows)), sum(map(self._charges.price, rows)))
+        return Choice(
+            rows,
+            sum(map(self._charges.worths.__getitem__, rows)),
+            sum(map(self._charges.price, rows)),
+        )
 
     def rest(self, rows: Sequence[int]) -> Iterator[int]:
         """Yield all rows of the owners that have none in `rows`, the most worth per token first, then the worthless.
@@ -96,15 +100,26 @@ class Chooser:
         """
         charges = self._charges
         taken = {self._owner(row) for row in rows}
-        known = {row: charges.worths[row] / max(price, 1e-9) for row, price in charges.known.items()}
-        seen = sorted((row for row in known if charges.worths[row] > 0), key=lambda row: (-known[row], row))
-        for row in (*seen, *(row for row in charges.ordered() if row not in known), *self._worthless()):
+        known = {
+            row: charges.worths[row] / max(price, 1e-9) for row, price in charges.known.items()
+        }
+        seen = sorted(
+            (row for row in known if charges.worths[row] > 0), key=lambda row: (-known[row], row)
+        )
+        for row in (
+            *seen,
+            *(row for row in charges.ordered() if row not in known),
+            *self._worthless(),
+        ):
             if self._owner(row) not in taken:
                 yield row
 
     def _worthless(self) -> list[int]:
         given = ((row, worth) for row, worth in enumerate(self._worths) if not worth > 0)
-        return [row for row, _ in sorted(given, key=lambda pair: (pair[1] != pair[1], -pair[1], pair[0]))]
+        return [
+            row
+            for row, _ in sorted(given, key=lambda pair: (pair[1] != pair[1], -pair[1], pair[0]))
+        ]
 
     def _owner(self, row: int) -> int:
         return row if self._owners is None else self._owners[row]
@@ -132,7 +147,9 @@ class Chooser:
     def _hardly_fitting(self, cap: float, limit: float) -> list[int]:
         """Return rows of much worth that may be charged more than `cap` and no more than `limit`."""
         charges = self._charges
-        if not _may_exceed(max((line.at(self._widest) for line in charges.lines()), default=0), cap):
+        if not _may_exceed(
+            max((line.at(self._widest) for line in charges.lines()), default=0), cap
+        ):
             return []
         if self._large is None:
             self._large = heapq.nlargest(LARGE, charges.live, key=charges.worths.__getitem__)
@@ -145,7 +162,12 @@ class Chooser:
         return found
 
 
-def bound(worths: Sequence[float], prices: Sequence[float], limit: float, owners: Sequence[int] | None = None) -> float:
+def bound(
+    worths: Sequence[float],
+    prices: Sequence[float],
+    limit: float,
+    owners: Sequence[int] | None = None,
+) -> float:
     """Return the most that any choice can be worth: as if the last row taken could be taken in part.
 
     That is the linear relaxation of the knapsack problem with classes (Sinha and Zoltners 1979, for one row an owner

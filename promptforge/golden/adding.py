@@ -20,7 +20,9 @@ def added(source: str, path: Path, keys: Mapping[str, Any]) -> str:
     """
     known = parse(source, path) if source.strip() else []
     if any(case.name == keys["name"] for case in known):
-        raise ItemError(f"there is a case called {quote(keys['name'])}; choose another name", where=str(path))
+        raise ItemError(
+            f"there is a case called {quote(keys['name'])}; choose another name", where=str(path)
+        )
     margin = "  "
     if known:
         row = source.split("\n")[known[-1].line - 1]
@@ -41,7 +43,9 @@ def _rows(keys: Mapping[str, Any], margin: str) -> list[str]:
         elif name == "items" and isinstance(value, list):
             rows += [start, *(f"{margin}    - {plain(record)}" for record in value)]
         elif isinstance(value, Mapping):
-            rows.append(f"{start} {{{', '.join(f'{plain(key)}: {plain(each)}' for key, each in value.items())}}}")
+            rows.append(
+                f"{start} {{{', '.join(f'{plain(key)}: {plain(each)}' for key, each in value.items())}}}"
+            )
         else:
             rows.append(f"{start} {plain(value)}")
     return rows
@@ -55,7 +59,9 @@ def _verify(cases: list[Case], number: int, keys: Mapping[str, Any]) -> None:
         if name == "text" and wanted is not None:
             same = (found.keys[name] or "").rstrip("\n") == wanted.rstrip("\n")
         else:
-            same = found.keys[name] == (tuple(wanted) if isinstance(rule.default, tuple) else wanted)
+            same = found.keys[name] == (
+                tuple(wanted) if isinstance(rule.default, tuple) else wanted
+            )
         if len(cases) != number + 1 or not same:
             message = f"the case cannot be written here as it is: its {name} would be read otherwise; use another file"
             raise ItemError(message, where=f"{found.path}:{found.line}")

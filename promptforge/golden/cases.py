@@ -14,35 +14,63 @@ from ..rules import Vocabulary, rules_of
 from ..yamltext import load_with_lines
 
 _Items = Annotated[Any, Meta(extra={"takes": "a list of items, or the name of a file of items"})]
-_Options = Annotated[dict[str, Any], Meta(extra={"takes": "a mapping of options, such as {layout: chunks}"})]
+_Options = Annotated[
+    dict[str, Any], Meta(extra={"takes": "a mapping of options, such as {layout: chunks}"})
+]
 _Status = Literal["included", "trimmed", "dropped"]
-_Statuses = Annotated[dict[str, _Status], Meta(extra={"takes": "a mapping of items to included, trimmed or dropped"})]
+_Statuses = Annotated[
+    dict[str, _Status], Meta(extra={"takes": "a mapping of items to included, trimmed or dropped"})
+]
 _Count = Annotated[int, Meta(ge=0)]
 
 
 class _Keys(msgspec.Struct, frozen=True):
     name: Annotated[str, "What the case is called in reports."] = ""
-    items: Annotated[_Items, "The items, or the file they are in, as seen from the case's own file."] = None
+    items: Annotated[
+        _Items, "The items, or the file they are in, as seen from the case's own file."
+    ] = None
     options: Annotated[_Options, "The options of the rendering; `profile` is one here."] = {}
-    templates: Annotated[tuple[str, ...], "Folders of templates, as seen from the case's own file."] = ()
-    profiles: Annotated[tuple[str, ...], "Folders of profiles, as seen from the case's own file."] = ()
+    templates: Annotated[
+        tuple[str, ...], "Folders of templates, as seen from the case's own file."
+    ] = ()
+    profiles: Annotated[
+        tuple[str, ...], "Folders of profiles, as seen from the case's own file."
+    ] = ()
     text: Annotated[str | None, "The text; line ends at its end do not count."] = None
     file: Annotated[str | None, "The file that holds the text, every byte of it."] = None
     tokens_at_most: Annotated[_Count | None, "The most tokens the text may cost."] = None
     chars_at_most: Annotated[_Count | None, "The most characters the text may have."] = None
     contains: Annotated[tuple[str, ...], "What the text must hold."] = ()
     lacks: Annotated[tuple[str, ...], "What the text must not hold."] = ()
-    statuses: Annotated[_Statuses, "By id, name or path of an item: included, trimmed or dropped."] = {}
-    warnings: Annotated[tuple[str, ...] | None, "The codes that are said, notes aside; none: any."] = None
-    fails: Annotated[str | None, "What the message holds with which the rendering must fail."] = None
+    statuses: Annotated[
+        _Statuses, "By id, name or path of an item: included, trimmed or dropped."
+    ] = {}
+    warnings: Annotated[
+        tuple[str, ...] | None, "The codes that are said, notes aside; none: any."
+    ] = None
+    fails: Annotated[str | None, "What the message holds with which the rendering must fail."] = (
+        None
+    )
 
 
-EXPECTED = ("text", "file", "tokens_at_most", "chars_at_most", "contains", "lacks", "statuses", "warnings", "fails")
+EXPECTED = (
+    "text",
+    "file",
+    "tokens_at_most",
+    "chars_at_most",
+    "contains",
+    "lacks",
+    "statuses",
+    "warnings",
+    "fails",
+)
 """The keys that say what is expected."""
 _SHARED = ("items", "options", "templates", "profiles")
 VOCABULARY = Vocabulary("key", rules_of(_Keys))
 """The keys of a case."""
-_TOP = Vocabulary("key", {name: VOCABULARY.rules[name] for name in _SHARED} | {"cases": VOCABULARY.rules["items"]})
+_TOP = Vocabulary(
+    "key", {name: VOCABULARY.rules[name] for name in _SHARED} | {"cases": VOCABULARY.rules["items"]}
+)
 
 
 class Case(NamedTuple):
@@ -105,7 +133,8 @@ def _parse(text: str, path: Path, lenient: bool) -> list[Case]:
     if not isinstance(values, dict) or not isinstance(values.get("cases"), list):
         raise ItemError("a file of cases has the key `cases` with a list", where=f"{path}:1")
     shared = {
-        key: _TOP.check(key, value, lambda word: f"{path}:{lines.get((word,), 1)}") for key, value in values.items()
+        key: _TOP.check(key, value, lambda word: f"{path}:{lines.get((word,), 1)}")
+        for key, value in values.items()
     }
     found: list[Case] = []
     for number, given in enumerate(values["cases"]):
@@ -125,7 +154,11 @@ def _parse(text: str, path: Path, lenient: bool) -> list[Case]:
 
 
 def _case(
-    given: object, number: int, shared: dict[str, Any], path: Path, lines: Mapping[tuple[str | int, ...], int]
+    given: object,
+    number: int,
+    shared: dict[str, Any],
+    path: Path,
+    lines: Mapping[tuple[str | int, ...], int],
 ) -> Case:
     line = lines.get(("cases", number), 1)
     if not isinstance(given, dict):
@@ -138,7 +171,9 @@ def _case(
     keys = {key: rule.default for key, rule in VOCABULARY.rules.items()} | shared | own
     keys["options"] = {**shared.get("options", {}), **own.get("options", {})}
     if keys["items"] is None:
-        raise ItemError("the case has no items: a list, or the name of a file", where=f"{path}:{line}")
+        raise ItemError(
+            "the case has no items: a list, or the name of a file", where=f"{path}:{line}"
+        )
     for option in keys["options"]:
         if option not in OPTIONS and option != "profile":
             OPTIONS.refuse(option, lambda _: where("options"))

@@ -101,7 +101,11 @@ def _wanted(case: Case) -> str | None:
 
 
 def _same(case: Case, wanted: str, text: str) -> bool:
-    return wanted == text if case.keys["file"] is not None else wanted.rstrip("\n") == text.rstrip("\n")
+    return (
+        wanted == text
+        if case.keys["file"] is not None
+        else wanted.rstrip("\n") == text.rstrip("\n")
+    )
 
 
 def name_of(entry: ResultItem) -> str:
@@ -121,7 +125,9 @@ def _bounds(keys: dict[str, Any], result: Result) -> Iterator[str]:
         if part in result.text:
             yield f"the text holds {quote(part)}"
     for name, status in keys["statuses"].items():
-        found = {entry.status for entry in result.items if name in (entry.id, entry.name, entry.path)}
+        found = {
+            entry.status for entry in result.items if name in (entry.id, entry.name, entry.path)
+        }
         if not found:
             known = list(map(name_of, result.items))
             yield f"there is no item {quote(name)}; there are: {', '.join(map(quote, known[:20]))}"

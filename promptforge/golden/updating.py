@@ -25,15 +25,21 @@ def updated(source: str, case: Case, text: str) -> str:
     where = f"{case.path}:{number}"
     if key is None:
         raise ItemError(
-            "text is not on lines of its own, so it cannot be updated; put it there, or use file", where=where
+            "text is not on lines of its own, so it cannot be updated; put it there, or use file",
+            where=where,
         )
     margin = len(key[1])
     end = number
-    while end < len(rows) and (not rows[end].strip() or len(rows[end]) - len(rows[end].lstrip(" ")) > margin):
+    while end < len(rows) and (
+        not rows[end].strip() or len(rows[end]) - len(rows[end].lstrip(" ")) > margin
+    ):
         end += 1
     while end > number and not rows[end - 1].strip():  # what keeps it from the next case
         end -= 1
-    new = [f"{key[0]} {first}" if not n else first for n, first in enumerate(written(text.rstrip("\n"), margin))]
+    new = [
+        f"{key[0]} {first}" if not n else first
+        for n, first in enumerate(written(text.rstrip("\n"), margin))
+    ]
     result = "\n".join([*rows[: number - 1], *new, *rows[end:]])
     values, _ = load_with_lines(result, str(case.path))
     if (values["cases"][case.number].get("text") or "").rstrip("\n") != text.rstrip("\n"):

@@ -28,7 +28,9 @@ NOTE = "promptforge"
 """The key of a document's metadata under which a bridge notes what was done to its text."""
 JOINED = "\n\n"
 """What frameworks put between the texts of documents."""
-_MADE_UP = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}|[0-9a-f]{40}|[0-9a-f]{64}", re.IGNORECASE)
+_MADE_UP = re.compile(
+    r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}|[0-9a-f]{40}|[0-9a-f]{64}", re.IGNORECASE
+)
 """An id that a program made up: as a heading it costs tokens and tells nothing."""
 _OWN_TEMPLATES = Path(__file__).parent / "templates"
 _CHOSEN = {"max_items": None, "min_score": None}
@@ -87,17 +89,23 @@ class Bridge:
         for name, value in options.items():
             VOCABULARY.check(name, value)
         if score_order == "lower" and options.get("min_score") is not None:
-            message = (
-                "min_score is for scores of which a higher one is better; with distances, let the store limit them"
-            )
+            message = "min_score is for scores of which a higher one is better; with distances, let the store limit them"
             raise OptionError(message, option="min_score")
         self._given = {
-            **{"alone": alone, "profile": profile, "templates": templates, "profiles": profiles, "embed": embed},
+            **{
+                "alone": alone,
+                "profile": profile,
+                "templates": templates,
+                "profiles": profiles,
+                "embed": embed,
+            },
             **{"score_order": score_order, "on_result": on_result, **options},
         }
         folders = paths(templates)
         set_already = load_profile(profile or "default", paths(profiles)).options
-        ground: dict[str, Any] = {name: value for name, value in _CHOSEN.items() if name not in set_already}
+        ground: dict[str, Any] = {
+            name: value for name, value in _CHOSEN.items() if name not in set_already
+        }
         if score_order == "lower":
             ground["min_score"] = None
         self.alone = alone and "layout" not in options
@@ -117,7 +125,9 @@ class Bridge:
             embed=None if embed is None else embedding(embed),
             **ground | options,
         )
-        with contextlib.suppress(BudgetError):  # strict, and no room for the frame: that is for the first request
+        with contextlib.suppress(
+            BudgetError
+        ):  # strict, and no room for the frame: that is for the first request
             self._renderer.render([])
 
     def fit(
@@ -141,7 +151,11 @@ class Bridge:
         items: list[Item] = []
         places: list[int] = []
         for place, document in enumerate(given):
-            record = {"content": document} if isinstance(document, str) else oriented(document, self._order)
+            record = (
+                {"content": document}
+                if isinstance(document, str)
+                else oriented(document, self._order)
+            )
             where = f"documents[{place}]"
             try:
                 item = to_item(record, where=where, diagnostics=diagnostics)
@@ -185,7 +199,10 @@ class Bridge:
         budget: int | None = None
         while True:
             fitted = self.fit(given, query, before=before, **changes)
-            found = [given[one.place] if one.whole else copy(given[one.place], one) for one in fitted.kept]
+            found = [
+                given[one.place] if one.whole else copy(given[one.place], one)
+                for one in fitted.kept
+            ]
             most = fitted.result.max_tokens
             budget = most if budget is None else budget
             if not self.alone or most is None or not budget or not found:
@@ -204,13 +221,19 @@ class Bridge:
 
 def _each(documents: Any) -> Iterable[Any]:
     """Return documents one by one; one alone is a list of one."""
-    single = isinstance(documents, Mapping) or not isinstance(documents, Iterable) or hasattr(documents, "page_content")
+    single = (
+        isinstance(documents, Mapping)
+        or not isinstance(documents, Iterable)
+        or hasattr(documents, "page_content")
+    )
     return [documents] if single else documents
 
 
 def _kept(shown: Shown, item: Item, place: int) -> Kept:
     own = item.content or ""
-    return Kept(place, shown.content, shown.content == own, {"form": shown.form, "chars_whole": len(own)})
+    return Kept(
+        place, shown.content, shown.content == own, {"form": shown.form, "chars_whole": len(own)}
+    )
 
 
 def missing(extra: str, error: ImportError) -> ImportError:

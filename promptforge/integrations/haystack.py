@@ -35,8 +35,12 @@ class ContextBuilder:
         """As they were given."""
         self._bridge = Bridge(**options)
 
-    @component.output_types(context=str, kept=list[Document], dropped=list[Document], tokens=int, warnings=list[str])
-    def run(self, documents: list[Document], query: str = "", max_tokens: int | None = None) -> dict[str, Any]:
+    @component.output_types(
+        context=str, kept=list[Document], dropped=list[Document], tokens=int, warnings=list[str]
+    )
+    def run(
+        self, documents: list[Document], query: str = "", max_tokens: int | None = None
+    ) -> dict[str, Any]:
         """Return the text and what became of the documents.
 
         `query` is what is asked. `max_tokens`, where it is given, is the budget of this run. `kept` are the documents
@@ -49,13 +53,18 @@ class ContextBuilder:
         fitted = self._bridge.fit(documents, query, **changes)
         return {
             "context": fitted.result.text,
-            "kept": [documents[k.place] if k.whole else _shortened(documents[k.place], k) for k in fitted.kept],
+            "kept": [
+                documents[k.place] if k.whole else _shortened(documents[k.place], k)
+                for k in fitted.kept
+            ],
             "dropped": [documents[place] for place in fitted.dropped],
             "tokens": fitted.result.tokens,
             "warnings": [str(d) for d in fitted.result.warnings],
         }
 
-    @component.output_types(context=str, kept=list[Document], dropped=list[Document], tokens=int, warnings=list[str])
+    @component.output_types(
+        context=str, kept=list[Document], dropped=list[Document], tokens=int, warnings=list[str]
+    )
     async def run_async(
         self, documents: list[Document], query: str = "", max_tokens: int | None = None
     ) -> dict[str, Any]:
@@ -90,7 +99,9 @@ def _plain(name: str, value: Any) -> Any:
         try:
             return serialize_callable(value)
         except (SerializationError, AttributeError) as error:
-            message = f"{name} cannot be written down: {error}; give a function of a module, by its name"
+            message = (
+                f"{name} cannot be written down: {error}; give a function of a module, by its name"
+            )
             raise OptionError(message, option=name) from None
     if isinstance(value, tuple | list | set | frozenset):
         return [_plain(name, one) for one in value]

@@ -81,7 +81,11 @@ class ContextPrompt(BaseChatPromptTemplate):
         options: Mapping[str, Any] | None = None,
         **given: Any,
     ) -> None:
-        chat = prompt if isinstance(prompt, ChatPromptTemplate) else ChatPromptTemplate.from_messages(list(prompt))
+        chat = (
+            prompt
+            if isinstance(prompt, ChatPromptTemplate)
+            else ChatPromptTemplate.from_messages(list(prompt))
+        )
         if context_key not in chat.input_variables:
             message = f"context_key: the prompt has no variable {quote(context_key)}; it has {chat.input_variables}"
             raise OptionError(message, option="context_key")
@@ -89,8 +93,14 @@ class ContextPrompt(BaseChatPromptTemplate):
         fields = {name: given.pop(name) for name in list(given) if name in type(self).model_fields}
         every = {**(options or {}), **given}
         bridge = Bridge(**{"score_order": None, **every})
-        fields = {"input_variables": chat.input_variables, "optional_variables": chat.optional_variables, **fields}
-        super().__init__(prompt=chat, context_key=context_key, query_key=query_key, options=every, **fields)
+        fields = {
+            "input_variables": chat.input_variables,
+            "optional_variables": chat.optional_variables,
+            **fields,
+        }
+        super().__init__(
+            prompt=chat, context_key=context_key, query_key=query_key, options=every, **fields
+        )
         self._bridge = bridge
 
     @classmethod
@@ -112,7 +122,9 @@ class ContextPrompt(BaseChatPromptTemplate):
     def _filled(self, given: dict[str, Any]) -> dict[str, Any]:
         values: dict[str, Any] = self._merge_partial_and_user_variables(**given)
         query = values.get(self.query_key)
-        fitted = self._bridge.fit(values[self.context_key], query if isinstance(query, str) else None)
+        fitted = self._bridge.fit(
+            values[self.context_key], query if isinstance(query, str) else None
+        )
         return {**values, self.context_key: fitted.result.text}
 
     def pretty_repr(self, html: bool = False) -> str:

@@ -77,10 +77,15 @@ Items = Annotated[
         "language, score, summary, required, metadata."
     ),
 ]
-Query = Annotated[str | None, Field(description="What is asked: items and passages are chosen by it.")]
+Query = Annotated[
+    str | None, Field(description="What is asked: items and passages are chosen by it.")
+]
 Budget = Annotated[int | None, Field(description="The most tokens that the text may cost.", ge=0)]
 Word = Annotated[str | None, Field(description="A name, as list_layouts gives it.")]
-Others = Annotated[dict[str, Any] | None, Field(description="Any other option by its name; list_layouts lists them.")]
+Others = Annotated[
+    dict[str, Any] | None,
+    Field(description="Any other option by its name; list_layouts lists them."),
+]
 
 
 class _Server(MCPServer):
@@ -88,11 +93,15 @@ class _Server(MCPServer):
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         for tool in await self.list_tools():
-            if tool.name == name and (wrong := _unknown(arguments, tool.input_schema.get("properties", {}))):
+            if tool.name == name and (
+                wrong := _unknown(arguments, tool.input_schema.get("properties", {}))
+            ):
                 raise ToolError(wrong)
         return await super().call_tool(name, arguments, context)
 
-    async def get_prompt(self, name: str, arguments: dict[str, Any] | None = None, context: Any = None) -> Any:
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Any = None
+    ) -> Any:
         for prompt in await self.list_prompts():
             known = [argument.name for argument in prompt.arguments or ()]
             if prompt.name == name and (wrong := _unknown(arguments or {}, known)):
@@ -111,7 +120,11 @@ def _unknown(given: Iterable[str], known: Collection[str]) -> str | None:
 
 
 def server(
-    *, profile: str | None = None, templates: Folders = None, profiles: Folders = None, **options: Any
+    *,
+    profile: str | None = None,
+    templates: Folders = None,
+    profiles: Folders = None,
+    **options: Any,
 ) -> MCPServer:
     """Return a server; `profile`, the folders and the options are what its requests begin with.
 
@@ -122,12 +135,18 @@ def server(
     renderer = ContextRenderer(profile=profile, templates=templates, profiles=profiles, **options)
     folders = paths(profiles)
 
-    def render(items: Any, query: Any, max_tokens: Any, layout: Any, format: Any, profile: Any, others: Any) -> Result:  # noqa: A002
+    def render(
+        items: Any, query: Any, max_tokens: Any, layout: Any, format: Any, profile: Any, others: Any
+    ) -> Result:  # noqa: A002
         named = {"query": query, "max_tokens": max_tokens, "layout": layout, "format": format}
         wanted = {name: value for name, value in named.items() if value is not None}
         for name in wanted.keys() & (others or {}).keys():
-            raise OptionError(f"{name} is an argument and among the options; say it once", option=name)
-        checked = {name: _checked(name, value) for name, value in {**wanted, **(others or {})}.items()}
+            raise OptionError(
+                f"{name} is an argument and among the options; say it once", option=name
+            )
+        checked = {
+            name: _checked(name, value) for name, value in {**wanted, **(others or {})}.items()
+        }
         _weigh(items)
         if profile is not None:
             known = [name for name, _, _ in find_profiles(folders)]
@@ -142,25 +161,40 @@ def server(
         """List layouts with their formats, profiles, tokenizers and all options."""
         return Listed(
             layouts=[
-                {"name": name, "description": found.settings(name).description, "formats": found.formats(name)}
+                {
+                    "name": name,
+                    "description": found.settings(name).description,
+                    "formats": found.formats(name),
+                }
                 for name in found.layouts()
             ],
-            profiles=[{"name": name, "description": about} for name, about, _ in find_profiles(folders)],
-            tokenizers=[{"name": name, "description": about} for name, about in names() if ":" not in name],
+            profiles=[
+                {"name": name, "description": about} for name, about, _ in find_profiles(folders)
+            ],
+            tokenizers=[
+                {"name": name, "description": about} for name, about in names() if ":" not in name
+            ],
             options=[
-                {"name": rule.name, "takes": rule.takes, "description": rule.doc} for rule in VOCABULARY.rules.values()
+                {"name": rule.name, "takes": rule.takes, "description": rule.doc}
+                for rule in VOCABULARY.rules.values()
             ],
         )
 
     made = _Server("promptforge", instructions=_INSTRUCTIONS, log_level="WARNING")
-    for tool in (_tool(_rendered, "render_context", render), _tool(_explained, "explain", render), list_layouts):
+    for tool in (
+        _tool(_rendered, "render_context", render),
+        _tool(_explained, "explain", render),
+        list_layouts,
+    ):
         made.tool()(tool)
     for name in found.layouts():
         made.prompt(name=name, description=found.settings(name).description)(_prompt(name, render))
     return made
 
 
-def _tool(show: Callable[[Result], Any], name: str, render: Callable[..., Result]) -> Callable[..., Any]:
+def _tool(
+    show: Callable[[Result], Any], name: str, render: Callable[..., Result]
+) -> Callable[..., Any]:
     """Return the tool `name`: `show` of what is rendered, whose words and shape are the tool's."""
 
     def tool(
@@ -172,7 +206,9 @@ def _tool(show: Callable[[Result], Any], name: str, render: Callable[..., Result
         profile: Word = None,
         options: Others = None,
     ) -> Any:
-        return show(_told(lambda: render(items, query, max_tokens, layout, format, profile, options)))
+        return show(
+            _told(lambda: render(items, query, max_tokens, layout, format, profile, options))
+        )
 
     tool.__name__, tool.__doc__ = name, show.__doc__
     tool.__annotations__["return"] = show.__annotations__["return"]
@@ -208,14 +244,23 @@ def _explained(result: Result) -> Explained:
 
 def _prompt(layout: str, render: Callable[..., Result]) -> Callable[..., str]:
     def prompt(
-        items: Annotated[str, Field(description="The pieces: a JSON array of objects with content, path, kind, …")],
+        items: Annotated[
+            str,
+            Field(description="The pieces: a JSON array of objects with content, path, kind, …"),
+        ],
         query: Annotated[str, Field(description="What is asked.")] = "",
-        max_tokens: Annotated[str, Field(description="The most tokens that the context may cost.")] = "",
+        max_tokens: Annotated[
+            str, Field(description="The most tokens that the context may cost.")
+        ] = "",
         format: Annotated[str, Field(description="markdown, xml, json or plain.")] = "",  # noqa: A002
     ) -> str:
         try:
-            most: Any = int(max_tokens) if re.fullmatch("[0-9]{1,18}", max_tokens) else max_tokens or None
-            result = render(_records(items), query or None, most, layout, format or None, None, None)
+            most: Any = (
+                int(max_tokens) if re.fullmatch("[0-9]{1,18}", max_tokens) else max_tokens or None
+            )
+            result = render(
+                _records(items), query or None, most, layout, format or None, None, None
+            )
         except PromptForgeError as error:
             raise MCPError(INVALID_PARAMS, str(error)) from None
         return f"{result.text}\n\n{query}" if query else result.text

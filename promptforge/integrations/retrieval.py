@@ -50,7 +50,10 @@ def retrieve(
     if inspect.isawaitable(found) or hasattr(found, "__aiter__"):
         if inspect.iscoroutine(found):
             found.close()
-        raise OptionError("this retriever is async: await aretrieve(...) in the place of retrieve", option="retriever")
+        raise OptionError(
+            "this retriever is async: await aretrieve(...) in the place of retrieve",
+            option="retriever",
+        )
     return _records(found, score_order)
 
 
@@ -74,12 +77,23 @@ async def aretrieve(
 def _call(retriever: Any, query: str, embed: Any, arguments: dict[str, Any]) -> _Call:
     wanted = inputs(retriever)
     if hasattr(retriever, "similarity_search_with_score"):
-        return _methods(retriever, "similarity_search_with_score", "asimilarity_search_with_score", query, arguments)
+        return _methods(
+            retriever,
+            "similarity_search_with_score",
+            "asimilarity_search_with_score",
+            query,
+            arguments,
+        )
     if hasattr(retriever, "retrieve"):
-        return _methods(retriever, "retrieve", "aretrieve" if _waits(retriever) else "", query, arguments)
+        return _methods(
+            retriever, "retrieve", "aretrieve" if _waits(retriever) else "", query, arguments
+        )
     if "query_embedding" in wanted:
         if embed is None:
-            raise OptionError("this retriever wants a vector; give embed=, what makes one of a text", option="embed")
+            raise OptionError(
+                "this retriever wants a vector; give embed=, what makes one of a text",
+                option="embed",
+            )
         return _component(retriever, lambda: {"query_embedding": _vector(embed, query)}, arguments)
     if "query" in wanted:
         return _component(retriever, lambda: {"query": query}, arguments)
@@ -97,10 +111,15 @@ def _call(retriever: Any, query: str, embed: Any, arguments: dict[str, Any]) -> 
 
 def _methods(retriever: Any, name: str, later: str, query: str, arguments: dict[str, Any]) -> _Call:
     waits = getattr(retriever, later, None) if later else None
-    return _Call(partial(getattr(retriever, name), query, **arguments), waits and partial(waits, query, **arguments))
+    return _Call(
+        partial(getattr(retriever, name), query, **arguments),
+        waits and partial(waits, query, **arguments),
+    )
 
 
-def _component(retriever: Any, asked: Callable[[], dict[str, Any]], arguments: dict[str, Any]) -> _Call:
+def _component(
+    retriever: Any, asked: Callable[[], dict[str, Any]], arguments: dict[str, Any]
+) -> _Call:
     def now() -> Any:
         warm_up(retriever)
         return retriever.run(**asked(), **arguments)
@@ -140,7 +159,9 @@ def _records(found: Any, order: Order) -> list[Any]:
         found = found["documents"]
     alone = isinstance(found, str | bytes | Mapping | Item) or hasattr(found, "page_content")
     if alone or not isinstance(found, Iterable):
-        raise OptionError(f"the retriever returned no list of documents but {show(found)}", option="retriever")
+        raise OptionError(
+            f"the retriever returned no list of documents but {show(found)}", option="retriever"
+        )
     return [_similar(oriented(document, order)) for document in found]
 
 
@@ -154,7 +175,11 @@ def _similar(record: Any) -> Any:
         item = to_item(record)
     except ItemError:
         return record  # said where it is rendered
-    return record if item.origin == "similarity" else msgspec.structs.replace(item, origin="similarity")
+    return (
+        record
+        if item.origin == "similarity"
+        else msgspec.structs.replace(item, origin="similarity")
+    )
 
 
 def oriented(document: Any, order: Order) -> Any:
@@ -164,7 +189,9 @@ def oriented(document: Any, order: Order) -> Any:
     """
     pair = isinstance(document, tuple) and len(document) == 2
     if pair and order is None:
-        message = 'score_order: say "higher" or "lower": the number beside a document may be a distance'
+        message = (
+            'score_order: say "higher" or "lower": the number beside a document may be a distance'
+        )
         raise OptionError(message, option="score_order")
     inner, score = document if pair else (document, _score(document) if order == "lower" else None)
     if score is None:
@@ -188,7 +215,9 @@ def _score(document: Any) -> Any:
     """Return the number that a document has for a score, where records look for it; None without one."""
     read = document.get if isinstance(document, dict) else partial(_attribute, document)
     about = read("metadata") or read("meta")
-    listed = [about.get(key) for key in ("score", "relevance_score")] if isinstance(about, dict) else []
+    listed = (
+        [about.get(key) for key in ("score", "relevance_score")] if isinstance(about, dict) else []
+    )
     return next((each for each in (read("score"), *listed) if _is_number(each)), None)
 
 

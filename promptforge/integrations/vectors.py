@@ -64,10 +64,13 @@ def embedding(embedder: Any) -> Embed:
     Raises `OptionError` for anything else.
     """
     if hasattr(embedder, "embed_documents") and hasattr(embedder, "embed_query"):
-        return Embedding(embedder.embed_documents, lambda texts: [embedder.embed_query(text) for text in texts])
+        return Embedding(
+            embedder.embed_documents, lambda texts: [embedder.embed_query(text) for text in texts]
+        )
     if hasattr(embedder, "get_text_embedding_batch") and hasattr(embedder, "get_query_embedding"):
         return Embedding(
-            embedder.get_text_embedding_batch, lambda texts: [embedder.get_query_embedding(text) for text in texts]
+            embedder.get_text_embedding_batch,
+            lambda texts: [embedder.get_query_embedding(text) for text in texts],
         )
     if "text" in inputs(embedder):
         warm_up(embedder)

@@ -22,7 +22,12 @@ _STATUS = {"included": "in", "trimmed": "cut", "dropped": "out"}
 
 
 def svg(
-    result: Result, explanation: Explanation, parts: Sequence[Part], points: Sequence[Point], *, style: bool = True
+    result: Result,
+    explanation: Explanation,
+    parts: Sequence[Part],
+    points: Sequence[Point],
+    *,
+    style: bool = True,
 ) -> str:
     """Return the picture as SVG; `style=False` where the page around it has `drawing.STYLE`."""
     shapes: list[str] = []
@@ -39,8 +44,14 @@ def svg(
 
 def headline(result: Result) -> str:
     """Return what a picture is called."""
-    most = "no limit" if result.max_tokens is None else f"{result.tokens:,} of {result.max_tokens:,}"
-    return f"Where {most} tokens went" if result.max_tokens is not None else f"Where {result.tokens:,} tokens went"
+    most = (
+        "no limit" if result.max_tokens is None else f"{result.tokens:,} of {result.max_tokens:,}"
+    )
+    return (
+        f"Where {most} tokens went"
+        if result.max_tokens is not None
+        else f"Where {result.tokens:,} tokens went"
+    )
 
 
 def describe(result: Result, explanation: Explanation, points: Sequence[Point]) -> str:
@@ -66,13 +77,19 @@ def describe(result: Result, explanation: Explanation, points: Sequence[Point]) 
 
 def _made_of(result: Result) -> str:
     kind = "exact" if result.exact else "approximate"
-    return f"{result.layout} · {result.format} · profile {result.profile} · {kind}, {result.tokenizer}"
+    return (
+        f"{result.layout} · {result.format} · profile {result.profile} · {kind}, {result.tokenizer}"
+    )
 
 
 def _fill(part: Part) -> dict[str, Any]:
     if part.what in ("item", "cut"):
         return {"kind": f"t{part.hue}"}
-    return {"kind": "", "fill": part.what} if part.what in ("between", "reserve") else {"kind": part.what}
+    return (
+        {"kind": "", "fill": part.what}
+        if part.what in ("between", "reserve")
+        else {"kind": part.what}
+    )
 
 
 def _bar(shapes: list[str], parts: Sequence[Part], y: float) -> float:
@@ -81,11 +98,22 @@ def _bar(shapes: list[str], parts: Sequence[Part], y: float) -> float:
     shapes.append(box(EDGE, y, ROOM, 28, "free"))
     for part in parts:
         wide = ROOM * part.tokens / total
-        shapes.append(box(x, y, wide - (1 if wide > 3 else 0), 28, name=f"{part.name}: {part.tokens:,}", **_fill(part)))
+        shapes.append(
+            box(
+                x,
+                y,
+                wide - (1 if wide > 3 else 0),
+                28,
+                name=f"{part.name}: {part.tokens:,}",
+                **_fill(part),
+            )
+        )
         x += wide
     y += 46
     others = [part for part in parts if part.what not in ("item", "cut")]
-    largest = sorted((part for part in parts if part.what in ("item", "cut")), key=lambda part: -part.tokens)
+    largest = sorted(
+        (part for part in parts if part.what in ("item", "cut")), key=lambda part: -part.tokens
+    )
     named = [*others, *largest[: NAMED - len(others)]]
     for number, part in enumerate(named):
         column, row = number % 3, number // 3
@@ -113,14 +141,20 @@ def _items(shapes: list[str], result: Result, y: float) -> float:
         shapes.append(write(EDGE, y, _STATUS[row.status], "soft"))
         shapes.append(write(EDGE + 34, y, name_of(row), "" if row.form else "soft", 38))
         why = "" if row.reason == "fits" else row.reason.replace("_", " ")
-        back = f", {'whole' if row.form else 'back'} at {row.fits_at:,}" if row.fits_at is not None else ""
+        back = (
+            f", {'whole' if row.form else 'back'} at {row.fits_at:,}"
+            if row.fits_at is not None
+            else ""
+        )
         shapes.append(write(EDGE + 330, y, f"{why}{back}", "soft", 40))
         scale = 250 / widest
         left = EDGE + 560
         shapes.append(box(left, y - 10, max(row.tokens_full, row.tokens) * scale, 11, "whole"))
         if row.form:
             said = f"{name_of(row)}: {row.tokens:,} of {row.tokens_full:,}"
-            shapes.append(box(left, y - 10, row.tokens * scale, 11, f"t{order.get(row.id, 0) % 8}", said))
+            shapes.append(
+                box(left, y - 10, row.tokens * scale, 11, f"t{order.get(row.id, 0) % 8}", said)
+            )
         cost = f"{row.tokens:,} / {row.tokens_full:,}" if row.form else f"{row.tokens_full:,}"
         shapes.append(write(WIDE - EDGE, y, cost, "soft end"))
     if len(items) > len(rows):
@@ -145,13 +179,17 @@ def _curve(shapes: list[str], result: Result, points: Sequence[Point], y: float)
     for step in range(5):
         budget = most * step // 4
         x = left + (WIDE - EDGE - left) * budget / most
-        shapes.append(write(x, base + 18, f"{budget:,}", "soft end" if step == 4 else "soft middle"))
+        shapes.append(
+            write(x, base + 18, f"{budget:,}", "soft end" if step == 4 else "soft middle")
+        )
     shapes.append(line(_steps([place(point) for point in points]), "curve"))
     now = next((point for point in points if point.budget == result.max_tokens), None)
     if now is not None:
         x, at = place(now)
         shapes.append(line([(x, base), (x, base - high)], "now"))
-        shapes.append(f'<circle class="dot" cx="{x:.1f}" cy="{at:.1f}" r="4"><title>now</title></circle>')
+        shapes.append(
+            f'<circle class="dot" cx="{x:.1f}" cy="{at:.1f}" r="4"><title>now</title></circle>'
+        )
     return base + 26
 
 

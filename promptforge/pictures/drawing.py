@@ -10,10 +10,32 @@ from ..escaping import label
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-_LIGHT = "--paper:#fdfcfa;--ink:#22252a;--soft:#5c5f66;--line:#d9d5cc;--accent:#2f5d8a;--free:#ebe8e1;"
-_DARK = "--paper:#17191c;--ink:#e4e2dd;--soft:#a9abb0;--line:#3a3d43;--accent:#8ab6e0;--free:#2a2d32;"
-_LIGHT_TINTS = ("#5b9bd5", "#6aab6c", "#c79350", "#b581c2", "#3fb0ab", "#d2806b", "#8f8bd0", "#a2a552")
-_DARK_TINTS = ("#4985bf", "#4f9054", "#a87828", "#99669f", "#2c918d", "#b0634f", "#716eb0", "#82862f")
+_LIGHT = (
+    "--paper:#fdfcfa;--ink:#22252a;--soft:#5c5f66;--line:#d9d5cc;--accent:#2f5d8a;--free:#ebe8e1;"
+)
+_DARK = (
+    "--paper:#17191c;--ink:#e4e2dd;--soft:#a9abb0;--line:#3a3d43;--accent:#8ab6e0;--free:#2a2d32;"
+)
+_LIGHT_TINTS = (
+    "#5b9bd5",
+    "#6aab6c",
+    "#c79350",
+    "#b581c2",
+    "#3fb0ab",
+    "#d2806b",
+    "#8f8bd0",
+    "#a2a552",
+)
+_DARK_TINTS = (
+    "#4985bf",
+    "#4f9054",
+    "#a87828",
+    "#99669f",
+    "#2c918d",
+    "#b0634f",
+    "#716eb0",
+    "#82862f",
+)
 
 
 def _tints(colours: Iterable[str]) -> str:
@@ -58,7 +80,9 @@ def write(x: float, y: float, text: object, kind: str = "", most: int = 80) -> s
     return f'<text x="{_number(x)}" y="{_number(y)}"{mark}>{words(text, most)}</text>'
 
 
-def box(x: float, y: float, wide: float, high: float, kind: str, name: str = "", fill: str = "") -> str:
+def box(
+    x: float, y: float, wide: float, high: float, kind: str, name: str = "", fill: str = ""
+) -> str:
     """Return a rectangle; `name` is what it says when it is pointed at, `fill` a pattern's id."""
     style = f' fill="url(#{fill})"' if fill else f' class="{kind}"'
     place = f'x="{_number(x)}" y="{_number(y)}" width="{_number(max(wide, 0))}" height="{_number(high)}"'
@@ -71,7 +95,15 @@ def line(points: Iterable[tuple[float, float]], kind: str) -> str:
     return f'<polyline class="{kind}" points="{" ".join(f"{_number(x)},{_number(y)}" for x, y in points)}"/>'
 
 
-def picture(wide: int, high: float, title: str, description: str, shapes: Iterable[str], *, style: bool = True) -> str:
+def picture(
+    wide: int,
+    high: float,
+    title: str,
+    description: str,
+    shapes: Iterable[str],
+    *,
+    style: bool = True,
+) -> str:
     """Return a whole SVG with a title and a description for those who cannot see it."""
     size = f'width="{wide}" height="{_number(high)}" viewBox="0 0 {wide} {_number(high)}"'
     named = 'role="img" aria-labelledby="pf-title pf-description"'

@@ -26,7 +26,9 @@ th { font-weight: 600; } tbody th { font-weight: 400; min-width: 12em; } .n { te
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def html(result: Result, explanation: Explanation, parts: Sequence[Part], points: Sequence[Point]) -> str:
+def html(
+    result: Result, explanation: Explanation, parts: Sequence[Part], points: Sequence[Point]
+) -> str:
     """Return the page."""
     picture = budget.svg(result, explanation, parts, points, style=False)
     return f"""<!DOCTYPE html>
@@ -62,7 +64,11 @@ def _items(result: Result) -> str:
     items = budget.listed(result)
     rows = []
     for item in items[:ROWS]:
-        cells = [item.kind, f"{item.score:.2f}" if abs(item.score) < 1000 else f"{item.score:.3g}", item.form or ""]
+        cells = [
+            item.kind,
+            f"{item.score:.2f}" if abs(item.score) < 1000 else f"{item.score:.3g}",
+            item.form or "",
+        ]
         figures = [f"{item.tokens:,}" if item.form else "", f"{item.tokens_full:,}"]
         back = "" if item.fits_at is None else f"{item.fits_at:,}"
         rows.append(

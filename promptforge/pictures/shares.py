@@ -54,7 +54,14 @@ def parts(result: Result, explanation: Explanation, reserve: int | None) -> list
     if len(shown) <= PARTS:
         listed = [shown[source.id] for source in result.sources]
         for hue, item in enumerate(listed):
-            found.append(Part("cut" if item.status == "trimmed" else "item", name_of(item), item.tokens, hue % 8))
+            found.append(
+                Part(
+                    "cut" if item.status == "trimmed" else "item",
+                    name_of(item),
+                    item.tokens,
+                    hue % 8,
+                )
+            )
     else:
         for hue, section in enumerate(explanation.sections):
             name = f"{section.title or 'items'}: {section.items:,} items"
@@ -69,10 +76,17 @@ def curve(result: Result, at: Callable[[int], Result]) -> list[Point]:
     now = result.max_tokens
     if now is None:
         return []
-    back = sorted({item.fits_at for item in result.items if item.fits_at is not None and item.fits_at > now})
+    back = sorted(
+        {item.fits_at for item in result.items if item.fits_at is not None and item.fits_at > now}
+    )
     most = max(now + now // 2, min(back[-1] if back else 0, 4 * now), 10)
     steps = {most * step // POINTS for step in range(POINTS + 1)}
-    return [*_points(sorted(steps | {now} | {each for each in back if each <= most and each in back[:BACK]}), at)]
+    return [
+        *_points(
+            sorted(steps | {now} | {each for each in back if each <= most and each in back[:BACK]}),
+            at,
+        )
+    ]
 
 
 def _points(budgets: Sequence[int], at: Callable[[int], Result]) -> Iterator[Point]:

@@ -56,7 +56,9 @@ def asked(desk: Desk, found: Cases, look: Mapping[str, Any], wish: Wish) -> dict
     try:
         found.path.parent.mkdir(exist_ok=True)
     except OSError as error:
-        raise SaveError(f"{found.path.parent.name}/ cannot be made: {error.strerror}", 409) from None
+        raise SaveError(
+            f"{found.path.parent.name}/ cannot be made: {error.strerror}", 409
+        ) from None
     return {
         "look": look,
         "name": wish.name,
@@ -69,7 +71,10 @@ def asked(desk: Desk, found: Cases, look: Mapping[str, Any], wish: Wish) -> dict
 
 def save(desk: Desk, found: Cases, source: str) -> None:
     """Write what came from behind the wall, if it adds to what is there and nobody has changed that meanwhile."""
-    if not source.startswith(found.source.rstrip("\n")) or len(parse(source, found.path)) != len(found.names) + 1:
+    if (
+        not source.startswith(found.source.rstrip("\n"))
+        or len(parse(source, found.path)) != len(found.names) + 1
+    ):
         raise SaveError("the case could not be written", 409)
     load(desk, found.tag)
     saving.write(found.path, found.path.parent, source.encode("utf-8"), found.shown)

@@ -76,7 +76,9 @@ class Desk:
 
     def __post_init__(self) -> None:
         profiles = list(self.profiles)
-        if self.profile is not None and self.profile.endswith(YAML):  # a file by its path: its folder comes first
+        if self.profile is not None and self.profile.endswith(
+            YAML
+        ):  # a file by its path: its folder comes first
             path = Path(self.profile)
             profiles, self.profile = [path.parent, *profiles], path.stem
         self.profiles = [folder.resolve() for folder in profiles]
@@ -125,7 +127,9 @@ class Desk:
         """
         names = [name for name, _, _ in find_profiles(self.profiles)]
         if view.profile is not None and view.profile not in names:  # a path would be taken too
-            raise OptionError(f"there is no profile {quote(view.profile)}{nearest(view.profile, names)}")
+            raise OptionError(
+                f"there is no profile {quote(view.profile)}{nearest(view.profile, names)}"
+            )
         options = dict(self.options)
         if self.around.user:
             options.setdefault("query", self.around.user)
@@ -160,11 +164,15 @@ class Desk:
             raise OptionError("there is no such file; it may have been renamed or removed")
         return found
 
-    def listed(self, *, own: bool = False, named: Sequence[Sequence[str]] = ()) -> list[dict[str, Any]]:
+    def listed(
+        self, *, own: bool = False, named: Sequence[Sequence[str]] = ()
+    ) -> list[dict[str, Any]]:
         """Return what the page is told of files: all of the user's own, or those of `(what, name)` each."""
         known = {(file.what, file.name): file for file in self.files.values()}
         wanted = [(what, name) for what, name in named]
-        found = [file for file in known.values() if not file.shipped] if own else map(known.get, wanted)
+        found = (
+            [file for file in known.values() if not file.shipped] if own else map(known.get, wanted)
+        )
         return [file.about() for file in found if file]
 
     def choices(self) -> dict[str, Any]:
@@ -175,7 +183,9 @@ class Desk:
                 layouts[name] = self._known.formats(name)
             except (TemplateError, OptionError):  # what is wrong with it is said when it is chosen
                 layouts[name] = []
-        profiles = [{"name": n, "description": about} for n, about, _ in find_profiles(self.profiles)]
+        profiles = [
+            {"name": n, "description": about} for n, about, _ in find_profiles(self.profiles)
+        ]
         return {"layouts": layouts, "profiles": profiles}
 
 

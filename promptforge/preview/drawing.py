@@ -79,7 +79,11 @@ def _take(request: Mapping[str, Any]) -> dict[str, Any] | None:
 def _ready(look: Mapping[str, Any], begin: Callable[[], None]) -> Renderer:
     """Return the renderer of a look, all that is not the templates' loaded: their time begins now."""
     renderer = _renderer(look)
-    name = look["options"].get("tokenizer") or renderer.profile.options.get("tokenizer") or "o200k_base"
+    name = (
+        look["options"].get("tokenizer")
+        or renderer.profile.options.get("tokenizer")
+        or "o200k_base"
+    )
     get_tokenizer(name).count("a text")
     begin()
     return renderer
@@ -87,10 +91,16 @@ def _ready(look: Mapping[str, Any], begin: Callable[[], None]) -> Renderer:
 
 def _renderer(look: Mapping[str, Any]) -> Renderer:
     """Return the renderer of a look: its profile, folders and drafts; the same one while none of these changes."""
-    key = msgspec.json.encode([look["stamp"], look["profile"], look["templates"], look["profiles"]]).decode()
+    key = msgspec.json.encode(
+        [look["stamp"], look["profile"], look["templates"], look["profiles"]]
+    ).decode()
     if key not in _renderers:
-        folders: Any = [each if isinstance(each, dict) else Path(each) for each in look["templates"]]
-        _renderers[key] = Renderer(profile=look["profile"], templates=folders, profiles=look["profiles"])
+        folders: Any = [
+            each if isinstance(each, dict) else Path(each) for each in look["templates"]
+        ]
+        _renderers[key] = Renderer(
+            profile=look["profile"], templates=folders, profiles=look["profiles"]
+        )
         while len(_renderers) > KEPT:
             _renderers.popitem(last=False)
     _renderers.move_to_end(key)
@@ -125,7 +135,11 @@ def _prompt(renderer: Renderer, request: Mapping[str, Any]) -> dict[str, Any]:
         "window": prompt.window,
         "exact": prompt.exact,
         "parts": msgspec.to_builtins(prompt.parts),
-        "files": [["templates", name] for name in prompt.manifest["templates"] if name.startswith("prompt/")],
+        "files": [
+            ["templates", name]
+            for name in prompt.manifest["templates"]
+            if name.startswith("prompt/")
+        ],
         "warnings": [msgspec.to_builtins(said) for said in prompt.warnings],
     }
 
@@ -153,7 +167,10 @@ def _page(result: Result, tokens: bool) -> dict[str, Any]:
         ]
         if text
         else [],
-        "spans": [[at(s.start), at(s.end), places.get(s.item), numbers[s.template], s.line] for s in result.map],
+        "spans": [
+            [at(s.start), at(s.end), places.get(s.item), numbers[s.template], s.line]
+            for s in result.map
+        ],
         "templates": list(names),
         "ends": None if ends is None else [at(end) for end in ends],
         "warnings": [msgspec.to_builtins(said) for said in result.warnings],
@@ -163,8 +180,12 @@ def _page(result: Result, tokens: bool) -> dict[str, Any]:
 
 def _units(text: str) -> Callable[[int], int]:
     """Return what turns a place in `text` into one in UTF-16 units, in which a page counts."""
-    wide = [index for index, char in enumerate(text) if char > "\uffff"] if not text.isascii() else []
-    return (lambda place: place + bisect.bisect_left(wide, place)) if wide else (lambda place: place)
+    wide = (
+        [index for index, char in enumerate(text) if char > "\uffff"] if not text.isascii() else []
+    )
+    return (
+        (lambda place: place + bisect.bisect_left(wide, place)) if wide else (lambda place: place)
+    )
 
 
 _SAID = (
@@ -181,7 +202,10 @@ _OPTIONS = ("context_window", "reserve", "max_chars", "packing", "query")
 def _files(result: Result) -> list[list[str]]:
     """Return what the look is made of, the page's template first: `["templates" or "profiles", name]` each."""
     page, templates, profile = result._get("made_of")
-    named = [page.look.page_name, *(name for name in page.look.files() if name != page.look.page_name)]
+    named = [
+        page.look.page_name,
+        *(name for name in page.look.files() if name != page.look.page_name),
+    ]
     drawn: dict[str, None] = {}
     for name in named:
         _gather(templates, name, drawn)
@@ -235,6 +259,8 @@ def _sections(a: Result, b: Result) -> list[dict[str, Any]]:
     costs: dict[str, dict[str, Any]] = {}
     for side, result in (("a", a), ("b", b)):
         for section in result.sections:
-            known = costs.setdefault(section.key, {"key": section.key, "title": section.title, "a": 0, "b": 0})
+            known = costs.setdefault(
+                section.key, {"key": section.key, "title": section.title, "a": 0, "b": 0}
+            )
             known[side] = section.tokens
     return list(costs.values())

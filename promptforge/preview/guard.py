@@ -101,7 +101,9 @@ class Guard:
     def __init__(self, app: App, keys: Keys) -> None:
         self._app = app
         self._keys = keys
-        self._hosts = {f"{name}:{keys.port}".encode() for name in ("127.0.0.1", "localhost", "[::1]")}
+        self._hosts = {
+            f"{name}:{keys.port}".encode() for name in ("127.0.0.1", "localhost", "[::1]")
+        }
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -169,10 +171,17 @@ class Guard:
     def _enter(self, scope: MutableMapping[str, Any], headers: dict[bytes, list[bytes]]) -> None:
         """Exchange a token for the cookie, or see that the cookie is there."""
         query = scope["query_string"]
-        if scope["method"] == "GET" and scope["raw_path"] == b"/" and (found := _START.search(query)):
+        if (
+            scope["method"] == "GET"
+            and scope["raw_path"] == b"/"
+            and (found := _START.search(query))
+        ):
             cookie = self._keys.exchange(found[1])
             if cookie is None and not self._keys.holds(headers.get(b"cookie", [])):
-                raise RefusedError(403, "This link has been used, or is another's. The terminal shows the one to open.")
+                raise RefusedError(
+                    403,
+                    "This link has been used, or is another's. The terminal shows the one to open.",
+                )
             rest = b"&".join(part for part in query.split(b"&") if not part.startswith(b"token="))
             sets = [] if cookie is None else [(b"set-cookie", cookie)]
             raise RefusedError(303, "", (b"location", b"/" + (b"?" + rest if rest else b"")), *sets)
@@ -228,6 +237,15 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 async def _refuse(send: Send, refusal: RefusedError) -> None:
     text = str(refusal).encode()
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(text)).encode())]
-    await send({"type": "http.response.start", "status": refusal.status, "headers": [*headers, *refusal.headers]})
+    headers = [
+        (b"content-type", b"text/plain; charset=utf-8"),
+        (b"content-length", str(len(text)).encode()),
+    ]
+    await send(
+        {
+            "type": "http.response.start",
+            "status": refusal.status,
+            "headers": [*headers, *refusal.headers],
+        }
+    )
     await send({"type": "http.response.body", "body": text})

@@ -22,23 +22,33 @@ from .guard import EVENTS
 from .renders import DRAW, RECORD, SECONDS, Lane, OvertakenError, facts
 
 STATIC = Path(__file__).parent / "static"
-_KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_KINDS = {
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
 _encode = msgspec.json.encode
 
 
 class Pages:
     """One desk, served."""
 
-    def __init__(self, desk: Desk, *, watched: Sequence[Path] = (), reload: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self, desk: Desk, *, watched: Sequence[Path] = (), reload: Callable[[], None] | None = None
+    ) -> None:
         """`watched` are files of items; `reload` reads them anew when one of them changes."""
         self.desk = desk
         self._news = watching.News()
         self._lanes = {
-            what: Lane(desk, seconds, RECORD if what == "case" else DRAW) for what, seconds in SECONDS.items()
+            what: Lane(desk, seconds, RECORD if what == "case" else DRAW)
+            for what, seconds in SECONDS.items()
         }
         self._watched, self._reload = watched, reload
         self._static = {
-            f"/{path.relative_to(STATIC).as_posix()}": path for path in STATIC.rglob("*") if path.suffix in _KINDS
+            f"/{path.relative_to(STATIC).as_posix()}": path
+            for path in STATIC.rglob("*")
+            if path.suffix in _KINDS
         }
         self._drafted = Path()
         api: list[tuple[str, str, Callable[[Request], Awaitable[Response]]]] = [
@@ -55,7 +65,8 @@ class Pages:
             ("GET", "/{name:path}", self._file),
         ]
         self.app = Starlette(
-            routes=[Route(path, answer, methods=[method]) for method, path, answer in api], lifespan=self._life
+            routes=[Route(path, answer, methods=[method]) for method, path, answer in api],
+            lifespan=self._life,
         )
 
     @contextlib.asynccontextmanager
@@ -84,7 +95,9 @@ class Pages:
             await self._lanes["page"].draw(wanted)
 
     async def _changed(self) -> None:
-        with contextlib.suppress(PromptForgeError):  # files that are being written; the next change comes soon
+        with contextlib.suppress(
+            PromptForgeError
+        ):  # files that are being written; the next change comes soon
             await asyncio.to_thread(self.desk.survey)
         self._news.tell()
 
@@ -113,7 +126,10 @@ class Pages:
                 "mine": desk.listed(own=True),
                 "items": len(desk.items),
                 "given": {"profile": desk.profile or "default", **given},
-                "own": {what: folder.name if (folder := desk.own_folder(what)) else None for what in _WHAT},
+                "own": {
+                    what: folder.name if (folder := desk.own_folder(what)) else None
+                    for what in _WHAT
+                },
             }
         )
 

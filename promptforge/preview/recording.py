@@ -53,7 +53,8 @@ def record(request: Mapping[str, Any], begin: Callable[[], None]) -> dict[str, A
         keys["tokens_at_most"] = result.tokens if result.max_tokens is None else result.max_tokens
         known = Counter(map(name_of, result.items))
         keys["statuses"] = {
-            item.id if known[name_of(item)] > 1 else name_of(item): item.status for item in result.items
+            item.id if known[name_of(item)] > 1 else name_of(item): item.status
+            for item in result.items
         }
     source = added(request["source"], path, keys)
     outcome = judge(parse(source, path)[-1])

@@ -76,11 +76,21 @@ def facts(error: PromptForgeError, desk: Desk) -> dict[str, Any]:
     where, message = error.where or "", error.bare
     found = _PLACE.match(where)
     name, line = (found["name"], int(found["line"])) if found else (where, None)
-    roots = [*desk.templates, *desk.profiles, _shipped.folder("templates"), _shipped.folder("profiles")]
+    roots = [
+        *desk.templates,
+        *desk.profiles,
+        _shipped.folder("templates"),
+        _shipped.folder("profiles"),
+    ]
     roots += [place for place in (desk.tests, desk.items_file and desk.items_file.parent) if place]
     name, message = _bare(name, roots), _bare(message, roots)
-    names = {file.name: file.id for file in desk.files.values()} | {f.shown: f.id for f in desk.files.values()}
-    said: dict[str, Any] = {"kind": type(error).__name__.removesuffix("Error").lower(), "message": message}
+    names = {file.name: file.id for file in desk.files.values()} | {
+        f.shown: f.id for f in desk.files.values()
+    }
+    said: dict[str, Any] = {
+        "kind": type(error).__name__.removesuffix("Error").lower(),
+        "message": message,
+    }
     if name:
         said |= {"name": name, "line": line, "file": names.get(name)}
     for fact in ("needed", "largest", "option"):

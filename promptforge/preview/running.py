@@ -36,7 +36,9 @@ def run(
             desk.take(found)
 
     with listener:
-        keys = Keys(listener.getsockname()[1], lambda link: tell(f"that link was used; a new one: {link}"))
+        keys = Keys(
+            listener.getsockname()[1], lambda link: tell(f"that link was used; a new one: {link}")
+        )
         pages = Pages(desk, watched=watched, reload=reload)
         tell(f"preview at {keys.link}")
         saves = "edits can be saved" if desk.edit else "read-only"

@@ -62,7 +62,9 @@ def target(desk: Desk, file: File) -> Path:
         return file.path
     folder = desk.own_folder(file.what)
     if folder is None:
-        raise SaveError(f"there is no folder of your own to save it in; start again with --{file.what} DIR", 409)
+        raise SaveError(
+            f"there is no folder of your own to save it in; start again with --{file.what} DIR", 409
+        )
     return folder / (file.name if file.what == "templates" else f"{file.name}.yaml")
 
 
@@ -76,7 +78,9 @@ def save(desk: Desk, file: File, text: str, seen: str) -> str:
     try:
         data = text.encode("utf-8")
     except UnicodeEncodeError:
-        raise SaveError("the text holds half of a surrogate pair, which no file can hold", 409) from None
+        raise SaveError(
+            "the text holds half of a surrogate pair, which no file can hold", 409
+        ) from None
     if len(data) > LARGEST:
         raise SaveError(f"{file.shown} would be larger than {LARGEST // 1024} kB", 413)
     if load(file).tag != seen:

@@ -65,7 +65,9 @@ async def watch_folders(folders: Sequence[Path], changed: Changed) -> None:
     """Call `changed` when a template or profile in one of the folders, or a shipped one, has changed."""
     every = [*folders, _shipped.folder("templates"), _shipped.folder("profiles")]
     there = list(dict.fromkeys(folder.resolve() for folder in every if folder.is_dir()))
-    async for _ in watchfiles.awatch(*there, watch_filter=_is_ours, debounce=50, step=20, rust_timeout=1000):
+    async for _ in watchfiles.awatch(
+        *there, watch_filter=_is_ours, debounce=50, step=20, rust_timeout=1000
+    ):
         await changed()
 
 

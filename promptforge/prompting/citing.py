@@ -32,7 +32,12 @@ def _in_order(result: Result) -> list[ResultItem]:
     for item in result._get("brief"):
         if item.status != "dropped":
             by_id.setdefault(item.id, []).append(item)
-    return [by_id[name].pop(0) for section in result.sections for name in section.items if by_id.get(name)]
+    return [
+        by_id[name].pop(0)
+        for section in result.sections
+        for name in section.items
+        if by_id.get(name)
+    ]
 
 
 def _cited(item: ResultItem, controls: Controls | None) -> Cited:

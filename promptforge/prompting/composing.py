@@ -94,13 +94,22 @@ class Composer:
             return [sum(map(self.price, turn)) + len(turn) for turn in turns]
         pieces = self._pieces(None, [message for turn in turns for message in turn])
         boundary = self._frame.boundary(pieces, whole=True, citation=self._citation)
-        texts = (self._frame.part(Piece("history", "", "", tuple(turn)), boundary) for turn in turns)
+        texts = (
+            self._frame.part(Piece("history", "", "", tuple(turn)), boundary) for turn in turns
+        )
         return [self.count(text) + 2 for text in texts]
 
     def recount(self, composed: Composed, counter: Counter) -> int:
         """Return what a prompt takes by another counter, which is asked once: for all its texts together."""
-        texts = [text for message in composed.messages for block in message.blocks for text in texts_of(block)]
-        framed = len(composed.messages) + sum(not isinstance(b, Text) for m in composed.messages for b in m.blocks)
+        texts = [
+            text
+            for message in composed.messages
+            for block in message.blocks
+            for text in texts_of(block)
+        ]
+        framed = len(composed.messages) + sum(
+            not isinstance(b, Text) for m in composed.messages for b in m.blocks
+        )
         own = self._options.prompt_tokens + self._options.message_tokens * framed
         return own + counter.count("\n\n".join(texts))
 
@@ -162,7 +171,9 @@ class Composer:
         role: Role = piece.role  # type: ignore[assignment]
         cited = [block for message in piece.messages for block in message.blocks]
         message = Message(role, (*cited, *((Text(text),) if text.strip() else ())))
-        said = "\n\n".join(filter(None, [*(each for block in cited for each in texts_of(block)), text]))
+        said = "\n\n".join(
+            filter(None, [*(each for block in cited for each in texts_of(block)), text])
+        )
         return Printed(piece.name, role, said, (message,) if message.blocks else ())
 
     def _joined(self, parts: Sequence[Printed]) -> list[Message]:
@@ -170,7 +181,9 @@ class Composer:
         marked = set(self._options.cache_after or ())
         for part in parts:
             own = list(part.messages)
-            if part.name in marked and own:  # of a part that comes twice the first: there the prefix ends
+            if (
+                part.name in marked and own
+            ):  # of a part that comes twice the first: there the prefix ends
                 marked.discard(part.name)
                 last = own.pop()
                 own.append(Message(last.role, last.blocks, (len(last.blocks),)))

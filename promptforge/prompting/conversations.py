@@ -24,7 +24,13 @@ MAX_MESSAGES = 100_000
 """How many messages one history holds at the most."""
 
 _ROLES: Mapping[str, Role] = {
-    **{"system": "system", "developer": "developer", "user": "user", "assistant": "assistant", "tool": "tool"},
+    **{
+        "system": "system",
+        "developer": "developer",
+        "user": "user",
+        "assistant": "assistant",
+        "tool": "tool",
+    },
     **{"model": "assistant", "function": "tool", "human": "user", "ai": "assistant"},
 }
 _THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
@@ -45,7 +51,10 @@ class _Refusal(Exception):  # noqa: N818  never leaves this module
 
 
 def read(
-    history: object, where: str, diagnostics: Diagnostics, locate: Callable[[int], str] | None = None
+    history: object,
+    where: str,
+    diagnostics: Diagnostics,
+    locate: Callable[[int], str] | None = None,
 ) -> list[Message]:
     """Return the messages of `history`, in which every call has its result and every result its call.
 
@@ -55,7 +64,9 @@ def read(
     Raises `ItemError` when it is no list of messages at all.
     """
     if isinstance(history, str | bytes | Mapping) or not isinstance(history, Iterable):
-        raise ItemError(f"expected a list of messages, found {plaindata.name_of(history)}", where=where)
+        raise ItemError(
+            f"expected a list of messages, found {plaindata.name_of(history)}", where=where
+        )
     found: list[Message] = []
     for index, given in _newest(history, where, diagnostics):
         place = locate(index) if locate else f"{where}[{index}]"
@@ -64,12 +75,18 @@ def read(
             diagnostics.add("PF208", message, where=at, severity=severity)
 
         try:
-            found += [given] if isinstance(given, Message) else _sound(_read(_plain(given, say), say), say)
+            found += (
+                [given]
+                if isinstance(given, Message)
+                else _sound(_read(_plain(given, say), say), say)
+            )
         except _Refusal as refusal:
             say(f"message skipped: {refusal}")
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as error:  # an object that raises when it is merely looked at, whatever it raises
+        except (
+            BaseException
+        ) as error:  # an object that raises when it is merely looked at, whatever it raises
             say(f"message skipped: {plaindata.name_of(error)} while looking at it")
     return join(pair(join(found), where, diagnostics))
 
@@ -81,7 +98,11 @@ def _sound(messages: list[Message], say: Say) -> list[Message]:
         blocks = tuple(
             msgspec.structs.replace(
                 block,
-                **{key: sound(value) for key, value in msgspec.structs.asdict(block).items() if type(value) is str},
+                **{
+                    key: sound(value)
+                    for key, value in msgspec.structs.asdict(block).items()
+                    if type(value) is str
+                },
             )
             for block in message.blocks
         )
@@ -91,13 +112,17 @@ def _sound(messages: list[Message], say: Say) -> list[Message]:
     return made
 
 
-def _newest(history: Iterable[Any], where: str, diagnostics: Diagnostics) -> Iterable[tuple[int, Any]]:
+def _newest(
+    history: Iterable[Any], where: str, diagnostics: Diagnostics
+) -> Iterable[tuple[int, Any]]:
     """Yield the messages with their places, at most `MAX_MESSAGES`: the last ones, where it can be told which."""
     known = len(history) if isinstance(history, Sequence) else 0
     start = max(0, known - MAX_MESSAGES)
     for index, given in enumerate(islice(history, start, start + MAX_MESSAGES + 1), start):
         if index == start + MAX_MESSAGES:
-            diagnostics.add("PF208", f"more than {MAX_MESSAGES:,} messages; the rest was left out", where=where)
+            diagnostics.add(
+                "PF208", f"more than {MAX_MESSAGES:,} messages; the rest was left out", where=where
+            )
             return
         yield index, given
     if start:
@@ -109,8 +134,14 @@ def _plain(given: Any, say: Say) -> dict[str, Any]:
     dump = getattr(type(given), "model_dump", None)
     value = dump(given, exclude_none=True) if callable(dump) else given
     if not isinstance(value, Mapping):
-        raise _Refusal(f"expected an object with role and content, found {plaindata.name_of(given)}")
-    return dict(plaindata.copy(value, lambda change: say(change, "warning" if "left out" in change else "info")))
+        raise _Refusal(
+            f"expected an object with role and content, found {plaindata.name_of(given)}"
+        )
+    return dict(
+        plaindata.copy(
+            value, lambda change: say(change, "warning" if "left out" in change else "info")
+        )
+    )
 
 
 def _quiet(change: str) -> None:
@@ -127,17 +158,30 @@ def _read(message: dict[str, Any], say: Say) -> list[Message]:
         return []
     role = _role(message)
     if role == "tool":
-        outputs = [_output(message, "content", say)] if "parts" not in message else _parts(message["parts"], say)
+        outputs = (
+            [_output(message, "content", say)]
+            if "parts" not in message
+            else _parts(message["parts"], say)
+        )
         return _by_role("tool", outputs)
-    blocks = _parts(message["parts"], say) if "parts" in message else _content(message.get("content"), say)
+    blocks = (
+        _parts(message["parts"], say)
+        if "parts" in message
+        else _content(message.get("content"), say)
+    )
     calls = message.get("tool_calls")
     if calls is not None and not isinstance(calls, list):
         raise _Refusal(f"tool_calls: expected a list, found {plaindata.name_of(calls)}")
-    for call in [*(calls or []), *([message["function_call"]] if message.get("function_call") else [])]:
+    for call in [
+        *(calls or []),
+        *([message["function_call"]] if message.get("function_call") else []),
+    ]:
         if not isinstance(call, dict):
             raise _Refusal(f"tool_calls: expected objects, found {plaindata.name_of(call)}")
         inner = call.get("function")
-        blocks.append(_call({"id": call.get("id"), **inner} if isinstance(inner, dict) else call, say))
+        blocks.append(
+            _call({"id": call.get("id"), **inner} if isinstance(inner, dict) else call, say)
+        )
     if isinstance(message.get("refusal"), str):
         blocks.append(Text(message["refusal"]))
     if not blocks:
@@ -150,7 +194,9 @@ def _role(message: dict[str, Any]) -> Role:
     if not isinstance(given, str):
         known = message.get("type")
         hint = f"; an item of type {quote(known)} is not read" if isinstance(known, str) else ""
-        raise _Refusal(f"role: {'missing' if given is None else f'found {plaindata.name_of(given)}'}{hint}")
+        raise _Refusal(
+            f"role: {'missing' if given is None else f'found {plaindata.name_of(given)}'}{hint}"
+        )
     role = _ROLES.get(given.lower())
     if role is None:
         raise _Refusal(f"role: unknown {quote(given)}{nearest(given, _ROLES)}")
@@ -161,7 +207,13 @@ def _by_role(role: Role, blocks: Sequence[Block]) -> list[Message]:
     """Return blocks as messages: results are the tool's, whoever brought them; calls are the assistant's."""
     found: list[Message] = []
     for block in blocks:
-        own: Role = "tool" if isinstance(block, Output) else "assistant" if isinstance(block, Call) else role
+        own: Role = (
+            "tool"
+            if isinstance(block, Output)
+            else "assistant"
+            if isinstance(block, Call)
+            else role
+        )
         if own == "tool" and not isinstance(block, Output):
             own = "user"
         if found and found[-1].role == own:
@@ -177,7 +229,9 @@ def _content(content: Any, say: Say) -> list[Block]:
     if isinstance(content, str):
         return [Text(content)] if content.strip() else []
     if not isinstance(content, list):
-        raise _Refusal(f"content: expected text or a list of blocks, found {plaindata.name_of(content)}")
+        raise _Refusal(
+            f"content: expected text or a list of blocks, found {plaindata.name_of(content)}"
+        )
     blocks: list[Block] = []
     for part in content:
         kind = part.get("type") if isinstance(part, dict) else "text"
@@ -193,7 +247,11 @@ def _content(content: Any, say: Say) -> list[Block]:
         elif kind in _THOUGHTS:
             say(f"content: a block of type {quote(kind)} was left out", "info")
         else:
-            named = quote(kind) if isinstance(part, dict) and isinstance(kind, str) else plaindata.name_of(part)
+            named = (
+                quote(kind)
+                if isinstance(part, dict) and isinstance(kind, str)
+                else plaindata.name_of(part)
+            )
             say(f"content: a block of type {named} is not text and was left out")
     return blocks
 
@@ -225,16 +283,22 @@ def _call(given: dict[str, Any], say: Say) -> Call:
     name = given.get("name")
     if not isinstance(name, str) or not name:
         raise _Refusal("a call: its name is missing")
-    arguments: Any = next((given[key] for key in ("arguments", "input", "args") if given.get(key) is not None), {})
+    arguments: Any = next(
+        (given[key] for key in ("arguments", "input", "args") if given.get(key) is not None), {}
+    )
     if isinstance(arguments, str):
         try:
             read = json.loads(arguments, parse_constant=refuse)
-            if isinstance(read, dict) and plaindata.copy(read, _quiet) == read:  # else 1e999, or too deep to be sent
+            if (
+                isinstance(read, dict) and plaindata.copy(read, _quiet) == read
+            ):  # else 1e999, or too deep to be sent
                 plain = json.dumps(read, ensure_ascii=False)
                 return Call(_id(given), name, plain if SURROGATE.search(plain) else arguments)
         except (ValueError, RecursionError):
             pass
-        say(f"the arguments of the call of {quote(name)} are no plain JSON object; they are kept as a text in one")
+        say(
+            f"the arguments of the call of {quote(name)} are no plain JSON object; they are kept as a text in one"
+        )
         arguments = {"arguments": arguments}
     elif not isinstance(arguments, dict):
         say(f"the arguments of the call of {quote(name)} are no object; they are kept inside one")
@@ -245,7 +309,9 @@ def _call(given: dict[str, Any], say: Say) -> Call:
 def _output(given: dict[str, Any], field: str, say: Say) -> Output:
     value = given.get(field)
     failed = given.get("is_error") is True
-    if field == "response" and isinstance(value, dict) and set(value) == {"error"}:  # Gemini's words for a result
+    if (
+        field == "response" and isinstance(value, dict) and set(value) == {"error"}
+    ):  # Gemini's words for a result
         value, failed = value["error"], True
     if isinstance(value, dict) and set(value) == {"output"}:
         value = value["output"]
@@ -260,5 +326,7 @@ def _output(given: dict[str, Any], field: str, say: Say) -> Output:
 
 
 def _id(given: dict[str, Any]) -> str:
-    found = (given[key] for key in ("call_id", "tool_call_id", "tool_use_id", "id") if given.get(key))
+    found = (
+        given[key] for key in ("call_id", "tool_call_id", "tool_use_id", "id") if given.get(key)
+    )
     return str(next(found, ""))

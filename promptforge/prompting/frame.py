@@ -61,7 +61,9 @@ def texts_in(message: Message) -> Iterable[str]:
 class Frame:
     """One set of templates for whole prompts, in one format. It remembers what these print around nothing."""
 
-    def __init__(self, templates: Templates, name: str, format: str, controls: Controls | None = None) -> None:  # noqa: A002
+    def __init__(
+        self, templates: Templates, name: str, format: str, controls: Controls | None = None
+    ) -> None:  # noqa: A002
         """Find the set `name`; what it lacks is that of the set `default`. `controls` are to come out of no text.
 
         Raises `OptionError` where there is no such set.
@@ -70,11 +72,16 @@ class Frame:
         own = name.removeprefix("shipped/")
         if own not in known:
             raise OptionError(
-                f"there is no set of prompt templates {quote(name)}{nearest(name, known)}", option="prompt", absent=name
+                f"there is no set of prompt templates {quote(name)}{nearest(name, known)}",
+                option="prompt",
+                absent=name,
             )
         self._templates = templates
         self._controls = controls
-        self._folders = [f"{'shipped/' if own != name else ''}{PROMPTS}/{own}", f"{PROMPTS}/default"]
+        self._folders = [
+            f"{'shipped/' if own != name else ''}{PROMPTS}/{own}",
+            f"{PROMPTS}/default",
+        ]
         self._endings = _endings(format)
         self._found: dict[str, str] = {}
         self._own: dict[tuple[bool, str | None], _Marks] = {}
@@ -83,7 +90,11 @@ class Frame:
     def template(self, part: str) -> str:
         """Return the name of the template that prints a part, or `prompt`: the whole."""
         if part not in self._found:
-            names = [f"{folder}/{part}.{ending}.j2" for folder in self._folders for ending in self._endings]
+            names = [
+                f"{folder}/{part}.{ending}.j2"
+                for folder in self._folders
+                for ending in self._endings
+            ]
             found = next((name for name in names if self._templates.find(name)), None)
             if found is None:
                 raise TemplateError(
@@ -102,7 +113,11 @@ class Frame:
         """Return a part as its template prints it."""
         name = self.template(piece.name)
         made = Safe if _syntax(name) in _VERBATIM or piece.name == "context" else Content
-        value: Any = [_fields(m, made) for m in piece.messages] if piece.name == "history" else made(piece.text)
+        value: Any = (
+            [_fields(m, made) for m in piece.messages]
+            if piece.name == "history"
+            else made(piece.text)
+        )
         mend = None if piece.name in OWN else self._mend(name, ())
         return self._templates.print(name, {piece.name: value, "boundary": boundary, **more}, mend)
 
@@ -113,7 +128,9 @@ class Frame:
         for piece, text in parts:
             own = _syntax(self.template(piece.name))
             kept = own == _syntax(whole) or {own, _syntax(whole)} <= _VERBATIM
-            shown.append(Fields(name=piece.name, role=piece.role, text=(Safe if kept else Content)(text)))
+            shown.append(
+                Fields(name=piece.name, role=piece.role, text=(Safe if kept else Content)(text))
+            )
         mend = self._mend(whole, [text for _, text in parts])
         return self._templates.print(whole, {"parts": shown, "boundary": boundary}, mend)
 
@@ -164,7 +181,9 @@ class Frame:
         word = free_word(())
         left = self._marks(f"-{word}", True, citation).without(word)
         tags = [f"<{tag}" for tag in sorted(left.tags)]
-        lines = ["".join(part for part in line if isinstance(part, str)).strip() for line in left.lines]
+        lines = [
+            "".join(part for part in line if isinstance(part, str)).strip() for line in left.lines
+        ]
         return next(iter([*tags, *sorted(filter(None, lines))]), None)
 
     def lost(self, names: Iterable[str], *, whole: bool = True) -> list[tuple[str, str]]:
@@ -181,7 +200,10 @@ class Frame:
         found, printed = [], []
         for name in names:
             marks = [f"{_HOLE}{name}{n}" for n in range(2 if name == "history" else 1)]
-            messages = (Message("user", (Text(marks[0]),)), Message("assistant", (Text(marks[-1]),)))
+            messages = (
+                Message("user", (Text(marks[0]),)),
+                Message("assistant", (Text(marks[-1]),)),
+            )
             piece = Piece(name, "user", marks[0], messages if name == "history" else ())
             text = str(self.part(piece, "", **({"citation": None} if name == "context" else {})))
             if all(mark in text.lower() for mark in marks):
@@ -200,8 +222,14 @@ class Frame:
             for role in _ROLES_OF.get(part, ("user",))
         ]
         around = {"citation": citation}
-        printed = [str(self.part(p, boundary, **(around if p.name == "context" else {}))) for p in pieces]
-        text = self.whole(list(zip(pieces, printed, strict=True)), boundary) if whole else "\n".join(printed)
+        printed = [
+            str(self.part(p, boundary, **(around if p.name == "context" else {}))) for p in pieces
+        ]
+        text = (
+            self.whole(list(zip(pieces, printed, strict=True)), boundary)
+            if whole
+            else "\n".join(printed)
+        )
         return _Marks.of(str(text).replace(citation or _HOLE, _HOLE))
 
 
@@ -225,7 +253,9 @@ class _Marks(NamedTuple):
 
     def without(self, word: str) -> _Marks:
         """Return the marks that do not carry the boundary."""
-        lines = frozenset(line for line in self.lines if not any(isinstance(p, str) and word in p for p in line))
+        lines = frozenset(
+            line for line in self.lines if not any(isinstance(p, str) and word in p for p in line)
+        )
         return _Marks(frozenset(tag for tag in self.tags if word not in tag), lines)
 
     def among(self, texts: Sequence[tuple[str, bool]]) -> str | None:
@@ -248,12 +278,24 @@ def _syntax(name: str) -> str:
 
 def _endings(format: str) -> list[str]:  # noqa: A002
     """Return the endings of templates that suit a format, the nearest first: its own, its syntax's, plain text."""
-    return list(dict.fromkeys((EXTENSIONS.get(format, format), format.rpartition(".")[2], EXTENSIONS["plain"])))
+    return list(
+        dict.fromkeys(
+            (EXTENSIONS.get(format, format), format.rpartition(".")[2], EXTENSIONS["plain"])
+        )
+    )
 
 
 def _fields(message: Message, made: type[str]) -> Fields:
-    calls = [Fields(id=b.id, name=b.name, arguments=made(b.arguments)) for b in message.blocks if isinstance(b, Call)]
-    results = [Fields(id=b.id, name=b.name, text=made(b.text)) for b in message.blocks if isinstance(b, Output)]
+    calls = [
+        Fields(id=b.id, name=b.name, arguments=made(b.arguments))
+        for b in message.blocks
+        if isinstance(b, Call)
+    ]
+    results = [
+        Fields(id=b.id, name=b.name, text=made(b.text))
+        for b in message.blocks
+        if isinstance(b, Output)
+    ]
     return Fields(role=message.role, text=made(message.text), calls=calls, results=results)
 
 

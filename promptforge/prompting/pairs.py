@@ -12,7 +12,12 @@ def pair(messages: list[Message], where: str, diagnostics: Diagnostics) -> list[
     waiting: dict[str, tuple[int, int]] = {}
     named: list[list[Block | None]] = [[] for _ in messages]
     lost: list[str] = []
-    given = {block.id for message in messages for block in message.blocks if isinstance(block, Call | Output)}
+    given = {
+        block.id
+        for message in messages
+        for block in message.blocks
+        if isinstance(block, Call | Output)
+    }
     for at, message in enumerate(messages):
         if message.role != "tool" and waiting:  # the results of a call follow it at once
             lost += _forget(waiting, named)
@@ -35,19 +40,32 @@ def pair(messages: list[Message], where: str, diagnostics: Diagnostics) -> list[
     for text in lost:
         diagnostics.add("PF209", f"{text}; it was left out", where=where)
     kept_blocks = (tuple(block for block in blocks if block is not None) for blocks in named)
-    return [Message(m.role, blocks) for m, blocks in zip(messages, kept_blocks, strict=True) if blocks]
+    return [
+        Message(m.role, blocks) for m, blocks in zip(messages, kept_blocks, strict=True) if blocks
+    ]
 
 
-def _answer(output: Output, waiting: dict[str, tuple[int, int]], named: list[list[Block | None]]) -> Output | None:
+def _answer(
+    output: Output, waiting: dict[str, tuple[int, int]], named: list[list[Block | None]]
+) -> Output | None:
     own = output.id
     if not own:  # Gemini's may have no id: the first call of that name that still waits
         calls = ((key, named[at][n]) for key, (at, n) in waiting.items())
-        own = next((key for key, call in calls if isinstance(call, Call) and output.name in ("", call.name)), "")
+        own = next(
+            (
+                key
+                for key, call in calls
+                if isinstance(call, Call) and output.name in ("", call.name)
+            ),
+            "",
+        )
     if own not in waiting:
         return None
     at, n = waiting.pop(own)
     call = named[at][n]
-    return Output(own, call.name if isinstance(call, Call) else output.name, output.text, output.failed)
+    return Output(
+        own, call.name if isinstance(call, Call) else output.name, output.text, output.failed
+    )
 
 
 def _forget(waiting: dict[str, tuple[int, int]], named: list[list[Block | None]]) -> list[str]:
@@ -55,7 +73,9 @@ def _forget(waiting: dict[str, tuple[int, int]], named: list[list[Block | None]]
     lost = []
     for at, n in waiting.values():
         call = named[at][n]
-        lost.append(f"the call of {quote(call.name if isinstance(call, Call) else '')} has no result")
+        lost.append(
+            f"the call of {quote(call.name if isinstance(call, Call) else '')} has no result"
+        )
         named[at][n] = None
     waiting.clear()
     return lost

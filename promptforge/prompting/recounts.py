@@ -27,9 +27,13 @@ def by_verify(verify: Verify, make: Callable[[Composed], dict[str, Any]]) -> Cou
         try:
             counted = verify(make(composed))
         except Exception as error:
-            raise TokenizerError(f"verify failed: {type(error).__name__}: {quote(str(error))}") from error
+            raise TokenizerError(
+                f"verify failed: {type(error).__name__}: {quote(str(error))}"
+            ) from error
         if isinstance(counted, bool) or not isinstance(counted, int) or counted < 0:
-            raise TokenizerError(f"verify returned {quote(str(counted))}; it must be a whole number, 0 or more")
+            raise TokenizerError(
+                f"verify returned {quote(str(counted))}; it must be a whole number, 0 or more"
+            )
         return counted
 
     return count
@@ -54,7 +58,9 @@ def fit(fitting: Window, window: int | None, count: Count, by: str) -> tuple[Fit
                 break
             if not own or error.largest != room:  # a ceiling of the context's own
                 raise
-            needed = max(window + 1, error.needed + counted - own, -(-error.needed * counted // own))
+            needed = max(
+                window + 1, error.needed + counted - own, -(-error.needed * counted // own)
+            )
             raise _too_small(needed, window, by) from None
         own, counted = fitted.composed.tokens, count(fitted.composed)
         fair = window * own // max(1, counted)  # what fills the window by the ratio that was seen

@@ -124,14 +124,21 @@ class Renderer(ContextRenderer):
             prompt = made.make(current, cap, said)
         except TemplateError as error:
             shipped = Templates()
-            if not current.templates.own or chosen.prompt.removeprefix("shipped/") not in shipped.prompts():
+            if (
+                not current.templates.own
+                or chosen.prompt.removeprefix("shipped/") not in shipped.prompts()
+            ):
                 raise
             prompt = made.make(TemplateSet(shipped), cap, (*said, stood_in(error)))
         judge(prompt, prompt.warnings, chosen.on_error == "raise")
         return prompt
 
     def _result(
-        self, items: Sequence[Item], options: Mapping[str, Any], current: TemplateSet, beside: Sequence[str]
+        self,
+        items: Sequence[Item],
+        options: Mapping[str, Any],
+        current: TemplateSet,
+        beside: Sequence[str],
     ) -> Result:
         """Return a context that nobody has judged yet, to stand in a prompt with the texts `beside` it."""
         return self._render(list(items), (), options, current, beside)[0]
@@ -160,7 +167,10 @@ class _Making:
         self._fixed = fixed
         self._items = items
         self._turns = turns_of(history)
-        self._beside = [*fixed.values(), *(text for message in history for text in texts_in(message))]
+        self._beside = [
+            *fixed.values(),
+            *(text for message in history for text in texts_in(message)),
+        ]
         self._verify = verify
         self._cites = options.cite and self._shape.cites
         own: dict[str, Any] = {"context_window": None, "reserve": None, "on_error": "warn"}
@@ -169,7 +179,11 @@ class _Making:
     def make(self, current: TemplateSet, cap: int | None, said: tuple[Diagnostic, ...]) -> Prompt:
         """Return the prompt printed by these templates, its context at most `cap` tokens."""
         options = self._options
-        remote = counter if isinstance(counter := get_tokenizer(options.tokenizer), RemoteTokenizer) else None
+        remote = (
+            counter
+            if isinstance(counter := get_tokenizer(options.tokenizer), RemoteTokenizer)
+            else None
+        )
         priced = counter if remote is None else remote.estimate
         made_for = options.prompt, options.format, self._controls
         frame = current.frames.get(made_for)
@@ -197,7 +211,9 @@ class _Making:
         )
         counted = None
         if self._verify is not None:
-            verify = recounts.by_verify(self._verify, lambda composed: self._shape.make(composed.messages))
+            verify = recounts.by_verify(
+                self._verify, lambda composed: self._shape.make(composed.messages)
+            )
             fitted, counted = recounts.fit(fitting, window, verify, "verify")
         elif remote is not None:
             asked = functools.partial(composer.recount, counter=remote)
@@ -237,7 +253,9 @@ def _text(value: object, name: str, diagnostics: Diagnostics) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise OptionError(f"{name} takes text; got a value of type {type(value).__name__}", option=name)
+        raise OptionError(
+            f"{name} takes text; got a value of type {type(value).__name__}", option=name
+        )
     plain = str.__str__(value)
     text = sound(plain)
     if text != plain:
@@ -245,18 +263,28 @@ def _text(value: object, name: str, diagnostics: Diagnostics) -> str:
     return text if text.strip() else ""
 
 
-def _hoist(messages: list[Message], fixed: dict[str, str], diagnostics: Diagnostics) -> list[Message]:
+def _hoist(
+    messages: list[Message], fixed: dict[str, str], diagnostics: Diagnostics
+) -> list[Message]:
     """Return the history without system messages at its beginning, which are the system text if there is no other."""
-    start = next((n for n, m in enumerate(messages) if m.role not in ("system", "developer")), len(messages))
+    start = next(
+        (n for n, m in enumerate(messages) if m.role not in ("system", "developer")), len(messages)
+    )
     text = "\n\n".join(message.text for message in messages[:start] if message.text)
     if text and not fixed["system"]:
         fixed["system"] = text
     elif text and text != fixed["system"]:
-        diagnostics.add("PF208", "the system message at its beginning was left out: system is given", where="history")
+        diagnostics.add(
+            "PF208",
+            "the system message at its beginning was left out: system is given",
+            where="history",
+        )
     return join(messages[start:])
 
 
-def _say_unused(order: Sequence[str], given: Mapping[str, object], diagnostics: Diagnostics) -> None:
+def _say_unused(
+    order: Sequence[str], given: Mapping[str, object], diagnostics: Diagnostics
+) -> None:
     for name in PARTS:
         if given[name] and name not in order:
             message = f"prompt_order has no place for the {name}, so it was left out"

@@ -51,7 +51,11 @@ def _chat(message: Message, content: Callable[[Message], Any]) -> list[dict[str,
     made: dict[str, Any] = {"role": message.role, "content": said}
     if calls:
         made["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
             for call in calls
         ]
     return [made]
@@ -62,7 +66,10 @@ def _parts(message: Message) -> str | list[dict[str, Any]]:
     parts = _cut_at_breaks(message)
     if not message.breaks:
         return message.text
-    return [{"type": "text", "text": part, **({_OPENAI_MARK: _MARK} if marked else {})} for part, marked in parts]
+    return [
+        {"type": "text", "text": part, **({_OPENAI_MARK: _MARK} if marked else {})}
+        for part, marked in parts
+    ]
 
 
 _OPENAI_MARK = "prompt_cache_breakpoint"
@@ -71,7 +78,10 @@ _MARK = {"mode": "explicit"}
 
 def _cut_at_breaks(message: Message) -> list[tuple[str, bool]]:
     """Return the texts between the ends of stable prefixes, joined as the one text is, and whether one ends there."""
-    ends = [*message.breaks, *([len(message.blocks)] if len(message.blocks) not in message.breaks else [])]
+    ends = [
+        *message.breaks,
+        *([len(message.blocks)] if len(message.blocks) not in message.breaks else []),
+    ]
     parts, start = [], 0
     for end in ends:
         texts = [block.text for block in message.blocks[start:end] if isinstance(block, Text)]
@@ -103,11 +113,20 @@ def openai_responses(messages: Sequence[Message]) -> Request:
                     said.append(markable)
             elif isinstance(block, Call):
                 items.append(
-                    {"type": "function_call", "call_id": block.id, "name": block.name, "arguments": block.arguments}
+                    {
+                        "type": "function_call",
+                        "call_id": block.id,
+                        "name": block.name,
+                        "arguments": block.arguments,
+                    }
                 )
             elif isinstance(block, Output):
-                output: Any = [{"type": "input_text", "text": block.text, **mark}] if mark else block.text
-                items.append({"type": "function_call_output", "call_id": block.id, "output": output})
+                output: Any = (
+                    [{"type": "input_text", "text": block.text, **mark}] if mark else block.text
+                )
+                items.append(
+                    {"type": "function_call_output", "call_id": block.id, "output": output}
+                )
         if said:
             items.append({"type": "message", "role": message.role, "content": said})
     return {"input": items}
@@ -122,7 +141,8 @@ def anthropic(messages: Sequence[Message]) -> Request:
     turns: list[dict[str, Any]] = []
     for message in messages:
         blocks = [
-            _anthropic_block(block) | ({"cache_control": {"type": "ephemeral"}} if n in message.breaks else {})
+            _anthropic_block(block)
+            | ({"cache_control": {"type": "ephemeral"}} if n in message.breaks else {})
             for n, block in enumerate(message.blocks, 1)
         ]
         if message.role in SYSTEM:
@@ -145,14 +165,30 @@ def _anthropic_block(block: Block) -> dict[str, Any]:
         return {"type": "text", "text": block.text}
     if isinstance(block, Call):
         arguments = json.loads(block.arguments)
-        return {"type": "tool_use", "id": _anthropic_id(block.id), "name": block.name, "input": arguments}
+        return {
+            "type": "tool_use",
+            "id": _anthropic_id(block.id),
+            "name": block.name,
+            "input": arguments,
+        }
     if isinstance(block, Output):
         failed = {"is_error": True} if block.failed else {}
-        return {"type": "tool_result", "tool_use_id": _anthropic_id(block.id), "content": block.text, **failed}
+        return {
+            "type": "tool_result",
+            "tool_use_id": _anthropic_id(block.id),
+            "content": block.text,
+            **failed,
+        }
     cited: dict[str, Any] = {"citations": {"enabled": True}}
     if block.found:
         content = [{"type": "text", "text": block.text}]
-        return {"type": "search_result", "source": block.source, "title": block.title, "content": content, **cited}
+        return {
+            "type": "search_result",
+            "source": block.source,
+            "title": block.title,
+            "content": content,
+            **cited,
+        }
     source = {"type": "text", "media_type": "text/plain", "data": block.text}
     return {"type": "document", "source": source, "title": block.title, **cited}
 
@@ -174,12 +210,21 @@ def gemini(messages: Sequence[Message]) -> Request:
             system += parts
             continue
         _add(turns, "model" if message.role == "assistant" else "user", "parts", parts)
-    return {"contents": turns, **({"config": {"system_instruction": {"parts": system}}} if system else {})}
+    return {
+        "contents": turns,
+        **({"config": {"system_instruction": {"parts": system}}} if system else {}),
+    }
 
 
 def _gemini_part(block: Block) -> dict[str, Any]:
     if isinstance(block, Call):
-        return {"function_call": {"id": block.id, "name": block.name, "args": json.loads(block.arguments)}}
+        return {
+            "function_call": {
+                "id": block.id,
+                "name": block.name,
+                "args": json.loads(block.arguments),
+            }
+        }
     if isinstance(block, Output):
         response = {"error" if block.failed else "output": block.text}
         return {"function_response": {"id": block.id, "name": block.name, "response": response}}

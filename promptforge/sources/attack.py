@@ -31,7 +31,9 @@ Index = dict[str, dict[str, Any]]
 """Technique records by their id, as `stix.techniques` makes them."""
 
 
-def read(path: str | os.PathLike[str], *, workspace: str | os.PathLike[str], diagnostics: Diagnostics) -> Index:
+def read(
+    path: str | os.PathLike[str], *, workspace: str | os.PathLike[str], diagnostics: Diagnostics
+) -> Index:
     """Return the techniques in a file or folder the user named, to be asked by `find` as often as needed.
 
     Raises `ItemError` when it cannot be read, is no JSON, or holds no technique.
@@ -40,7 +42,9 @@ def read(path: str | os.PathLike[str], *, workspace: str | os.PathLike[str], dia
     if os.path.isdir(places.locate(path, workspace)):
         objects = list(_folder(path, workspace, diagnostics))
     else:
-        objects = _objects(places.read_text(path, workspace=workspace, diagnostics=diagnostics), where)
+        objects = _objects(
+            places.read_text(path, workspace=workspace, diagnostics=diagnostics), where
+        )
     index = stix.techniques(thing for thing in objects if "type" in thing)
     for thing in objects:
         record = _simple(thing)
@@ -64,27 +68,59 @@ def find(index: Index, technique_id: str, *, diagnostics: Diagnostics) -> Item:
     if record is None:
         named = [key for key, each in index.items() if str(each["name"]).upper() == wanted]
         near = named or difflib.get_close_matches(wanted[:40], sorted(index), n=1, cutoff=0.8)
-        some = f"; did you mean {quote(near[0])}?" if near else f"; there are {len(index):,}, such as {min(index)}"
+        some = (
+            f"; did you mean {quote(near[0])}?"
+            if near
+            else f"; there are {len(index):,}, such as {min(index)}"
+        )
         raise ItemError(f"no technique {quote(technique_id)}{some}", field="technique")
     seen = {wanted}
     while record["revoked"] and record["revoked_by"] in index and record["revoked_by"] not in seen:
         successor = record["revoked_by"]
-        diagnostics.add("PF607", f"{record['technique_id']} was revoked; {successor} took its place", item=successor)
+        diagnostics.add(
+            "PF607",
+            f"{record['technique_id']} was revoked; {successor} took its place",
+            item=successor,
+        )
         seen.add(successor)
         record = index[successor]
     for state in ("revoked", "deprecated"):
         if record[state]:
-            diagnostics.add("PF607", f"{record['technique_id']} is {state}", item=record["technique_id"])
-    keys = ("technique_id", "full_name", "parent_id", "tactics", "tools", "mitigations", "platforms", "url")
+            diagnostics.add(
+                "PF607", f"{record['technique_id']} is {state}", item=record["technique_id"]
+            )
+    keys = (
+        "technique_id",
+        "full_name",
+        "parent_id",
+        "tactics",
+        "tools",
+        "mitigations",
+        "platforms",
+        "url",
+    )
     metadata = {key: record[key] for key in keys if record[key] is not None}
-    return Item(kind="mitre_attack", name=record["name"], content=prose(record["description"]), metadata=metadata)
+    return Item(
+        kind="mitre_attack",
+        name=record["name"],
+        content=prose(record["description"]),
+        metadata=metadata,
+    )
 
 
 def load(
-    technique_id: str, *, attack: str | os.PathLike[str], workspace: str | os.PathLike[str], diagnostics: Diagnostics
+    technique_id: str,
+    *,
+    attack: str | os.PathLike[str],
+    workspace: str | os.PathLike[str],
+    diagnostics: Diagnostics,
 ) -> Item:
     """Return one technique from a file or folder; for several, `read` once and `find` each."""
-    return find(read(attack, workspace=workspace, diagnostics=diagnostics), technique_id, diagnostics=diagnostics)
+    return find(
+        read(attack, workspace=workspace, diagnostics=diagnostics),
+        technique_id,
+        diagnostics=diagnostics,
+    )
 
 
 def prose(description: str) -> str:
@@ -101,7 +137,9 @@ def _folder(
     count = 0
 
     def unread(error: OSError) -> None:
-        diagnostics.add("PF601", f"skipped: {reason(error)}", where=places.shown(error.filename or top))
+        diagnostics.add(
+            "PF601", f"skipped: {reason(error)}", where=places.shown(error.filename or top)
+        )
 
     for folder, names, files in os.walk(top, onerror=unread):
         names.sort()
@@ -110,7 +148,11 @@ def _folder(
                 continue
             count += 1
             if count > MAX_FILES:
-                diagnostics.add("PF602", f"more than {MAX_FILES} files; the rest is left out", where=places.shown(path))
+                diagnostics.add(
+                    "PF602",
+                    f"more than {MAX_FILES} files; the rest is left out",
+                    where=places.shown(path),
+                )
                 return
             relative = os.path.relpath(os.path.join(folder, name), top)
             try:
@@ -128,9 +170,13 @@ def _objects(text: str, where: str) -> list[dict[str, Any]]:
     except json.JSONDecodeError as exc:
         if exc.msg == "Extra data" and text.lstrip()[:1] == "{":
             return [thing for line in _lines(text, where) for thing in _flat(line)]
-        raise ItemError(f"not valid JSON: {exc.msg} (column {exc.colno})", where=f"{where}:{exc.lineno}") from None
+        raise ItemError(
+            f"not valid JSON: {exc.msg} (column {exc.colno})", where=f"{where}:{exc.lineno}"
+        ) from None
     except (ValueError, RecursionError):
-        raise ItemError("not valid JSON: nested too deeply, or a number of too many digits", where=where) from None
+        raise ItemError(
+            "not valid JSON: nested too deeply, or a number of too many digits", where=where
+        ) from None
     return _flat(value)
 
 
@@ -140,13 +186,18 @@ def _lines(text: str, where: str) -> Iterator[Any]:
             try:
                 yield json.loads(line)
             except (ValueError, RecursionError) as exc:
-                reason = exc.msg if isinstance(exc, json.JSONDecodeError) else "too deep or too long"
+                reason = (
+                    exc.msg if isinstance(exc, json.JSONDecodeError) else "too deep or too long"
+                )
                 raise ItemError(f"not valid JSON: {reason}", where=f"{where}:{number}") from None
 
 
 def _flat(value: Any) -> list[dict[str, Any]]:
     if isinstance(value, dict):
-        inner = next((value[key] for key in ("objects", "techniques") if isinstance(value.get(key), list)), [value])
+        inner = next(
+            (value[key] for key in ("objects", "techniques") if isinstance(value.get(key), list)),
+            [value],
+        )
     else:
         inner = value if isinstance(value, list) else []
     return [thing for thing in inner if isinstance(thing, dict)]
@@ -154,8 +205,13 @@ def _flat(value: Any) -> list[dict[str, Any]]:
 
 def _simple(thing: dict[str, Any]) -> dict[str, Any] | None:
     """Return the record of a technique that is written plainly, not in STIX; None for anything else."""
-    given = next((thing[k] for k in ("technique_id", "external_id", "id") if isinstance(thing.get(k), str)), "")
-    if not re.fullmatch(r"[A-Za-z]{1,4}[0-9]{1,6}(\.[0-9]{1,4})?", given) or not isinstance(thing.get("name"), str):
+    given = next(
+        (thing[k] for k in ("technique_id", "external_id", "id") if isinstance(thing.get(k), str)),
+        "",
+    )
+    if not re.fullmatch(r"[A-Za-z]{1,4}[0-9]{1,6}(\.[0-9]{1,4})?", given) or not isinstance(
+        thing.get("name"), str
+    ):
         return None
     plain = plaindata.copy(thing, lambda change: None)
 

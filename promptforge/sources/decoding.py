@@ -23,7 +23,9 @@ def decode(text: str | bytes, twice: dict[str, None]) -> Any:
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
-            twice.update({key: None for key, count in Counter(key for key, _ in pairs).items() if count > 1})
+            twice.update(
+                {key: None for key, count in Counter(key for key, _ in pairs).items() if count > 1}
+            )
         return found
 
     return json.loads(text, parse_constant=refuse, object_pairs_hook=members)

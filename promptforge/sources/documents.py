@@ -15,7 +15,9 @@ from ..items import Item
 from . import patterns, plaindata
 from . import workspace as places
 
-_FRONT = re.compile(r"---[ \t]*\r?\n(.*?)(?<=\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)(?:[ \t]*\r?\n)*", re.DOTALL)
+_FRONT = re.compile(
+    r"---[ \t]*\r?\n(.*?)(?<=\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)(?:[ \t]*\r?\n)*", re.DOTALL
+)
 
 
 def load(path: str, *, workspace: str | os.PathLike[str], diagnostics: Diagnostics) -> list[Item]:
@@ -58,5 +60,7 @@ def _front_matter(text: str, where: str, diagnostics: Diagnostics) -> tuple[dict
         return {}, text
     if not isinstance(value, dict):  # a rule, some prose, another rule
         return {}, text
-    metadata = plaindata.copy(value, lambda change: diagnostics.add("PF203", f"front matter: {change}", where=where))
+    metadata = plaindata.copy(
+        value, lambda change: diagnostics.add("PF203", f"front matter: {change}", where=where)
+    )
     return metadata, text[found.end() :]

@@ -40,8 +40,12 @@ def build(fields: Mapping[str, Any], notes: Notes) -> Item:
         notes.say("PF201", "content is missing; expanded is taken for it")
         texts["content"], texts["expanded"] = texts["expanded"], None
     if texts["content"] is None and texts["summary"] is None:
-        raise notes.refusal("content", f"missing; an item needs content or summary, as text{_elsewhere(fields)}")
-    start, end = _lines(_line(fields.get("start_line"), "start_line", notes), fields.get("end_line"), notes)
+        raise notes.refusal(
+            "content", f"missing; an item needs content or summary, as text{_elsewhere(fields)}"
+        )
+    start, end = _lines(
+        _line(fields.get("start_line"), "start_line", notes), fields.get("end_line"), notes
+    )
     return Item(
         kind=_kind(fields.get("kind"), notes),
         start_line=start,
@@ -90,7 +94,9 @@ def _text(value: object, name: str, notes: Notes) -> str | None:
     if kind is int or kind is float:
         # A number for an id is what every database hands out, so it fails no strict run.
         severity = "info" if name == "id" else "warning"
-        notes.say("PF202", f"{name}: expected text, found {kind.__name__}; written as text", severity)  # type: ignore[arg-type]
+        notes.say(
+            "PF202", f"{name}: expected text, found {kind.__name__}; written as text", severity
+        )  # type: ignore[arg-type]
         return str(plaindata.copy(value, _silent))
     raise notes.refusal(name, f"expected text, found {plaindata.name_of(value)}")
 
@@ -135,7 +141,11 @@ def _line(value: object, name: str, notes: Notes) -> int | None:
         notes.say("PF202", f"{name}: expected a line number from 1; left out")
         return None
     if type(value) is not int:
-        notes.say("PF202", f"{name}: expected an int, found {plaindata.name_of(value)}; read as a number", "info")
+        notes.say(
+            "PF202",
+            f"{name}: expected an int, found {plaindata.name_of(value)}; read as a number",
+            "info",
+        )
     return int(number)
 
 
@@ -162,7 +172,10 @@ def _flag(value: object, notes: Notes) -> bool:
     word = str(plain).lower() if isinstance(plain, str | int) else ""
     if word not in known:
         raise notes.refusal("required", f"expected true or false, found {plaindata.name_of(value)}")
-    notes.say("PF202", f"required: expected true or false, found {plaindata.name_of(value)}; read as {known[word]}")
+    notes.say(
+        "PF202",
+        f"required: expected true or false, found {plaindata.name_of(value)}; read as {known[word]}",
+    )
     return known[word]
 
 

@@ -19,7 +19,11 @@ _RANGE = re.compile(r"(?s:(.+)):([0-9]{1,9})(?:-([0-9]{0,9}))?")
 
 
 def load(
-    spec: str, *, workspace: str | os.PathLike[str], diagnostics: Diagnostics, context_lines: int = 0
+    spec: str,
+    *,
+    workspace: str | os.PathLike[str],
+    diagnostics: Diagnostics,
+    context_lines: int = 0,
 ) -> list[Item]:
     """Return the items of one `--file`: `code` for programming languages, `file` for the rest, explicit both.
 
@@ -43,7 +47,9 @@ def load(
         try:
             text = places.read_text(name, workspace=workspace, diagnostics=said)
             if "\0" in text[:8192]:  # a picture that a pattern happened to catch
-                diagnostics.add("PF604", "no text but binary data; skipped", where=places.shown(name))
+                diagnostics.add(
+                    "PF604", "no text but binary data; skipped", where=places.shown(name)
+                )
                 continue
             items.append(_item(name, text, start, end, context_lines, said))
         except ItemError as exc:
@@ -73,7 +79,12 @@ def _parse(spec: str, workspace: str | os.PathLike[str]) -> tuple[str, int | Non
 
 
 def _item(
-    path: str, text: str, start: int | None, end: int | None, context_lines: int, diagnostics: Diagnostics
+    path: str,
+    text: str,
+    start: int | None,
+    end: int | None,
+    context_lines: int,
+    diagnostics: Diagnostics,
 ) -> Item:
     if start is None:
         return piece(path, text)
@@ -94,7 +105,11 @@ def piece(path: str, text: str, start: int | None = None, end: int | None = None
     language = languages.language_of(path)
     return Item(
         kind="code" if languages.is_code(language) else "file",
-        content=text[:-2] if text.endswith("\r\n") else text[:-1] if text.endswith(("\n", "\r")) else text,
+        content=text[:-2]
+        if text.endswith("\r\n")
+        else text[:-1]
+        if text.endswith(("\n", "\r"))
+        else text,
         path=path,
         language=language,
         start_line=start,

@@ -21,7 +21,9 @@ class Ignored:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._root = next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
+        self._root = next(
+            (above for above in (folder, *folder.parents) if (above / ".git").exists()), folder
+        )
         self._rules: dict[str, GitIgnoreSpec | None] = {}
         self._lead = "".join(f"{part}/" for part in folder.relative_to(self._root).parts)
         if self._lead and self._ignores(self._lead):

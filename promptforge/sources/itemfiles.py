@@ -47,7 +47,9 @@ Located = tuple[list[Any], Callable[[int], str]]
 """Records, and what names the place of one by its index."""
 
 
-def load_messages(path: str, *, diagnostics: Diagnostics, workspace: str | os.PathLike[str]) -> Located:
+def load_messages(
+    path: str, *, diagnostics: Diagnostics, workspace: str | os.PathLike[str]
+) -> Located:
     """Return the messages in a file as they stand there; raises `ItemError` as `load` does."""
     text, where = places.read_named(path, workspace=workspace, diagnostics=diagnostics)
     return records_in(text, where=where, diagnostics=diagnostics, kind=MESSAGES)
@@ -68,7 +70,11 @@ def parse(text: str, *, where: str, diagnostics: Diagnostics) -> list[Item]:
     Raises `ItemError` as `load` does.
     """
     records, locate = records_in(text, where=where, diagnostics=diagnostics, kind=ITEMS)
-    return load_records(records, where=where, diagnostics=diagnostics, locate=locate) if records else []
+    return (
+        load_records(records, where=where, diagnostics=diagnostics, locate=locate)
+        if records
+        else []
+    )
 
 
 def records_in(text: str, *, where: str, diagnostics: Diagnostics, kind: Kind) -> Located:
@@ -121,7 +127,11 @@ class _Starts:
     def line(self, index: int) -> str:
         if self._lines is None:
             self._lines = self._scan()
-        return f"{self._where}:{self._lines[index]}" if index < len(self._lines) else f"{self._where}[{index}]"
+        return (
+            f"{self._where}:{self._lines[index]}"
+            if index < len(self._lines)
+            else f"{self._where}[{index}]"
+        )
 
     def _scan(self) -> list[int]:
         text, decoder, lines, line = self._text, json.JSONDecoder(), [], 1
@@ -184,7 +194,9 @@ def _json_lines(text: str, where: str, diagnostics: Diagnostics, kind: Kind) -> 
         except (ValueError, RecursionError) as exc:
             bad += 1
             reason = exc.msg if isinstance(exc, json.JSONDecodeError) else _reason(exc)
-            diagnostics.add("PF204", f"line skipped: not valid JSON: {reason}", where=f"{where}:{number}")
+            diagnostics.add(
+                "PF204", f"line skipped: not valid JSON: {reason}", where=f"{where}:{number}"
+            )
     if bad and not records:
         raise ItemError(f"not one line is valid JSON; {kind.way_out}", where=f"{where}:1")
     return records, lambda index: f"{where}:{numbers[index]}"

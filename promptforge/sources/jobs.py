@@ -18,7 +18,18 @@ from .searching import Search
 
 TEXTS = ("system", "instructions", "question")
 """What whoever builds a whole prompt writes into it."""
-KEYS = ("knowledge", "context_config", "files", "from", "search", "items", "history", "profile", "attack", *TEXTS)
+KEYS = (
+    "knowledge",
+    "context_config",
+    "files",
+    "from",
+    "search",
+    "items",
+    "history",
+    "profile",
+    "attack",
+    *TEXTS,
+)
 """What a job holds beside options."""
 LISTS = ("man_pages", "documents", "mitre_techniques")
 """The three lists of a `knowledge` block."""
@@ -87,10 +98,16 @@ def job_of(value: object, at: Callable[..., str]) -> Job:
     for block in blocks:
         inside = {} if value[block] is None else value[block]
         if not isinstance(inside, dict):
-            raise ProfileError(f"{block}: expected the lists {', '.join(LISTS)}", where=at(block), option=block)
+            raise ProfileError(
+                f"{block}: expected the lists {', '.join(LISTS)}", where=at(block), option=block
+            )
         for key in inside:
             if key not in LISTS:
-                raise ProfileError(f"unknown key {quote(key)}{nearest(key, LISTS)}", where=at(block, key), option=key)
+                raise ProfileError(
+                    f"unknown key {quote(key)}{nearest(key, LISTS)}",
+                    where=at(block, key),
+                    option=key,
+                )
             lists[key] = tuple(_texts(inside[key], (block, key), at))
     items = value.get("items")
     texts: dict[str, Any] = {name: value[name] for name in TEXTS if value.get(name) is not None}
@@ -104,7 +121,9 @@ def job_of(value: object, at: Callable[..., str]) -> Job:
         raise ProfileError(message, where=at("history"), option="history")
     return Job(
         options={
-            k: v for k, v in value.items() if k not in ("files", "from", "search", "items", "history", *TEXTS, *blocks)
+            k: v
+            for k, v in value.items()
+            if k not in ("files", "from", "search", "items", "history", *TEXTS, *blocks)
         },
         texts=texts,
         history=tuple(history) if isinstance(history, list) else history,
@@ -125,7 +144,11 @@ def _search(value: Any, at: Callable[..., str]) -> Search | None:
         if key not in ("query", "in"):
             message = f"unknown key {quote(key)}{nearest(key, ('query', 'in'))}"
             raise ProfileError(message, where=at("search", key), option=str(key))
-    if not isinstance(given, dict) or not isinstance(given.get("query"), str) or not given["query"].strip():
+    if (
+        not isinstance(given, dict)
+        or not isinstance(given.get("query"), str)
+        or not given["query"].strip()
+    ):
         message = "search: expected words, or `query` with words and `in` with paths"
         raise ProfileError(message, where=at("search"), option="search")
     return Search(given["query"], tuple(_texts(given.get("in"), ("search", "in"), at)) or (".",))
@@ -135,7 +158,9 @@ def _texts(value: Any, path: tuple[str | int, ...], at: Callable[..., str]) -> l
     return _entries(value, path, at, str, "names, as text")
 
 
-def _entries(value: Any, path: tuple[str | int, ...], at: Callable[..., str], kinds: Any, expected: str) -> list[Any]:
+def _entries(
+    value: Any, path: tuple[str | int, ...], at: Callable[..., str], kinds: Any, expected: str
+) -> list[Any]:
     """Return the members of a list; one alone stands for a list of one, nothing for none."""
     if value is None:
         return []
@@ -207,13 +232,17 @@ class _Context:
 
     def _keep(self, name: str, entries: list[str]) -> None:
         if name in LISTS:
-            self.lists.setdefault(name, []).extend(entry.strip() for entry in entries if entry.strip())
+            self.lists.setdefault(name, []).extend(
+                entry.strip() for entry in entries if entry.strip()
+            )
 
 
 def _xml(text: str, where: str) -> Job:
     data = text.encode("utf-8", "replace")
     if len(data) > MAX_BYTES:
-        raise ItemError(f"longer than {MAX_BYTES} bytes; XML of this size is not read", where=f"{where}:1")
+        raise ItemError(
+            f"longer than {MAX_BYTES} bytes; XML of this size is not read", where=f"{where}:1"
+        )
     parser = expat.ParserCreate("utf-8")
     context = _Context(where, parser)
     parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = context.refuse
@@ -223,8 +252,12 @@ def _xml(text: str, where: str) -> Job:
     try:
         parser.Parse(data, True)
     except expat.ExpatError as exc:
-        raise ItemError(f"not well-formed XML: {expat.ErrorString(exc.code)}", where=f"{where}:{exc.lineno}") from None
+        raise ItemError(
+            f"not well-formed XML: {expat.ErrorString(exc.code)}", where=f"{where}:{exc.lineno}"
+        ) from None
     if not context.found:
-        message = f"no <context> element; expected one with {', '.join(f'<{name}>' for name in LISTS)}"
+        message = (
+            f"no <context> element; expected one with {', '.join(f'<{name}>' for name in LISTS)}"
+        )
         raise ItemError(message, where=f"{where}:1")
     return Job(**{name: tuple(entries) for name, entries in context.lists.items()})  # type: ignore[arg-type]

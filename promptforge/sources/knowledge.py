@@ -83,7 +83,9 @@ def load(
 
 def _names(given: Names) -> tuple[str, ...]:
     """Return names; one alone stands for a list of one."""
-    return tuple(os.fspath(name) for name in ([given] if isinstance(given, str | os.PathLike) else given))
+    return tuple(
+        os.fspath(name) for name in ([given] if isinstance(given, str | os.PathLike) else given)
+    )
 
 
 def gather(wanted: Wanted, diagnostics: Diagnostics) -> list[Item]:
@@ -124,7 +126,11 @@ def gather(wanted: Wanted, diagnostics: Diagnostics) -> list[Item]:
     if looked_for is not None:
         attempt(lambda: searching.load(looked_for, workspace=place, diagnostics=diagnostics))
     if failed and not found:
-        raise failed[0] if len(failed) == 1 else ItemError("\n".join(["nothing to render:", *map(str, failed)]))
+        raise (
+            failed[0]
+            if len(failed) == 1
+            else ItemError("\n".join(["nothing to render:", *map(str, failed)]))
+        )
     return found
 
 

@@ -55,13 +55,19 @@ def load(spec: str) -> Item:
     such page, no `man`, or nothing to set a page with.
     """
     if shutil.which("man") is None:
-        raise ItemError("there is no `man` program on this machine; install man-db or mandoc", where=_where(spec))
+        raise ItemError(
+            "there is no `man` program on this machine; install man-db or mandoc",
+            where=_where(spec),
+        )
     for name, section in _readings(spec):
         if (page := _find(name, section)) is not None:
             break
     else:
         meant = did_you_mean(name, _near(name))
-        hint = meant or "; is the package installed, and are its man pages (some systems leave them out)?"
+        hint = (
+            meant
+            or "; is the package installed, and are its man pages (some systems leave them out)?"
+        )
         raise ItemError(f"no such man page{hint}", where=_where(spec))
     text = _typeset(page, name, section)
     content = _body(text or "")
@@ -85,7 +91,11 @@ def _readings(spec: str) -> list[tuple[str, str | None]]:
         pairs = [(bracketed[1], bracketed[2])]
     elif dot and _SECTION.fullmatch(suffix):
         pairs.insert(0, (name, suffix))
-    good = [(n, s) for n, s in pairs if _NAME.fullmatch(n) and len(n) < 200 and (s is None or _SECTION.fullmatch(s))]
+    good = [
+        (n, s)
+        for n, s in pairs
+        if _NAME.fullmatch(n) and len(n) < 200 and (s is None or _SECTION.fullmatch(s))
+    ]
     if not good:
         message = "not a name of a man page; expected NAME, NAME.SECTION or NAME(SECTION)"
         raise ItemError(message, where=_where(spec))
@@ -94,8 +104,18 @@ def _readings(spec: str) -> list[tuple[str, str | None]]:
 
 def _run(*command: str, folder: Path | None = None, data: bytes | None = None) -> str | None:
     """Return what a program prints, None when it fails, is not there or takes too long."""
-    kept = {key: os.environ[key] for key in ("PATH", "HOME", "MANPATH", "TMPDIR", "SYSTEMROOT") if key in os.environ}
-    environment = {**kept, "LC_ALL": "C.UTF-8", "MANWIDTH": str(WIDTH), "MAN_KEEP_FORMATTING": "", "TERM": "dumb"}
+    kept = {
+        key: os.environ[key]
+        for key in ("PATH", "HOME", "MANPATH", "TMPDIR", "SYSTEMROOT")
+        if key in os.environ
+    }
+    environment = {
+        **kept,
+        "LC_ALL": "C.UTF-8",
+        "MANWIDTH": str(WIDTH),
+        "MAN_KEEP_FORMATTING": "",
+        "TERM": "dumb",
+    }
     try:
         done = subprocess.run(
             command,
@@ -124,7 +144,9 @@ def _near(name: str) -> set[str]:
     """Return the names of pages here that begin as `name` does, and are about as long."""
     found: set[str] = set()
     for folder in (_run("man", "-w") or "").strip().split(":"):
-        for page in Path(folder).glob(f"man*/{glob.escape(name[0])}*") if folder.startswith("/") else ():
+        for page in (
+            Path(folder).glob(f"man*/{glob.escape(name[0])}*") if folder.startswith("/") else ()
+        ):
             stem = page.name.removesuffix(page.suffix) if page.suffix in _PACKED else page.name
             found.add(stem.rpartition(".")[0])
     return {one for one in found if abs(len(one) - len(name)) <= 2}
@@ -140,7 +162,11 @@ def _typeset(page: Path, name: str, section: str | None) -> str | None:
     if text := _run("man", "-P", "cat", *(("-s", section) if section else ()), "--", name):
         return text
     source = _unpack(page)
-    return _run("groff", "-t", "-mandoc", "-Tutf8", f"-rLL={WIDTH}n", folder=root, data=source) if source else None
+    return (
+        _run("groff", "-t", "-mandoc", "-Tutf8", f"-rLL={WIDTH}n", folder=root, data=source)
+        if source
+        else None
+    )
 
 
 def _unpack(page: Path) -> bytes | None:
@@ -158,7 +184,9 @@ def _body(text: str) -> str:
     lines = [line.rstrip() for line in plain.splitlines()]
     while lines and not lines[0]:
         lines.pop(0)
-    if lines and re.search(r"\S\s*\(.*\).*\s\s", lines[0]):  # `TAR(1)      GNU TAR Manual      TAR(1)`
+    if lines and re.search(
+        r"\S\s*\(.*\).*\s\s", lines[0]
+    ):  # `TAR(1)      GNU TAR Manual      TAR(1)`
         lines.pop(0)
     while lines and not lines[-1]:
         lines.pop()
@@ -170,7 +198,11 @@ def _body(text: str) -> str:
 def _sections(content: str) -> list[dict[str, str | int]]:
     """Return the headings of a page: the lines that are not indented."""
     lines = enumerate(content.split("\n"), 1)
-    return [{"name": line, "start_line": number} for number, line in lines if line and not line[0].isspace()]
+    return [
+        {"name": line, "start_line": number}
+        for number, line in lines
+        if line and not line[0].isspace()
+    ]
 
 
 def _section_of(page: Path) -> str:

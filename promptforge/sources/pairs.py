@@ -41,7 +41,10 @@ def parse(text: str, *, where: str, diagnostics: Diagnostics) -> list[Pair]:
         except json.JSONDecodeError as error:
             message = f"not valid JSON: {error.msg} (column {error.colno}); the line is left out"
             diagnostics.add("PF204", message, where=f"{where}:{number}")
-        except (ValueError, RecursionError) as error:  # a number of too many digits, too much nesting, a wrong field
+        except (
+            ValueError,
+            RecursionError,
+        ) as error:  # a number of too many digits, too much nesting, a wrong field
             message = f"{str(error) or 'it nests too deeply'}; the line is left out"
             diagnostics.add("PF204", message, where=f"{where}:{number}")
         else:
@@ -59,6 +62,8 @@ def _take(record: object) -> tuple[str, int]:
     if not isinstance(text, str):
         raise ValueError(f"text: expected a text, not {type(text).__name__}")
     if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 0:
-        shown = json.dumps(tokens)[:40] if isinstance(tokens, int | float) else type(tokens).__name__
+        shown = (
+            json.dumps(tokens)[:40] if isinstance(tokens, int | float) else type(tokens).__name__
+        )
         raise ValueError(f"tokens: expected a whole number from 0 up, not {shown}")
     return text, tokens

@@ -46,12 +46,18 @@ def expand(
     walk = _Walk(parts[fixed:], lambda name: ignored is not None and ignored(lead + name))
     walk.enter(os.fspath(top), "", 0)
     for folder, error in walk.closed:
-        diagnostics.add("PF601", f"skipped: {reason(error)}", where=shown(os.path.join(lead, folder) or "."))
+        diagnostics.add(
+            "PF601", f"skipped: {reason(error)}", where=shown(os.path.join(lead, folder) or ".")
+        )
     if walk.visited > MAX_VISITED:
-        diagnostics.add("PF602", f"more than {MAX_VISITED} names; not all were looked at", where=shown(pattern))
+        diagnostics.add(
+            "PF602", f"more than {MAX_VISITED} names; not all were looked at", where=shown(pattern)
+        )
     root = None if os.path.isabs(pattern) else os.path.realpath(workspace)
     names = [
-        lead + name for name in sorted(walk.found) if _is_open(os.path.join(top, name), lead + name, root, diagnostics)
+        lead + name
+        for name in sorted(walk.found)
+        if _is_open(os.path.join(top, name), lead + name, root, diagnostics)
     ]
     if not names:
         raise ItemError("no file matches this pattern", where=shown(pattern))
@@ -119,7 +125,9 @@ def _is_open(path: str, name: str, root: str | None, diagnostics: Diagnostics) -
     """Tell whether a match is a regular file that may be read; a pattern skips the others, and says so."""
     real = os.path.realpath(path)
     if root is not None and not is_inside(real, root):
-        diagnostics.add("PF701", "a link that leads out of the workspace; skipped", where=shown(name))
+        diagnostics.add(
+            "PF701", "a link that leads out of the workspace; skipped", where=shown(name)
+        )
         return False
     try:
         mode = os.stat(real).st_mode

@@ -122,7 +122,9 @@ class _Copier:
             return self._members(tuple.__iter__(value), depth)
         if issubclass(kind, set | frozenset):
             members = self._members(iter(value), depth)
-            return sorted(members, key=lambda m: (type(m).__name__, str(m)))  # no hash seed shows in the order
+            return sorted(
+                members, key=lambda m: (type(m).__name__, str(m))
+            )  # no hash seed shows in the order
         if issubclass(kind, bytes | bytearray):
             self.changes.add("bytes are read as UTF-8")
             return bytes(value[:MAX_TEXT]).decode("utf-8", "replace")
@@ -152,7 +154,9 @@ class _Copier:
                 converted.setdefault(self._key(key), copied)
         for name, copied in converted.items():
             if name in result:  # {1: "a", "1": "b"}: the key that was text wins
-                self.changes.add("two keys are the same when written as text; one value is left out")
+                self.changes.add(
+                    "two keys are the same when written as text; one value is left out"
+                )
             result.setdefault(name, copied)
         return result
 

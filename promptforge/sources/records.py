@@ -30,7 +30,9 @@ class Loaded(list[Item]):
     warnings: tuple[Diagnostic, ...] = ()
 
 
-def to_item(record: object, *, where: str | None = None, diagnostics: Diagnostics | None = None) -> Item:
+def to_item(
+    record: object, *, where: str | None = None, diagnostics: Diagnostics | None = None
+) -> Item:
     """Return the item that a record stands for.
 
     `record` is an `Item`, a mapping of any shape of `shapes`, a document of LangChain, LlamaIndex or Haystack, or a
@@ -44,7 +46,9 @@ def to_item(record: object, *, where: str | None = None, diagnostics: Diagnostic
         return _clean(record) or _read(record, Notes(where, diagnostics))
     except (ItemError, KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as exc:  # an object that raises when it is merely looked at, whatever it raises
+    except (
+        BaseException
+    ) as exc:  # an object that raises when it is merely looked at, whatever it raises
         message = f"a record that cannot be read: {plaindata.name_of(exc)} while looking at it"
         raise ItemError(message, where=where) from None
 
@@ -102,7 +106,9 @@ def _all_clean(records: list[Any]) -> list[Item] | None:
             return None if None in settled else settled  # type: ignore[return-value]
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException:  # msgspec's own error, ValueError for an integer past what Python prints, a key that raises
+    except (
+        BaseException
+    ):  # msgspec's own error, ValueError for an integer past what Python prints, a key that raises
         return None
     return list(items)
 
@@ -158,7 +164,11 @@ def _read(record: object, notes: Notes) -> Item:
 
 def _own(record: Any, notes: Notes) -> dict[str, Any]:
     """Return an ordinary dict with text keys, of any mapping; values are not looked at yet."""
-    pairs = dict.items(record) if issubclass(type(record), dict) else ((key, record[key]) for key in record)
+    pairs = (
+        dict.items(record)
+        if issubclass(type(record), dict)
+        else ((key, record[key]) for key in record)
+    )
     own: dict[str, Any] = {}
     for number, (key, value) in enumerate(pairs):
         if number == plaindata.MAX_NODES:
@@ -167,7 +177,10 @@ def _own(record: Any, notes: Notes) -> dict[str, Any]:
         if issubclass(type(key), str):
             own[plaindata.text_of(key)] = value
         else:
-            notes.say("PF201", f"a key of type {plaindata.name_of(key)} is not text; left out with its value")
+            notes.say(
+                "PF201",
+                f"a key of type {plaindata.name_of(key)} is not text; left out with its value",
+            )
     return own
 
 
@@ -175,7 +188,9 @@ def _each(records: Any, where: str, diagnostics: Diagnostics) -> Iterable[Any]:
     """Yield the records one by one; an iterable that fails half way ends there, and that is said."""
     records = _listed(records)
     if records is None:
-        raise ItemError("expected a list of items: objects with content or summary, or documents", where=where)
+        raise ItemError(
+            "expected a list of items: objects with content or summary, or documents", where=where
+        )
     count = 0
     try:
         sized = isinstance(records, Sized)
@@ -183,7 +198,9 @@ def _each(records: Any, where: str, diagnostics: Diagnostics) -> Iterable[Any]:
         for record in records:
             if count >= most:
                 way_out = "" if sized else "; a list may hold more"
-                diagnostics.add("PF204", f"more than {most} records; the rest is left out{way_out}", where=where)
+                diagnostics.add(
+                    "PF204", f"more than {most} records; the rest is left out{way_out}", where=where
+                )
                 return
             count += 1
             yield record
@@ -205,7 +222,9 @@ def _listed(records: Any) -> Iterable[Any] | None:
             return inside if isinstance(inside, list | tuple) else [records]
         if kind is Item or hasattr(records, "page_content"):
             return [records]
-        return None if issubclass(kind, str | bytes) or not isinstance(records, Iterable) else records
+        return (
+            None if issubclass(kind, str | bytes) or not isinstance(records, Iterable) else records
+        )
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException:  # an object that raises when it is merely looked at, whatever it raises

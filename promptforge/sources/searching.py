@@ -53,7 +53,9 @@ class Passage(NamedTuple):
     text: str
 
 
-def load(search: Search, *, workspace: str | os.PathLike[str], diagnostics: Diagnostics) -> list[Item]:
+def load(
+    search: Search, *, workspace: str | os.PathLike[str], diagnostics: Diagnostics
+) -> list[Item]:
     """Return the passages that hold a word of the query as `similarity` items, the best first.
 
     `score` is BM25's as a share of the best one's, so in 0…1. Raises `ItemError` where a path names nothing, there is
@@ -67,9 +69,13 @@ def load(search: Search, *, workspace: str | os.PathLike[str], diagnostics: Diag
         said[name] = told
         passages += _divided(name, text)
     worths = rank(search.query, [f"{passage.path}\n{passage.text}" for passage in passages])
-    found = sorted((index for index, worth in enumerate(worths) if worth > 0), key=lambda i: (-worths[i], i))
+    found = sorted(
+        (index for index, worth in enumerate(worths) if worth > 0), key=lambda i: (-worths[i], i)
+    )
     if not found:
-        message = f"no file holds a word of {quote(search.query)}; search for others, or in other places"
+        message = (
+            f"no file holds a word of {quote(search.query)}; search for others, or in other places"
+        )
         raise ItemError(message, where=", ".join(map(places.shown, search.paths)))
     for name in dict.fromkeys(passages[index].path for index in found):
         diagnostics.extend(tuple(said[name]))
@@ -98,7 +104,10 @@ def rank(query: str, texts: Sequence[str]) -> list[float]:
     weights = {term: bm25.rarity(len(texts), n) for term, n in holders.items()}
     mean = max(1.0, sum(sizes) / max(1, len(sizes)))
     return [
-        math.fsum(weights[term] * share for term, share in bm25.shares(count, bm25.norm(size / mean, K1, B), K1))
+        math.fsum(
+            weights[term] * share
+            for term, share in bm25.shares(count, bm25.norm(size / mean, K1, B), K1)
+        )
         for count, size in zip(counts, sizes, strict=True)
     ]
 
@@ -136,16 +145,22 @@ def _texts(
     for each in failed:
         diagnostics.add("PF606", f"left out: {each.bare}", where=each.where)
     for (path, refusal), number in skipped.items():
-        diagnostics.add("PF608", f"not searched: {refusal}, {number}", where=places.shown(path), severity="info")
+        diagnostics.add(
+            "PF608", f"not searched: {refusal}, {number}", where=places.shown(path), severity="info"
+        )
 
 
-def _matches(path: str, workspace: str | os.PathLike[str], diagnostics: Diagnostics) -> tuple[list[str], bool]:
+def _matches(
+    path: str, workspace: str | os.PathLike[str], diagnostics: Diagnostics
+) -> tuple[list[str], bool]:
     """Return the files that a path of the user's stands for, and whether it is one that was named."""
     place = places.locate(path, workspace)
     if place.is_dir():
         ignored = ignoring.Ignored(place)
         try:
-            inside = patterns.expand("**/*", workspace=place, diagnostics=diagnostics, ignored=ignored)
+            inside = patterns.expand(
+                "**/*", workspace=place, diagnostics=diagnostics, ignored=ignored
+            )
         except ItemError:
             raise ItemError("a folder without files to search", where=places.shown(path)) from None
         return [os.path.join(path, name) for name in inside], False
@@ -163,7 +178,11 @@ def _refusal(name: str, workspace: str | os.PathLike[str]) -> str | None:
         return _UNREADABLE
     if size > MAX_BYTES:
         return f"files larger than {MAX_BYTES >> 20} MiB"
-    return "files without text" if "\0" in places.decode(beginning, where=name, diagnostics=Diagnostics()) else None
+    return (
+        "files without text"
+        if "\0" in places.decode(beginning, where=name, diagnostics=Diagnostics())
+        else None
+    )
 
 
 def _divided(path: str, text: str) -> Iterator[Passage]:

@@ -91,7 +91,9 @@ def place(metadata: Fields) -> Fields:
         value = metadata.get(key)
         if found.get("score") is None and not isinstance(value, bool) and isinstance(value, Real):
             number = plaindata.copy(value, lambda change: None)
-            found["score"] = number if isinstance(number, int | float) and isfinite(number) else None
+            found["score"] = (
+                number if isinstance(number, int | float) and isfinite(number) else None
+            )
     return {field: value for field, value in found.items() if value is not None}
 
 
@@ -137,18 +139,31 @@ def _rag(record: Fields, metadata: Fields) -> Fields:
     kind = _RAG_KINDS.get(source_type, source_type) if isinstance(source_type, str) else None
     fields: Fields = {"kind": kind, "metadata": metadata}
     if "page_content" in record:  # a document of a retrieval library whose metadata has that key
-        record = {**record, "content": record["page_content"], "origin": record.get("origin", "similarity")}
+        record = {
+            **record,
+            "content": record["page_content"],
+            "origin": record.get("origin", "similarity"),
+        }
     if isinstance(source, str):
         if kind == "mitre_attack":
             metadata = {"technique_id": source, **metadata}
         elif kind == "document":
             filename = metadata.get("filename")
-            fields |= {"path": source, "name": filename if isinstance(filename, str) else source.rpartition("/")[2]}
+            fields |= {
+                "path": source,
+                "name": filename if isinstance(filename, str) else source.rpartition("/")[2],
+            }
         else:
             fields["name"] = source
     if kind == "mitre_attack":
-        fields["name"] = next((metadata[k] for k in ("name", "technique_name", "technique") if k in metadata), None)
-        for plural, single in (("tactics", "tactic"), ("tools", "related_tools"), ("mitigations", "mitigation")):
+        fields["name"] = next(
+            (metadata[k] for k in ("name", "technique_name", "technique") if k in metadata), None
+        )
+        for plural, single in (
+            ("tactics", "tactic"),
+            ("tools", "related_tools"),
+            ("mitigations", "mitigation"),
+        ):
             names = texts(metadata.get(plural)) or texts(metadata.get(single))
             metadata = {**metadata, **({plural: names} if names else {})}
         fields["metadata"] = metadata
@@ -175,10 +190,14 @@ def _entity(record: Fields, notes: Notes) -> Fields:
             fields[field] = None  # to the system this shape comes from, "" is nothing
     fields |= {"id": record.get("entityId", entity.get("id")), "score": record.get("score")}
     if fields.get("content") is None and fields.get("summary") is None:
-        notes.say("PF201", "entity has neither content nor summary; shown by its name alone", "info")
+        notes.say(
+            "PF201", "entity has neither content nor summary; shown by its name alone", "info"
+        )
         fields["content"] = ""
     outer = _extra(record, {"entity", "entityId"}) | _mapping(record.get("metadata"))
-    return fields | {"metadata": outer | _extra(entity, frozenset(_ENTITY)) | _mapping(entity.get("metadata"))}
+    return fields | {
+        "metadata": outer | _extra(entity, frozenset(_ENTITY)) | _mapping(entity.get("metadata"))
+    }
 
 
 def _lisp(record: Fields, metadata: Fields) -> Fields:
@@ -187,7 +206,11 @@ def _lisp(record: Fields, metadata: Fields) -> Fields:
     kind = record["type"]
     fields = _rest(record, {"metadata"}) | _extra(record, {"type"})
     fields["kind"] = kind.lstrip(":").lower() if isinstance(kind, str) else kind
-    found = {"path": plain.get("filename"), "start_line": plain.get("start_line"), "end_line": plain.get("end_line")}
+    found = {
+        "path": plain.get("filename"),
+        "start_line": plain.get("start_line"),
+        "end_line": plain.get("end_line"),
+    }
     return found | fields | {"metadata": record.get("metadata")}
 
 

@@ -77,20 +77,33 @@ class _Collection:
             elif kind == "x-mitre-matrix":
                 matrices.append(thing)
         for matrix in matrices:
-            refs = {ref: rank for rank, ref in enumerate(_list(matrix.get("tactic_refs"))) if isinstance(ref, str)}
-            order |= {short: refs[_text(t.get("id"))] for short, t in tactics.items() if _text(t.get("id")) in refs}
+            refs = {
+                ref: rank
+                for rank, ref in enumerate(_list(matrix.get("tactic_refs")))
+                if isinstance(ref, str)
+            }
+            order |= {
+                short: refs[_text(t.get("id"))]
+                for short, t in tactics.items()
+                if _text(t.get("id")) in refs
+            }
         self._order = order
         self._tactics = {short: _text(t.get("name")) for short, t in tactics.items()}
 
     def _relate(self, thing: Stix) -> None:
-        kind, source, target = (_text(thing.get(k)) for k in ("relationship_type", "source_ref", "target_ref"))
+        kind, source, target = (
+            _text(thing.get(k)) for k in ("relationship_type", "source_ref", "target_ref")
+        )
         if kind and not _is_gone(thing):
             self._pointing[kind, target].append(source)
             self._pointed[kind, source].append(target)
 
     def _names(self, kind: str, target: str, wanted: str) -> list[str]:
         things = (self._by_id.get(ref, {}) for ref in self._pointing.get((kind, target), ()))
-        return sorted({_text(t.get("name")) for t in things if t.get("type") == wanted and not _is_gone(t)} - {""})
+        return sorted(
+            {_text(t.get("name")) for t in things if t.get("type") == wanted and not _is_gone(t)}
+            - {""}
+        )
 
     def _first(self, kind: str, source: str) -> Stix:
         refs = self._pointed.get((kind, source), ())
@@ -98,12 +111,20 @@ class _Collection:
 
     def _tactic_names(self, pattern: Stix) -> list[str]:
         phases = [p for p in _list(pattern.get("kill_chain_phases")) if isinstance(p, dict)]
-        names = {_text(p.get("phase_name")) for p in phases if str(p.get("kill_chain_name", "")).startswith("mitre")}
+        names = {
+            _text(p.get("phase_name"))
+            for p in phases
+            if str(p.get("kill_chain_name", "")).startswith("mitre")
+        }
         ordered = sorted(names - {""}, key=lambda n: (self._order.get(n, len(self._order)), n))
         return [self._tactics.get(name) or title(name) for name in ordered]
 
     def record(self, pattern: Stix) -> Stix:
-        own, name, known = _text(pattern.get("id")), str(pattern["name"]), reference(pattern).upper()
+        own, name, known = (
+            _text(pattern.get("id")),
+            str(pattern["name"]),
+            reference(pattern).upper(),
+        )
         parent = self._first("subtechnique-of", own)
         parent_name = _text(parent.get("name"))
         return {
@@ -125,4 +146,6 @@ class _Collection:
 
 def title(shortname: str) -> str:
     """Return the name that a tactic's short name stands for: `command-and-control` → `Command and Control`."""
-    return " ".join(word if word in _SMALL_WORDS else word.capitalize() for word in shortname.split("-"))
+    return " ".join(
+        word if word in _SMALL_WORDS else word.capitalize() for word in shortname.split("-")
+    )

@@ -65,7 +65,10 @@ def is_inside(real: str | os.PathLike[str], root: str | os.PathLike[str]) -> boo
 
 
 def read_text(
-    path: str | os.PathLike[str], *, workspace: str | os.PathLike[str] | None, diagnostics: Diagnostics
+    path: str | os.PathLike[str],
+    *,
+    workspace: str | os.PathLike[str] | None,
+    diagnostics: Diagnostics,
 ) -> str:
     """Return the text of a file the user named: UTF-8, or UTF-16 or UTF-32 by its mark, which is dropped.
 
@@ -88,7 +91,9 @@ def peek(path: str | os.PathLike[str], *, workspace: str | os.PathLike[str]) -> 
         raise ItemError(f"cannot read it: {reason(exc)}", where=where) from None
 
 
-def read_named(path: str, *, workspace: str | os.PathLike[str] | None, diagnostics: Diagnostics) -> tuple[str, str]:
+def read_named(
+    path: str, *, workspace: str | os.PathLike[str] | None, diagnostics: Diagnostics
+) -> tuple[str, str]:
     """Return the text of a file as `read_text` does, or for `-` that on standard input, and what it is called."""
     if path != "-":
         return read_text(path, workspace=workspace, diagnostics=diagnostics), shown(path)
@@ -123,9 +128,13 @@ def _read(real: Path, where: str, diagnostics: Diagnostics) -> bytes:
     except (OSError, ValueError) as exc:
         raise ItemError(f"cannot read it: {reason(exc)}{_hint(real, exc)}", where=where) from None
     if changed:
-        diagnostics.add("PF603", "changed while it was read, twice; the text may be torn", where=where)
+        diagnostics.add(
+            "PF603", "changed while it was read, twice; the text may be torn", where=where
+        )
     if len(data) > MAX_BYTES:
-        diagnostics.add("PF602", f"larger than {MAX_BYTES >> 20} MiB; only the beginning is read", where=where)
+        diagnostics.add(
+            "PF602", f"larger than {MAX_BYTES >> 20} MiB; only the beginning is read", where=where
+        )
         data = data[:MAX_BYTES]
         data = data[: data.rfind(b"\n") + 1] or data
     return data
@@ -143,7 +152,12 @@ def _read_once(real: Path, where: str) -> tuple[bytes, bool]:
 @contextmanager
 def _opened(real: Path, where: str) -> Iterator[BinaryIO]:
     """Open a regular file, and nothing else: a FIFO does not block, a link that came meanwhile is not followed."""
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    flags = (
+        os.O_RDONLY
+        | getattr(os, "O_NONBLOCK", 0)
+        | getattr(os, "O_NOFOLLOW", 0)
+        | getattr(os, "O_BINARY", 0)
+    )
     handle = os.open(real, flags)
     try:
         mode = os.fstat(handle).st_mode
@@ -169,7 +183,9 @@ def _hint(real: Path, exc: Exception) -> str:
     if not isinstance(exc, FileNotFoundError):
         return ""
     try:
-        names = sorted(entry.name for entry in os.scandir(real.parent) if entry.name.isprintable())[:1000]
+        names = sorted(entry.name for entry in os.scandir(real.parent) if entry.name.isprintable())[
+            :1000
+        ]
     except OSError:
         return f"; there is no folder {shown(real.parent.name)} either"
     return did_you_mean(real.name, names)

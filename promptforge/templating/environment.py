@@ -17,7 +17,9 @@ from . import excerpts, fuel, metering, placing
 from .filters import FILTERS, MARKDOWN_ONLY, NO_MARKDOWN, plugged
 from .welding import join
 
-LOOP_FIELDS = frozenset({"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"})
+LOOP_FIELDS = frozenset(
+    {"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"}
+)
 TOKENS_CAP = 10_000
 """Words and marks in the tags of one template."""
 KEY_CAP = 200
@@ -51,7 +53,9 @@ class _Lined(CodeGenerator):
         name = repr(node.attr)
         self.write(f"(_at[{name}] if (_at := ")
         self.visit(node.node, frame)
-        self.write(f").__class__ is environment.fields and {name} in _at else environment.getattr(_at, {name}))")
+        self.write(
+            f").__class__ is environment.fields and {name} in _at else environment.getattr(_at, {name}))"
+        )
 
     def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
         self.write("(")
@@ -75,10 +79,14 @@ class Environment(jinja2.Environment):
             optimized=False,
         )
         self.globals.clear()
-        self.filters = {name: metering.paid(name, change) for name, change in FILTERS.items()} | metering.FUNCTIONS
+        self.filters = {
+            name: metering.paid(name, change) for name, change in FILTERS.items()
+        } | metering.FUNCTIONS
         for syntax, places in escaping.PLACES.items():
             for place, escape in places.items():
-                self.filters[f"{syntax}.{place}"] = metering.paid_escape(f"{syntax}.{place}", escape)
+                self.filters[f"{syntax}.{place}"] = metering.paid_escape(
+                    f"{syntax}.{place}", escape
+                )
         self.filters["txt.line"] = metering.apart_from_frame(self.filters["txt.line"])
         self.tests = {name: self.tests[name] for name in _TESTS}
         self.undefined = Missing
@@ -91,13 +99,17 @@ class Environment(jinja2.Environment):
             try:
                 return obj[attribute]
             except KeyError:
-                fuel.burn(1000, f"the field {attribute!a}, which is not there, asked for again and again")
+                fuel.burn(
+                    1000, f"the field {attribute!a}, which is not there, asked for again and again"
+                )
                 return self.undefined(f'there is no field "{attribute}"{nearest(attribute, obj)}')
         if kind is LoopContext and attribute in LOOP_FIELDS:
             return getattr(obj, attribute)
         if isinstance(obj, dict):  # metadata, an open set all the way down
             return obj.get(attribute)
-        if isinstance(obj, jinja2.Undefined):  # {{ itm.content }}: itm is what there is to be said of
+        if isinstance(
+            obj, jinja2.Undefined
+        ):  # {{ itm.content }}: itm is what there is to be said of
             return obj
         what = "nothing (null)" if obj is None else f"a {kind.__name__}"
         return self.undefined(f'"{attribute}" was asked of {what}, which has no fields')
@@ -116,14 +128,18 @@ class Environment(jinja2.Environment):
     def _tokenize(
         self, source: str, name: str | None, filename: str | None = None, state: str | None = None
     ) -> TokenStream:
-        return TokenStream(_counted(super()._tokenize(source, name, filename, state)), name, filename)
+        return TokenStream(
+            _counted(super()._tokenize(source, name, filename, state)), name, filename
+        )
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         try:
             return self._read(source, name, filename)
         except TemplateError as error:
             line = (error.where or "").rpartition(":")[2]
-            error.excerpt = excerpts.excerpt(source, int(line), str(error)) if line.isdigit() else None
+            error.excerpt = (
+                excerpts.excerpt(source, int(line), str(error)) if line.isdigit() else None
+            )
             raise
 
     def _read(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
@@ -131,12 +147,17 @@ class Environment(jinja2.Environment):
         known = name or "<template>"
         syntax = escaping.syntax_of(known.removesuffix(".j2").rpartition(".")[2])
         for node in root.find_all((nodes.Filter, nodes.Test)):
-            table: Mapping[str, object] = self.filters if isinstance(node, nodes.Filter) else self.tests
+            table: Mapping[str, object] = (
+                self.filters if isinstance(node, nodes.Filter) else self.tests
+            )
             shown = [n for n in table if "." not in n]
-            if node.name not in shown and not (isinstance(node, nodes.Filter) and self._plug(node, syntax, known)):
+            if node.name not in shown and not (
+                isinstance(node, nodes.Filter) and self._plug(node, syntax, known)
+            ):
                 what = "filter" if isinstance(node, nodes.Filter) else "test"
                 raise TemplateError(
-                    f'unknown {what} "{node.name}"{nearest(node.name, shown)}', where=f"{known}:{node.lineno}"
+                    f'unknown {what} "{node.name}"{nearest(node.name, shown)}',
+                    where=f"{known}:{node.lineno}",
                 )
         if syntax != "md":
             for node in root.find_all(nodes.Filter):
@@ -157,7 +178,9 @@ class Environment(jinja2.Environment):
         where = f"{template}:{node.lineno}"
         if "." in node.name:
             return False
-        plugin = plugins.find("filters", node.name, lambda message: TemplateError(message, where=where))
+        plugin = plugins.find(
+            "filters", node.name, lambda message: TemplateError(message, where=where)
+        )
         if plugin is None:
             return False
         name = f"{syntax}.plugged.{node.name}"
@@ -169,7 +192,9 @@ class Environment(jinja2.Environment):
 def _counted(tokens: Iterable[Token]) -> Iterator[Token]:
     for number, token in enumerate(tokens):
         if number > TOKENS_CAP:
-            raise jinja2.TemplateSyntaxError(f"more than {TOKENS_CAP:,} words and marks in tags", token.lineno)
+            raise jinja2.TemplateSyntaxError(
+                f"more than {TOKENS_CAP:,} words and marks in tags", token.lineno
+            )
         yield token
 
 
@@ -183,4 +208,17 @@ class Missing(jinja2.StrictUndefined):
         return self._undefined_hint or f'unknown variable "{self._undefined_name}"'
 
 
-_TESTS = ("defined", "undefined", "none", "number", "string", "sequence", "odd", "even", "true", "false", "in", "eq")
+_TESTS = (
+    "defined",
+    "undefined",
+    "none",
+    "number",
+    "string",
+    "sequence",
+    "odd",
+    "even",
+    "true",
+    "false",
+    "in",
+    "eq",
+)

@@ -44,7 +44,9 @@ def at(source: str, start: int, length: int) -> Excerpt:
     begin = source.rfind("\n", 0, start) + 1
     line = source[begin:].partition("\n")[0]
     column = start - begin + 1
-    return Excerpt(source.count("\n", 0, start) + 1, line, column, min(column + max(length, 1), len(line) + 2))
+    return Excerpt(
+        source.count("\n", 0, start) + 1, line, column, min(column + max(length, 1), len(line) + 2)
+    )
 
 
 def values(line: str, variables: Mapping[str, Any]) -> str:
@@ -95,8 +97,12 @@ def plainly(error: Exception) -> str:
     message = str(error)
     names = [_KINDS.get(name, name) for name in re.findall(r"'(\w+)'", message)]
     if isinstance(error, TypeError) and "not supported between" in message and len(names) > 1:
-        return f"{names[-2]} and {names[-1]} cannot be compared; ask first whether the value is there"
-    if isinstance(error, TypeError) and ("unsupported operand" in message or "concatenate" in message):
+        return (
+            f"{names[-2]} and {names[-1]} cannot be compared; ask first whether the value is there"
+        )
+    if isinstance(error, TypeError) and (
+        "unsupported operand" in message or "concatenate" in message
+    ):
         return "+ and - take two numbers, and + two texts; ~ joins any two values"
     if isinstance(error, TypeError) and "not iterable" in message and names:
         return f"{names[0]} is no list, and for needs one"

@@ -13,7 +13,9 @@ from ..errors import TemplateError, nearest
 from . import excerpts, fuel
 
 
-def explain(error: Exception, template: jinja2.Template, variables: Mapping[str, Any]) -> TemplateError:
+def explain(
+    error: Exception, template: jinja2.Template, variables: Mapping[str, Any]
+) -> TemplateError:
     """Turn whatever a template raised into a `TemplateError` that names the template's own line, and its values."""
     if isinstance(error, TemplateError) and error.where:
         return error
@@ -22,7 +24,9 @@ def explain(error: Exception, template: jinja2.Template, variables: Mapping[str,
     seen = variables
     while trace is not None:
         path = trace.tb_frame.f_code.co_filename
-        if path.endswith(".j2"):  # compiled templates keep their name and their table of lines as globals
+        if path.endswith(
+            ".j2"
+        ):  # compiled templates keep their name and their table of lines as globals
             space = trace.tb_frame.f_globals
             where = f"{space.get('name', where)}:{source_line(space.get('debug_info', ''), trace.tb_lineno)}"
             seen = excerpts.local(trace.tb_frame.f_locals, variables)
@@ -31,7 +35,9 @@ def explain(error: Exception, template: jinja2.Template, variables: Mapping[str,
     name, _, line = where.partition(":")
     loader = template.environment.loader
     if line and loader is not None:
-        found.excerpt = excerpts.excerpt(loader.get_source(template.environment, name)[0], int(line), str(found))
+        found.excerpt = excerpts.excerpt(
+            loader.get_source(template.environment, name)[0], int(line), str(found)
+        )
         values = excerpts.values(found.excerpt.source, seen) if found.excerpt else ""
         if values:
             found.args = (f"{found} ({values})",)

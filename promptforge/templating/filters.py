@@ -47,7 +47,9 @@ def plugged(name: str, plugin: plugins.Plugin, syntax: str) -> Callable[..., Any
         if isinstance(value, jinja2.Undefined):
             str(value)  # says what is missing
         given = str.__str__(value) if isinstance(value, str) else value
-        made = plugins.guarded(plugin, f'filter "{name}"', TemplateError, given, *arguments, **named)
+        made = plugins.guarded(
+            plugin, f'filter "{name}"', TemplateError, given, *arguments, **named
+        )
         found = plaindata.copy(made, lambda change: None)
         if isinstance(found, str):
             fuel.burn_text(len(found), metering.PRICES["other"])
@@ -73,7 +75,9 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "default": _default,
     "fence": fencing.fence,
     "first": lambda values: values[0] if values else None,
-    "framed": lambda value, language=None: value,  # the escape of its place frames it; in Markdown it is `fence`
+    "framed": lambda value, language=None: (
+        value
+    ),  # the escape of its place frames it; in Markdown it is `fence`
     "join": _join,
     "last": lambda values: values[-1] if values else None,
     "length": _length,

@@ -42,7 +42,9 @@ def meter(root: nodes.Template, environment: jinja2.Environment) -> None:
 
 
 def _price(node: nodes.Node) -> int:
-    return VALUE if isinstance(node, nodes.Filter) and ("." in node.name or node.name in PRICES) else 1
+    return (
+        VALUE if isinstance(node, nodes.Filter) and ("." in node.name or node.name in PRICES) else 1
+    )
 
 
 def _own(place: nodes.Node) -> Iterator[nodes.Node]:
@@ -74,7 +76,9 @@ def _metered(node: nodes.Node) -> nodes.Node:
         isinstance(node, nodes.List | nodes.Tuple) and getattr(node, "ctx", "load") == "load"
     ):
         members = node.items if isinstance(node, nodes.Dict | nodes.List | nodes.Tuple) else ()
-        return node if all(isinstance(m, nodes.Const) for m in members) else _call("fuel.made", node)
+        return (
+            node if all(isinstance(m, nodes.Const) for m in members) else _call("fuel.made", node)
+        )
     if isinstance(node, nodes.Compare) and not _is_short(node):
         node.expr = _call("fuel.read", node.expr)
         for operand in node.ops:
@@ -87,9 +91,9 @@ def _metered(node: nodes.Node) -> nodes.Node:
 
 def _is_short(node: nodes.Compare) -> bool:
     """Tell whether a comparison costs no more than a constant in it is long."""
-    return any(isinstance(side, nodes.Const) for side in (node.expr, *(o.expr for o in node.ops))) and all(
-        operand.op not in ("in", "notin") for operand in node.ops
-    )
+    return any(
+        isinstance(side, nodes.Const) for side in (node.expr, *(o.expr for o in node.ops))
+    ) and all(operand.op not in ("in", "notin") for operand in node.ops)
 
 
 def _call(name: str, value: nodes.Expr, *arguments: nodes.Expr) -> nodes.Filter:

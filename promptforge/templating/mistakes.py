@@ -65,7 +65,11 @@ def _tags(source: str) -> Iterator[Tag]:
         start, mark = begin.start(), begin[0]
         word = re.compile(r"[-+]?\s*(\w*)").match(source, begin.end())
         name = word[1] if word and mark == "{%" else ""
-        end = source.find("#}", begin.end()) + 2 if mark == "{#" else _end(source, begin.end(), CLOSES[mark])
+        end = (
+            source.find("#}", begin.end()) + 2
+            if mark == "{#"
+            else _end(source, begin.end(), CLOSES[mark])
+        )
         if name == "raw" and end >= 2:
             closing = re.compile(r"\{%[-+]?\s*endraw\s*[-+]?%\}").search(source, end)
             at = closing.end() if closing else len(source)
@@ -109,15 +113,21 @@ def _structure(source: str, tags: list[Tag], until: int) -> Mistake | None:
             if other:
                 begin = tag.start + other.start()
                 return Mistake(begin, len(other[0]), "write elif for else if", "elif")
-            if not stack or stack[-1].word not in (("if", "for") if tag.word == "else" else ("if",)):
-                return _word(source, tag, f"{{% {tag.word} %}} stands in no {{% if %}}{_open(source, stack)}")
+            if not stack or stack[-1].word not in (
+                ("if", "for") if tag.word == "else" else ("if",)
+            ):
+                return _word(
+                    source, tag, f"{{% {tag.word} %}} stands in no {{% if %}}{_open(source, stack)}"
+                )
         elif tag.word not in (*KNOWN, "import"):
             return _no_tag(source, tag, stack)
     if stack and until >= len(source.rstrip()):
         tag = stack[-1]
         end = f"{{% end{tag.word} %}}"
         length = tag.end - tag.start
-        return Mistake(tag.start, length, f"{{% {tag.word} %}} is not closed; write {end} where it ends")
+        return Mistake(
+            tag.start, length, f"{{% {tag.word} %}} is not closed; write {end} where it ends"
+        )
     return None
 
 
@@ -126,18 +136,26 @@ def _unclosed(source: str, tag: Tag) -> Mistake:
     length = 2 + len(rest.rstrip())
     close = CLOSES[tag.open]
     if tag.open == "{#":
-        return Mistake(tag.start, 2, f"the comment that begins here is not closed; write {close} where it ends")
-    bare = re.sub(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", lambda quoted: "_" * len(quoted[0]), rest)
+        return Mistake(
+            tag.start, 2, f"the comment that begins here is not closed; write {close} where it ends"
+        )
+    bare = re.sub(
+        r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", lambda quoted: "_" * len(quoted[0]), rest
+    )
     if quote := re.search(r"[\"']", bare):
         return _quote(tag.start + 2 + quote.start(), quote[0])
     wrong = re.search(r"%\s*\}|\}\s*\}|\}|%(?=\s*$)", bare)
     if wrong:
-        return Mistake(tag.start, 2 + wrong.end(), f"{tag.open} ends with {wrong[0]} here; write {close}")
+        return Mistake(
+            tag.start, 2 + wrong.end(), f"{tag.open} ends with {wrong[0]} here; write {close}"
+        )
     return Mistake(tag.start, length, f"{tag.open} is not closed; write {close} where it ends")
 
 
 def _quote(at: int, mark: str) -> Mistake:
-    return Mistake(at, 1, f"the text that begins with this {mark} is not closed; write {mark} where it ends")
+    return Mistake(
+        at, 1, f"the text that begins with this {mark} is not closed; write {mark} where it ends"
+    )
 
 
 def _wrong_end(source: str, tag: Tag, stack: list[Tag]) -> Mistake:
@@ -157,16 +175,24 @@ def _open(source: str, stack: list[Tag]) -> str:
         return "; take it out, or write what it belongs to before it"
     inner = stack[-1]
     line = _line(source, inner)
-    return f"; open is the {{% {inner.word} %}} of line {line}, which {{% end{inner.word} %}} closes"
+    return (
+        f"; open is the {{% {inner.word} %}} of line {line}, which {{% end{inner.word} %}} closes"
+    )
 
 
 def _no_tag(source: str, tag: Tag, stack: list[Tag]) -> Mistake:
     ends = [f"end{other.word}" for other in stack]
     if tag.word in ("end", "") and stack:
-        return _word(source, tag, f'there is no tag "{tag.word}"; {{% {ends[-1]} %}} closes what is open here')
+        return _word(
+            source,
+            tag,
+            f'there is no tag "{tag.word}"; {{% {ends[-1]} %}} closes what is open here',
+        )
     known = _SPELT.get(tag.word)
     hint = f'; did you mean "{known}"?' if known else nearest(tag.word, [*KNOWN, *ends])
-    return _word(source, tag, f'there is no tag "{tag.word}"{hint}', "elif" if known == "elif" else None)
+    return _word(
+        source, tag, f'there is no tag "{tag.word}"{hint}', "elif" if known == "elif" else None
+    )
 
 
 def _word(source: str, tag: Tag, message: str, new: str | None = None) -> Mistake:
@@ -186,11 +212,17 @@ def _inside(source: str, tag: Tag | None, message: str, at: int) -> Mistake:
     here = re.compile(r"&&|\|\||\"[^\"\n]*\"|'[^'\n]*'|\w+|\S").match(source, at)
     said = here[0] if here else ""
     if found := re.match(r"block '(.*)' defined twice", message):
-        return Mistake(at, max(1, len(said)), f'the block "{found[1]}" is there twice; a name stands for one place')
+        return Mistake(
+            at,
+            max(1, len(said)),
+            f'the block "{found[1]}" is there twice; a name stands for one place',
+        )
     if tag is None:
         return Mistake(at, max(1, len(said)), _plain(message))
     bracket = _bracket(source, tag)
-    if bracket is not None and re.search(r"unexpected '[%}]'|expected token '[,)\]]|expected '[)\]]", message):
+    if bracket is not None and re.search(
+        r"unexpected '[%}]'|expected token '[,)\]]|expected '[)\]]", message
+    ):
         return bracket
     if said.startswith("|") and source[at - 1 : at + 1] == "||":
         at, said = at - 1, "||"
@@ -203,16 +235,22 @@ def _inside(source: str, tag: Tag | None, message: str, at: int) -> Mistake:
     if said and said[0] in "“”„«»‘’‚":
         return Mistake(at, 1, f"{said[0]} is no quote to a template; write \" or '")
     if tag.word == "for" and "expected token 'in'" in message:
-        return Mistake(at, len(said), f'"{said}" stands where a loop says in: {{% for item in items %}}')
+        return Mistake(
+            at, len(said), f'"{said}" stands where a loop says in: {{% for item in items %}}'
+        )
     if "unexpected end" in message or said in ("}", "%"):
-        return Mistake(tag.start, tag.end - tag.start, "something is missing at the end of this tag")
+        return Mistake(
+            tag.start, tag.end - tag.start, "something is missing at the end of this tag"
+        )
     return Mistake(at, max(1, len(said)), _plain(message))
 
 
 def _bracket(source: str, tag: Tag) -> Mistake | None:
     """Return the bracket of a tag that is not closed in it."""
     opened: list[int] = []
-    for found in re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|[()\[\]]").finditer(source, tag.start, tag.end - 2):
+    for found in re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|[()\[\]]").finditer(
+        source, tag.start, tag.end - 2
+    ):
         if found[0] in "([":
             opened.append(found.start())
         elif found[0] in ")]" and opened:
@@ -220,7 +258,9 @@ def _bracket(source: str, tag: Tag) -> Mistake | None:
     if not opened:
         return None
     mark = source[opened[-1]]
-    return Mistake(opened[-1], 1, f"{mark} is not closed; write {')' if mark == '(' else ']'} where it ends")
+    return Mistake(
+        opened[-1], 1, f"{mark} is not closed; write {')' if mark == '(' else ']'} where it ends"
+    )
 
 
 def _plain(message: str) -> str:

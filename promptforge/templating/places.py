@@ -61,7 +61,9 @@ class Markdown:
     # What lists and quotes put before a line of their own.
     _marks = re.compile(r"(?:[ \t]*(?:[-+*>]|[0-9]{1,9}[.)]))*[ \t]*")
     # Blocks of HTML that a blank line does not end (CommonMark 0.31, §4.6, kinds 1 to 5), and comments anywhere.
-    _raw = re.compile(r"(?im)^ {0,3}<(?:(?:pre|script|style|textarea)\b|\?|!\[CDATA\[|![a-z])|<!--(?!.*-->)")
+    _raw = re.compile(
+        r"(?im)^ {0,3}<(?:(?:pre|script|style|textarea)\b|\?|!\[CDATA\[|![a-z])|<!--(?!.*-->)"
+    )
     _html = re.compile(r" {0,3}</?[A-Za-z]")
     _fence = re.compile(r" {0,3}(?:```|~~~)")
 
@@ -72,7 +74,9 @@ class Markdown:
     def feed(self, mode: str, line: Line, text: str) -> str:
         """Follow the template's own text."""
         if hidden := self._raw.search(text):
-            raise RefusedError(f'"{hidden[0].strip()}" opens a block of HTML in which a fence is not one')
+            raise RefusedError(
+                f'"{hidden[0].strip()}" opens a block of HTML in which a fence is not one'
+            )
         lines = text.split("\n")
         begun = _has_values(line)
         for number, rest in enumerate(lines):
@@ -90,17 +94,23 @@ class Markdown:
         """Return the place of a value, or refuse it."""
         before = static(line)
         if before.lstrip().startswith(("```", "~~~")) or before.count("`") % 2:
-            raise RefusedError("a value cannot stand between backticks; write {{ value | code }} without them")
+            raise RefusedError(
+                "a value cannot stand between backticks; write {{ value | code }} without them"
+            )
         if mode == "fence":
             raise RefusedError(
                 "a value cannot stand in a fence of the template's own; write {{ value | fence }} instead"
             )
         if mode == "html":
-            raise RefusedError("a value cannot stand in a block of HTML; end the block with a blank line")
+            raise RefusedError(
+                "a value cannot stand in a block of HTML; end the block with a blank line"
+            )
         if (len(before) - len(before.rstrip("\\"))) % 2:
             raise RefusedError("a backslash before a value would undo its escape; write two")
         if re.fullmatch(r"[ \t]*(?:#{1,6}|[0-9]{1,9})", before):
-            raise RefusedError(f'"{before.strip()}" and a value would make one word; put a blank between them')
+            raise RefusedError(
+                f'"{before.strip()}" and a value would make one word; put a blank between them'
+            )
         if _after_value(line):
             return "joined"
         if self._marks.fullmatch(before):
@@ -116,9 +126,13 @@ class Markdown:
     def end(self, mode: str) -> None:
         """Refuse what would be left open."""
         if mode == "html":
-            raise RefusedError("a block of HTML must be followed by a blank line; leave one after it")
+            raise RefusedError(
+                "a block of HTML must be followed by a blank line; leave one after it"
+            )
         if mode == "fence":
-            raise RefusedError("the fence is not closed; write its marks again on a line of their own")
+            raise RefusedError(
+                "the fence is not closed; write its marks again on a line of their own"
+            )
 
 
 _ARTICLES = {"tag": "a", "attribute": "an", "comment": "a"}
@@ -165,7 +179,9 @@ class Xml:
     def place(self, mode: str, line: Line) -> str:
         """Return the place of a value, or refuse it."""
         if mode in ("tag", "comment"):
-            raise RefusedError(f"a value cannot stand in a {mode}; put it in an attribute in double quotes")
+            raise RefusedError(
+                f"a value cannot stand in a {mode}; put it in an attribute in double quotes"
+            )
         if mode:
             return mode
         return "joined" if _after_value(line) or static(line).endswith("]") else "text"
@@ -173,13 +189,17 @@ class Xml:
     def join(self, a: str, b: str) -> str:
         """Return the mode that is right for both."""
         if {a, b} & {"tag", "comment"}:
-            raise RefusedError("the branches of an if or a loop must both end inside the tag, or both outside")
+            raise RefusedError(
+                "the branches of an if or a loop must both end inside the tag, or both outside"
+            )
         return "unknown"
 
     def end(self, mode: str) -> None:
         """Refuse what would be left open."""
         if mode in ("tag", "attribute", "comment"):
-            raise RefusedError(f"a template or block cannot begin or end in {_ARTICLES[mode]} {mode}; close it first")
+            raise RefusedError(
+                f"a template or block cannot begin or end in {_ARTICLES[mode]} {mode}; close it first"
+            )
 
 
 class Json:
@@ -205,7 +225,9 @@ class Json:
 
     def join(self, a: str, b: str) -> str:
         """Return the mode that is right for both."""
-        raise RefusedError("the branches of an if or a loop must both end inside quotes, or both outside")
+        raise RefusedError(
+            "the branches of an if or a loop must both end inside quotes, or both outside"
+        )
 
     def end(self, mode: str) -> None:
         """Refuse what would be left open."""

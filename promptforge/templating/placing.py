@@ -69,7 +69,9 @@ class Reader:
 
     def fail(self, node: nodes.Node, message: str) -> TemplateError:
         """Return the error for a node, with its line."""
-        line = node.lineno or next((n.lineno for n in node.find_all(nodes.Node) if n.lineno), 1)  # autoescape has none
+        line = node.lineno or next(
+            (n.lineno for n in node.find_all(nodes.Node) if n.lineno), 1
+        )  # autoescape has none
         return TemplateError(message, where=f"{self.name}:{line}")
 
     # --- what is allowed --------------------------------------------------------------------------------------------
@@ -78,17 +80,25 @@ class Reader:
         """Refuse what is not part of the language, in a node and all below it."""
         loops += isinstance(node, nodes.For)
         if depth > DEPTH_CAP or loops > LOOPS_CAP:
-            raise self.fail(node, f"nested too deep, over {f'{LOOPS_CAP} loops' if loops > LOOPS_CAP else DEPTH_CAP}")
+            raise self.fail(
+                node,
+                f"nested too deep, over {f'{LOOPS_CAP} loops' if loops > LOOPS_CAP else DEPTH_CAP}",
+            )
         if not isinstance(node, _ALLOWED):
             word = SIGNS.get(type(node).__name__, type(node).__name__.lower())
             has = "+ and - alone, and filters" if word in SIGNS.values() else f"{_TAGS} and filters"
             raise self.fail(node, f'"{word}" is not part of the template language; it has {has}')
         if isinstance(node, nodes.Call) and not isinstance(node.node, nodes.Name):
             raise self.fail(
-                node, "only macros and super() can be called; a filter changes a value: {{ value | upper }}"
+                node,
+                "only macros and super() can be called; a filter changes a value: {{ value | upper }}",
             )
-        if isinstance(node, nodes.Call | nodes.Filter | nodes.Test) and (node.dyn_args or node.dyn_kwargs):
-            raise self.fail(node, "* and ** are not part of the template language; write the values out")
+        if isinstance(node, nodes.Call | nodes.Filter | nodes.Test) and (
+            node.dyn_args or node.dyn_kwargs
+        ):
+            raise self.fail(
+                node, "* and ** are not part of the template language; write the values out"
+            )
         if isinstance(node, nodes.Getattr) and node.attr.startswith("_"):
             raise self.fail(node, f'no value has a field "{node.attr}"')
         if isinstance(node, nodes.Pair) and isinstance(node.key, nodes.List | nodes.Dict):
@@ -96,11 +106,16 @@ class Reader:
         if isinstance(node, nodes.For) and node.recursive:
             raise self.fail(node, "a recursive loop is not part of the template language")
         if isinstance(node, nodes.Include | nodes.Extends | nodes.FromImport):
-            if not (isinstance(node.template, nodes.Const) and isinstance(node.template.value, str)):
+            if not (
+                isinstance(node.template, nodes.Const) and isinstance(node.template.value, str)
+            ):
                 raise self.fail(node, "the name of another template must be written out in quotes")
             other = node.template.value
             if syntax_of(other.removesuffix(".j2").rpartition(".")[2]) != self.prefix:
-                raise self.fail(node, f'"{other}" is of another syntax than this template, and so escaped otherwise')
+                raise self.fail(
+                    node,
+                    f'"{other}" is of another syntax than this template, and so escaped otherwise',
+                )
             self.parents.append(other)
             if isinstance(node, nodes.FromImport):
                 node.with_context = False
@@ -180,7 +195,11 @@ class Reader:
                         raise self.fail(child, f'"{child.name}" is no value to print')
                     texts = _texts(child)
                     place = self.place(state, child)
-                    own = self.prefix == "txt" and place == "line" and any(isinstance(text, str) for text in texts)
+                    own = (
+                        self.prefix == "txt"
+                        and place == "line"
+                        and any(isinstance(text, str) for text in texts)
+                    )
                     places.append("own" if own else place)
                     if state.line[-1:] != (VALUE,):
                         state = state._replace(line=(*state.line, *texts))
@@ -227,7 +246,9 @@ class Reader:
             if places is None:
                 raise self.fail(output, "this value stands where the page cannot be followed")
             output.nodes = [
-                child if isinstance(child, nodes.TemplateData) else _escaped(child, f"{self.prefix}.{place}")
+                child
+                if isinstance(child, nodes.TemplateData)
+                else _escaped(child, f"{self.prefix}.{place}")
                 for child, place in zip(output.nodes, places, strict=True)
             ]
 
@@ -244,7 +265,11 @@ def _texts(node: nodes.Expr) -> Line:
         return (node.value,)
     if isinstance(node, nodes.Concat):
         return tuple(part for child in node.nodes for part in _texts(child))
-    if isinstance(node, nodes.Getattr) and node.attr == "title" and node.node == nodes.Name("section", "load"):
+    if (
+        isinstance(node, nodes.Getattr)
+        and node.attr == "title"
+        and node.node == nodes.Name("section", "load")
+    ):
         return (TITLE,)
     return (VALUE,)
 
@@ -263,7 +288,10 @@ def read(root: nodes.Template, name: str, syntax: str) -> Reading:
 
 
 def _free_names(root: nodes.Template) -> Iterator[str]:
-    bound = {n.name for n in root.find_all(nodes.Name) if n.ctx in ("store", "param")} | {"loop", "super"}
+    bound = {n.name for n in root.find_all(nodes.Name) if n.ctx in ("store", "param")} | {
+        "loop",
+        "super",
+    }
     bound |= {macro.name for macro in root.find_all(nodes.Macro)}
     for imported in root.find_all(nodes.FromImport):
         bound |= {name if isinstance(name, str) else name[1] for name in imported.names}

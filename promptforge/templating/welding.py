@@ -40,10 +40,14 @@ def weld(parts: Iterable[str]) -> list[str]:
             shut = kind is not Opens
             if welded and kind is not Closes and not _blank(welded):
                 tail = _tail(welded)
-                if tail[-1] != "\n":  # be it blanks: content at the margin would end the list a fence is indented in
+                if (
+                    tail[-1] != "\n"
+                ):  # be it blanks: content at the margin would end the list a fence is indented in
                     welded.append("\n")
                     tail += "\n"
-                if kind is not Tags and tail[tail.rfind("\n", 0, -1) + 1 :].lstrip().startswith("<"):
+                if kind is not Tags and tail[tail.rfind("\n", 0, -1) + 1 :].lstrip().startswith(
+                    "<"
+                ):
                     welded.append("\n")
         welded.append(piece)
     return welded

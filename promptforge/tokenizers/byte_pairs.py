@@ -138,7 +138,10 @@ class BytePairCounter(Counter):
         if least > limit:
             return limit + 1
         words = 0
-        for reach in (8, 48):  # most texts show enough in their first few words, indented ones later
+        for reach in (
+            8,
+            48,
+        ):  # most texts show enough in their first few words, indented ones later
             beginning = text[: reach * (limit + 1)]
             if (words := _runs_in(beginning)) < 0:
                 words = len(beginning.split(None, limit))
@@ -156,9 +159,18 @@ class BytePairCounter(Counter):
         if self._additive and limit >= 0:
             if _runs_in(text[: 16 * limit + 16]) > limit:
                 return True
-            for reach in (10 * limit + 64, 24 * limit + 160):  # indented lines begin with many blanks
-                beginning = text[:reach].encode("utf-8", "replace")  # of bytes only ASCII's white space parts words
-                if len(beginning.split(None, limit)) > limit and b"\n/" not in beginning and b"\r/" not in beginning:
+            for reach in (
+                10 * limit + 64,
+                24 * limit + 160,
+            ):  # indented lines begin with many blanks
+                beginning = text[:reach].encode(
+                    "utf-8", "replace"
+                )  # of bytes only ASCII's white space parts words
+                if (
+                    len(beginning.split(None, limit)) > limit
+                    and b"\n/" not in beginning
+                    and b"\r/" not in beginning
+                ):
                     return True
         return self.at_least(text, limit) > limit
 
@@ -189,7 +201,9 @@ class BytePairCounter(Counter):
         if n != limit or text != last:
             edge = find_edge(text, n, self)
             self._cut_last = (text, n, edge) if len(text) <= CACHED else ("", 0, None)
-        return super().cut(text, n, unit) if edge is None else cut_at_edge(text, n, unit, self, edge)
+        return (
+            super().cut(text, n, unit) if edge is None else cut_at_edge(text, n, unit, self, edge)
+        )
 
     def encode(self, text: str) -> list[int] | None:
         """Return the tokens of a stretch of text, very long runs of blanks apart; `None` if the library gives up."""
@@ -265,7 +279,9 @@ class BytePairCounter(Counter):
             with self._lock:
                 _, ranks = self._load()
                 alphabet = set("".join(_BLANKS.findall("".join(map(chr, range(0x3001))))).encode())
-                blanks = {token: rank for token, rank in ranks.items() if alphabet.issuperset(token)}
+                blanks = {
+                    token: rank for token, rank in ranks.items() if alphabet.issuperset(token)
+                }
                 self._blanks = self._make(r"[\s\S]+", blanks)
         return _encode(self._blanks, self._normalize(text) if self._normalize else text)
 

@@ -96,7 +96,9 @@ class _Search:
         text, edge = self._text, self._edge
         high = first_join(text, edge, stop) or stop
         if high - self._low <= AHEAD:
-            for place in reversed(ends(text, self._unit, max(edge - 1, 0), min(high + 1, len(text)))):
+            for place in reversed(
+                ends(text, self._unit, max(edge - 1, 0), min(high + 1, len(text)))
+            ):
                 if place > edge and self._fits(place):
                     return text[:place]
         place, tries = last_end(text, self._unit, edge), 0

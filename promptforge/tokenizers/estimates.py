@@ -42,7 +42,9 @@ class Declared(NamedTuple):
 
 
 FACTORS: dict[str, Declared] = {
-    "approximate-claude": Declared(212, "any Claude", "ctok 1.3.0, unofficial; Opus 4.7 is the hungriest"),
+    "approximate-claude": Declared(
+        212, "any Claude", "ctok 1.3.0, unofficial; Opus 4.7 is the hungriest"
+    ),
     "approximate-claude-4": Declared(196, "Claude 3 to Opus 4.6", "ctok 1.3.0, unofficial"),
     "approximate-gemini": Declared(140, "Gemini", "Gemma 3's tokenizer"),
     "approximate-llama": Declared(123, "Llama 3", "its tokenizer"),
@@ -74,13 +76,17 @@ def _classes() -> _Classes:
     members: dict[str, list[str]] = {}
     for category, run in itertools.groupby(map(chr, range(0x10000)), unicodedata.category):
         first, *rest = run
-        members.setdefault(category, []).append(rf"\u{ord(first):04x}-\u{ord(rest[-1] if rest else first):04x}")
+        members.setdefault(category, []).append(
+            rf"\u{ord(first):04x}-\u{ord(rest[-1] if rest else first):04x}"
+        )
 
     def match(*categories: str) -> str:
         return "".join(part for category in categories for part in members[category])
 
     ordinary = match("Lu", "Ll", "Lt", "Lm", "Lo", "Nd") + WHITE
-    return _Classes(re.compile(f"[{ordinary}]+"), re.compile(f"[{match('Lu')}]"), re.compile(f"[{match('Ll')}]"))
+    return _Classes(
+        re.compile(f"[{ordinary}]+"), re.compile(f"[{match('Lu')}]"), re.compile(f"[{match('Ll')}]")
+    )
 
 
 def _measure(text: str) -> tuple[int, int]:
@@ -112,13 +118,17 @@ def estimate_by_words(text: str) -> int:
     """Return four thirds of the words, where long words and words of mixed case count once more for each."""
     words = 0
     if text.isascii():
-        for word in text.encode("ascii").split():  # bytes.split() knows the white space of ASCII alone, as .NET does
+        for word in text.encode(
+            "ascii"
+        ).split():  # bytes.split() knows the white space of ASCII alone, as .NET does
             words += 1 + (len(word) > 10) + (word != word.lower() and word != word.upper())
         return _finish_words(words)
     classes = _classes()
     for piece in _WHITE.split(text):
         if piece:
-            mixed = classes.upper.search(piece) is not None and classes.lower.search(piece) is not None
+            mixed = (
+                classes.upper.search(piece) is not None and classes.lower.search(piece) is not None
+            )
             words += 1 + (_units(piece) > 10) + mixed
     return _finish_words(words)
 
@@ -150,7 +160,11 @@ class CharacterEstimate(Counter):
     """`approximate-characters`."""
 
     def __init__(self) -> None:
-        super().__init__("approximate-characters", exact=False, fingerprint=_fingerprint("approximate-characters"))
+        super().__init__(
+            "approximate-characters",
+            exact=False,
+            fingerprint=_fingerprint("approximate-characters"),
+        )
 
     def count(self, text: str) -> int:
         """Return the estimate by characters."""
@@ -174,7 +188,9 @@ class WordEstimate(Counter):
     """`approximate-words`."""
 
     def __init__(self) -> None:
-        super().__init__("approximate-words", exact=False, fingerprint=_fingerprint("approximate-words"))
+        super().__init__(
+            "approximate-words", exact=False, fingerprint=_fingerprint("approximate-words")
+        )
 
     def count(self, text: str) -> int:
         """Return the estimate by words."""
@@ -192,7 +208,9 @@ class ScaledCounter(Counter):
     """The count of another counter times a factor, rounded up."""
 
     def __init__(self, name: str, counter: Counter, factor: Fraction) -> None:
-        super().__init__(name, exact=False, fingerprint=_fingerprint(f"{factor} {counter.fingerprint}"))
+        super().__init__(
+            name, exact=False, fingerprint=_fingerprint(f"{factor} {counter.fingerprint}")
+        )
         self._counter = counter
         self._up, self._down = factor.as_integer_ratio()
 

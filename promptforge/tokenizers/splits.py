@@ -58,7 +58,14 @@ STEPS = {_DEEPSEEK_STEPS: DEEPSEEK}
 """Patterns of several steps (each keeps what it does not match) → the one that gives the same pieces."""
 
 ADDITIVE = frozenset(
-    {LLAMA, QWEN, QWEN_3_5, TEKKEN, DEEPSEEK, *(vocabulary.pattern for vocabulary in PUBLISHED.values())}
+    {
+        LLAMA,
+        QWEN,
+        QWEN_3_5,
+        TEKKEN,
+        DEEPSEEK,
+        *(vocabulary.pattern for vocabulary in PUBLISHED.values()),
+    }
 )
 """Those whose counts add up where `boundaries` says so: white space other than line ends begins a piece, or is a piece
 of white space; nothing goes on after a line end but white space up to a further line end (and "/" in two of them)."""

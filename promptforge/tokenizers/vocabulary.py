@@ -34,8 +34,12 @@ _CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 PUBLISHED: Mapping[str, Vocabulary] = {
     "o200k_base": Vocabulary(
         "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
-        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+" + _CONTRACTIONS + "|"
-        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*" + _CONTRACTIONS + "|"
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
+        + _CONTRACTIONS
+        + "|"
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
+        + _CONTRACTIONS
+        + "|"
         r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
     ),
     "cl100k_base": Vocabulary(
@@ -73,7 +77,9 @@ def unpack(packed: bytes) -> list[bytes]:
 
 def format_tiktoken(tokens: Sequence[bytes]) -> bytes:
     """Return the `.tiktoken` file of `tokens`: a line each, the token in base64 and its rank."""
-    return b"".join(b"%s %d\n" % (base64.b64encode(token), rank) for rank, token in enumerate(tokens))
+    return b"".join(
+        b"%s %d\n" % (base64.b64encode(token), rank) for rank, token in enumerate(tokens)
+    )
 
 
 def parse_tiktoken(text: bytes) -> dict[bytes, int]:

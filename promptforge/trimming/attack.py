@@ -21,8 +21,27 @@ _LABEL = re.compile(
 )
 _DETECTION = {"detection", "detections", "detection strategies"}
 _NAMES = {
-    *("mitigation", "mitigations", "tool", "tools", "related tools", "software", "malware", "groups", "platforms"),
-    *("tactic", "tactics", "technique", "technique id", "id", "name", "sub-techniques", "subtechniques"),
+    *(
+        "mitigation",
+        "mitigations",
+        "tool",
+        "tools",
+        "related tools",
+        "software",
+        "malware",
+        "groups",
+        "platforms",
+    ),
+    *(
+        "tactic",
+        "tactics",
+        "technique",
+        "technique id",
+        "id",
+        "name",
+        "sub-techniques",
+        "subtechniques",
+    ),
 }
 # `- M1027 Password Policies: …`, `* Mimikatz (S0002) - …`: what a thing is called, before what is said of it.
 _NAMED = re.compile(
@@ -79,7 +98,9 @@ class _Technique:
             alone = label is not None and not label["rest"].strip()
             if name in _DETECTION or name in _NAMES or name == "description":
                 if label and (alone or label["colon"]):
-                    self._keep = _DETECT if name in _DETECTION else _NAME if name in _NAMES else _SENTENCE
+                    self._keep = (
+                        _DETECT if name in _DETECTION else _NAME if name in _NAMES else _SENTENCE
+                    )
                     self._heading = len(self._parts) if alone else -1
                     if alone:
                         self._parts.append(Piece(line, self._keep, joint=True))
@@ -116,7 +137,9 @@ class _Technique:
         start, first = 0, -1
         for sentence in [plain] if one or not plain else sentences(plain):
             end, index = start + len(sentence), len(self._parts)
-            under = self._heading if self._heading >= 0 else first if self._keep != _SENTENCE else -1
+            under = (
+                self._heading if self._heading >= 0 else first if self._keep != _SENTENCE else -1
+            )
             keep: float = self._keep
             if self._first and self._keep == _SENTENCE and sentence.strip():
                 keep, self._first = ALWAYS if len(sentence) <= LONG else 100, False

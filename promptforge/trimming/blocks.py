@@ -42,7 +42,9 @@ class Blocks:
         A long comment before it, and any before the end of a block, becomes a piece of its own.
         """
         apart = _TRIVIA if block.shuts < 0 else 0
-        if code - block.first > apart and any(line.strip() for line in self.lines[block.first : code]):
+        if code - block.first > apart and any(
+            line.strip() for line in self.lines[block.first : code]
+        ):
             self.found.append(Block(block.first, block.under, body=block.body))
             block = block._replace(first=code)
         self.found.append(block)
@@ -87,7 +89,12 @@ def _keeps(found: Sequence[Block], ends: Sequence[int]) -> list[float]:
     for i, (block, end) in enumerate(zip(found, ends, strict=True)):
         if not block.skeleton and block.shuts < 0:
             size[home[i], block.body < 0] += end - block.first
-    ranks = {key: rank for rank, (key, _) in enumerate(sorted(size.items(), key=lambda pair: (-pair[1], -pair[0][0])))}
+    ranks = {
+        key: rank
+        for rank, (key, _) in enumerate(
+            sorted(size.items(), key=lambda pair: (-pair[1], -pair[0][0]))
+        )
+    }
     depth: list[int] = []
     keeps: list[float] = []
     for i, block in enumerate(found):

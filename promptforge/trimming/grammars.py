@@ -46,7 +46,11 @@ def _grammar(language: str) -> Language | None:
         from tree_sitter import Language
 
         return Language(getattr(importlib.import_module(module), name)())
-    except (ImportError, AttributeError, ValueError):  # ValueError: made for another version of tree-sitter
+    except (
+        ImportError,
+        AttributeError,
+        ValueError,
+    ):  # ValueError: made for another version of tree-sitter
         return None
 
 

@@ -18,7 +18,10 @@ _PROMPTS = {  # the prompt, and how its input goes on
         r"> ",
     ),
     "lisp": (r"[A-Z][A-Z0-9./-]*> |\[\d+\]> ", r""),
-    "named": (r"(?:[a-z][\w-]{0,19}(?:\([\w:.-]*\))?(?::\d+)*(?::\d+)?> |\w+=[#>] )", r"[\w-]*[-.]+> ?"),
+    "named": (
+        r"(?:[a-z][\w-]{0,19}(?:\([\w:.-]*\))?(?::\d+)*(?::\d+)?> |\w+=[#>] )",
+        r"[\w-]*[-.]+> ?",
+    ),
 }
 _VAGUE = {  # prompts that are something else elsewhere: a quotation, a list, a heading
     "lisp commonlisp scheme": (r"(?:\* |> )", r""),
@@ -66,7 +69,9 @@ def _entries(lines: Sequence[str], language: str | None) -> list[_Entry]:
     return best
 
 
-def _read(lines: Sequence[str], prompt: re.Pattern[str], more: re.Pattern[str] | None) -> list[_Entry]:
+def _read(
+    lines: Sequence[str], prompt: re.Pattern[str], more: re.Pattern[str] | None
+) -> list[_Entry]:
     starts = [n for n, line in enumerate(lines) if prompt.match(line)]
     entries: list[_Entry] = []
     if not starts:
@@ -74,7 +79,11 @@ def _read(lines: Sequence[str], prompt: re.Pattern[str], more: re.Pattern[str] |
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         output, depth = start + 1, _open(lines[start])
         while output < end:
-            if more and not more.match(lines[output]) and not lines[output - 1].rstrip("\r\n").endswith("\\"):
+            if (
+                more
+                and not more.match(lines[output])
+                and not lines[output - 1].rstrip("\r\n").endswith("\\")
+            ):
                 break
             if not more and depth <= 0:  # a form of Lisp goes on until it is closed
                 break
@@ -101,7 +110,13 @@ def _parts(lines: Sequence[str], entries: Sequence[_Entry]) -> list[Piece]:
             near = min(start, len(output) - end)
             this = _ENDING if phase == _OLD and near < _ENDS else phase
             closeness = 0.9 / (near + 1) if near < _ENDS else 0.1 / (near + 1)
-            parts.append(Piece("".join(output[start:end]), this + (age + closeness) / (len(entries) + 1), number))
+            parts.append(
+                Piece(
+                    "".join(output[start:end]),
+                    this + (age + closeness) / (len(entries) + 1),
+                    number,
+                )
+            )
     return parts
 
 

@@ -17,7 +17,9 @@ _CONTROL = re.compile(
     r"\s*(?:if|else|elif|elsif|for|foreach|while|until|unless|switch|match|case|when|do|loop|try|catch|with|begin|"
     r"return|let|const|var|defer|select|repeat)\b"
 )
-_IMPORT = re.compile(r"\s*(?:import|from|use|using|include|require|package|#include|#import|extern crate|@import)\b")
+_IMPORT = re.compile(
+    r"\s*(?:import|from|use|using|include|require|package|#include|#import|extern crate|@import)\b"
+)
 _COMMENT = re.compile(
     r"\s*(?://|/\*|\*[ /\n]|--|;|%|#(?!\s*(?:include|define|undef|if|ifn?def|else|elif|endif|pragma|import)\b))"
 )
@@ -55,8 +57,12 @@ class _Reader:
         self.lines = lines
         self.depths = depths
         self.blocks = Blocks(lines)
-        self.lists: dict[int, int] = {}  # the headers of which all that is under them is part: `import (`
-        self.open: list[tuple[int, int, int]] = []  # of each open header: its depth, its number, the body it is in
+        self.lists: dict[
+            int, int
+        ] = {}  # the headers of which all that is under them is part: `import (`
+        self.open: list[
+            tuple[int, int, int]
+        ] = []  # of each open header: its depth, its number, the body it is in
 
     def read(self) -> Blocks:
         below = self._below()
@@ -100,4 +106,6 @@ class _Reader:
     def _rank(self, text: str, heads: bool) -> int:
         if not self.open and _IMPORT.match(text):
             return IMPORT
-        return SIGNATURE if heads and len(self.open) < _SHALLOW and not _CONTROL.match(text) else NONE
+        return (
+            SIGNATURE if heads and len(self.open) < _SHALLOW and not _CONTROL.match(text) else NONE
+        )

@@ -81,7 +81,10 @@ def divide(text: str, *, marker: str, language: str | None = None) -> Ladder | N
         if exc.msg != "Extra data":
             return None
         try:
-            values, lines = [_DECODER.decode(line) for line in text.split("\n") if line.strip(" \t\r")], True
+            values, lines = (
+                [_DECODER.decode(line) for line in text.split("\n") if line.strip(" \t\r")],
+                True,
+            )
         except (ValueError, RecursionError):
             return None
     except (ValueError, RecursionError):
@@ -94,7 +97,9 @@ def divide(text: str, *, marker: str, language: str | None = None) -> Ladder | N
     pieces = [line for line in text.split("\n") if line.strip(" \t\r")] if lines else [text]
     tidy = _escaped("\n".join(_BLANKS.sub(r"\1", piece) for piece in pieces))
     limits = list(_descent(most._replace(items=max(most.items, len(values)))))
-    if limits and _MARK not in _write(values, lines, limits[-1]):  # nothing in it is longer than what would say so
+    if limits and _MARK not in _write(
+        values, lines, limits[-1]
+    ):  # nothing in it is longer than what would say so
         limits = []
     return _Forms(values, lines, marker, tidy if len(tidy) < len(text) else "", limits)
 
@@ -116,7 +121,9 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-_DECODER = json.JSONDecoder(parse_int=_number, parse_float=_number, parse_constant=_refuse, object_pairs_hook=_distinct)
+_DECODER = json.JSONDecoder(
+    parse_int=_number, parse_float=_number, parse_constant=_refuse, object_pairs_hook=_distinct
+)
 
 
 def _extent(values: Iterable[Any]) -> Limits | None:
@@ -154,7 +161,9 @@ def _descent(most: Limits) -> Iterator[Limits]:
 class _Forms:
     """The ladder: limits, and each rung written when it is asked for."""
 
-    def __init__(self, values: list[Any], lines: bool, marker: str, tidy: str, limits: list[Limits]) -> None:
+    def __init__(
+        self, values: list[Any], lines: bool, marker: str, tidy: str, limits: list[Limits]
+    ) -> None:
         """`tidy`: the text without its white space; empty if it has none."""
         self._values = values
         self._lines = lines
@@ -177,7 +186,11 @@ class _Forms:
         return self._known[number]
 
     def _form(self, limits: Limits) -> Rung:
-        text = _write(self._values, self._lines, limits).replace(_MARK, self._marker, 1).replace(_MARK, "…")
+        text = (
+            _write(self._values, self._lines, limits)
+            .replace(_MARK, self._marker, 1)
+            .replace(_MARK, "…")
+        )
         return Rung(text, "outline" if limits.items <= 1 and limits.depth <= 1 else "trimmed")
 
 
@@ -193,7 +206,11 @@ def _quote(text: str) -> str:
 
 def _escaped(written: str) -> str:
     """Return JSON with lone surrogates as escapes: as they are they could not be encoded."""
-    return written if written.isascii() else _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
+    return (
+        written
+        if written.isascii()
+        else _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
+    )
 
 
 def _value(value: Any, limits: Limits, depth: int) -> str:
@@ -202,7 +219,11 @@ def _value(value: Any, limits: Limits, depth: int) -> str:
         if depth > limits.depth:
             mark = (
                 f'"{_MARK} '
-                + (f"{{{len(value):,} keys}}" if isinstance(value, dict) else f"[{len(value):,} items]")
+                + (
+                    f"{{{len(value):,} keys}}"
+                    if isinstance(value, dict)
+                    else f"[{len(value):,} items]"
+                )
                 + '"'
             )
             if _exceeds([value], len(mark)):

@@ -29,7 +29,9 @@ BY_LANGUAGE = {
 }
 PROGRAMS = frozenset({"class", "code", "function", "interface", "method", "module", "type"})
 """Kinds of which a text is a program unless its language says otherwise."""
-NO_PROGRAMS = frozenset({"csv", "diff", "html", "markdown", "none", "plain", "rst", "svg", "text", "txt", "xml"})
+NO_PROGRAMS = frozenset(
+    {"csv", "diff", "html", "markdown", "none", "plain", "rst", "svg", "text", "txt", "xml"}
+)
 """Languages that have no bodies to leave out."""
 _SHORTENED_HERE = {
     *BY_KIND, *PROGRAMS, "conversation", "custom", "decision", "document", "feature", "file", "message",
@@ -58,10 +60,15 @@ def read(kind: str, language: str | None, text: str, marker: str) -> Pieces | La
     """
     if len(text) > LONGEST or max(map(text.count, "\n\r")) > MOST:
         return None
-    if kind not in _SHORTENED_HERE and (plugin := plugins.find("trimmers", kind, _refusal)) is not None:
+    if (
+        kind not in _SHORTENED_HERE
+        and (plugin := plugins.find("trimmers", kind, _refusal)) is not None
+    ):
         what = f'trimmer "{kind}"'
         shorter = plugins.guarded(plugin, what, _refusal, text, marker=marker, language=language)
-        return Texts(text, shorter, marker, lambda error: _refusal(plugins.failure(plugin, what, error)))
+        return Texts(
+            text, shorter, marker, lambda error: _refusal(plugins.failure(plugin, what, error))
+        )
     return (_read_once if len(text) <= REMEMBERED else _read)(kind, language, text, marker)
 
 
@@ -70,7 +77,9 @@ def _read(kind: str, language: str | None, text: str, marker: str) -> Pieces | L
     for module in (BY_KIND.get(kind), BY_LANGUAGE.get(language or ""), program):
         if module is not None:
             # Loaded when first needed: each brings patterns or a parser of its own, and most runs need one or none.
-            reader: Callable[..., Pieces | Ladder | None] = import_module(f".{module}", __package__).divide
+            reader: Callable[..., Pieces | Ladder | None] = import_module(
+                f".{module}", __package__
+            ).divide
             found = reader(text, marker=marker, language=language)
             if found is not None:
                 return None if isinstance(found, Pieces) and len(found.parts) > MOST else found
@@ -85,7 +94,11 @@ def _refusal(message: str) -> OptionError:
 
 
 def _is_program(kind: str, language: str | None) -> bool:
-    return language not in NO_PROGRAMS and language not in BY_LANGUAGE if language else kind in PROGRAMS
+    return (
+        language not in NO_PROGRAMS and language not in BY_LANGUAGE
+        if language
+        else kind in PROGRAMS
+    )
 
 
 def looks_like_program(kind: str, language: str | None, text: str) -> bool:

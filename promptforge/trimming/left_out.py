@@ -78,9 +78,12 @@ def gap_in(language: str | None) -> Gap:
         if run[0].kind == INSIDE:
             return f"{_margin(run[0].text)}… {said}{end_of(run)}"
         first, code = run[0], ""
-        if no_op:  # what stands deeper must not be taken for shallower: a comment's margin says nothing
+        if (
+            no_op
+        ):  # what stands deeper must not be taken for shallower: a comment's margin says nothing
             first, code = next(
-                ((part, found[0]) for part in run if (found := code_line.search(part.text))), (first, "")
+                ((part, found[0]) for part in run if (found := code_line.search(part.text))),
+                (first, ""),
             )
         margin = _margin(code or first.text)
         filler = no_op if code and first.under >= 0 and first.kind != BARE else ""

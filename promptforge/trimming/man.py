@@ -30,13 +30,23 @@ _NEXT_TO_GO = re.compile(
 )
 _EXAMPLES = re.compile(r"(?:.* )?EXAMPLES?(?: .*)?|QUICK ?START|TUTORIAL|USAGE")
 _STATUS = re.compile(r"EXIT (?:STATUS|CODES?|VALUES?)|RETURN (?:VALUES?|CODES?)|ERRORS")
-_OPTIONS = re.compile(r"(?:.* )?(?:OPTIONS|SWITCHES|FLAGS|COMMANDS|PARAMETERS|ARGUMENTS|DIRECTIVES|KEYWORDS)(?: .*)?")
+_OPTIONS = re.compile(
+    r"(?:.* )?(?:OPTIONS|SWITCHES|FLAGS|COMMANDS|PARAMETERS|ARGUMENTS|DIRECTIVES|KEYWORDS)(?: .*)?"
+)
 # `TAR(1)      GNU TAR Manual      TAR(1)`: the line at the head or the foot of a page.
 _RUNNING = re.compile(r"\S.*\S\s{3,}\S")
 _TAG = re.compile(r"\s*(?:[-+]|\[[-+])\S")
 _TAG_AND_TEXT = re.compile(r"\s*[-+\[]\S*(?: \S+)*\s{2,}\S")
 
-_KEEPS = {"first": 10, "next": 30, "other": 50, "description": 55, "status": 60, "options": 70, "examples": 80}
+_KEEPS = {
+    "first": 10,
+    "next": 30,
+    "other": 50,
+    "description": 55,
+    "status": 60,
+    "options": 70,
+    "examples": 80,
+}
 _DETAIL = 15
 """By how much a paragraph under another stays less long than one under a heading."""
 
@@ -119,7 +129,9 @@ class _Page:
             first = self._indents[start]
             parted = before is None or first is None or min(indent, first) <= SUBSECTION
             if not parted and indent == first:  # the tag of the next entry, no blank line before it
-                tagged = _TAG.match(self._lines[number]) and _TAG_AND_TEXT.match(self._lines[number - 1])
+                tagged = _TAG.match(self._lines[number]) and _TAG_AND_TEXT.match(
+                    self._lines[number - 1]
+                )
                 parted = deeper or bool(tagged)
             if parted:
                 yield start, number
@@ -133,7 +145,11 @@ class _Page:
         upper = name.upper()
         self._opening = upper == "DESCRIPTION"
         self._left = 0
-        second = number == 2 and not self._opening and not any(part.kind == "name" for part in self._parts)
+        second = (
+            number == 2
+            and not self._opening
+            and not any(part.kind == "name" for part in self._parts)
+        )
         if number == 1 or second or upper in ("NAME", "SYNOPSIS"):
             self._kind, self._left = "always", LONG_LINES
             return
@@ -177,5 +193,9 @@ class _Page:
         for start, end in pairwise(cuts):
             always = self._kind == "always" and end - start <= self._left
             self._left -= end - start
-            self._parts.append(Piece("".join(lines[start:end]), ALWAYS if always else keep, index if start else under))
+            self._parts.append(
+                Piece(
+                    "".join(lines[start:end]), ALWAYS if always else keep, index if start else under
+                )
+            )
         self._over.append((indent, index))

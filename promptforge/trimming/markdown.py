@@ -46,7 +46,9 @@ _PROSE = re.compile(
 # In a shortened paragraph such a line might become the underline of a heading or of the head of a table.
 _RISKY = re.compile(r"[\r\n][ \t]*[|:=-]")
 # Badges and comments: a paragraph that begins with a picture, HTML that is none of text.
-_PICTURE = re.compile(r"\[?!\[|<!--|(?:<(?:p|div|center|a|picture|source|img|br|h1)\b[^<>]*>\s*)+?<img\b|<img\b")
+_PICTURE = re.compile(
+    r"\[?!\[|<!--|(?:<(?:p|div|center|a|picture|source|img|br|h1)\b[^<>]*>\s*)+?<img\b|<img\b"
+)
 
 
 def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | None:
@@ -123,7 +125,9 @@ class _Blocks:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._starts = [found.start() for found in _LINE.finditer(text) if found.start() < len(text)]
+        self._starts = [
+            found.start() for found in _LINE.finditer(text) if found.start() < len(text)
+        ]
         self._starts.append(len(text))
         self._parts: list[Piece] = []
         self._headings: list[tuple[int, int]] = []
@@ -167,13 +171,27 @@ class _Blocks:
     def read(self) -> list[Piece]:
         """Return the pieces."""
         prose = _PROSE.match(self._text)
-        tokens: Sequence[Token | _Paragraph] = _prose(self._text) if prose else _parser().parse(self._text)
-        blocks = [token for token in tokens if token.level == 0 and token.nesting >= 0 and token.map]
-        items = [token.map[0] for token in tokens if token.type == "list_item_open" and token.level == 1 and token.map]
+        tokens: Sequence[Token | _Paragraph] = (
+            _prose(self._text) if prose else _parser().parse(self._text)
+        )
+        blocks = [
+            token for token in tokens if token.level == 0 and token.nesting >= 0 and token.map
+        ]
+        items = [
+            token.map[0]
+            for token in tokens
+            if token.type == "list_item_open" and token.level == 1 and token.map
+        ]
         spans = self._spans(blocks)
-        tags = [token.tag for _, _, token in spans if token and token != "front" and token.type == "heading_open"]
+        tags = [
+            token.tag
+            for _, _, token in spans
+            if token and token != "front" and token.type == "heading_open"
+        ]
         self._has_title = bool(tags) and tags[0] == min(tags) and tags.count(tags[0]) == 1
-        linked = sum(self._starts[end] - self._starts[start] for start, end, token in spans if token is None)
+        linked = sum(
+            self._starts[end] - self._starts[start] for start, end, token in spans if token is None
+        )
         for start, end, token in spans:
             kind = self._joined(start)
             text = self._slice(start, end)
@@ -191,7 +209,9 @@ class _Blocks:
             else:
                 self._block(token, start, end, kind)
         if self._parts:  # blank lines before the first block
-            self._parts[0] = self._parts[0]._replace(text=self._slice(0, spans[0][0]) + self._parts[0].text)
+            self._parts[0] = self._parts[0]._replace(
+                text=self._slice(0, spans[0][0]) + self._parts[0].text
+            )
         return self._parts
 
     def _spans(self, blocks: Sequence[Token | _Paragraph]) -> list[tuple[int, int, Any]]:
@@ -199,7 +219,9 @@ class _Blocks:
         maps = [(token.map[0], token.map[1]) for token in blocks if token.map]
         found = _FRONT.match(self._text)
         done = len(_LINE.findall(found[0])) - found[0].endswith("\n") if found else 0
-        if any(start < done < end for start, end in maps):  # a list or HTML goes on after it: it is no front matter
+        if any(
+            start < done < end for start, end in maps
+        ):  # a list or HTML goes on after it: it is no front matter
             done = 0
         starts: list[tuple[int, Any]] = [(0, "front")] if done else []
         last = len(self._starts) - 1
@@ -285,7 +307,9 @@ class _Blocks:
         if len(found) == 1:
             self._add(text, ALWAYS if first and len(text) <= SHORT else keep, under, kind)
             return
-        index = self._add(found[0], ALWAYS if first and len(found[0]) <= SHORT else keep, under, kind)
+        index = self._add(
+            found[0], ALWAYS if first and len(found[0]) <= SHORT else keep, under, kind
+        )
         for sentence in found[1:]:
             self._add(sentence, keep, index, "sentence")
         self._add(text[len(body) :], keep, shuts=index)

@@ -58,7 +58,13 @@ class Pieces:
     """A text cut into pieces: joined, they are the text. Nothing here is ever said in other words, it stays or goes."""
 
     def __init__(
-        self, parts: Sequence[Piece], gap: Gap, head: Head, size: Size | None = None, *, loose: bool = False
+        self,
+        parts: Sequence[Piece],
+        gap: Gap,
+        head: Head,
+        size: Size | None = None,
+        *,
+        loose: bool = False,
     ) -> None:
         self.parts = tuple(parts)
         self.loose = loose
@@ -77,7 +83,9 @@ class Pieces:
             while index >= 0 and index not in found:
                 found.add(index)
                 index = self.parts[index].under
-        found.update(end for end, start in self._ends if start in found)  # lazily: an end may be a start itself
+        found.update(
+            end for end, start in self._ends if start in found
+        )  # lazily: an end may be a start itself
         return found
 
     def text(self, kept: Collection[int], beginning: tuple[int, str] | None = None) -> str:
@@ -97,7 +105,9 @@ class Pieces:
             if following < index:
                 out.append(self._gap(self.parts[following:index]))
             out.append(shown[index])
-            following = index + (index in staying)  # what is gone of a piece that has only begun is marked after it
+            following = index + (
+                index in staying
+            )  # what is gone of a piece that has only begun is marked after it
         if following < len(self.parts):
             out.append(self._gap(self.parts[following:]))
         gone = self._all - sum([self._sizes[index] for index in staying])
@@ -106,7 +116,9 @@ class Pieces:
     def ladder(self, worth: Mapping[int, float] | None = None) -> Ladder:
         """Return the forms that come of leaving pieces out one by one; `worth` (of pieces) goes before `keep`."""
         order = self._order(worth or {})
-        return _Steps(self, order, len(order) if self.closed(()) else max(0, len(order) - 1))  # a mark alone is no form
+        return _Steps(
+            self, order, len(order) if self.closed(()) else max(0, len(order) - 1)
+        )  # a mark alone is no form
 
     def _order(self, worth: Mapping[int, float]) -> list[int]:
         """Return the pieces that may go, the first to go first; one goes after all that stand under it."""

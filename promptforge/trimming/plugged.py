@@ -14,7 +14,9 @@ MOST = 1_000
 class Texts:
     """A ladder of given texts."""
 
-    def __init__(self, whole: str, shorter: object, marker: str, refusal: Callable[[Exception], Exception]) -> None:
+    def __init__(
+        self, whole: str, shorter: object, marker: str, refusal: Callable[[Exception], Exception]
+    ) -> None:
         """`shorter` is an iterable of texts; those not shorter than `whole` are left out, what bears no mark gets one.
 
         Raises what `refusal` makes of it when it is no such thing.
@@ -30,7 +32,9 @@ class Texts:
                     break
         except Exception as error:
             raise refusal(error) from error
-        self._texts = sorted((text for text in found if len(text) < len(whole)), key=lambda text: (-len(text), text))
+        self._texts = sorted(
+            (text for text in found if len(text) < len(whole)), key=lambda text: (-len(text), text)
+        )
 
     def __len__(self) -> int:
         return len(self._texts)

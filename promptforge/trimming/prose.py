@@ -40,7 +40,9 @@ def sentences(text: str) -> Iterator[str]:
         end = found.end()
         if end - start < (lines if found.lastgroup else least) or len(text) - end < LEAST:
             continue
-        if text[found.start() - 1] == "." and _SHORT.search(text, max(start, found.start() - 12), found.start()):
+        if text[found.start() - 1] == "." and _SHORT.search(
+            text, max(start, found.start() - 12), found.start()
+        ):
             continue
         yield text[start:end]
         start = end

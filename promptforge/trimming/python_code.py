@@ -42,7 +42,12 @@ def _parse(text: str) -> ast.Module | None:
                 return ast.parse(text)
         except SystemError:  # CPython 3.11, when another thread makes a tree at the same time
             continue
-        except (SyntaxError, ValueError, RecursionError, MemoryError):  # null bytes; 10,000 minus signs
+        except (
+            SyntaxError,
+            ValueError,
+            RecursionError,
+            MemoryError,
+        ):  # null bytes; 10,000 minus signs
             break
     return None
 
@@ -136,7 +141,9 @@ class _Reader:
             self._statements(self._says(body, inner) if defines else body, inner)
         return True
 
-    def _heads(self, bodies: Sequence[Sequence[ast.stmt]], start: int) -> list[tuple[int, int]] | None:
+    def _heads(
+        self, bodies: Sequence[Sequence[ast.stmt]], start: int
+    ) -> list[tuple[int, int]] | None:
         """Return the lines of each body's header; None where one shares a line with its body."""
         heads: list[tuple[int, int]] = []
         code = start
@@ -214,17 +221,33 @@ def _clauses(statement: ast.stmt) -> list[tuple[bool, Sequence[ast.stmt]]]:
         case ast.If():
             found: list[tuple[bool, Sequence[ast.stmt]]] = [(True, statement.body)]
             rest = statement.orelse
-            while len(rest) == 1 and isinstance(branch := rest[0], ast.If):  # elif, or an `if` alone in an `else`
+            while len(rest) == 1 and isinstance(
+                branch := rest[0], ast.If
+            ):  # elif, or an `if` alone in an `else`
                 found.append((False, branch.body))
                 rest = branch.orelse
             return [*found, (False, rest)] if rest else found
         case ast.For() | ast.AsyncFor() | ast.While():
-            return [(True, statement.body), *([(False, statement.orelse)] if statement.orelse else [])]
+            return [
+                (True, statement.body),
+                *([(False, statement.orelse)] if statement.orelse else []),
+            ]
         case ast.Try() | ast.TryStar():
-            bodies = [statement.body, *(h.body for h in statement.handlers), statement.orelse, statement.finalbody]
+            bodies = [
+                statement.body,
+                *(h.body for h in statement.handlers),
+                statement.orelse,
+                statement.finalbody,
+            ]
             return [(number == 1, body) for number, body in enumerate(filter(None, bodies))]
         case ast.Match():
             return [(False, case.body) for case in statement.cases]
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.With() | ast.AsyncWith():
+        case (
+            ast.FunctionDef()
+            | ast.AsyncFunctionDef()
+            | ast.ClassDef()
+            | ast.With()
+            | ast.AsyncWith()
+        ):
             return [(True, statement.body)]
     return []

@@ -10,7 +10,9 @@ from ..boundaries import ends
 LEAST = 25
 """A sentence has at least so many characters; a shorter one goes with the next."""
 
-_SHORT = re.compile(r"(?:\b(?:e\.g|i\.e|cf|vs|etc|al|approx|Mr|Mrs|Ms|Dr|St|No|Fig|Sec|Vol)|(?<![^\s(])\w)\.$")
+_SHORT = re.compile(
+    r"(?:\b(?:e\.g|i\.e|cf|vs|etc|al|approx|Mr|Mrs|Ms|Dr|St|No|Fig|Sec|Vol)|(?<![^\s(])\w)\.$"
+)
 """Ends with a full stop and no sentence does: an abbreviation, or one letter or digit (`1.`, `J.`)."""
 # Underscores within words (`snake_case`) and `<` before a blank open nothing.
 _SIGNS = re.compile(r"\\.|[\[\]()`>]|\*+|(?<!\w)_+|_+(?!\w)|~~|<(?=[A-Za-z/!?])", re.DOTALL)

@@ -103,7 +103,9 @@ class _Reader:
             signs = _FUNCTION.search(span.owner) or _CONTAINER.search(span.owner)
             rank = SIGNATURE if signs and not place.function else NONE
             if head < 0:
-                first = head = self._add(Block(self.next, place.under, rank, body=place.home), start, span.top + 1)
+                first = head = self._add(
+                    Block(self.next, place.under, rank, body=place.home), start, span.top + 1
+                )
             else:
                 head = self._shut(head, rank, place.home, span.top + 1)
             self._statements(span.inner, place.enter(span.owner, head, first))
@@ -162,7 +164,12 @@ def _spans(node: Node, row: int) -> Iterator[_Span]:
 
 def _span(node: Node, children: Sequence[Node]) -> _Span | None:
     """Return a node as a block; None for what is none, or does not have its lines for itself."""
-    if len(children) < 3 or children[-1].type not in _PAIRS or children[-1].is_missing or node.type == "jsx_expression":
+    if (
+        len(children) < 3
+        or children[-1].type not in _PAIRS
+        or children[-1].is_missing
+        or node.type == "jsx_expression"
+    ):
         return None
     opening = _opening(node, children)
     if opening is None:
@@ -174,7 +181,11 @@ def _span(node: Node, children: Sequence[Node]) -> _Span | None:
         inner = [n for n in inner[0].children if n.type != "\n"]
     while inner and inner[0].end_point.row == top:  # { |a, b|
         inner = inner[1:]
-    if not inner or any(n.start_point.row <= top or _end(n) > bottom for n in inner) or _commas_lead(inner):
+    if (
+        not inner
+        or any(n.start_point.row <= top or _end(n) > bottom for n in inner)
+        or _commas_lead(inner)
+    ):
         return None
     owner = node.parent.type if node.parent and not _CONTAINER.search(node.type) else node.type
     return _Span(top, bottom, inner, node.type if children[0].type not in ("{", "do") else owner)

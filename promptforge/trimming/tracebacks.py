@@ -115,7 +115,12 @@ def _read_python(lines: Sequence[str]) -> Iterator[_Trace]:
                 line += 1
             frames.append((start, line))
         start = line
-        while frames and line < len(lines) and lines[line].strip(" |\r\n") and not _PY_TRACE.match(lines[line]):
+        while (
+            frames
+            and line < len(lines)
+            and lines[line].strip(" |\r\n")
+            and not _PY_TRACE.match(lines[line])
+        ):
             line += 1
             if _depth(lines[line - 1]) == _depth(lines[start]) and _LOGGED.match(
                 lines[line] if line < len(lines) else ""
@@ -159,11 +164,15 @@ def _read_at(lines: Sequence[str]) -> Iterator[_Trace]:
             if _ERROR.match(lines[up]):
                 said = up
                 break
-        yield _Trace([(n, n + 1) for n in range(start, line)], [(said, start)] if said >= last else [])
+        yield _Trace(
+            [(n, n + 1) for n in range(start, line)], [(said, start)] if said >= last else []
+        )
         last = line
 
 
-_GO_PANIC = re.compile(r"(?:panic:|fatal error:|\[signal |runtime error:|goroutine \d+ \[|created by )")
+_GO_PANIC = re.compile(
+    r"(?:panic:|fatal error:|\[signal |runtime error:|goroutine \d+ \[|created by )"
+)
 
 
 def _read_go(lines: Sequence[str]) -> Iterator[_Trace]:
@@ -205,7 +214,11 @@ def _read_rust(lines: Sequence[str]) -> Iterator[_Trace]:
         while line < len(lines) and not re.match(r"(?:stack backtrace:|note: )", lines[line]):
             line += 1
         said, frames = [(start, line)], list[tuple[int, int]]()
-        while line < len(lines) and not _RUST_FRAME.match(lines[line]) and not _RUST_PANIC.match(lines[line]):
+        while (
+            line < len(lines)
+            and not _RUST_FRAME.match(lines[line])
+            and not _RUST_PANIC.match(lines[line])
+        ):
             line += 1
         if line > start and line < len(lines) and lines[line - 1].startswith("stack backtrace:"):
             said.append((line - 1, line))

@@ -16,8 +16,20 @@ from .subjects import FLOOR, OURS, PEERS, SCORE
 
 WORKS = [Work(1_000, 8_000, 15), Work(10_000, 32_000, 7), Work(100_000, 128_000, 3)]
 QUICK = [Work(1_000, 8_000, 7)]
-GROWTH = [Work(100, 8_000, 15), Work(1_000, 8_000, 15), Work(10_000, 8_000, 7), Work(100_000, 8_000, 3)]
-PACKAGES = ("promptforge-engine", "tiktoken", "jinja2", "langchain-core", "llama-index-core", "prompt-poet")
+GROWTH = [
+    Work(100, 8_000, 15),
+    Work(1_000, 8_000, 15),
+    Work(10_000, 8_000, 7),
+    Work(100_000, 8_000, 3),
+]
+PACKAGES = (
+    "promptforge-engine",
+    "tiktoken",
+    "jinja2",
+    "langchain-core",
+    "llama-index-core",
+    "prompt-poet",
+)
 
 
 def facts() -> dict[str, Any]:
@@ -40,7 +52,9 @@ def facts() -> dict[str, Any]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what the flags say."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="1,000 items only, in under half a minute")
+    parser.add_argument(
+        "--quick", action="store_true", help="1,000 items only, in under half a minute"
+    )
     parser.add_argument("--all-peers", action="store_true", help="peers at 100,000 items too")
     parser.add_argument("--big", action="store_true", help="a document of one gibibyte too")
     parser.add_argument("--no-peers", action="store_true", help="promptforge alone")
@@ -52,7 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     report: dict[str, Any] = {"facts": about, "works": []}
     for work in QUICK if options.quick else WORKS:
         peers = [] if options.no_peers or (work.items > 10_000 and not options.all_peers) else PEERS
-        cells = packing.measure(work, [*OURS, *peers], enough=3 if options.quick else packing.ENOUGH)
+        cells = packing.measure(
+            work, [*OURS, *peers], enough=3 if options.quick else packing.ENOUGH
+        )
         _say(tables.packed(work, cells))
         report["works"].append(_plain(work, cells))
     if not options.quick:
@@ -80,9 +96,17 @@ def _grow(report: dict[str, Any]) -> None:
 def _cut(report: dict[str, Any]) -> None:
     cuts = texts.cut()
     rows = [
-        (f"at a {c.unit}" if c.tokens >= 0 else c.unit, f"{c.milliseconds:,.2f}", f"1/{1 / c.share:,.0f}") for c in cuts
+        (
+            f"at a {c.unit}" if c.tokens >= 0 else c.unit,
+            f"{c.milliseconds:,.2f}",
+            f"1/{1 / c.share:,.0f}",
+        )
+        for c in cuts
     ]
-    _say(f"{texts.LONG:,} characters cut to {texts.BUDGET:,} tokens\n" + tables.table(("", "CPU ms", "of all"), rows))
+    _say(
+        f"{texts.LONG:,} characters cut to {texts.BUDGET:,} tokens\n"
+        + tables.table(("", "CPU ms", "of all"), rows)
+    )
     report["cut"] = [c._asdict() for c in cuts]
 
 

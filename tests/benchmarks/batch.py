@@ -130,7 +130,9 @@ def measure(subject: str, source: Path, rows: int) -> Ran:
             raise SystemExit(f"{subject}: exit code {process.returncode}")
         if Path(folder, "o.jsonl").read_bytes().count(b"\n") != rows:
             raise SystemExit(f"{subject}: rows are missing")
-        cpu = max(sum(seconds.values()), usage.ru_utime + usage.ru_stime)  # Ray's own processes are nobody's children
+        cpu = max(
+            sum(seconds.values()), usage.ru_utime + usage.ru_stime
+        )  # Ray's own processes are nobody's children
         return Ran(subject, rows, wall, cpu, peak)
 
 
@@ -181,17 +183,32 @@ def shown(runs: list[Ran]) -> str:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=1, help="take turns so often; the run of the least CPU counts")
-    parser.add_argument("--subjects", nargs="*", choices=SUBJECTS, default=SUBJECTS, metavar="NAME", help=f"{SUBJECTS}")
+    parser.add_argument(
+        "--rounds", type=int, default=1, help="take turns so often; the run of the least CPU counts"
+    )
+    parser.add_argument(
+        "--subjects",
+        nargs="*",
+        choices=SUBJECTS,
+        default=SUBJECTS,
+        metavar="NAME",
+        help=f"{SUBJECTS}",
+    )
     parser.add_argument("--growth", type=int, nargs="*", default=GROWTH, metavar="ROWS")
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep every run in it")
     parser.add_argument("--perform", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.perform:
         return perform(given.perform[0], Path(given.perform[1]), Path(given.perform[2]))
-    subjects = [name for name in given.subjects if importlib.util.find_spec("ray") or not name.startswith("ray")]
+    subjects = [
+        name
+        for name in given.subjects
+        if importlib.util.find_spec("ray") or not name.startswith("ray")
+    ]
     ran: list[Ran] = []
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "in.jsonl")
@@ -199,13 +216,20 @@ def main() -> None:
         def take(subject: str, count: int) -> Ran:
             ran.append(measure(subject, source, count))
             if given.json:
-                given.json.write_text(json.dumps([run._asdict() for run in ran], indent=2) + "\n", encoding="utf-8")
+                given.json.write_text(
+                    json.dumps([run._asdict() for run in ran], indent=2) + "\n", encoding="utf-8"
+                )
             return ran[-1]
 
         if subjects:
             write_rows(source, given.rows)
-            rounds = [[take(subject, given.rows) for subject in subjects] for _ in range(given.rounds)]
-            print(shown([min(runs, key=lambda run: run.cpu) for runs in zip(*rounds, strict=True)]), flush=True)
+            rounds = [
+                [take(subject, given.rows) for subject in subjects] for _ in range(given.rounds)
+            ]
+            print(
+                shown([min(runs, key=lambda run: run.cpu) for runs in zip(*rounds, strict=True)]),
+                flush=True,
+            )
         grown = []
         for count in given.growth:
             known = [run for run in ran if (run.subject, run.rows) == (GROWN, count)]

@@ -72,14 +72,22 @@ def fresh(pieces: list[Piece], run: int) -> list[Piece]:
     """Return the pieces with another last line, by which no two contents are equal, nor any to one of another run."""
     found = []
     for number, piece in enumerate(pieces):
-        mark = f"# piece {number} of run {run}" if piece.kind == "code" else f"Piece {number} of run {run}."
+        mark = (
+            f"# piece {number} of run {run}"
+            if piece.kind == "code"
+            else f"Piece {number} of run {run}."
+        )
         found.append(piece._replace(content=f"{piece.content}\n{mark}"))
     return found
 
 
 def shown(pieces: list[Piece], text: str) -> list[int]:
     """Return the indices of those `fresh` pieces whose content is whole in `text`."""
-    return [i for i in sorted({int(n) for n in _MARK.findall(text)}) if pieces[i].content.strip() in text]
+    return [
+        i
+        for i in sorted({int(n) for n in _MARK.findall(text)})
+        if pieces[i].content.strip() in text
+    ]
 
 
 def read(size: int) -> str:
@@ -98,7 +106,11 @@ def modules() -> tuple[Path, ...]:
     found: list[Path] = []
     for folder, folders, names in os.walk(_LIBRARY):
         folders[:] = sorted(set(folders) - _APART)
-        found += [Path(folder, name) for name in sorted(names) if name.endswith(".py") and name != "topics.py"]
+        found += [
+            Path(folder, name)
+            for name in sorted(names)
+            if name.endswith(".py") and name != "topics.py"
+        ]
     random.Random(SEED).shuffle(found)
     return tuple(found)
 
@@ -122,7 +134,9 @@ def _code(rng: random.Random) -> Iterator[Piece]:
                 if len(content) > 80:
                     end = start + 2 + content.count("\n")  # with the last line that `fresh` adds
                     place = f"v{round_}/{name}" if round_ else name
-                    yield Piece("code", place, None, start + 1, end, "python", rng.random(), content)
+                    yield Piece(
+                        "code", place, None, start + 1, end, "python", rng.random(), content
+                    )
                 start += size + 3 + rng.randrange(20)
         round_ += 1
 
@@ -138,7 +152,9 @@ def _prose(rng: random.Random) -> Iterator[Piece]:
                 size = rng.randint(1, 5)
                 content = "\n\n".join(paragraphs[start : start + size])
                 if len(content) > 120:
-                    yield Piece("document", None, name, None, None, "markdown", rng.random(), content)
+                    yield Piece(
+                        "document", None, name, None, None, "markdown", rng.random(), content
+                    )
                 start += size
 
 
@@ -152,8 +168,13 @@ def _texts() -> Iterator[tuple[str, list[str]]]:
         found["licence"] = licence.read_text(encoding="utf-8")
     for path in modules()[:READ]:
         for node in ast.walk(ast.parse(_text(path))):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (text := ast.get_docstring(node)):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (
+                text := ast.get_docstring(node)
+            ):
                 name = node.name if not isinstance(node, ast.Module) else "module"
                 found[f"{path.stem} {name}".replace("_", " ").strip()] = text
     for name, text in found.items():
-        yield name, [part.strip("\n") for part in _PARAGRAPHS.split(_ODD.sub("", text)) if part.strip()]
+        yield (
+            name,
+            [part.strip("\n") for part in _PARAGRAPHS.split(_ODD.sub("", text)) if part.strip()],
+        )

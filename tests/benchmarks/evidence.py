@@ -44,7 +44,9 @@ def read(folder: Path, name: str, kind: str) -> list[dict[str, Any]]:
 def runs(span: str) -> list[str]:
     """Return the runs of words of a span; the span itself where it is shorter than one."""
     words = span.split()
-    return [" ".join(words[i : i + RUN]) for i in range(max(1, len(words) - RUN + 1))] if words else []
+    return (
+        [" ".join(words[i : i + RUN]) for i in range(max(1, len(words) - RUN + 1))] if words else []
+    )
 
 
 def share(text: str, gold: Sequence[dict[str, Any]]) -> float:
@@ -91,7 +93,9 @@ def packers(tokenizer: str, options: dict[str, Any]) -> dict[str, Packer]:
     def forge(**more: Any) -> Packer:
         common = {"tokenizer": tokenizer, "max_items": None, "min_score": None}
         renderer = Renderer(**(common | more | options))
-        return lambda query, items, budget: renderer.render(items, query=query, max_tokens=budget).text
+        return lambda query, items, budget: (
+            renderer.render(items, query=query, max_tokens=budget).text
+        )
 
     return {
         "skip": skip,
@@ -102,7 +106,9 @@ def packers(tokenizer: str, options: dict[str, Any]) -> dict[str, Packer]:
     }
 
 
-def measure(pack: Packer, queries: Sequence[tuple[str, list[Item], Any]], budget: int, tokenizer: str) -> Cell:
+def measure(
+    pack: Packer, queries: Sequence[tuple[str, list[Item], Any]], budget: int, tokenizer: str
+) -> Cell:
     """Return what a way of packing makes of these queries."""
     count = get_tokenizer(tokenizer).count
     shares: list[float] = []
@@ -115,15 +121,25 @@ def measure(pack: Packer, queries: Sequence[tuple[str, list[Item], Any]], budget
         over += count(text) > budget
         shares.append(share(text, gold))
     number = max(1, len(shares))
-    return Cell(sum(shares) / number, sum(one > 0.999 for one in shares) / number, over, seconds / number)
+    return Cell(
+        sum(shares) / number, sum(one > 0.999 for one in shares) / number, over, seconds / number
+    )
 
 
-def queries_of(folder: Path, name: str, top: int, limit: int | None) -> Iterator[tuple[str, list[Item], Any]]:
+def queries_of(
+    folder: Path, name: str, top: int, limit: int | None
+) -> Iterator[tuple[str, list[Item], Any]]:
     """Yield the queries of a set, each with its candidates and what answers it."""
     passages = {passage["id"]: passage for passage in read(folder, name, "passages")}
     for query in read(folder, name, "queries")[:limit]:
         items = [
-            Item(kind="passage", id=key, name=passages[key]["title"], content=passages[key]["text"], score=score)
+            Item(
+                kind="passage",
+                id=key,
+                name=passages[key]["title"],
+                content=passages[key]["text"],
+                score=score,
+            )
             for key, score in query["ranked"][:top]
         ]
         yield query["query"], items, query["gold"]
@@ -131,17 +147,27 @@ def queries_of(folder: Path, name: str, top: int, limit: int | None) -> Iterator
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure what the flags say and print a table."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.evidence", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks.evidence", description=__doc__
+    )
     parser.add_argument("folder", type=Path, metavar="DIR")
     parser.add_argument("--sets", nargs="*", help="names of sets; all in DIR")
     parser.add_argument("--budgets", nargs="*", type=int, default=[250, 500, 1000])
     parser.add_argument("--top", type=int, default=40, help="candidates a query")
     parser.add_argument("--limit", type=int, help="queries a set")
     parser.add_argument("--tokenizer", default="o200k_base")
-    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of promptforge")
+    parser.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an option of promptforge",
+    )
     flags = parser.parse_args(arguments)
     options: dict[str, Any] = dict(option.split("=", 1) for option in flags.option)
-    names = flags.sets or sorted(path.name.split(".")[0] for path in flags.folder.glob("*.queries.jsonl.gz"))
+    names = flags.sets or sorted(
+        path.name.split(".")[0] for path in flags.folder.glob("*.queries.jsonl.gz")
+    )
     print(f"{'set':12}{'packer':22}" + "".join(f"{budget:>24}" for budget in flags.budgets))
     for name in names:
         queries = list(queries_of(flags.folder, name, flags.top, flags.limit))

@@ -57,7 +57,10 @@ def langchain() -> dict[str, Way]:
     compose = cache(lambda budget: ContextCompressor(max_tokens=budget))
 
     def documents(items: Sequence[Item]) -> list[Any]:
-        return [Document(page_content=i.content or "", metadata={"title": i.name, "score": i.score}) for i in items]
+        return [
+            Document(page_content=i.content or "", metadata={"title": i.name, "score": i.score})
+            for i in items
+        ]
 
     def joined(found: Sequence[Any]) -> str:
         return "\n\n".join(document.page_content for document in found)
@@ -100,13 +103,18 @@ def llama_index() -> dict[str, Way]:
     empty = PromptTemplate("{context_str}")
 
     def nodes(items: Sequence[Item]) -> list[Any]:
-        return [NodeWithScore(node=_titled(TextNode(text=i.content or ""), i), score=i.score) for i in items]
+        return [
+            NodeWithScore(node=_titled(TextNode(text=i.content or ""), i), score=i.score)
+            for i in items
+        ]
 
     def texts(found: Sequence[Any]) -> list[str]:
         return [node.node.get_content(metadata_mode=MetadataMode.LLM) for node in found]
 
     def repacked(query: str, items: Sequence[Item], budget: int) -> str:
-        helper = PromptHelper(context_window=budget, num_output=0, chunk_overlap_ratio=0, tokenizer=encode)
+        helper = PromptHelper(
+            context_window=budget, num_output=0, chunk_overlap_ratio=0, tokenizer=encode
+        )
         found: list[str] = helper.repack(empty, texts(nodes(items)), padding=0)
         return found[0] if found else ""
 
@@ -153,7 +161,9 @@ def _encoder() -> Callable[[str], list[int]]:
     from promptforge.tokenizers.vocabulary import PUBLISHED, load_ranks
     from promptforge.tokens import _encoding
 
-    encoding: Any = _encoding("o200k_base", PUBLISHED["o200k_base"].pattern, load_ranks("o200k_base"))
+    encoding: Any = _encoding(
+        "o200k_base", PUBLISHED["o200k_base"].pattern, load_ranks("o200k_base")
+    )
     return partial(encoding.encode, disallowed_special=())
 
 
@@ -170,19 +180,30 @@ def measure(way: Way, queries: Sequence[tuple[str, list[Item], Any]], budget: in
         shares.append(share(text, gold))
     number = max(1, len(shares))
     whole = sum(one > 0.999 for one in shares) / number
-    return Row(sum(shares) / number, whole, used / number, len(over), max(over, default=0), 1000 * seconds / number)
+    return Row(
+        sum(shares) / number,
+        whole,
+        used / number,
+        len(over),
+        max(over, default=0),
+        1000 * seconds / number,
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure what the flags say and print a table."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.frameworks", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks.frameworks", description=__doc__
+    )
     parser.add_argument("folder", type=Path, metavar="DIR")
     parser.add_argument("--sets", nargs="*", help="names of sets; all in DIR")
     parser.add_argument("--budgets", nargs="*", type=int, default=[250, 500, 1000])
     parser.add_argument("--top", type=int, default=40, help="candidates a query")
     parser.add_argument("--limit", type=int, help="queries a set")
     flags = parser.parse_args(arguments)
-    names = flags.sets or sorted(path.name.split(".")[0] for path in flags.folder.glob("*.queries.jsonl.gz"))
+    names = flags.sets or sorted(
+        path.name.split(".")[0] for path in flags.folder.glob("*.queries.jsonl.gz")
+    )
     ways: dict[str, Way] = {}
     for module, make in WAYS.items():
         if find_spec(module) is None:

@@ -113,12 +113,21 @@ def measure(
 
 
 def judge(
-    work: Work, samples: dict[str, list[Sample]], notes: dict[str, str], pieces: list[Piece], *, weigh: bool = True
+    work: Work,
+    samples: dict[str, list[Sample]],
+    notes: dict[str, str],
+    pieces: list[Piece],
+    *,
+    weigh: bool = True,
 ) -> list[Cell]:
     """Return the cells; `pieces` are those of the first run, by which quality is told."""
     floors = [sample.seconds for sample in samples[FLOOR.name]]
     scores = [piece.score for piece in pieces]
-    most = reference.upper_bound(scores, reference.prices(pieces), work.budget + reference.spared()) if weigh else 0
+    most = (
+        reference.upper_bound(scores, reference.prices(pieces), work.budget + reference.spared())
+        if weigh
+        else 0
+    )
     cells = []
     for name, found in samples.items():
         if name in notes:
@@ -130,7 +139,9 @@ def judge(
             Cell(
                 name,
                 len(found),
-                ratio=statistics.median(s.seconds / floor for s, floor in zip(found, floors, strict=False)),
+                ratio=statistics.median(
+                    s.seconds / floor for s, floor in zip(found, floors, strict=False)
+                ),
                 milliseconds=1000 * statistics.median(sample.seconds for sample in found),
                 used=counts[0] / work.budget,
                 over=max(0, max(counts) - work.budget),
@@ -150,7 +161,9 @@ class _Worker:
         self.name = subject.name
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=serve, args=(theirs, subject.name, work, seed), daemon=True)
+        self._process = context.Process(
+            target=serve, args=(theirs, subject.name, work, seed), daemon=True
+        )
         self._process.start()
         theirs.close()
 
@@ -184,7 +197,9 @@ def serve(pipe: Connection, name: str, work: Work, seed: int) -> None:
     why = None
     try:
         subject.check()
-        run(subject, corpus.fresh(corpus.make(30, seed), -1), 1000)  # imports, tables, templates: not part of any run
+        run(
+            subject, corpus.fresh(corpus.make(30, seed), -1), 1000
+        )  # imports, tables, templates: not part of any run
     except ImportError as error:
         why = f"not installed ({error.name})"
     except LookupError as error:

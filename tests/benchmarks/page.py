@@ -17,7 +17,15 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from previewing import preview
 
 ROUNDS = 30
-WORDS = ("a preview", "shows", "what becomes", "of the text", "when its template", "or its budget", "is changed")
+WORDS = (
+    "a preview",
+    "shows",
+    "what becomes",
+    "of the text",
+    "when its template",
+    "or its budget",
+    "is changed",
+)
 
 _WATCH = """(change) => new Promise((done) => {
   const target = document.getElementById(change.target);
@@ -43,7 +51,11 @@ def measure(count: int) -> dict[str, list[float]]:
     from playwright.sync_api import sync_playwright
 
     items = [
-        {"name": f"piece {n}", "score": 1 - n / 2 / count, "content": " ".join(WORDS[n % 7 :] * (1 + n % 5))}
+        {
+            "name": f"piece {n}",
+            "score": 1 - n / 2 / count,
+            "content": " ".join(WORDS[n % 7 :] * (1 + n % 5)),
+        }
         for n in range(count)
     ]
     times: dict[str, list[float]] = {"key": [], "slider": []}
@@ -77,7 +89,11 @@ def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 50
     for what, found in measure(count).items():
         low, middle, high = min(found), statistics.median(found), max(found)
-        print(json.dumps({"items": count, "from": what, "ms": [round(n) for n in (low, middle, high)]}))
+        print(
+            json.dumps(
+                {"items": count, "from": what, "ms": [round(n) for n in (low, middle, high)]}
+            )
+        )
 
 
 if __name__ == "__main__":

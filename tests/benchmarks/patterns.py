@@ -21,7 +21,10 @@ RUNS = 60
 
 def main() -> None:
     pieces = corpus.make(300, corpus.SEED)
-    texts = {kind: "\n\n".join(p.content for p in pieces if p.kind == kind)[:30_000] for kind in ("code", "document")}
+    texts = {
+        kind: "\n\n".join(p.content for p in pieces if p.kind == kind)[:30_000]
+        for kind in ("code", "document")
+    }
     for name, vocabulary in PUBLISHED.items():
         ranks = load_ranks(name)
         published, eased = (

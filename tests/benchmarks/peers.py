@@ -67,12 +67,19 @@ def _poet_tokenizer() -> Any:
     def tokenize(self: object, text: str) -> list[int]:
         return reference.encoding().encode_ordinary(text)
 
-    methods = {"vocab_size": 0, "vocab": property(vocabulary), "inv_vocab": property(vocabulary), "tokenize": tokenize}
+    methods = {
+        "vocab_size": 0,
+        "vocab": property(vocabulary),
+        "inv_vocab": property(vocabulary),
+        "tokenize": tokenize,
+    }
     return type("Tokenizer", (base,), methods)("o200k_base")
 
 
 def _truncate(texts: list[str], budget: int) -> str:
-    prompt = import_module("prompt_poet").Prompt(
+    prompt = import_module(
+        "prompt_poet"
+    ).Prompt(
         template_data={"texts": texts},
         raw_template=_PARTS,
         tokenizer=_poet_tokenizer(),

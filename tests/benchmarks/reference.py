@@ -36,7 +36,9 @@ page = _environment.from_string("{% for piece in pieces %}\n" + ITEM + SEPARATOR
 def encoding() -> tiktoken.Encoding:
     """Return tiktoken's own encoding, made of the table that ships with promptforge."""
     pattern = PUBLISHED[TOKENIZER].pattern
-    return tiktoken.Encoding(TOKENIZER, pat_str=pattern, mergeable_ranks=load_ranks(TOKENIZER), special_tokens={})
+    return tiktoken.Encoding(
+        TOKENIZER, pat_str=pattern, mergeable_ranks=load_ranks(TOKENIZER), special_tokens={}
+    )
 
 
 def count(text: str) -> int:
@@ -79,7 +81,9 @@ def upper_bound(scores: Sequence[float], costs: Sequence[int], budget: int) -> f
     That is Dantzig's bound of the knapsack problem (1957).
     """
     worth = 0.0
-    for _, score, cost in sorted(((s / c, s, c) for s, c in zip(scores, costs, strict=True) if s > 0), reverse=True):
+    for _, score, cost in sorted(
+        ((s / c, s, c) for s, c in zip(scores, costs, strict=True) if s > 0), reverse=True
+    ):
         if cost >= budget:
             return worth + score * budget / cost
         worth += score

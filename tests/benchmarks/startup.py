@@ -37,7 +37,8 @@ def start(runs: int = 11) -> list[Start]:
             if run:  # the first compiles modules and fills the machine's cache of files
                 spent[name].append((cpu, wall))
     medians = {
-        name: [1000 * statistics.median(column) for column in zip(*found, strict=True)] for name, found in spent.items()
+        name: [1000 * statistics.median(column) for column in zip(*found, strict=True)]
+        for name, found in spent.items()
     }
     bare = medians["python -c pass"][0]
     return [Start(name, cpu, wall, cpu - bare) for name, (cpu, wall) in medians.items()]

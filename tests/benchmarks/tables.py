@@ -15,7 +15,8 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     widths = [max(len(line[i]) for line in lines) for i in range(len(heads))]
     return "\n".join(
         "  ".join(
-            c.ljust(w) if not i else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))
+            c.ljust(w) if not i else c.rjust(w)
+            for i, (c, w) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
         for line in lines
     )
@@ -31,11 +32,15 @@ def packed(work: Work, cells: Iterable[Cell]) -> str:
         elif cell.note:
             notes.append(f"{cell.subject}: left out, {cell.note}")
         else:
-            percents = [_figure(None if share is None else 100 * share) for share in (cell.used, cell.worth)]
+            percents = [
+                _figure(None if share is None else 100 * share) for share in (cell.used, cell.worth)
+            ]
             rows.append(
                 (
                     cell.subject,
-                    f"{cell.ratio:.2f}" if cell.ratio is not None and cell.ratio < 10 else _figure(cell.ratio, 0),
+                    f"{cell.ratio:.2f}"
+                    if cell.ratio is not None and cell.ratio < 10
+                    else _figure(cell.ratio, 0),
                     _figure(cell.milliseconds),
                     percents[0],
                     str(cell.over),
@@ -60,6 +65,14 @@ def grown(works: Sequence[Work], cells: Sequence[Sequence[Cell]], subject: str) 
         cell = next(cell for cell in found if cell.subject == subject)
         each = None if cell.milliseconds is None else 1000 * cell.milliseconds / work.items
         ratio = "" if cell.ratio is None else f"{cell.ratio:.2f}"
-        rows.append((f"{work.items:,} items", ratio, _figure(cell.milliseconds), _figure(each), _figure(cell.peak_mb)))
+        rows.append(
+            (
+                f"{work.items:,} items",
+                ratio,
+                _figure(cell.milliseconds),
+                _figure(each),
+                _figure(cell.peak_mb),
+            )
+        )
     title = f"growth of {subject}: candidates for {works[0].budget:,} tokens"
     return title + "\n" + table(("", "x floor", "CPU ms", "us an item", "peak MB"), rows)

@@ -78,7 +78,16 @@ def render_huge(size: int = HUGE) -> Huge:
         with open(Path(folder) / "big.txt", "wb") as file:
             for start in range(0, size, len(part)):
                 file.write(part[: size - start])
-        command = [sys.executable, "-m", "promptforge", "render", "--file", "big.txt", "--max-tokens", str(BUDGET)]
+        command = [
+            sys.executable,
+            "-m",
+            "promptforge",
+            "render",
+            "--file",
+            "big.txt",
+            "--max-tokens",
+            str(BUDGET),
+        ]
         start_at = time.perf_counter()
         with open(Path(folder) / "out.txt", "wb+") as out:
             process = subprocess.Popen(command, cwd=folder, stdout=out, stderr=subprocess.DEVNULL)

@@ -20,7 +20,18 @@ from .report import together
 from .seeds import campaign, each, report_of
 
 ASIDE = frozenset(
-    {"__main__", "corpus", "disk", "grammar", "hostility", "report", "scenarios", "seeds", "surfaces", "verdicts"}
+    {
+        "__main__",
+        "corpus",
+        "disk",
+        "grammar",
+        "hostility",
+        "report",
+        "scenarios",
+        "seeds",
+        "surfaces",
+        "verdicts",
+    }
 )
 """Modules here that are no campaigns."""
 
@@ -33,10 +44,22 @@ def main() -> int:
     parser.add_argument("name", choices=names)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seeds", metavar="N", type=int, default=1, help="run so many times, with seed, seed + 1, …")
-    parser.add_argument("--corpus", metavar="FILE", help="cases to run, for a campaign that reads them from a file")
-    parser.add_argument("--only", metavar="NAME", action="append", help="cases of this surface, this scenario alone")
-    parser.add_argument("--ids", metavar="ID,…", type=lambda text: text.split(","), help="these cases alone")
+    parser.add_argument(
+        "--seeds",
+        metavar="N",
+        type=int,
+        default=1,
+        help="run so many times, with seed, seed + 1, …",
+    )
+    parser.add_argument(
+        "--corpus", metavar="FILE", help="cases to run, for a campaign that reads them from a file"
+    )
+    parser.add_argument(
+        "--only", metavar="NAME", action="append", help="cases of this surface, this scenario alone"
+    )
+    parser.add_argument(
+        "--ids", metavar="ID,…", type=lambda text: text.split(","), help="these cases alone"
+    )
     parser.add_argument("--jobs", metavar="N", type=int, help="processes to run on")
     parser.add_argument("--json", metavar="FILE")
     given = parser.parse_args()
@@ -52,12 +75,18 @@ def main() -> int:
     try:
         seeds = range(given.seed, given.seed + given.seeds)
         one = functools.partial(report_of, given.name, given.cases, more)
-        report = together(list(each(one, seeds, given.jobs or 1))) if given.seeds > 1 else one(given.seed)
+        report = (
+            together(list(each(one, seeds, given.jobs or 1)))
+            if given.seeds > 1
+            else one(given.seed)
+        )
     except CorpusError as error:
         parser.error(str(error))
     print("\n".join(report.lines()))
     if given.json:
-        Path(given.json).write_text(json.dumps(report.facts(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        Path(given.json).write_text(
+            json.dumps(report.facts(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
     return 1 if report.broken else 0
 
 

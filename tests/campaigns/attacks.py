@@ -31,8 +31,22 @@ CANARY = Path("/tmp/promptforge-canary")
 MODES: dict[str, dict[str, Any]] = {"lenient": {}, "strict": {"on_error": "raise"}}
 SECONDS = 60
 """Processor time in which all tries of a case, one way, have to end."""
-_FORBIDDEN = ("subprocess.", "os.system", "os.exec", "os.posix_spawn", "os.fork", "socket.connect", "socket.bind")
-_ALLOWED = ("tests.campaigns.surfaces.reference", "tests/edits.py", "promptforge", "resource, sys", "socket.txt")
+_FORBIDDEN = (
+    "subprocess.",
+    "os.system",
+    "os.exec",
+    "os.posix_spawn",
+    "os.fork",
+    "socket.connect",
+    "socket.bind",
+)
+_ALLOWED = (
+    "tests.campaigns.surfaces.reference",
+    "tests/edits.py",
+    "promptforge",
+    "resource, sys",
+    "socket.txt",
+)
 """In the arguments of a process that a judge or a surface itself starts."""
 _reached: list[str] = []
 _hooked: list[bool] = []
@@ -65,7 +79,9 @@ def run(
         raise CorpusError(f"{corpus}: no case has the id {', '.join(strange)}")
     if strange := sorted({*only} - {attack.surface for attack in attacks}):
         raise CorpusError(f"{corpus}: no case has the surface {', '.join(strange)}")
-    chosen = [a for a in attacks if (not only or a.surface in only) and (not ids or a.id in ids)][:cases]
+    chosen = [a for a in attacks if (not only or a.surface in only) and (not ids or a.id in ids)][
+        :cases
+    ]
     found = sorted(_outcomes(chosen, jobs), key=lambda outcome: chosen.index(outcome.attack))
     report = Report("attacks", len(chosen), seed)
     for outcome in found:
@@ -74,24 +90,36 @@ def run(
             for what in outcome.broken
         ]
         if outcome.why_not is not None:
-            report.notes.append(f"not run: {outcome.attack.id} {outcome.attack.surface}: {outcome.why_not}")
-    report.table = [("surface", "cases", "held", "broken", "not run", "tries", "refused", "slowest try, s")]
+            report.notes.append(
+                f"not run: {outcome.attack.id} {outcome.attack.surface}: {outcome.why_not}"
+            )
+    report.table = [
+        ("surface", "cases", "held", "broken", "not run", "tries", "refused", "slowest try, s")
+    ]
     for surface in (*dict.fromkeys(o.attack.surface for o in found), "all"):
-        report.table.append(_row(surface, [o for o in found if surface in ("all", o.attack.surface)]))
+        report.table.append(
+            _row(surface, [o for o in found if surface in ("all", o.attack.surface)])
+        )
     counted = Counter(_verdict(outcome) for outcome in found)
     report.figures = {f"cases {key}": counted[key] for key in ("held in both", "broken", "not run")}
     return report
 
 
 def _verdict(outcome: Outcome) -> str:
-    return "not run" if outcome.why_not is not None else "broken" if outcome.broken else "held in both"
+    return (
+        "not run" if outcome.why_not is not None else "broken" if outcome.broken else "held in both"
+    )
 
 
 def _row(surface: str, found: list[Outcome]) -> tuple[str, ...]:
     counted = Counter(map(_verdict, found))
     numbers = [len(found), *(counted[key] for key in ("held in both", "broken", "not run"))]
     sums = [sum(o.tries for o in found), sum(o.refused for o in found)]
-    return (surface, *map(str, (*numbers, *sums)), f"{max((o.seconds for o in found), default=0.0):.2f}")
+    return (
+        surface,
+        *map(str, (*numbers, *sums)),
+        f"{max((o.seconds for o in found), default=0.0):.2f}",
+    )
 
 
 def _outcomes(attacks: list[Attack], jobs: int) -> Iterator[Outcome]:
@@ -101,7 +129,9 @@ def _outcomes(attacks: list[Attack], jobs: int) -> Iterator[Outcome]:
     left = set(attacks)
     try:
         yield from _apart(attacks, jobs, left)
-    except BrokenProcessPool:  # one of those left has ended the process: each of them in one of its own
+    except (
+        BrokenProcessPool
+    ):  # one of those left has ended the process: each of them in one of its own
         for attack in sorted(left):
             try:
                 yield from _apart([attack], 1, set())
@@ -110,11 +140,17 @@ def _outcomes(attacks: list[Attack], jobs: int) -> Iterator[Outcome]:
 
 
 def _apart(attacks: list[Attack], jobs: int, left: set[Attack]) -> Iterator[Outcome]:
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin, (sys.path,)) as pool:
+    with ProcessPoolExecutor(
+        jobs, multiprocessing.get_context("spawn"), _begin, (sys.path,)
+    ) as pool:
         for done in as_completed([pool.submit(outcome_of, attack) for attack in attacks]):
             outcome = done.result()
             left.discard(outcome.attack)
-            print(f"  {outcome.attack.id} {_verdict(outcome)} {outcome.broken[:1] or ''}", file=sys.stderr, flush=True)
+            print(
+                f"  {outcome.attack.id} {_verdict(outcome)} {outcome.broken[:1] or ''}",
+                file=sys.stderr,
+                flush=True,
+            )
             yield outcome
 
 
@@ -125,7 +161,9 @@ def _begin(path: list[str]) -> None:
 def outcome_of(attack: Attack) -> Outcome:
     """Run a case lenient and strict."""
     if attack.surface not in SURFACES:
-        return Outcome(attack, why_not=f"a surface that is not known here; there are {', '.join(SURFACES)}")
+        return Outcome(
+            attack, why_not=f"a surface that is not known here; there are {', '.join(SURFACES)}"
+        )
     if not _hooked:
         sys.addaudithook(_hear)
         _hooked.append(True)
@@ -152,11 +190,16 @@ def outcome_of(attack: Attack) -> Outcome:
     if not broken and not attack.is_words:  # what is arranged may be a race, which ends either way
         broken |= dict.fromkeys(unlike(seen["lenient"], seen["strict"]))
     every = [each for tries in seen.values() for each in tries]
-    refused, slowest = sum(each.text is None for each in every), max((each.seconds for each in every), default=0.0)
+    refused, slowest = (
+        sum(each.text is None for each in every),
+        max((each.seconds for each in every), default=0.0),
+    )
     return Outcome(attack, tuple(broken), None, len(every), refused, slowest)
 
 
-def _tries(attack: Attack, options: dict[str, Any], memo: dict[Any, Any], found: list[str]) -> list[Seen]:
+def _tries(
+    attack: Attack, options: dict[str, Any], memo: dict[Any, Any], found: list[str]
+) -> list[Seen]:
     """Run a case one way; append to `found` what was broken."""
     right = pf.render([{"content": "x", "name": "n"}]).text
     tries: list[Seen] = []
@@ -165,7 +208,10 @@ def _tries(attack: Attack, options: dict[str, Any], memo: dict[Any, Any], found:
             with deadline(SECONDS):
                 for seen in SURFACES[attack.surface](attack, options, Path(folder), memo):
                     seen = seen._replace(said=tuple(line.replace(folder, "") for line in seen.said))
-                    known = memo.get(("judged", seen.where)) == (seen.text, seen.wrong)  # no need to ask twice
+                    known = memo.get(("judged", seen.where)) == (
+                        seen.text,
+                        seen.wrong,
+                    )  # no need to ask twice
                     seen = seen._replace(tame=None, others=()) if known else seen
                     problem = judge(seen, attack, strict=bool(options))
                     memo["judged", seen.where] = (seen.text, seen.wrong)
@@ -194,7 +240,9 @@ def _short(text: str | None, folder: str) -> str | None:
 
 def _hear(event: str, arguments: tuple[Any, ...]) -> None:
     if event.startswith(_FORBIDDEN):
-        if not any(word in str(arguments) for word in _ALLOWED) and "127.0.0.1" not in str(arguments):
+        if not any(word in str(arguments) for word in _ALLOWED) and "127.0.0.1" not in str(
+            arguments
+        ):
             _reached.append(f"{event} {str(arguments)[:100]}")
     elif event == "open" and isinstance(arguments[0], str) and arguments[0] == "/etc/passwd":
         _reached.append("open /etc/passwd")

@@ -58,7 +58,9 @@ def run(cases: int, seed: int = 1) -> Report:
             for record in records:
                 record["content"] = record["content"][:400]
         seen["sets of items"] += 1
-        whole = tame_text_of(Tamer().records(records), layout, format, **{**options, "sources": True, "scores": True})
+        whole = tame_text_of(
+            Tamer().records(records), layout, format, **{**options, "sources": True, "scores": True}
+        )
         full = render(records, layout, format, **options).tokens
         known = ""
         for budget in range(min(full + 1, cases - seen["texts"])):
@@ -67,7 +69,9 @@ def run(cases: int, seed: int = 1) -> Report:
             seen[f"texts in {format}"] += 1
             counted = len(coding.encode_ordinary(result.text))
             try:
-                assert counted == result.tokens <= budget, f"{counted} tokens, said to be {result.tokens}"
+                assert counted == result.tokens <= budget, (
+                    f"{counted} tokens, said to be {result.tokens}"
+                )
                 if result.text != known:
                     check_known(result.text, whole, format)
                     known = result.text
@@ -75,7 +79,12 @@ def run(cases: int, seed: int = 1) -> Report:
                 said = f"{type(error).__name__}: {str(error)[:300]}"
                 report.broken.append(
                     {
-                        **{"promise": "budget", "layout": layout, "format": format, "options": options},
+                        **{
+                            "promise": "budget",
+                            "layout": layout,
+                            "format": format,
+                            "options": options,
+                        },
                         **{"budget": budget, "records": ascii(records), "said": said},
                     }
                 )
@@ -98,7 +107,8 @@ def run(cases: int, seed: int = 1) -> Report:
 def _prose(made: Hostility) -> str:
     r = made.random
     return " ".join(
-        f"{' '.join(r.choices(WORDS, k=r.randint(3, 9))).capitalize()}." for _ in range(r.randint(2, SENTENCES))
+        f"{' '.join(r.choices(WORDS, k=r.randint(3, 9))).capitalize()}."
+        for _ in range(r.randint(2, SENTENCES))
     )
 
 
@@ -109,7 +119,9 @@ def _control(records: list[dict[str, Any]], coding: tiktoken.Encoding, seen: Cou
     for format, frame in NAIVE.items():  # noqa: A001
         left_over = len(coding.encode_ordinary(frame("")))
         for kept in range(1, len(tokens)):
-            over = len(coding.encode_ordinary(frame(coding.decode(tokens[:kept])))) - left_over - kept
+            over = (
+                len(coding.encode_ordinary(frame(coding.decode(tokens[:kept])))) - left_over - kept
+            )
             seen[f"control in {format}"] += 1
             seen[f"over in {format}"] += over > 0
             seen["most over"] = max(seen["most over"], over)

@@ -92,7 +92,9 @@ def listed(path: Path, key: str, expected: str) -> list[Any]:
 
 def read(path: Path) -> list[Attack]:
     """Return the cases of a file. Raises `CorpusError`."""
-    cases = listed(path, "attacks", '{"attacks": [{"id", "surface", "kind", "payload", "must_hold"}]}')
+    cases = listed(
+        path, "attacks", '{"attacks": [{"id", "surface", "kind", "payload", "must_hold"}]}'
+    )
     attacks = [_attack(case, f"{path}: case {number}") for number, case in enumerate(cases, 1)]
     ids = [attack.id for attack in attacks]
     if twice := next((name for name in ids if ids.count(name) > 1), None):
@@ -108,7 +110,9 @@ def _attack(case: Any, where: str) -> Attack:
             raise CorpusError(f"{where} ({case.get('id', 'without id')}): {field} must be a text")
     attack = Attack(**{field: case[field] for field in Attack._fields})
     if attack.kind not in KINDS:
-        raise CorpusError(f"{where} ({attack.id}): the kind {attack.kind!r} is none of {', '.join(KINDS)}")
+        raise CorpusError(
+            f"{where} ({attack.id}): the kind {attack.kind!r} is none of {', '.join(KINDS)}"
+        )
     if attack.kind == "base64":
         try:
             base64.b64decode(attack.payload, validate=True)

@@ -86,14 +86,18 @@ def run(cases: int, seed: int = 1) -> Report:
     report.figures["processes"] = runs
     report.figures["control: digests of a set, by process"] = len(controls)
     if len(controls) < 3:
-        report.broken.append({"promise": "the control finds breaks", "control": "a set in three hash seeds"})
+        report.broken.append(
+            {"promise": "the control finds breaks", "control": "a set in three hash seeds"}
+        )
     return report
 
 
 def _compare(report: Report, where: str, first: list[str], there: list[str]) -> None:
     for number, (one, other) in enumerate(zip(first, there, strict=True)):
         if one != other:
-            report.broken.append({"promise": "equal bytes", "where": where, "case": number, "seed": report.seed})
+            report.broken.append(
+                {"promise": "equal bytes", "where": where, "case": number, "seed": report.seed}
+            )
 
 
 def _elsewhere(cases: int, seed: int, surroundings: dict[str, str]) -> tuple[list[str], str]:

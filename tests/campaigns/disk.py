@@ -17,7 +17,19 @@ from typing import Any
 from unittest import mock
 
 BY_PATH = (
-    *("open", "stat", "lstat", "scandir", "listdir", "readlink", "mkdir", "chmod", "replace", "rename", "unlink"),
+    *(
+        "open",
+        "stat",
+        "lstat",
+        "scandir",
+        "listdir",
+        "readlink",
+        "mkdir",
+        "chmod",
+        "replace",
+        "rename",
+        "unlink",
+    ),
     *("remove", "rmdir", "link", "symlink", "truncate", "utime"),
 )
 """Calls of `os` whose first argument is a path."""
@@ -131,7 +143,11 @@ class Disk:
         if buffering == 0:
             return raw
         buffered: Any = io.BufferedReader(raw) if plain == "r" else io.BufferedWriter(raw)
-        return buffered if "b" in mode else io.TextIOWrapper(buffered, encoding or "utf-8", errors, newline)
+        return (
+            buffered
+            if "b" in mode
+            else io.TextIOWrapper(buffered, encoding or "utf-8", errors, newline)
+        )
 
 
 _OPEN = builtins.open

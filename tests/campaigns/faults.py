@@ -34,7 +34,9 @@ ASIDE = ("lock",)
 Files = dict[str, bytes]
 
 
-def run(cases: int, seed: int = 1, *, only: Sequence[str] = (), modes: tuple[str, ...] = MODES) -> Report:
+def run(
+    cases: int, seed: int = 1, *, only: Sequence[str] = (), modes: tuple[str, ...] = MODES
+) -> Report:
     """Let at most `cases` calls of each scenario, or of those called `only`, fail in each mode.
 
     `seed` is where the first one is. Raises `CorpusError` where there is no such scenario.
@@ -54,10 +56,20 @@ def run(cases: int, seed: int = 1, *, only: Sequence[str] = (), modes: tuple[str
                     tried += 1
                     for promise, how in _try(scenario, at, mode, before, after, right, seen):
                         report.broken.append(
-                            {"promise": promise, "scenario": scenario.name, "mode": mode, "at": at, **how}
+                            {
+                                "promise": promise,
+                                "scenario": scenario.name,
+                                "mode": mode,
+                                "at": at,
+                                **how,
+                            }
                         )
     torn = _control()
-    report.figures |= {"failing runs": tried, **{key: seen[key] for key in sorted(seen)}, "control: torn files": torn}
+    report.figures |= {
+        "failing runs": tried,
+        **{key: seen[key] for key in sorted(seen)},
+        "control: torn files": torn,
+    }
     if not torn:
         report.broken.append({"promise": "the control finds breaks", "control": "write_text"})
     return report
@@ -108,7 +120,13 @@ def _placeless(value: object, folder: Path) -> str:
 
 
 def _try(
-    scenario: Scenario, at: int, mode: str, before: Files, after: Files, right: object, seen: Counter[str]
+    scenario: Scenario,
+    at: int,
+    mode: str,
+    before: Files,
+    after: Files,
+    right: object,
+    seen: Counter[str],
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Do it with the call number `at` going wrong; yield what is broken."""
     with _folder() as folder:
@@ -120,7 +138,10 @@ def _try(
             except BaseException as error:
                 out = error
         struck = disk.struck[0].replace(str(folder), "FOLDER") if disk.struck else ""
-        how = {"struck": struck, "said": (str(out) or repr(out)) if out else answer.said if answer else ""}
+        how = {
+            "struck": struck,
+            "said": (str(out) or repr(out)) if out else answer.said if answer else "",
+        }
         failed = out is not None or (answer is not None and answer.failed)
         seen["ended with an error" if failed else "ended well"] += 1
         if out is not None and not _allowed(out, scenario, mode):
@@ -131,16 +152,30 @@ def _try(
             yield "a traceback is printed", how
         killed = out is not None and not isinstance(out, Exception)
         wrong = failed or (answer is not None and _placeless(answer.value, folder) != right)
-        if wrong and not killed and not isinstance(out, MemoryError) and not _names(how["said"], disk.struck, folder):
+        if (
+            wrong
+            and not killed
+            and not isinstance(out, MemoryError)
+            and not _names(how["said"], disk.struck, folder)
+        ):
             yield "another outcome, and no message names the file", how
         out = None
-        there = {name: data for name, data in _files(folder).items() if not name.endswith(UNFINISHED)}
-        torn = [name for name, data in there.items() if data not in (before.get(name), after.get(name))]
+        there = {
+            name: data for name, data in _files(folder).items() if not name.endswith(UNFINISHED)
+        }
+        torn = [
+            name for name, data in there.items() if data not in (before.get(name), after.get(name))
+        ]
         if torn and not _in_work(torn, scenario):
             yield f"neither as before nor as it should be: {torn}", how
         if set(before) - set(there) - set(after):
             yield "a file is gone", how
-        if scenario.together and not killed and mode != "broken" and set(there) not in (set(before), set(after)):
+        if (
+            scenario.together
+            and not killed
+            and mode != "broken"
+            and set(there) not in (set(before), set(after))
+        ):
             yield "some of the files are there, and others are not", how
         yield from _once_more(scenario, folder, given, killed, after, right, how)
 
@@ -151,7 +186,13 @@ def _in_work(torn: list[str], scenario: Scenario) -> bool:
 
 
 def _once_more(
-    scenario: Scenario, folder: Path, given: Any, killed: bool, after: Files, right: object, how: dict[str, str]
+    scenario: Scenario,
+    folder: Path,
+    given: Any,
+    killed: bool,
+    after: Files,
+    right: object,
+    how: dict[str, str],
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     gc.collect(0)  # what a process held, its locks too, ends with it
     try:

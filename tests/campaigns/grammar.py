@@ -22,7 +22,19 @@ NAMES = (
         "self",
         "super",
     ),
-    *("caller", "varargs", "kwargs", "namespace", "cycler", "joiner", "lipsum", "range", "dict", "config", "request"),
+    *(
+        "caller",
+        "varargs",
+        "kwargs",
+        "namespace",
+        "cycler",
+        "joiner",
+        "lipsum",
+        "range",
+        "dict",
+        "config",
+        "request",
+    ),
     *("a", "b", "c", "m", "environment", "context", "true", "none", "__builtins__", "x" * 300),
 )
 FIELDS = (
@@ -41,11 +53,42 @@ FIELDS = (
         "format",
         "count",
     ),
-    *("__class__", "__globals__", "__init__", "__mro__", "__subclasses__", "mro", "gi_frame", "f_globals", "upper"),
-    *("_module", "_TemplateReference__context", "environment", "read_text", "index", "previtem", "changed", "cycle"),
+    *(
+        "__class__",
+        "__globals__",
+        "__init__",
+        "__mro__",
+        "__subclasses__",
+        "mro",
+        "gi_frame",
+        "f_globals",
+        "upper",
+    ),
+    *(
+        "_module",
+        "_TemplateReference__context",
+        "environment",
+        "read_text",
+        "index",
+        "previtem",
+        "changed",
+        "cycle",
+    ),
 )
 FILTERS = (
-    *("upper", "lower", "trim", "join", "join(a)", "default(a)", "first", "last", "length", "percent", "decimals(9)"),
+    *(
+        "upper",
+        "lower",
+        "trim",
+        "join",
+        "join(a)",
+        "default(a)",
+        "first",
+        "last",
+        "length",
+        "percent",
+        "decimals(9)",
+    ),
     *(
         "decimals(999999999)",
         "capitalize",
@@ -57,8 +100,28 @@ FILTERS = (
         "fuel.enter",
         "fuel.rounds",
     ),
-    *("attr('__class__')", "map('upper')", "format(1)", "center(10**9)", "replace('a', a)", "list", "tojson", "safe"),
-    *("batch(9)", "slice(9)", "indent(10**9)", "xmlattr", "urlize", "random", "sort", "groupby('x')", "pprint", "e"),
+    *(
+        "attr('__class__')",
+        "map('upper')",
+        "format(1)",
+        "center(10**9)",
+        "replace('a', a)",
+        "list",
+        "tojson",
+        "safe",
+    ),
+    *(
+        "batch(9)",
+        "slice(9)",
+        "indent(10**9)",
+        "xmlattr",
+        "urlize",
+        "random",
+        "sort",
+        "groupby('x')",
+        "pprint",
+        "e",
+    ),
 )
 TESTS = (
     "defined",
@@ -73,7 +136,26 @@ TESTS = (
     "divisibleby 0",
     "mapping",
 )
-OPERATORS = ("+", "-", "~", "*", "/", "//", "%", "**", "==", "!=", "<", ">=", "in", "not in", "and", "or", "is", "if")
+OPERATORS = (
+    "+",
+    "-",
+    "~",
+    "*",
+    "/",
+    "//",
+    "%",
+    "**",
+    "==",
+    "!=",
+    "<",
+    ">=",
+    "in",
+    "not in",
+    "and",
+    "or",
+    "is",
+    "if",
+)
 SCALARS = (
     *(
         "1",
@@ -92,7 +174,16 @@ SCALARS = (
         "[]",
         "{}",
     ),
-    *("'a' * 9", "'%1000000000d'", "'{0.__class__}'", "'\\ud800'", "'```'", "'</document>'", "'{{ 7 * 7 }}'", "()"),
+    *(
+        "'a' * 9",
+        "'%1000000000d'",
+        "'{0.__class__}'",
+        "'\\ud800'",
+        "'```'",
+        "'</document>'",
+        "'{{ 7 * 7 }}'",
+        "()",
+    ),
 )
 FILES = (
     "t/item.{}.j2",
@@ -124,11 +215,28 @@ TEXTS = (
 )
 
 _NESTED = (
-    *(("(", "1", ")"), ("[", "1", "]"), ("not ", "1", ""), ("-", "1", ""), ("1 + ", "1", ""), ("a ~ ", "a", "")),
-    *(("a.", "b", ""), ("", "a", "[0]"), ("", "a", " | upper"), ("a if a else ", "a", ""), ("a(", "a", ")")),
+    *(
+        ("(", "1", ")"),
+        ("[", "1", "]"),
+        ("not ", "1", ""),
+        ("-", "1", ""),
+        ("1 + ", "1", ""),
+        ("a ~ ", "a", ""),
+    ),
+    *(
+        ("a.", "b", ""),
+        ("", "a", "[0]"),
+        ("", "a", " | upper"),
+        ("a if a else ", "a", ""),
+        ("a(", "a", ")"),
+    ),
 )
 _TAGS = (
-    *(("{% if a %}", "{% endif %}"), ("{% for a in items %}", "{% endfor %}"), ("{% set a %}", "{% endset %}")),
+    *(
+        ("{% if a %}", "{% endif %}"),
+        ("{% for a in items %}", "{% endfor %}"),
+        ("{% set a %}", "{% endset %}"),
+    ),
     *(("{% if a %}{% elif b %}", ""), ("{{", "}}"), ("{#", "#}"), ("{% raw %}", "{% endraw %}")),
 )
 
@@ -139,7 +247,9 @@ class Grammar:
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         shipped = Templates()
-        self._sources = [shipped.source(name)[0] for name in shipped.names() if name.endswith(".j2")]
+        self._sources = [
+            shipped.source(name)[0] for name in shipped.names() if name.endswith(".j2")
+        ]
 
     def templates(self) -> tuple[str, dict[str, str]]:
         """Return the ending of a format, and templates of it: a page, an item and a part."""
@@ -155,7 +265,14 @@ class Grammar:
 
     def _source(self, ending: str) -> str:
         make: Callable[[str], str] = self.random.choice(
-            (self._statements, self._statements, self._growing, self._growing, self._mutated, self._deep)
+            (
+                self._statements,
+                self._statements,
+                self._growing,
+                self._growing,
+                self._mutated,
+                self._deep,
+            )
         )
         return make(ending)
 
@@ -181,7 +298,9 @@ class Grammar:
                 lambda: f"{inner()}[{inner()}]",
                 lambda: f"{inner()}[{inner()}:{inner()}]",
                 lambda: f"({inner()} {r.choice(OPERATORS)} {inner()})",
-                lambda: f"({inner()} {r.choice(OPERATORS)} {inner()} {r.choice(OPERATORS)} {inner()})",
+                lambda: (
+                    f"({inner()} {r.choice(OPERATORS)} {inner()} {r.choice(OPERATORS)} {inner()})"
+                ),
                 lambda: f"({inner()} | {r.choice(FILTERS)})",
                 lambda: f"({inner()} is {r.choice(TESTS)})",
                 lambda: f"({inner()} if {inner()} else {inner()})",
@@ -216,8 +335,12 @@ class Grammar:
                 lambda: f"{{% set {name} = {e()} %}}",
                 lambda: f"{{% set {name}.{r.choice(FIELDS)} = {e()} %}}",
                 lambda: f"{{% set {name} %}}{body()}{{% endset %}}",
-                lambda: f"{{% macro {name}(a, b={e()}) %}}{body()}{{% endmacro %}}{{{{ {name}({e()}) }}}}",
-                lambda: f"{{% macro {name}(a) %}}{{{{ {name}(a ~ a) }}}}{{% endmacro %}}{{{{ {name}(1) }}}}",
+                lambda: (
+                    f"{{% macro {name}(a, b={e()}) %}}{body()}{{% endmacro %}}{{{{ {name}({e()}) }}}}"
+                ),
+                lambda: (
+                    f"{{% macro {name}(a) %}}{{{{ {name}(a ~ a) }}}}{{% endmacro %}}{{{{ {name}(1) }}}}"
+                ),
                 lambda: f"{{% block {name} %}}{body()}{{{{ super() }}}}{{% endblock %}}",
                 lambda: f"{{% include '{self._name(ending)}' %}}",
                 lambda: f"{{% include {e()} ignore missing %}}",
@@ -235,11 +358,28 @@ class Grammar:
         r = self.random
         steps = self._some(40)
         change = r.choice(
-            ("a ~ a", "a + a", "[a, a]", "{'a': a, 'b': a}", "[a, a] | join(a)", "(a, a)", "a | upper ~ a", "[a] + [a]")
+            (
+                "a ~ a",
+                "a + a",
+                "[a, a]",
+                "{'a': a, 'b': a}",
+                "[a, a] | join(a)",
+                "(a, a)",
+                "a | upper ~ a",
+                "[a] + [a]",
+            )
         )
-        start = r.choice(("'ab'", "[1]", "item.content", "item", "items", "1", "{'a': 1}", "item.metadata.tags"))
+        start = r.choice(
+            ("'ab'", "[1]", "item.content", "item", "items", "1", "{'a': 1}", "item.metadata.tags")
+        )
         end = r.choice(
-            ("{{ a }}", "{{ a == a }}", "{{ a in a }}", "{% for c in a %}{{ a }}{% endfor %}", "{{ a | fence }}")
+            (
+                "{{ a }}",
+                "{{ a == a }}",
+                "{{ a in a }}",
+                "{% for c in a %}{{ a }}{% endfor %}",
+                "{{ a | fence }}",
+            )
         )
         return r.choice(
             (
@@ -250,7 +390,10 @@ class Grammar:
                     + end
                 ),
                 lambda: (
-                    "".join(f"{{% for x{n} in {r.choice(('[1, 2]', 'item.content', 'a'))} %}}" for n in range(steps))
+                    "".join(
+                        f"{{% for x{n} in {r.choice(('[1, 2]', 'item.content', 'a'))} %}}"
+                        for n in range(steps)
+                    )
                     + end
                     + "{% endfor %}" * steps
                 ),
@@ -263,7 +406,8 @@ class Grammar:
                     + f"{{{{ m{steps - 1}({start}) }}}}"
                 ),
                 lambda: "".join(
-                    f"{{{{ item.content | {r.choice(('fence', 'prose', 'upper'))} }}}}\n" for _ in range(steps * 50)
+                    f"{{{{ item.content | {r.choice(('fence', 'prose', 'upper'))} }}}}\n"
+                    for _ in range(steps * 50)
                 ),
                 lambda: "{{ " + " ~ ".join(["item.content"] * steps * 9) + " }}",
                 lambda: f"{{% include 't/_part.{ending}.j2' %}}\n" * steps * 20,

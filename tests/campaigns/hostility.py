@@ -10,7 +10,17 @@ from taming import KINDS, harmless
 
 _FILLERS = ("a", " ", "    ", "\t", "word", "x = 1", "> ", "- ", "| ")
 _REPEATED = "`~<&#-=*_ \"'\\[]>|"
-_KEYS = ("title", "url", "author", "technique_id", "source", "description", "tactics", "tools", "mitigations")
+_KEYS = (
+    "title",
+    "url",
+    "author",
+    "technique_id",
+    "source",
+    "description",
+    "tactics",
+    "tools",
+    "mitigations",
+)
 
 
 class Hostility:
@@ -26,7 +36,15 @@ class Hostility:
             return r.choice(hostile.STRINGS)
         if r.random() < 0.3:  # what closes a block does so on a line of its own
             end = r.choice(hostile.LINE_ENDS[:3])
-            line = r.choice((*hostile.FENCES, *hostile.CLOSERS, *hostile.TAGS, *hostile.PLAIN, *hostile.MARKDOWN))
+            line = r.choice(
+                (
+                    *hostile.FENCES,
+                    *hostile.CLOSERS,
+                    *hostile.TAGS,
+                    *hostile.PLAIN,
+                    *hostile.MARKDOWN,
+                )
+            )
             return f"{self._part()}{end}{line}{end}{self._part()}{end}{r.choice(('', line))}"
         return "".join(self._part() for _ in range(r.randint(0, 14)))
 
@@ -67,6 +85,9 @@ class Hostility:
         if r.random() < 0.4:
             keys = r.sample(_KEYS, r.randint(1, 4))
             one["metadata"] = {
-                k: [self.label() for _ in range(r.randint(0, 2))] if k.endswith("s") else self.label() for k in keys
+                k: [self.label() for _ in range(r.randint(0, 2))]
+                if k.endswith("s")
+                else self.label()
+                for k in keys
             }
         return one

@@ -40,7 +40,13 @@ def framings() -> list[tuple[str, str]]:
 def run(cases: int, seed: int = 1) -> Report:
     """Render so many hostile items, the next few in the next layout and format."""
     report = Report("items", cases, seed)
-    made, pairs, seen, compared, controls = Hostility(seed), framings(), Counter[str](), 0, Counter[str]()
+    made, pairs, seen, compared, controls = (
+        Hostility(seed),
+        framings(),
+        Counter[str](),
+        0,
+        Counter[str](),
+    )
     tried = Counter[str]()
     number = turn = 0
     while number < cases:
@@ -73,7 +79,9 @@ def check(records: list[dict[str, Any]], layout: str, format: str, framing: str)
     ends = harmless(len(records)), harmless(len(records) + 1)
     if framing == TAGGED:
         return check_tagged([ends[0], *records, ends[1]], layout, format)
-    text, tame_text, tamer = check_structure([ends[0], *records, ends[1]], layout, format, framing=framing)
+    text, tame_text, tamer = check_structure(
+        [ends[0], *records, ends[1]], layout, format, framing=framing
+    )
     prose = any("summary" in record for record in records)
     parsers.check_alike(text, tame_text, format, prose=prose)
     return 0 if format == "plain" else check_contents(text, tame_text, tamer, format)
@@ -131,8 +139,14 @@ def _controls() -> dict[str, tuple[Callable[[str], Any], Callable[[str], str]]]:
     """Return the careless framings by name, each with a judge."""
     fence = naive.FRAMINGS["fixed_fence"][1]
     return {
-        **{name: (judges.STRUCTURES[syntax], frame) for name, (syntax, frame) in naive.FRAMINGS.items()},
+        **{
+            name: (judges.STRUCTURES[syntax], frame)
+            for name, (syntax, frame) in naive.FRAMINGS.items()
+        },
         "plain_lines": (naive.plain_judge, naive.plain),
         "fixed_tags": (judges.tagged_structure, naive.fixed_tags),
-        **{f"fixed_fence to {name}": (parser, fence) for name, parser in parsers.judges_of_html().items()},
+        **{
+            f"fixed_fence to {name}": (parser, fence)
+            for name, parser in parsers.judges_of_html().items()
+        },
     }

@@ -58,7 +58,9 @@ def run(cases: int, seed: int = 1, *, largest: int = SIZES[-1], seconds: float =
         slowest = max(slowest, taken)
         seen["characters"] += len(case["text"])
         if taken > seconds + MORE * len(case["text"]):
-            report.broken.append({"promise": f"took {taken:.1f} s", **said, "text": case["text"][:200]})
+            report.broken.append(
+                {"promise": f"took {taken:.1f} s", **said, "text": case["text"][:200]}
+            )
         if tokens > case["options"]["max_tokens"]:
             report.broken.append({"promise": "never over", **said, "text": case["text"][:200]})
     child.end()
@@ -88,7 +90,12 @@ def make(seed: int, number: int, largest: int = SIZES[-1]) -> dict[str, Any]:
     }
     if r.random() < 0.5:
         options["query"] = r.choice((*QUERIES, unit[:50]))
-    return {"text": text, "kind": r.choice(KINDS), "language": r.choice((None, *LANGUAGES)), "options": options}
+    return {
+        "text": text,
+        "kind": r.choice(KINDS),
+        "language": r.choice((None, *LANGUAGES)),
+        "options": options,
+    }
 
 
 class _Child:
@@ -121,7 +128,9 @@ class _Child:
 
 def serve(pipe: Connection) -> None:
     """Render each case that comes."""
-    pf.render([{"content": "x y"}, {"content": "y"}], query="y", max_tokens=5)  # imports and tables: of no case
+    pf.render(
+        [{"content": "x y"}, {"content": "y"}], query="y", max_tokens=5
+    )  # imports and tables: of no case
     while True:
         try:
             case = pipe.recv()

@@ -21,7 +21,27 @@ from promptforge.tokenizers.vocabulary import PUBLISHED, load_ranks
 from .report import Report
 
 VOCABULARIES = ("o200k_base", "cl100k_base")
-SEEDS = ("_tA", "aB", "'s", " '", "\n", " \n", "_", "1", "12", "A", "Ab", " a", "é", "日", "))", "://", "\t", " ", "  ")
+SEEDS = (
+    "_tA",
+    "aB",
+    "'s",
+    " '",
+    "\n",
+    " \n",
+    "_",
+    "1",
+    "12",
+    "A",
+    "Ab",
+    " a",
+    "é",
+    "日",
+    "))",
+    "://",
+    "\t",
+    " ",
+    "  ",
+)
 TRIED = 4000
 """Pairs tried for each vocabulary."""
 BARE = {
@@ -38,28 +58,39 @@ def run(cases: int, seed: int = 1) -> Report:
     r, seen = random.Random(seed), Counter[str]()
     codings = {
         name: tiktoken.Encoding(
-            name, pat_str=PUBLISHED[name].pattern, mergeable_ranks=load_ranks(name), special_tokens={}
+            name,
+            pat_str=PUBLISHED[name].pattern,
+            mergeable_ranks=load_ranks(name),
+            special_tokens={},
         )
         for name in VOCABULARIES
     }
     parts = {name: _parts(coding, r) for name, coding in codings.items()}
-    renderer = pf.Renderer(templates=BARE, dedupe=False, min_score=None, max_items=None, combine="combined")
+    renderer = pf.Renderer(
+        templates=BARE, dedupe=False, min_score=None, max_items=None, combine="combined"
+    )
     for number in range(cases):
         name = VOCABULARIES[number % 2]
         case = _case(r, parts[name], many=number % LARGE == 0)
         window, to = r.randint(0, 40 + 3 * len(case["items"])), r.choice(sorted(SHAPES))
         layout: dict[str, Any] = (
-            {"layout": "bare", "format": "plain"} if number % 4 else {"layout": "context", "format": "markdown"}
+            {"layout": "bare", "format": "plain"}
+            if number % 4
+            else {"layout": "context", "format": "markdown"}
         )
         frame: dict[str, Any] = {"message_tokens": 3, "prompt_tokens": 5}
         seen["items"] += len(case["items"])
         seen["most items of a prompt"] = max(seen["most items of a prompt"], len(case["items"]))
         try:
-            prompt = renderer.prompt(**case, to=to, tokenizer=name, context_window=window, reserve=0, **layout, **frame)
+            prompt = renderer.prompt(
+                **case, to=to, tokenizer=name, context_window=window, reserve=0, **layout, **frame
+            )
         except pf.BudgetError as error:
             seen["too small for what is fixed"] += 1
             if error.needed <= window:
-                report.broken.append({"promise": "what is needed is more", "case": number, "said": str(error)})
+                report.broken.append(
+                    {"promise": "what is needed is more", "case": number, "said": str(error)}
+                )
             continue
         seen["prompts"] += 1
         used = recount(prompt, name, 3, 5)
@@ -67,11 +98,20 @@ def run(cases: int, seed: int = 1) -> Report:
             used = len(codings[name].encode_ordinary(prompt.text)) + 8
         if used > window or prompt.tokens > window or used > prompt.tokens:
             report.broken.append(
-                {"promise": "window", "case": number, "to": to, "window": window, "tokens": prompt.tokens, "true": used}
+                {
+                    "promise": "window",
+                    "case": number,
+                    "to": to,
+                    "window": window,
+                    "tokens": prompt.tokens,
+                    "true": used,
+                }
             )
         seen["left"] += window - prompt.tokens
         _control(codings[name], [item["content"] for item in case["items"]], window, seen)
-    report.figures |= {key: seen[key] for key in ("prompts", "too small for what is fixed", "items")}
+    report.figures |= {
+        key: seen[key] for key in ("prompts", "too small for what is fixed", "items")
+    }
     report.figures["most items of a prompt"] = seen["most items of a prompt"]
     report.figures["control: % over"] = 100 * seen["over"] / max(seen["tried"], 1)
     report.figures["control: most % over"] = seen["most over"] / 10
@@ -101,18 +141,25 @@ def _case(r: random.Random, pairs: list[tuple[str, str]], *, many: bool) -> dict
 
     count = r.randint(100, 1000) if many else r.randint(1, 12)
     one = r.choice(pairs)
-    items = [{"content": "".join(one) if r.random() < 0.3 else text(), "score": 0.9} for _ in range(count)]
+    items = [
+        {"content": "".join(one) if r.random() < 0.3 else text(), "score": 0.9}
+        for _ in range(count)
+    ]
     case: dict[str, Any] = {"items": items, "user": text(), "query": None}
     for part in ("system", "instructions"):
         if r.random() < 0.5:
             case[part] = text()
     if r.random() < 0.5:
         roles = ("user", "assistant")
-        case["history"] = [{"role": roles[n % 2], "content": text()} for n in range(2 * r.randint(1, 4))]
+        case["history"] = [
+            {"role": roles[n % 2], "content": text()} for n in range(2 * r.randint(1, 4))
+        ]
     return case
 
 
-def _control(coding: tiktoken.Encoding, contents: list[str], window: int, seen: Counter[str]) -> None:
+def _control(
+    coding: tiktoken.Encoding, contents: list[str], window: int, seen: Counter[str]
+) -> None:
     """Take contents while the sum of their counts is within the window."""
     taken, used = [], 0
     for content in contents:

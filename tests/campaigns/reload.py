@@ -45,7 +45,9 @@ def run(cases: int, seed: int = 1) -> Report:
 
 
 def _follow(report: Report, cases: int, *, tasks: bool, in_place: bool) -> None:
-    called = f"{'tasks' if tasks else 'threads'}, saved {'in place' if in_place else 'at one stroke'}"
+    called = (
+        f"{'tasks' if tasks else 'threads'}, saved {'in place' if in_place else 'at one stroke'}"
+    )
     seen = Counter[str]()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -75,7 +77,9 @@ def _follow(report: Report, cases: int, *, tasks: bool, in_place: bool) -> None:
             if not said and any(pauses.get(version, 0) >= SETTLED for version in found):
                 stood += count
             else:
-                report.broken.append({"promise": "one whole version", "how": called, "said": said, "text": text})
+                report.broken.append(
+                    {"promise": "one whole version", "how": called, "said": said, "text": text}
+                )
     paused = sum(pause >= SETTLED for pause in pauses.values())
     report.figures[f"versions written by an editor that stood still, {called}"] = paused
     report.figures[f"texts of these, {called}"] = stood

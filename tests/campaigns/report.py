@@ -31,7 +31,11 @@ class Report:
 
     def lines(self) -> Iterator[str]:
         """Yield the report as a table."""
-        seeds = f"seed {self.seed}" if self.seeds == 1 else f"seeds {self.seed} to {self.seed + self.seeds - 1}"
+        seeds = (
+            f"seed {self.seed}"
+            if self.seeds == 1
+            else f"seeds {self.seed} to {self.seed + self.seeds - 1}"
+        )
         yield f"{self.name}: {self.cases:,} cases, {seeds}, Python {platform.python_version()}"
         widths = [max(map(len, column)) for column in zip(*self.table, strict=True)]
         for first, *others in self.table:
@@ -80,4 +84,10 @@ def together(reports: list[Report]) -> Report:
 
 
 def _shown(figure: float | str) -> str:
-    return f"{figure:,}" if isinstance(figure, int) else f"{figure:.2f}" if isinstance(figure, float) else figure
+    return (
+        f"{figure:,}"
+        if isinstance(figure, int)
+        else f"{figure:.2f}"
+        if isinstance(figure, float)
+        else figure
+    )

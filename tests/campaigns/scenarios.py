@@ -28,7 +28,10 @@ from promptforge.preview.desk import Desk, File
 from promptforge.profiles import load_profile
 from promptforge.sources.knowledge import Wanted, gather
 
-ITEMS = [{"content": "x = 1\n", "path": "a.py", "kind": "code"}, {"content": "Some words.", "kind": "document"}]
+ITEMS = [
+    {"content": "x = 1\n", "path": "a.py", "kind": "code"},
+    {"content": "Some words.", "kind": "document"},
+]
 
 
 @dataclass
@@ -93,7 +96,9 @@ LOOK = {
 
 
 def _templates(folder: Path, _: object) -> Answer:
-    return _shown(pf.Renderer(templates=folder / "mine", layout="chunks", format="markdown").render(ITEMS))
+    return _shown(
+        pf.Renderer(templates=folder / "mine", layout="chunks", format="markdown").render(ITEMS)
+    )
 
 
 PROFILES = {
@@ -109,14 +114,22 @@ def _profiles(folder: Path, _: object) -> Answer:
 
 
 def _follower(folder: Path) -> pf.Renderer:
-    return pf.Renderer(templates=folder / "mine", layout="chunks", format="markdown", follow_edits=True)
+    return pf.Renderer(
+        templates=folder / "mine", layout="chunks", format="markdown", follow_edits=True
+    )
 
 
 def _followed(folder: Path) -> pf.Renderer:
     put(folder, LOOK)
     renderer = _follower(folder)
     renderer.render(ITEMS)
-    put(folder, {name: text.replace("v1", "v2").replace("item.path", "item.kind") for name, text in LOOK.items()})
+    put(
+        folder,
+        {
+            name: text.replace("v1", "v2").replace("item.path", "item.kind")
+            for name, text in LOOK.items()
+        },
+    )
     return renderer
 
 
@@ -143,14 +156,18 @@ def _sources(folder: Path, _: object) -> Answer:
         workspace=str(folder),
     )
     items = gather(wanted, said)
-    return Answer([(i.kind, i.path, i.content, dict(i.metadata)) for i in items], "\n".join(map(str, said)))
+    return Answer(
+        [(i.kind, i.path, i.content, dict(i.metadata)) for i in items], "\n".join(map(str, said))
+    )
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
 def _rendered(folder: Path, _: object) -> Answer:
-    return command("render", folder / "items.json", "--workspace", folder, "-o", folder / "out[1].txt")
+    return command(
+        "render", folder / "items.json", "--workspace", folder, "-o", folder / "out[1].txt"
+    )
 
 
 def _new(folder: Path, _: object) -> Answer:
@@ -174,16 +191,32 @@ def _opened(folder: Path) -> Any:
 
 def _saved(folder: Path, given: Any) -> Answer:
     file, seen = given
-    return Answer(saving.save(Desk([], None, {}, [], [], True), file, "v2 {{ item.content | fence }}\n", seen))
+    return Answer(
+        saving.save(Desk([], None, {}, [], [], True), file, "v2 {{ item.content | fence }}\n", seen)
+    )
 
 
 def _project(folder: Path) -> None:
-    put(folder, {f"work/.promptforge/templates/{name.removeprefix('mine/')}": text for name, text in LOOK.items()})
-    put(folder, {"work/.promptforge/profiles/mine.yaml": "max_tokens: 5\n", "config/promptforge/trusted.json": "{}\n"})
+    put(
+        folder,
+        {
+            f"work/.promptforge/templates/{name.removeprefix('mine/')}": text
+            for name, text in LOOK.items()
+        },
+    )
+    put(
+        folder,
+        {
+            "work/.promptforge/profiles/mine.yaml": "max_tokens: 5\n",
+            "config/promptforge/trusted.json": "{}\n",
+        },
+    )
 
 
 def _trusted(folder: Path, _: object) -> Answer:
-    with mock.patch.dict(os.environ, {"XDG_CONFIG_HOME": str(folder / "config"), "HOME": str(folder)}):
+    with mock.patch.dict(
+        os.environ, {"XDG_CONFIG_HOME": str(folder / "config"), "HOME": str(folder)}
+    ):
         project = trust.find(folder / "work")
         assert project is not None
         trust.add(project)
@@ -208,7 +241,10 @@ class _Here:
 
 def _rows(folder: Path) -> None:
     rows = [{"id": f"r{n}", "items": [{"content": f"text {n}"}]} for n in range(3)]
-    put(folder, {"in.jsonl": "".join(json.dumps(row) + "\n" for row in [*rows, {"id": "bad", "items": 3}])})
+    put(
+        folder,
+        {"in.jsonl": "".join(json.dumps(row) + "\n" for row in [*rows, {"id": "bad", "items": 3}])},
+    )
 
 
 def _resumed(folder: Path) -> None:
@@ -217,17 +253,28 @@ def _resumed(folder: Path) -> None:
     _batch(folder, None, limit=1)
 
 
-_make = functools.cache(functools.partial(specs.renderer, specs.make("context", None, None, None, ".", None, {})))
+_make = functools.cache(
+    functools.partial(specs.renderer, specs.make("context", None, None, None, ".", None, {}))
+)
 
 
 def _batch(folder: Path, _: object, **more: Any) -> Answer:
     """Do a batch with shipped templates alone, which are compiled once for all."""
     with (
-        mock.patch.object(running, "_workers", lambda _, spec, ground, *__: nullcontext(lambda: _Here(spec, ground))),
+        mock.patch.object(
+            running,
+            "_workers",
+            lambda _, spec, ground, *__: nullcontext(lambda: _Here(spec, ground)),
+        ),
         mock.patch.object(specs, "renderer", lambda _, profile=None: _make(profile)),
     ):
-        report = running.run(folder / "in.jsonl", folder / "out.jsonl", part_rows=1, workers=1, **more)
-    results = (folder / "out.jsonl").read_bytes(), (folder / "out.jsonl.batch/errors.jsonl").exists()
+        report = running.run(
+            folder / "in.jsonl", folder / "out.jsonl", part_rows=1, workers=1, **more
+        )
+    results = (
+        (folder / "out.jsonl").read_bytes(),
+        (folder / "out.jsonl.batch/errors.jsonl").exists(),
+    )
     return Answer((report.rows, report.errors, report.complete, results))
 
 

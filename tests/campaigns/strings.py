@@ -42,7 +42,10 @@ def run(cases: int = 1000, seed: int = 1, corpus: Path | None = None) -> Report:
                 seen["contents read back"] += check(field, values, layout, format)
             except Exception as whole:
                 report.broken += _culprits(field, values, layout, format, whole)
-    report.figures = {"parsers": ", ".join(parsers.names()), **{key: seen[key] for key in sorted(seen)}}
+    report.figures = {
+        "parsers": ", ".join(parsers.names()),
+        **{key: seen[key] for key in sorted(seen)},
+    }
     return report
 
 
@@ -65,10 +68,15 @@ def check(field: str, values: Sequence[str], layout: str, format: str) -> int:  
         for value in values[1:] if field == "query" else ():
             check_structure(records, layout, format, query=value)
     elif field == "metadata":
-        records = [harmless(n, kind="mitre_attack", metadata=dict.fromkeys(KEYS, v)) for n, v in enumerate(values)]
+        records = [
+            harmless(n, kind="mitre_attack", metadata=dict.fromkeys(KEYS, v))
+            for n, v in enumerate(values)
+        ]
     else:
         records = [harmless(n, **{field: value}) for n, value in enumerate(values)]
-    text, tame_text, tamer = check_structure([harmless(98), *records, harmless(99)], layout, format, **options)
+    text, tame_text, tamer = check_structure(
+        [harmless(98), *records, harmless(99)], layout, format, **options
+    )
     if field != "header":
         parsers.check_alike(text, tame_text, format, prose=field == "summary")
     tame = Tamer().records(records)
@@ -78,7 +86,11 @@ def check(field: str, values: Sequence[str], layout: str, format: str) -> int:  
         assert result.tokens == COUNT(result.text) <= budget, f"{result.tokens} of {budget}"
         if field != "header":
             check_known(result.text, whole, format)
-    return 0 if format == "plain" or field == "header" else check_contents(text, tame_text, tamer, format)
+    return (
+        0
+        if format == "plain" or field == "header"
+        else check_contents(text, tame_text, tamer, format)
+    )
 
 
 def _culprits(
@@ -95,6 +107,13 @@ def _culprits(
         except Exception as error:
             said = f"{type(error).__name__}: {ascii(str(error))[:200]}"
             where = {"field": field, "layout": layout, "format": format}
-            found.append({"promise": "structure, budget, fidelity", **where, "value": ascii(value)[:300], "said": said})
+            found.append(
+                {
+                    "promise": "structure, budget, fidelity",
+                    **where,
+                    "value": ascii(value)[:300],
+                    "said": said,
+                }
+            )
     alone = {"promise": "structure", "field": field, "layout": layout, "format": format}
     return found or [{**alone, "value": f"{len(values)} together", "said": ascii(str(whole))[:200]}]

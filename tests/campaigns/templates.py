@@ -31,7 +31,12 @@ STUCK = 20
 SECRET = "the-canary-of-this-process"
 FORMATS = {"md": "markdown", "xml": "xml", "json": "json", "txt": "plain"}
 ITEMS: list[dict[str, Any]] = [
-    {"content": "x = 1\n" * 400, "path": "a.py", "kind": "code", "metadata": {"tags": ["a", "b"], "deep": {"c": [1]}}},
+    {
+        "content": "x = 1\n" * 400,
+        "path": "a.py",
+        "kind": "code",
+        "metadata": {"tags": ["a", "b"], "deep": {"c": [1]}},
+    },
     {"content": "```\n</document>\u202e" * 30, "name": "{{ 7 * 7 }}", "summary": "short"},
 ]
 _EVENTS = ("open", "exec", "os.", "socket.", "subprocess.", "shutil.", "ctypes.", "pty.", "glob.")
@@ -56,7 +61,9 @@ class Watch:
         what = str(getattr(arguments[0], "co_filename", arguments[0]) if arguments else "")
         if what.startswith(_SHIPPED):  # the engine falls back to its own templates
             return
-        if event in ("open", "exec", "os.listdir") and (what.endswith((".py", ".pyc")) or "packages" in what):
+        if event in ("open", "exec", "os.listdir") and (
+            what.endswith((".py", ".pyc")) or "packages" in what
+        ):
             return  # something is imported late
         if event in ("open", "exec") and re.fullmatch(r"t/\w+\.\w+\.j2|<unknown>", what):
             return  # Jinja runs what it compiled; Python looks for the line that it complains of
@@ -93,11 +100,19 @@ def run(cases: int, seed: int = 1, *, behind: int = 1, seconds: float = SECONDS)
     right = pf.render(ITEMS, max_tokens=200).text
     slowest = [0.0, 0.0]
     os.environ["PROMPTFORGE_CANARY"] = SECRET
-    os.environ["PROMPTFORGE_PLUGINS"] = ""  # an unknown filter is looked for among plug-ins, by reading their list
+    os.environ["PROMPTFORGE_PLUGINS"] = (
+        ""  # an unknown filter is looked for among plug-ins, by reading their list
+    )
     canary = Path(tempfile.mkdtemp()) / "canary"
     for name in FORMATS.values():  # what is imported late is imported now
         pf.render(ITEMS, format=name, max_tokens=100, templates={"t/x.md.j2": ""})
-    for wrong in ("{{ item.titel }}", "{{ item.title | uper }}", "{% filter uper %}{% endfilter %}", "{% if %}", "{{"):
+    for wrong in (
+        "{{ item.titel }}",
+        "{{ item.title | uper }}",
+        "{% filter uper %}{% endfilter %}",
+        "{% if %}",
+        "{{",
+    ):
         pf.render(ITEMS, max_tokens=100, templates={"chunks/item.md.j2": wrong})
     with Wall(seconds=max(1.5, seconds / 2)) as wall:
         assert wall.render(ITEMS, max_tokens=200)["text"] == right
@@ -105,7 +120,9 @@ def run(cases: int, seed: int = 1, *, behind: int = 1, seconds: float = SECONDS)
             ending, templates = grammar.templates()
             options: dict[str, Any] = {"layout": "t", "format": FORMATS[ending], "max_tokens": 2000}
 
-            def broken(promise: str, templates: dict[str, str] = templates, number: int = number) -> None:
+            def broken(
+                promise: str, templates: dict[str, str] = templates, number: int = number
+            ) -> None:
                 report.broken.append({"promise": promise, "case": number, "templates": templates})
 
             watch.seen.clear()
@@ -125,7 +142,13 @@ def run(cases: int, seed: int = 1, *, behind: int = 1, seconds: float = SECONDS)
                 watch.on = False
             taken = time.process_time() - started
             slowest[0] = max(slowest[0], taken)
-            ended["stopped for too much work" if "too much work" in said else "refused" if said else "rendered"] += 1
+            ended[
+                "stopped for too much work"
+                if "too much work" in said
+                else "refused"
+                if said
+                else "rendered"
+            ] += 1
             if taken > seconds:
                 broken(f"took {taken:.1f} s")
             if watch.seen:
@@ -146,7 +169,9 @@ def run(cases: int, seed: int = 1, *, behind: int = 1, seconds: float = SECONDS)
                 if "and were stopped" in there or "ended the process" in there:
                     ended["ended by the wall"] += 1
                 elif (theirs, there) != (text, said):
-                    broken(f"behind the wall otherwise: {there or theirs!r:.200} for {said or text!r:.200}")
+                    broken(
+                        f"behind the wall otherwise: {there or theirs!r:.200} for {said or text!r:.200}"
+                    )
                 if number % 20 == 0 and wall.render(ITEMS, max_tokens=200)["text"] != right:
                     broken("the next rendering behind the wall was wrong")
     report.figures |= {key: ended[key] for key in sorted(ended)}
@@ -155,7 +180,9 @@ def run(cases: int, seed: int = 1, *, behind: int = 1, seconds: float = SECONDS)
     try:
         import resource
 
-        report.figures["most memory of this process, MiB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+        report.figures["most memory of this process, MiB"] = (
+            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+        )
     except ImportError:
         pass
     return report

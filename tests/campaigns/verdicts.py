@@ -72,7 +72,10 @@ def _structure(seen: Seen, attack: Attack) -> str | None:
             try:
                 expected = structure_of(same, seen.format, same, tamer, tame, seen.layout)
             except Exception:
-                if attack.surface in ("template", "profile"):  # its author wrote what is no XML or JSON, with any item
+                if attack.surface in (
+                    "template",
+                    "profile",
+                ):  # its author wrote what is no XML or JSON, with any item
                     return None
                 raise
             if structure_of(seen.text, seen.format, same, tamer, tame, seen.layout) != expected:
@@ -116,7 +119,9 @@ def unsaid(attack: Attack, tries: list[Seen]) -> list[str]:
 def is_visible(text: str) -> bool:
     """Return whether each character of a text is a line end, a blank or one that is seen."""
     return (
-        bool(text.strip()) and all(c.isprintable() or c in "\n\t" for c in text) and not judges.SURROGATE.search(text)
+        bool(text.strip())
+        and all(c.isprintable() or c in "\n\t" for c in text)
+        and not judges.SURROGATE.search(text)
     )
 
 
@@ -129,8 +134,12 @@ def unlike(lenient: list[Seen], strict: list[Seen]) -> list[str]:
             continue  # a command line, or what is tried once
         grave = [line for line in one.said if line.startswith("!")]
         if bool(grave) != (other.text is None):
-            return [f"H5: lenient says {grave[:1]}, strict {'is silent' if other.text is not None else other.said[:1]}"]
-        if any(line.startswith("!PF110") for line in grave) and other.said[0].startswith("!BudgetError"):
+            return [
+                f"H5: lenient says {grave[:1]}, strict {'is silent' if other.text is not None else other.said[:1]}"
+            ]
+        if any(line.startswith("!PF110") for line in grave) and other.said[0].startswith(
+            "!BudgetError"
+        ):
             continue  # a frame that does not fit is an error of its own to a strict run
         refused = [line for line in other.said if line.startswith("!")]
         if grave and one.result is not None and grave != refused:

@@ -27,7 +27,11 @@ def main() -> int:
     parser.add_argument("target", choices=names)
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--corpus", metavar="DIR", help="where cases that reach something new are kept, and taken from")
+    parser.add_argument(
+        "--corpus",
+        metavar="DIR",
+        help="where cases that reach something new are kept, and taken from",
+    )
     parser.add_argument("--again", metavar="FILE", help="run the bytes of this file")
     given = parser.parse_args()
     if given.again:
@@ -41,7 +45,12 @@ def main() -> int:
     with atheris.instrument_imports(include=["promptforge"]):
         one = importlib.import_module(f".{given.target}", __package__).one
     with tempfile.TemporaryDirectory() as new:
-        flags = [f"-max_total_time={given.seconds}", f"-seed={given.seed}", f"-max_len={LONGEST}", "-timeout=60"]
+        flags = [
+            f"-max_total_time={given.seconds}",
+            f"-seed={given.seed}",
+            f"-max_len={LONGEST}",
+            "-timeout=60",
+        ]
         flags += ["-rss_limit_mb=4096", f"-artifact_prefix={given.target}-", "-print_final_stats=1"]
         atheris.Setup([sys.argv[0], *flags, given.corpus or new], one)
         atheris.Fuzz()

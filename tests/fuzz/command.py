@@ -20,7 +20,19 @@ TRIED = sorted(set(COMMANDS) - {"batch", "mcp", "preview"})
 """The others start processes or serve until they are stopped."""
 FLAGS = (
     *(f"--{name.replace('_', '-')}" for name in VOCABULARY.rules),
-    *("--file", "--doc", "--man", "--technique", "--attack", "--job", "--workspace", "--json", "--strict", "-q", "-o"),
+    *(
+        "--file",
+        "--doc",
+        "--man",
+        "--technique",
+        "--attack",
+        "--job",
+        "--workspace",
+        "--json",
+        "--strict",
+        "-q",
+        "-o",
+    ),
     *(
         "--templates",
         "--profiles",
@@ -34,7 +46,17 @@ FLAGS = (
         "--",
         "-",
     ),
-    *("--map", "--html", "--diff", "--fix", "--pretend", "--help", "--tokenizer", "--context-lines", "--exit-code"),
+    *(
+        "--map",
+        "--html",
+        "--diff",
+        "--fix",
+        "--pretend",
+        "--help",
+        "--tokenizer",
+        "--context-lines",
+        "--exit-code",
+    ),
 )
 VALUES = (
     *(
@@ -79,7 +101,9 @@ def one(data: bytes) -> None:
     draw = Draw(data)
     arguments = [draw.of(TRIED)]
     for _ in range(draw.number(8)):
-        word = draw.of(FLAGS) if draw.true() else draw.of(VALUES) if draw.number(3) else draw.text(20)
+        word = (
+            draw.of(FLAGS) if draw.true() else draw.of(VALUES) if draw.number(3) else draw.text(20)
+        )
         arguments.append(re.sub(r"[/\\~\0]|\.\.", "_", word))  # nothing outside the folder is named
     out, said = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
     before = Path.cwd()

@@ -15,7 +15,9 @@ def one(data: bytes) -> None:
     """Fit as the bytes say."""
     draw = Draw(data)
     words = ["w" * draw.number(40) for _ in range(draw.number(12))]
-    page = Words(words, frame=draw.number(9), between=draw.number(3), short=draw.true(), rough=draw.true())
+    page = Words(
+        words, frame=draw.number(9), between=draw.number(3), short=draw.true(), rough=draw.true()
+    )
     limit = (draw.number(200), draw.number(200) if draw.true() else UNLIMITED)
     required = draw.number(2) if draw.true() else 0
     walk = list(range(len(words)))

@@ -24,5 +24,7 @@ def one(data: bytes) -> None:
         if draw.true():
             record[field] = draw.text()
     if draw.true():
-        record["metadata"] = {draw.of(("title", "url", "author", "technique_id", "description")): draw.text()}
+        record["metadata"] = {
+            draw.of(("title", "url", "author", "technique_id", "description")): draw.text()
+        }
     check([record], layout, format, draw.of(FRAMINGS[EXTENSIONS[format]]))

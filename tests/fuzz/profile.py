@@ -26,7 +26,24 @@ KEYS = [
     "}",
     "|\n ",
 ]
-MARKS = (": ", "\n", "\n  ", ", ", "0", "1", "true", "null", '"', "'", "#", "---\n", "1e9", ".inf", "-", "markdown")
+MARKS = (
+    ": ",
+    "\n",
+    "\n  ",
+    ", ",
+    "0",
+    "1",
+    "true",
+    "null",
+    '"',
+    "'",
+    "#",
+    "---\n",
+    "1e9",
+    ".inf",
+    "-",
+    "markdown",
+)
 
 
 def one(data: bytes) -> None:
@@ -35,7 +52,9 @@ def one(data: bytes) -> None:
     if draw.true():
         text = draw.rest().decode("utf-8", "surrogateescape")
     else:
-        text = "".join(draw.of((draw.of(KEYS), draw.of(MARKS), draw.text(9))) for _ in range(draw.number(60)))
+        text = "".join(
+            draw.of((draw.of(KEYS), draw.of(MARKS), draw.text(9))) for _ in range(draw.number(60))
+        )
     for read in (yamltext.load, VOCABULARY.read, load_layout_settings):
         try:
             read(text, "f.yaml")

@@ -11,12 +11,77 @@ from promptforge.checking.targets import Targets
 
 from .drawing import Draw
 
-NAMES = ("t/item.md.j2", "t/layout.md.j2", "t/item.xml.j2", "t/_part.json.j2", "t/layout.yaml", "t/item.txt.j2")
+NAMES = (
+    "t/item.md.j2",
+    "t/layout.md.j2",
+    "t/item.xml.j2",
+    "t/_part.json.j2",
+    "t/layout.yaml",
+    "t/item.txt.j2",
+)
 WORDS = (
-    *("{{ ", " }}", "{% ", " %}", "{# ", " #}", "item", "items", "section", "loop", ".content", ".name", "|", "fence"),
-    *("for ", " in ", "endfor", "if ", "endif", "else", "set ", "block b", "endblock", "extends ", '"t/item.md.j2"'),
-    *("include ", "macro m()", "endmacro", "(", ")", "[", "]", "'", '"', "~", "*", "**", "9", "\n", "<a>", "</a>", "`"),
-    *("call", "filter upper", "endfilter", "raw", "endraw", "join", "sort", "map", "range", "-", "base: ", "titles:"),
+    *(
+        "{{ ",
+        " }}",
+        "{% ",
+        " %}",
+        "{# ",
+        " #}",
+        "item",
+        "items",
+        "section",
+        "loop",
+        ".content",
+        ".name",
+        "|",
+        "fence",
+    ),
+    *(
+        "for ",
+        " in ",
+        "endfor",
+        "if ",
+        "endif",
+        "else",
+        "set ",
+        "block b",
+        "endblock",
+        "extends ",
+        '"t/item.md.j2"',
+    ),
+    *(
+        "include ",
+        "macro m()",
+        "endmacro",
+        "(",
+        ")",
+        "[",
+        "]",
+        "'",
+        '"',
+        "~",
+        "*",
+        "**",
+        "9",
+        "\n",
+        "<a>",
+        "</a>",
+        "`",
+    ),
+    *(
+        "call",
+        "filter upper",
+        "endfilter",
+        "raw",
+        "endraw",
+        "join",
+        "sort",
+        "map",
+        "range",
+        "-",
+        "base: ",
+        "titles:",
+    ),
 )
 ITEMS = [{"content": "x = 1", "name": "n", "path": "a.py"}]
 
@@ -27,7 +92,9 @@ def one(data: bytes) -> None:
     texts: dict[str, str] = {}
     for _ in range(1 + draw.number(1)):
         name = draw.of(NAMES)
-        parts = [draw.of(WORDS) if draw.number(3) else draw.text(20) for _ in range(draw.number(40))]
+        parts = [
+            draw.of(WORDS) if draw.number(3) else draw.text(20) for _ in range(draw.number(40))
+        ]
         texts[name] = "".join(parts).encode("utf-8", "replace").decode()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)

@@ -6,14 +6,25 @@ from hypothesis import strategies as st
 
 from promptforge import get_tokenizer
 
-FACTS = [f"Fact {n}. {f'The archive number {n} is read by tar and by gzip. ' * 10}" for n in range(20)]
+FACTS = [
+    f"Fact {n}. {f'The archive number {n} is read by tar and by gzip. ' * 10}" for n in range(20)
+]
 """Twenty texts that have something in common with a query, each with one word of its own."""
 
 TEXTS = st.lists(
     st.one_of(
         st.text(max_size=80),
         st.text(alphabet="ab \n#`|<&]>\\\r\x00", max_size=200),
-        st.sampled_from([*FACTS[:4], "[Content truncated...]", "| quoted", "--- a ---", "File: a\n----", "x" * 3000]),
+        st.sampled_from(
+            [
+                *FACTS[:4],
+                "[Content truncated...]",
+                "| quoted",
+                "--- a ---",
+                "File: a\n----",
+                "x" * 3000,
+            ]
+        ),
     ),
     max_size=6,
 )

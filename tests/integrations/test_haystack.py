@@ -20,14 +20,19 @@ pytest.importorskip("haystack", reason="needs haystack-ai: pip install '.[test-i
 
 from haystack import Document, Pipeline, component
 from haystack.components.builders import ChatPromptBuilder
-from haystack.components.retrievers.in_memory import InMemoryBM25Retriever, InMemoryEmbeddingRetriever
+from haystack.components.retrievers.in_memory import (
+    InMemoryBM25Retriever,
+    InMemoryEmbeddingRetriever,
+)
 from haystack.core.errors import DeserializationError
 from haystack.dataclasses import ByteStream, ChatMessage
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
 from promptforge.integrations.haystack import ContextBuilder, aretrieve, retrieve
 
-DOCUMENTS = [Document(content=text, meta={"file_path": f"f{n}.md", "n": n}) for n, text in enumerate(FACTS)]
+DOCUMENTS = [
+    Document(content=text, meta={"file_path": f"f{n}.md", "n": n}) for n, text in enumerate(FACTS)
+]
 ALLOWED = ["promptforge.integrations.haystack"]
 
 
@@ -58,7 +63,10 @@ def store() -> InMemoryDocumentStore:
     made = InMemoryDocumentStore(embedding_similarity_function="cosine")
     vectors = embed_by_number(FACTS)
     made.write_documents(
-        [Document(content=d.content, meta=d.meta, embedding=v) for d, v in zip(DOCUMENTS, vectors, strict=True)]
+        [
+            Document(content=d.content, meta=d.meta, embedding=v)
+            for d, v in zip(DOCUMENTS, vectors, strict=True)
+        ]
     )
     return made
 
@@ -78,14 +86,19 @@ def test_the_context_keeps_the_budget_and_every_document_is_kept_or_dropped(
     assert tokens(found["context"]) == found["tokens"] <= budget
     assert sorted(d.meta["n"] for d in found["kept"] + found["dropped"]) == list(range(len(texts)))
     assert all(any(d is one for one in given) for d in found["dropped"])
-    assert all(any(d is one for one in given) is ("promptforge" not in d.meta) for d in found["kept"])
+    assert all(
+        any(d is one for one in given) is ("promptforge" not in d.meta) for d in found["kept"]
+    )
 
 
 def pipeline(context: ContextBuilder) -> Pipeline:
     made = Pipeline()
     made.add_component("retriever", InMemoryBM25Retriever(store(), top_k=9))
     made.add_component("context", context)
-    made.add_component("prompt", ChatPromptBuilder(template=[ChatMessage.from_user("{{context}}\nQ: {{question}}")]))
+    made.add_component(
+        "prompt",
+        ChatPromptBuilder(template=[ChatMessage.from_user("{{context}}\nQ: {{question}}")]),
+    )
     made.connect("retriever.documents", "context.documents")
     made.connect("context.context", "prompt.context")
     return made
@@ -93,7 +106,11 @@ def pipeline(context: ContextBuilder) -> Pipeline:
 
 def ask(made: Pipeline, **more: Any) -> dict[str, Any]:
     query = "archive number 7"
-    data = {"retriever": {"query": query}, "context": {"query": query, **more}, "prompt": {"question": query}}
+    data = {
+        "retriever": {"query": query},
+        "context": {"query": query, **more},
+        "prompt": {"question": query},
+    }
     return dict(made.run(data, include_outputs_from={"context"}))
 
 
@@ -141,25 +158,33 @@ def test_a_document_without_text_is_dropped_and_said() -> None:
     picture = Document(blob=ByteStream(b"\x89PNG"))
     found = ContextBuilder().run([picture, DOCUMENTS[0]])
     assert found["kept"] == [DOCUMENTS[0]] and found["dropped"] == [picture]
-    assert any("document left out" in line and line.endswith("[PF204]") for line in found["warnings"])
+    assert any(
+        "document left out" in line and line.endswith("[PF204]") for line in found["warnings"]
+    )
 
 
 def test_any_retriever_is_the_similarity_side() -> None:
     held = store()
-    assert [d.meta["n"] for d in retrieve(InMemoryBM25Retriever(held), "archive number 7", top_k=1)] == [7]
+    assert [
+        d.meta["n"] for d in retrieve(InMemoryBM25Retriever(held), "archive number 7", top_k=1)
+    ] == [7]
     by_vector = InMemoryEmbeddingRetriever(held)
     with pytest.raises(pf.OptionError, match="give embed="):
         retrieve(by_vector, "xyzzy")
     for embed in (TextEmbedder(), embed_by_number):
         found = retrieve(by_vector, "xyzzy", embed=embed, top_k=2)
         assert found[0].meta["n"] == 11 and found[0].score > found[1].score
-    (lower, score) = retrieve(by_vector, "xyzzy", embed=embed_by_number, top_k=1, score_order="lower")[0]
+    (lower, score) = retrieve(
+        by_vector, "xyzzy", embed=embed_by_number, top_k=1, score_order="lower"
+    )[0]
     assert score == -lower.score
 
 
 def test_a_text_embedder_serves() -> None:
     text = " ".join(f"The archive number {n} is read by tar." for n in range(30))
-    found = ContextBuilder(max_tokens=60, embed=TextEmbedder()).run([Document(content=text)], query="xyzzy")
+    found = ContextBuilder(max_tokens=60, embed=TextEmbedder()).run(
+        [Document(content=text)], query="xyzzy"
+    )
     assert "number 11 " in found["kept"][0].content
 
 
@@ -172,12 +197,18 @@ async def embed_later(texts: list[str]) -> list[list[float]]:
 def test_a_pipeline_on_a_loop_leaves_it_free() -> None:
     meeting = Meeting()
     made = pipeline(ContextBuilder(max_tokens=250, embed=embed_later, on_result=meeting.wait))
-    data = {"retriever": {"query": "archive"}, "context": {"query": "xyzzy"}, "prompt": {"question": "why"}}
+    data = {
+        "retriever": {"query": "archive"},
+        "context": {"query": "xyzzy"},
+        "prompt": {"question": "why"},
+    }
 
     async def ask() -> Any:
         return await meeting.beside(made.run_async(data))
 
-    assert asyncio.run(ask()) == pipeline(ContextBuilder(max_tokens=250, embed=embed_later)).run(data)
+    assert asyncio.run(ask()) == pipeline(ContextBuilder(max_tokens=250, embed=embed_later)).run(
+        data
+    )
 
 
 def test_retrievers_are_awaited() -> None:
@@ -188,7 +219,10 @@ def test_retrievers_are_awaited() -> None:
         vectors = InMemoryEmbeddingRetriever(held)
         return [
             words,
-            *[await aretrieve(vectors, "xyzzy", embed=embed, top_k=1) for embed in (TextEmbedder(), embed_later)],
+            *[
+                await aretrieve(vectors, "xyzzy", embed=embed, top_k=1)
+                for embed in (TextEmbedder(), embed_later)
+            ],
         ]
 
     assert [found[0].meta["n"] for found in asyncio.run(ask())] == [7, 11, 11]

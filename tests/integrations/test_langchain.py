@@ -16,7 +16,9 @@ from meeting import Meeting
 
 import promptforge as pf
 
-pytest.importorskip("langchain_core", reason="needs langchain-core: pip install '.[test-integrations]'")
+pytest.importorskip(
+    "langchain_core", reason="needs langchain-core: pip install '.[test-integrations]'"
+)
 
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
@@ -28,15 +30,28 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from promptforge.integrations.langchain import ContextCompressor, ContextPrompt, aretrieve, embedding, retrieve
+from promptforge.integrations.langchain import (
+    ContextCompressor,
+    ContextPrompt,
+    aretrieve,
+    embedding,
+    retrieve,
+)
 
-DOCUMENTS = [Document(page_content=text, metadata={"source": f"f{n}.md", "n": n}) for n, text in enumerate(FACTS)]
-LONG = [Document(page_content=" ".join(f"The archive number {n} is read by tar." for n in range(30)))]
+DOCUMENTS = [
+    Document(page_content=text, metadata={"source": f"f{n}.md", "n": n})
+    for n, text in enumerate(FACTS)
+]
+LONG = [
+    Document(page_content=" ".join(f"The archive number {n} is read by tar." for n in range(30)))
+]
 
 
 @cases(60)
 @given(TEXTS, st.integers(0, 120), st.sampled_from(["score", "whole", "proportional", "drop_last"]))
-def test_joined_contents_keep_the_budget_and_are_the_counted_text(texts: list[str], budget: int, packing: str) -> None:
+def test_joined_contents_keep_the_budget_and_are_the_counted_text(
+    texts: list[str], budget: int, packing: str
+) -> None:
     seen: list[pf.Result] = []
     compressor = ContextCompressor(max_tokens=budget, packing=packing, on_result=seen.append)
     given = [Document(page_content=text) for text in texts]
@@ -71,16 +86,22 @@ def test_a_query_chooses_and_a_run_without_limits_keeps_everything() -> None:
     assert compressor.compress_documents(DOCUMENTS, "archive number 7")[0].metadata["n"] == 7
     everything = ContextCompressor(max_tokens=None, dedupe=False).compress_documents(DOCUMENTS, "")
     assert all(one is other for one, other in zip(everything, DOCUMENTS, strict=True))
-    assert len(ContextCompressor(max_tokens=None, max_items=3).compress_documents(DOCUMENTS, "")) == 3
+    assert (
+        len(ContextCompressor(max_tokens=None, max_items=3).compress_documents(DOCUMENTS, "")) == 3
+    )
     low = [Document(page_content=text, metadata={"score": 0.01}) for text in FACTS[:3]]
-    assert len(ContextCompressor().compress_documents(low, "")) == 3, "a fused score of 0.01 is no bad one"
+    assert len(ContextCompressor().compress_documents(low, "")) == 3, (
+        "a fused score of 0.01 is no bad one"
+    )
     assert ContextCompressor(min_score=0.5).compress_documents(low, "") == []
     assert ContextCompressor().compress_documents([], "") == []
 
 
 def test_a_page_in_a_layout_is_what_the_budget_is_for_where_one_is_named() -> None:
     seen: list[pf.Result] = []
-    compressor = ContextCompressor(layout="documents", format="xml", max_tokens=300, on_result=seen.append)
+    compressor = ContextCompressor(
+        layout="documents", format="xml", max_tokens=300, on_result=seen.append
+    )
     found = compressor.compress_documents(DOCUMENTS, "archive number 7")
     assert seen[0].text.startswith("<documents>") and seen[0].tokens <= 300
     assert len(found) == seen[0].items_included
@@ -90,7 +111,11 @@ def test_it_works_without_waiting_and_is_copied_and_pickled() -> None:
     compressor = ContextCompressor(max_tokens=200, profile="claude", tokenizer="o200k_base")
     expected = compressor.compress_documents(DOCUMENTS, "archive number 7")
     assert asyncio.run(compressor.acompress_documents(DOCUMENTS, "archive number 7")) == expected
-    for other in (copy.deepcopy(compressor), pickle.loads(pickle.dumps(compressor)), compressor.model_copy()):
+    for other in (
+        copy.deepcopy(compressor),
+        pickle.loads(pickle.dumps(compressor)),
+        compressor.model_copy(),
+    ):
         assert other.compress_documents(DOCUMENTS, "archive number 7") == expected
 
 
@@ -109,7 +134,9 @@ def test_it_works_without_waiting_and_is_copied_and_pickled() -> None:
         ({"embed": 7}, "embed takes a function"),
     ],
 )
-def test_a_wrong_word_is_an_error_where_it_is_written(make: Any, options: dict[str, Any], message: str) -> None:
+def test_a_wrong_word_is_an_error_where_it_is_written(
+    make: Any, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(pf.PromptForgeError, match=message):
         make(**options)
 
@@ -121,7 +148,9 @@ def test_the_order_of_scores_is_said_and_never_guessed() -> None:
     best = ContextCompressor(max_tokens=160, score_order="higher").compress_documents(pairs, "")
     nearest = ContextCompressor(max_tokens=160, score_order="lower").compress_documents(pairs, "")
     assert (best[0], nearest[0]) == (DOCUMENTS[3], DOCUMENTS[8])
-    everything = ContextCompressor(max_tokens=None, score_order="lower").compress_documents(pairs, "")
+    everything = ContextCompressor(max_tokens=None, score_order="lower").compress_documents(
+        pairs, ""
+    )
     assert everything == [DOCUMENTS[8], DOCUMENTS[5], DOCUMENTS[3]]
 
 
@@ -130,7 +159,10 @@ def test_what_is_no_document_is_left_out_and_said() -> None:
     compressor = ContextCompressor(on_result=seen.append)
     found = compressor.compress_documents([object(), DOCUMENTS[0], None, DOCUMENTS[1]], "")
     assert found == DOCUMENTS[:2]
-    assert [d.where for d in seen[0].warnings if d.code == "PF204"] == ["documents[0]", "documents[2]"]
+    assert [d.where for d in seen[0].warnings if d.code == "PF204"] == [
+        "documents[0]",
+        "documents[2]",
+    ]
     with pytest.raises(pf.StrictError, match=r"documents\[0\]: .*PF204"):
         ContextCompressor(on_error="raise").compress_documents([object(), DOCUMENTS[0]], "")
 
@@ -140,20 +172,30 @@ def test_what_is_no_document_is_left_out_and_said() -> None:
 
 def test_a_prompt_puts_the_context_into_its_messages() -> None:
     prompt = ContextPrompt(
-        [("system", "Answer by this.\n{context}"), MessagesPlaceholder("history", optional=True), ("human", "{input}")],
+        [
+            ("system", "Answer by this.\n{context}"),
+            MessagesPlaceholder("history", optional=True),
+            ("human", "{input}"),
+        ],
         query_key="input",
         max_tokens=150,
         profile="claude",
         tokenizer="o200k_base",
     )
-    asked = {"context": DOCUMENTS, "input": "archive number 7", "history": [HumanMessage("earlier")]}
+    asked = {
+        "context": DOCUMENTS,
+        "input": "archive number 7",
+        "history": [HumanMessage("earlier")],
+    }
     system, earlier, human = prompt.invoke(asked).to_messages()
     assert isinstance(system, SystemMessage) and "<source>f7.md</source>" in str(system.content)
     assert tokens(str(system.content).removeprefix("Answer by this.\n")) <= 150
     assert (earlier.content, human.content) == ("earlier", "archive number 7")
     assert asyncio.run(prompt.ainvoke(asked)).to_messages() == [system, earlier, human]
     assert prompt.batch([asked, asked])[1].to_messages() == [system, earlier, human]
-    assert prompt.partial(input="archive number 7").invoke({"context": DOCUMENTS}).to_messages() == [system, human]
+    assert prompt.partial(input="archive number 7").invoke(
+        {"context": DOCUMENTS}
+    ).to_messages() == [system, human]
     assert "{context}" in prompt.pretty_repr()
 
 
@@ -161,7 +203,9 @@ def test_it_stands_in_a_chain_between_a_retriever_and_a_model() -> None:
     model = FakeListChatModel(responses=["seven"])
     chain = (
         {"context": RunnableLambda(lambda query: DOCUMENTS), "question": RunnablePassthrough()}
-        | ContextPrompt(ChatPromptTemplate.from_template("{context}\n\nQ: {question}"), max_tokens=99)
+        | ContextPrompt(
+            ChatPromptTemplate.from_template("{context}\n\nQ: {question}"), max_tokens=99
+        )
         | model
         | StrOutputParser()
     )
@@ -171,7 +215,11 @@ def test_it_stands_in_a_chain_between_a_retriever_and_a_model() -> None:
 
 def test_braces_in_a_document_are_no_variables() -> None:
     hostile = Document(page_content="{question} {context.__class__} {{x}}\n```\n# out")
-    (message,) = ContextPrompt(max_tokens=200).invoke({"context": [hostile], "question": "{q}"}).to_messages()
+    (message,) = (
+        ContextPrompt(max_tokens=200)
+        .invoke({"context": [hostile], "question": "{q}"})
+        .to_messages()
+    )
     assert "{question} {context.__class__} {{x}}" in str(message.content)
     assert str(message.content).endswith("{q}") and "````" in str(message.content)
 
@@ -217,9 +265,14 @@ def test_an_embedding_serves_with_its_own_way_for_queries() -> None:
     embedder = Told()
     by_words = ContextCompressor(max_tokens=60).compress_documents(LONG, "xyzzy")
     by_vectors = ContextCompressor(max_tokens=60, embed=embedder).compress_documents(LONG, "xyzzy")
-    assert "number 11 " in by_vectors[0].page_content and "number 11 " not in by_words[0].page_content
+    assert (
+        "number 11 " in by_vectors[0].page_content and "number 11 " not in by_words[0].page_content
+    )
     assert set(embedder.asked) == {"xyzzy"}
-    assert "number 11 " in pf.Renderer(embed=embedding(embedder)).render(LONG, query="xyzzy", max_tokens=60).text
+    assert (
+        "number 11 "
+        in pf.Renderer(embed=embedding(embedder)).render(LONG, query="xyzzy", max_tokens=60).text
+    )
 
 
 # --- on a loop --------------------------------------------------------------------------------------------------------
@@ -248,7 +301,9 @@ def test_a_chain_on_a_loop_leaves_it_free() -> None:
     (message,) = asyncio.run(ask()).to_messages()
     assert "The archive number 11 " in message.content
     asked = {"context": LONG, "question": "xyzzy"}
-    assert ContextPrompt(max_tokens=80, embed=embed_by_number).invoke(asked).to_messages() == [message]
+    assert ContextPrompt(max_tokens=80, embed=embed_by_number).invoke(asked).to_messages() == [
+        message
+    ]
     meeting = Meeting()
     compressor = ContextCompressor(max_tokens=60, embed=embed_by_number, on_result=meeting.wait)
 

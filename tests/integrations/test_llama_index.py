@@ -16,7 +16,9 @@ from meeting import Meeting
 
 import promptforge as pf
 
-pytest.importorskip("llama_index.core", reason="needs llama-index-core: pip install '.[test-integrations]'")
+pytest.importorskip(
+    "llama_index.core", reason="needs llama-index-core: pip install '.[test-integrations]'"
+)
 
 from llama_index.core import Settings, VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -27,14 +29,23 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import get_response_synthesizer
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 
-from promptforge.integrations.llama_index import ContextPostprocessor, ContextPromptTemplate, aretrieve, retrieve
+from promptforge.integrations.llama_index import (
+    ContextPostprocessor,
+    ContextPromptTemplate,
+    aretrieve,
+    retrieve,
+)
 
 NODES = [
     NodeWithScore(node=TextNode(text=text, metadata={"file": f"f{n}.md", "n": n}), score=1 - n / 40)
     for n, text in enumerate(FACTS)
 ]
 
-LONG = [NodeWithScore(node=TextNode(text=" ".join(f"The archive number {n} is read by tar." for n in range(30))))]
+LONG = [
+    NodeWithScore(
+        node=TextNode(text=" ".join(f"The archive number {n} is read by tar." for n in range(30)))
+    )
+]
 
 
 def read(nodes: list[Any]) -> list[str]:
@@ -48,9 +59,15 @@ def read(nodes: list[Any]) -> list[str]:
     st.dictionaries(st.text(max_size=8), st.text(max_size=30), max_size=3),
     st.integers(0, 120),
 )
-def test_what_a_synthesizer_reads_keeps_the_budget(texts: list[str], metadata: dict[str, str], budget: int) -> None:
-    given = [NodeWithScore(node=TextNode(text=text, metadata=metadata), score=None) for text in texts]
-    found = ContextPostprocessor(max_tokens=budget).postprocess_nodes(given, query_str="archive of tar")
+def test_what_a_synthesizer_reads_keeps_the_budget(
+    texts: list[str], metadata: dict[str, str], budget: int
+) -> None:
+    given = [
+        NodeWithScore(node=TextNode(text=text, metadata=metadata), score=None) for text in texts
+    ]
+    found = ContextPostprocessor(max_tokens=budget).postprocess_nodes(
+        given, query_str="archive of tar"
+    )
     assert tokens(*read(found)) <= budget
     for node in found:
         same = any(node is one for one in given)
@@ -76,7 +93,9 @@ def test_a_query_engine_uses_all_of_it() -> None:
         index.as_retriever(similarity_top_k=8),
         llm=MockLLM(),
         node_postprocessors=[ContextPostprocessor(max_tokens=300)],
-        text_qa_template=ContextPromptTemplate("By this:\n{context_str}\nQ: {query_str}", max_tokens=350),
+        text_qa_template=ContextPromptTemplate(
+            "By this:\n{context_str}\nQ: {query_str}", max_tokens=350
+        ),
     )
     answer = engine.query("archive number 7")
     assert 1 <= len(answer.source_nodes) < 8
@@ -88,7 +107,9 @@ def test_a_query_engine_uses_all_of_it() -> None:
 
 @pytest.mark.parametrize("mode", ["compact", "refine", "simple_summarize", "tree_summarize"])
 def test_a_template_stands_in_every_synthesizer(mode: str) -> None:
-    template = ContextPromptTemplate("By this:\n{context_str}\nQ: {query_str}", max_tokens=60, format="xml")
+    template = ContextPromptTemplate(
+        "By this:\n{context_str}\nQ: {query_str}", max_tokens=60, format="xml"
+    )
     synthesizer = get_response_synthesizer(
         llm=MockLLM(), text_qa_template=template, summary_template=template, response_mode=mode
     )
@@ -108,18 +129,27 @@ def test_a_template_takes_nodes_and_is_filled_in_part() -> None:
     assert template.format(context_str="", query_str="") == "\nQ: "
     with pytest.raises(pf.OptionError, match='the template has no variable "context_str"'):
         ContextPromptTemplate("{context_msg}")
-    assert "x = 1" in ContextPromptTemplate("{context_msg}", context_key="context_msg").format(context_msg="x = 1")
+    assert "x = 1" in ContextPromptTemplate("{context_msg}", context_key="context_msg").format(
+        context_msg="x = 1"
+    )
 
 
 def test_it_works_without_waiting_and_is_copied_and_pickled() -> None:
     postprocessor = ContextPostprocessor(max_tokens=300)
-    expected = [node.node.node_id for node in postprocessor.postprocess_nodes(NODES, query_str="archive number 7")]
+    expected = [
+        node.node.node_id
+        for node in postprocessor.postprocess_nodes(NODES, query_str="archive number 7")
+    ]
     again = asyncio.run(postprocessor.apostprocess_nodes(NODES, query_str="archive number 7"))
     assert [node.node.node_id for node in again] == expected
     for other in (copy.deepcopy(postprocessor), pickle.loads(pickle.dumps(postprocessor))):
-        assert [n.node.node_id for n in other.postprocess_nodes(NODES, query_str="archive number 7")] == expected
+        assert [
+            n.node.node_id for n in other.postprocess_nodes(NODES, query_str="archive number 7")
+        ] == expected
     made = ContextPostprocessor.from_dict(postprocessor.to_dict())
-    assert [n.node.node_id for n in made.postprocess_nodes(NODES, query_str="archive number 7")] == expected
+    assert [
+        n.node.node_id for n in made.postprocess_nodes(NODES, query_str="archive number 7")
+    ] == expected
 
 
 @pytest.mark.parametrize("make", [ContextPostprocessor, ContextPromptTemplate])
@@ -131,7 +161,10 @@ def test_a_wrong_word_is_an_error_where_it_is_written(make: Any) -> None:
 
 
 def test_an_id_that_a_program_made_up_is_no_heading() -> None:
-    bare = [NodeWithScore(node=TextNode(text="x = 1")), NodeWithScore(node=TextNode(text="y = 2", id_="glossary"))]
+    bare = [
+        NodeWithScore(node=TextNode(text="x = 1")),
+        NodeWithScore(node=TextNode(text="y = 2", id_="glossary")),
+    ]
     text = ContextPromptTemplate("{context_str}").format(context_str=bare)
     assert bare[0].node.node_id not in text and "### glossary" in text
 
@@ -147,7 +180,9 @@ def test_an_embedding_serves_with_its_own_way_for_queries() -> None:
         def _get_text_embedding(self, text: str) -> list[float]:
             return [float(text.count("number 11 ")), 0.1]
 
-    found = ContextPostprocessor(max_tokens=60, embed=Told()).postprocess_nodes(LONG, query_str="xyzzy")
+    found = ContextPostprocessor(max_tokens=60, embed=Told()).postprocess_nodes(
+        LONG, query_str="xyzzy"
+    )
     assert "number 11 " in read(found)[0]
 
 
@@ -165,15 +200,21 @@ def test_a_loop_is_free_meanwhile() -> None:
             meeting.wait()
             return LONG
 
-    postprocessor = ContextPostprocessor(max_tokens=60, embed=embed_by_number, on_result=meeting.wait)
+    postprocessor = ContextPostprocessor(
+        max_tokens=60, embed=embed_by_number, on_result=meeting.wait
+    )
 
     async def ask() -> Any:
         found = await meeting.beside(aretrieve(Slow(), "xyzzy"))
-        return found, await meeting.beside(postprocessor.apostprocess_nodes(LONG, query_str="xyzzy"))
+        return found, await meeting.beside(
+            postprocessor.apostprocess_nodes(LONG, query_str="xyzzy")
+        )
 
     found, kept = asyncio.run(ask())
     assert found == LONG and "number 11 " in read(kept)[0]
-    alone = ContextPostprocessor(max_tokens=60, embed=embed_by_number).postprocess_nodes(LONG, query_str="xyzzy")
+    alone = ContextPostprocessor(max_tokens=60, embed=embed_by_number).postprocess_nodes(
+        LONG, query_str="xyzzy"
+    )
     assert read(alone) == read(kept)
 
 

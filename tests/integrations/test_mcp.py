@@ -21,7 +21,12 @@ from mcp import Client, MCPError, StdioServerParameters
 from promptforge.integrations import mcp as bridge
 
 ITEMS = [
-    {"content": "def digest(data):\n    return sha256(data)", "path": "src/hash.py", "kind": "code", "score": 0.9},
+    {
+        "content": "def digest(data):\n    return sha256(data)",
+        "path": "src/hash.py",
+        "kind": "code",
+        "score": 0.9,
+    },
     {"content": "```\n# out of the fence\n```", "name": "crash", "kind": "error", "score": 0.8},
     {"content": "word " * 400, "name": "long.md", "kind": "document", "score": 0.7},
 ]
@@ -46,14 +51,18 @@ def call(tool: str, server: Any = None, **arguments: Any) -> tuple[bool, Any]:
 
     async def work(client: Any) -> tuple[bool, Any]:
         answer = await client.call_tool(tool, arguments)
-        return bool(answer.is_error), answer.content[0].text if answer.is_error else answer.structured_content
+        return bool(answer.is_error), answer.content[
+            0
+        ].text if answer.is_error else answer.structured_content
 
     found: tuple[bool, Any] = talk(work, server)
     return found
 
 
 def test_a_context_is_the_library_s_own() -> None:
-    failed, said = call("render_context", items=ITEMS, max_tokens=120, layout="context", query="digest")
+    failed, said = call(
+        "render_context", items=ITEMS, max_tokens=120, layout="context", query="digest"
+    )
     result = pf.render(ITEMS, max_tokens=120, layout="context", query="digest")
     assert not failed
     assert (said["text"], said["tokens"], said["max_tokens"]) == (result.text, result.tokens, 120)
@@ -62,8 +71,15 @@ def test_a_context_is_the_library_s_own() -> None:
 
 
 def test_every_option_is_taken_by_its_name() -> None:
-    options = {"kinds": ["code"], "headers": False, "separator": "\n", "section_budgets": {"code": {"share": 0.5}}}
-    failed, said = call("render_context", items=ITEMS, options=options, profile="claude", format="plain")
+    options = {
+        "kinds": ["code"],
+        "headers": False,
+        "separator": "\n",
+        "section_budgets": {"code": {"share": 0.5}},
+    }
+    failed, said = call(
+        "render_context", items=ITEMS, options=options, profile="claude", format="plain"
+    )
     assert not failed and said["items_included"] == 1 and "digest" in said["text"]
 
 
@@ -83,14 +99,24 @@ def test_layouts_are_listed_and_are_prompts() -> None:
 
     async def work(client: Any) -> Any:
         listed = (await client.list_prompts()).prompts
-        asked = {"items": json.dumps(ITEMS), "query": "what is digest", "max_tokens": "90", "format": "xml"}
+        asked = {
+            "items": json.dumps(ITEMS),
+            "query": "what is digest",
+            "max_tokens": "90",
+            "format": "xml",
+        }
         return listed, await client.get_prompt("documents", asked)
 
     listed, prompt = talk(work)
     assert {one.name for one in listed} == names
     text = prompt.messages[0].content.text
     context = text.removesuffix("\n\nwhat is digest")
-    assert context == pf.render(ITEMS, layout="documents", format="xml", max_tokens=90, query="what is digest").text
+    assert (
+        context
+        == pf.render(
+            ITEMS, layout="documents", format="xml", max_tokens=90, query="what is digest"
+        ).text
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,9 +125,15 @@ def test_layouts_are_listed_and_are_prompts() -> None:
         ({"options": {"max_tokns": 9}}, 'unknown option "max_tokns"; did you mean "max_tokens"?'),
         ({"layout": "nope"}, 'there is no layout "nope"'),
         ({"format": "pdf"}, 'has no format "pdf"'),
-        ({"items": [{"content": "word " * 99, "required": True}], "max_tokens": 9}, "the budget is 9"),
+        (
+            {"items": [{"content": "word " * 99, "required": True}], "max_tokens": 9},
+            "the budget is 9",
+        ),
         ({"options": {"on_error": "raise"}, "items": [{"contnt": 1}]}, 'did you mean "content"'),
-        ({"max_tokens": 9, "options": {"max_tokens": 99}}, "max_tokens is an argument and among the options"),
+        (
+            {"max_tokens": 9, "options": {"max_tokens": 99}},
+            "max_tokens is an argument and among the options",
+        ),
         ({"max_token": 9}, 'there is no argument "max_token"; did you mean "max_tokens"?'),
         ({"packing": "value"}, 'there is no argument "packing"; it is one of the options'),
         ({"max_tokens": -1}, "greater than or equal to 0"),
@@ -149,7 +181,9 @@ def test_no_file_is_opened_for_a_client(tmp_path: Path) -> None:
 
 def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bridge, "MOST_CHARS", 2000)
-    failed, said = call("render_context", items=[{"content": "a" * 1500, "metadata": {"more": ["b" * 600]}}])
+    failed, said = call(
+        "render_context", items=[{"content": "a" * 1500, "metadata": {"more": ["b" * 600]}}]
+    )
     assert failed and "more than 2,000 characters" in said
 
     async def ask(client: Any, arguments: dict[str, str]) -> str:
@@ -163,14 +197,19 @@ def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"items": "[" * 1900}, "items: not JSON"),
         ({"items": "[]", "max_tokens": "9" * 1800}, "max_tokens takes a whole number"),
         ({"items": "[]", "max_tokens": "many"}, "max_tokens takes a whole number"),
-        ({"items": "[]", "budget": "9"}, 'there is no argument "budget"; there are: format, items, max_tokens, query'),
+        (
+            {"items": "[]", "budget": "9"},
+            'there is no argument "budget"; there are: format, items, max_tokens, query',
+        ),
     ]:
         assert message in talk(lambda client, arguments=arguments: ask(client, arguments))  # type: ignore[misc]
 
 
 def test_the_operator_says_where_requests_begin(tmp_path: Path) -> None:
     (tmp_path / "context").mkdir()
-    (tmp_path / "context" / "layout.md.j2").write_text("{# Uses: total. #}\nmine of {{ total }}", encoding="utf-8")
+    (tmp_path / "context" / "layout.md.j2").write_text(
+        "{# Uses: total. #}\nmine of {{ total }}", encoding="utf-8"
+    )
     own = bridge.server(templates=tmp_path, layout="context", max_tokens=50)
     assert call("render_context", own, items=ITEMS)[1]["text"] == "mine of 3"
     with pytest.raises(pf.OptionError, match="max_tokens takes"):
@@ -178,6 +217,8 @@ def test_the_operator_says_where_requests_begin(tmp_path: Path) -> None:
 
 
 def test_the_command_speaks_to_whoever_started_it() -> None:
-    command = StdioServerParameters(command=sys.executable, args=["-m", "promptforge", "mcp", "--max-tokens", "99"])
+    command = StdioServerParameters(
+        command=sys.executable, args=["-m", "promptforge", "mcp", "--max-tokens", "99"]
+    )
     failed, said = call("render_context", command, items=ITEMS)
     assert not failed and said["text"] == pf.render(ITEMS, max_tokens=99).text

@@ -18,7 +18,9 @@ EXAMPLES = re.findall(r"^<!-- (\w+) -->\n```python\n(.*?)^```$", README, re.DOTA
 LIBRARIES = {"langchain": "langchain_core"}
 
 
-@pytest.mark.parametrize(("bridge", "body"), EXAMPLES, ids=[f"{n}-{name}" for n, (name, _) in enumerate(EXAMPLES)])
+@pytest.mark.parametrize(
+    ("bridge", "body"), EXAMPLES, ids=[f"{n}-{name}" for n, (name, _) in enumerate(EXAMPLES)]
+)
 def test_each_example_runs(bridge: str, body: str) -> None:
     library = LIBRARIES.get(bridge, bridge)
     if find_spec(library) is None:
@@ -35,6 +37,8 @@ def test_every_block_of_python_is_an_example_and_the_others_can_be_read() -> Non
 
 
 def test_every_extra_is_there() -> None:
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
     named = set(re.findall(r"'\.\[([a-z-]+)\]'", README))
     assert named == {"langchain", "llama-index", "haystack", "mcp"} <= set(extras)

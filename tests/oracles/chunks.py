@@ -9,7 +9,9 @@ from typing import Any
 
 from .markup import escape_attribute, escape_text
 
-NET_WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+NET_WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
 """`char.IsWhiteSpace`. Python's own idea of white space also has U+001C to U+001F, which `TrimEnd` leaves."""
 
 
@@ -43,7 +45,11 @@ def group_and_order(chunks: Sequence[Mapping[str, Any]]) -> list[Mapping[str, An
     for chunk in chunks:
         groups.setdefault(field(chunk, "filePath"), []).append(chunk)
     best_first = sorted(groups.values(), key=lambda g: -max(field(c, "relevance") for c in g))
-    return [chunk for group in best_first for chunk in sorted(group, key=lambda c: field(c, "startLine"))]
+    return [
+        chunk
+        for group in best_first
+        for chunk in sorted(group, key=lambda c: field(c, "startLine"))
+    ]
 
 
 def markdown(chunk: Mapping[str, Any], *, headers: bool, line_numbers: bool, scores: bool) -> str:
@@ -73,7 +79,9 @@ def xml(chunk: Mapping[str, Any], *, headers: bool, line_numbers: bool, scores: 
     return f"<code-context {' '.join(attributes)}>\n{escape_text(shown(chunk))}\n</code-context>"
 
 
-def json_object(chunk: Mapping[str, Any], *, headers: bool, line_numbers: bool, scores: bool) -> dict[str, Any]:
+def json_object(
+    chunk: Mapping[str, Any], *, headers: bool, line_numbers: bool, scores: bool
+) -> dict[str, Any]:
     obj: dict[str, Any] = {"file": field(chunk, "filePath"), "content": shown(chunk)}
     if line_numbers:
         obj |= {"startLine": field(chunk, "startLine"), "endLine": field(chunk, "endLine")}
@@ -114,11 +122,16 @@ def assemble(
     ordered = group_and_order(chunks) if group_by_file else list(chunks)
     if format == "json":
         # Deviation: one array in place of objects joined by the separator, and UTF-8 as it is in place of \uXXXX.
-        objects = [json_object(c, headers=headers, line_numbers=line_numbers, scores=scores) for c in ordered]
+        objects = [
+            json_object(c, headers=headers, line_numbers=line_numbers, scores=scores)
+            for c in ordered
+        ]
         return json.dumps(objects, indent=2, ensure_ascii=False)
     one = {"markdown": markdown, "xml": xml, "plain": plain}[format]
     text = f"{header}\n\n" if header else ""
-    text += separator.join(one(c, headers=headers, line_numbers=line_numbers, scores=scores) for c in ordered)
+    text += separator.join(
+        one(c, headers=headers, line_numbers=line_numbers, scores=scores) for c in ordered
+    )
     if footer:
         text += f"\n{footer}\n"
     return text.rstrip(NET_WHITE_SPACE)

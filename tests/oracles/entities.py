@@ -41,7 +41,9 @@ def categorize(kind: str) -> str:
 
 def group_header(group: str, format: str) -> str:  # noqa: A002
     title = TITLES[group]
-    return {"xml": f'<section name="{title}">', "markdown": f"## {title}"}.get(format, f"=== {title} ===")
+    return {"xml": f'<section name="{title}">', "markdown": f"## {title}"}.get(
+        format, f"=== {title} ==="
+    )
 
 
 def detect_language(path: str | None) -> str:
@@ -72,7 +74,12 @@ def markdown(entity: Mapping[str, Any], code: bool, limit: int | None) -> str:
         lines.append(entity["summary"])
     if code and entity.get("content"):
         # Deviation: a longer fence where the content holds three backticks. Inputs given to this oracle hold none.
-        lines += ["", "```" + detect_language(entity.get("filePath")), cut(entity["content"], limit), "```"]
+        lines += [
+            "",
+            "```" + detect_language(entity.get("filePath")),
+            cut(entity["content"], limit),
+            "```",
+        ]
     return "\n".join(lines)
 
 
@@ -101,10 +108,13 @@ def format_sources(entities: Sequence[Mapping[str, Any]], format: str) -> str:  
         return ""
     first_ten = entities[:10]
     if format == "markdown":
-        return "\n".join(["---", "**Sources:**", *(f"- {e['name']} ({place(e)})" for e in first_ten)])
+        return "\n".join(
+            ["---", "**Sources:**", *(f"- {e['name']} ({place(e)})" for e in first_ten)]
+        )
     if format == "xml":
         rows = [
-            f'  <source name="{escape_attribute(e["name"])}" type="{escape_attribute(e["type"])}" />' for e in first_ten
+            f'  <source name="{escape_attribute(e["name"])}" type="{escape_attribute(e["type"])}" />'
+            for e in first_ten
         ]
         return "\n".join(["<sources>", *rows, "</sources>"])
     return "\n".join(["Sources:", *(f"  - {e['name']}" for e in first_ten)])
@@ -123,7 +133,9 @@ def assemble(
     entities = [r["entity"] for r in sorted(results, key=lambda r: -r["score"])]
     one = {"markdown": markdown, "xml": xml}.get(format, plain)
     groups = (
-        {g: [e for e in entities if categorize(e["type"]) == g] for g in TITLES} if group_by_type else {"": entities}
+        {g: [e for e in entities if categorize(e["type"]) == g] for g in TITLES}
+        if group_by_type
+        else {"": entities}
     )
     sections, used = [], []
     for group, members in groups.items():

@@ -23,7 +23,9 @@ NAMES = {"max_length": "max_tokens", "max_lenght": "max_tokenz"}
 _PWNED = "a\n```\n# PWNED\n</document>\n"
 
 
-def profile(attack: Attack, options: dict[str, Any], folder: Path, _memo: Any = None) -> Iterator[Seen]:
+def profile(
+    attack: Attack, options: dict[str, Any], folder: Path, _memo: Any = None
+) -> Iterator[Seen]:
     """Try the payload as a profile: as it is, with this library's names, each known key alone; and in a project."""
     value = attack.value()
     for number, data in enumerate(_variants(value)):
@@ -36,14 +38,18 @@ def profile(attack: Attack, options: dict[str, Any], folder: Path, _memo: Any = 
         records = json.dumps([harmless(1), harmless(2)])
         yield told("render --profile", "render", "--profile", path, "-", stdin=records, cwd=folder)
         found = command("check", path)
-        assert found.code in (0, 1, 2) and "Traceback" not in found.err, f"check: {found.code} {found.err}"
+        assert found.code in (0, 1, 2) and "Traceback" not in found.err, (
+            f"check: {found.code} {found.err}"
+        )
         lines = found.out.splitlines() if found.code else ()
         yield Seen("check", "", tuple(f"check: {line}" for line in lines[:9]))
     if not options:
         yield _in_project(folder, "profiles/default.yaml", (folder / "theirs0.yaml").read_bytes())
 
 
-def yaml(attack: Attack, options: dict[str, Any], folder: Path, _memo: Any = None) -> Iterator[Seen]:
+def yaml(
+    attack: Attack, options: dict[str, Any], folder: Path, _memo: Any = None
+) -> Iterator[Seen]:
     """Try the payload as a profile, a file of items, a job, the settings of a layout, and the head of a document."""
     yield from profile(attack, options, folder)
     path = folder / "theirs0.yaml"
@@ -78,18 +84,33 @@ def _with(path: Path, format: str, options: dict[str, Any]) -> Seen:  # noqa: A0
     bad = harmless(0, content=_PWNED, name="# PWNED\n<b>", path='"],{[`x')
     tamer = Tamer()
     tame = tamer.records([bad, harmless(1), harmless(2)])
-    given: dict[str, Any] = {"profile": path, "format": format, "control_text": "keep", "min_score": None}
+    given: dict[str, Any] = {
+        "profile": path,
+        "format": format,
+        "control_text": "keep",
+        "min_score": None,
+    }
     same = attempt("", lambda: pf.render(tame, **given)).text
 
     def make() -> pf.Result:
         return pf.render([bad, harmless(1), harmless(2)], **given, **options)
 
     tried = attempt(f"{path.name} in {format}", make, may_refuse=True)
-    if tried.result is None or same is None or tried.result.truncated or tried.result.layout != "chunks":
+    if (
+        tried.result is None
+        or same is None
+        or tried.result.truncated
+        or tried.result.layout != "chunks"
+    ):
         return tried
     if tried.result.tokens > (tried.result.max_tokens or 10**9):
         return tried._replace(wrong="H4: over the budget")
-    more: dict[str, Any] = {"format": format, "layout": "chunks", "tame": (same, same, tamer, tame), "budget": 10**6}
+    more: dict[str, Any] = {
+        "format": format,
+        "layout": "chunks",
+        "tame": (same, same, tamer, tame),
+        "budget": 10**6,
+    }
     return tried._replace(**more)
 
 

@@ -65,7 +65,9 @@ def big(text: str, number: int, options: dict[str, Any], folder: Path) -> Iterat
     wrong = f"H8: {found[2]} MiB over idle" if int(found[2]) > RESIDENT else None
     said = tuple(f"!{line}" for line in ran.err.splitlines()[:-1])
     shown = ran.out if found[1] == "0" else None
-    yield Seen(f"a file of {number * len(text) >> 20} MiB", shown, said, wrong=wrong, mib=int(found[2]))
+    yield Seen(
+        f"a file of {number * len(text) >> 20} MiB", shown, said, wrong=wrong, mib=int(found[2])
+    )
 
 
 def named(value: str | bytes, options: dict[str, Any], folder: Path) -> Iterator[Seen]:
@@ -74,14 +76,22 @@ def named(value: str | bytes, options: dict[str, Any], folder: Path) -> Iterator
     root.mkdir()
     (root / "good.txt").write_text(GOOD)
     yield _said_of("as an argument", root, ["--file", os.fsdecode(value)], options, good=False)
-    data = os.fsencode(value) if isinstance(value, bytes) else value.encode("utf-8", "surrogatepass")
+    data = (
+        os.fsencode(value) if isinstance(value, bytes) else value.encode("utf-8", "surrogatepass")
+    )
     if not data or len(data) > 200 or b"\0" in data or b"/" in data or data in (b".", b".."):
         return
     (root / os.fsdecode(data)).write_text("harmless")
     for format in ("xml",) if options else ("xml", "markdown"):  # noqa: A001
-        seen = _said_of(f"in a folder, {format}", root, ["--file", "*", "--format", format], options)
+        seen = _said_of(
+            f"in a folder, {format}", root, ["--file", "*", "--format", format], options
+        )
         if seen.text is not None:
-            blocks = judges.xml_root(seen.text) if format == "xml" else judges.markdown_contents(seen.text)
+            blocks = (
+                judges.xml_root(seen.text)
+                if format == "xml"
+                else judges.markdown_contents(seen.text)
+            )
             if len(blocks) != 2:
                 seen = seen._replace(wrong=f"H1: {len(blocks)} blocks of two files")
         yield seen
@@ -89,7 +99,9 @@ def named(value: str | bytes, options: dict[str, Any], folder: Path) -> Iterator
 
 def setup(words: str, options: dict[str, Any], folder: Path) -> Iterator[Seen]:
     """Arrange what words describe in a folder, and read it by patterns, by name and as a document."""
-    make = next((make for pattern, make in SETUPS if re.search(pattern, words, re.IGNORECASE)), None)
+    make = next(
+        (make for pattern, make in SETUPS if re.search(pattern, words, re.IGNORECASE)), None
+    )
     if make is None:
         raise NotRunError(f"no state of a folder is known by these words: {words[:80]!r}")
     root = folder / "root"
@@ -98,14 +110,18 @@ def setup(words: str, options: dict[str, Any], folder: Path) -> Iterator[Seen]:
     (folder / "outside.txt").write_text(OUTSIDE)
     make(root, words)
     bad = next((name for name in sorted(os.listdir(root)) if name != "good.txt"), "good.txt")
-    with _busy(root / bad) if re.search(r"while|during|grow|vanish|delet|chang", words) else _quiet():
+    with (
+        _busy(root / bad) if re.search(r"while|during|grow|vanish|delet|chang", words) else _quiet()
+    ):
         for spec in ("**",) if options else ("*", "**"):
             yield _said_of(f"--file {spec}", root, ["--file", spec], options)
         yield _said_of("by its name", root, ["--file", bad], options, good=False)
         yield _said_of("--doc", root, ["--doc", bad], options, good=False)
 
 
-def _said_of(where: str, root: Path, flags: list[str], options: dict[str, Any], *, good: bool = True) -> Seen:
+def _said_of(
+    where: str, root: Path, flags: list[str], options: dict[str, Any], *, good: bool = True
+) -> Seen:
     """Return what `render` says of files; exit codes beside 0 and 1 only where a file is named."""
     codes = (0, 1) if good else (0, 1, 2, 3, 4)
     flags = [*flags, "--max-tokens", "2000", *_flags(options)]
@@ -172,7 +188,11 @@ def _deep(root: Path, _: str) -> None:
 
 def _large(root: Path, words: str) -> None:
     found = re.search(r"([\d.,_]+)\s*([kMGT])i?B", words)
-    size = int(float(found[1].replace(",", "")) * 1000 ** (" kMGT".index(found[2]))) if found else 1 << 30
+    size = (
+        int(float(found[1].replace(",", "")) * 1000 ** (" kMGT".index(found[2])))
+        if found
+        else 1 << 30
+    )
     with (root / "large.txt").open("wb") as file:
         if "line" in words:
             file.write(b"x" * min(size, 1 << 26))
@@ -198,11 +218,20 @@ SETUPS: list[tuple[str, Callable[[Path, str], object]]] = [
     (r"\d\s*[kMGT]i?B|huge|large|sparse|long line", _large),
     (r"\d[\d,_]* (?:files|names|entries)|many", _many),
     (r"case|A\.md", lambda root, _: [(root / name).write_text(name) for name in ("A.md", "a.md")]),
-    (r"characters|long name|255", lambda root, _: (root / ("n" * 251 + ".txt")).write_text("harmless")),
-    (r"binary|NUL|picture|image", lambda root, _: (root / "a.txt").write_bytes(bytes(range(256)) * 40)),
+    (
+        r"characters|long name|255",
+        lambda root, _: (root / ("n" * 251 + ".txt")).write_text("harmless"),
+    ),
+    (
+        r"binary|NUL|picture|image",
+        lambda root, _: (root / "a.txt").write_bytes(bytes(range(256)) * 40),
+    ),
     (r"folder|directory", lambda root, _: (root / "folder.txt").mkdir()),
     (r"empty|0 bytes", lambda root, _: (root / "empty.txt").touch()),
-    (r"while|during|grow|vanish|delet|chang", lambda root, _: (root / "busy.txt").write_text("harmless")),
+    (
+        r"while|during|grow|vanish|delet|chang",
+        lambda root, _: (root / "busy.txt").write_text("harmless"),
+    ),
 ]
 """What words arrange, the first that fits."""
 

@@ -13,7 +13,16 @@ from pathlib import Path
 from commandline import run as command
 from previewing import Preview, heard
 
-PATHS = ("/", "/app.js", "/style.css", "/vendor/codemirror.js", "/api/start", "/api/events", "/api/files/x", "/no")
+PATHS = (
+    "/",
+    "/app.js",
+    "/style.css",
+    "/vendor/codemirror.js",
+    "/api/start",
+    "/api/events",
+    "/api/files/x",
+    "/no",
+)
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE")
 REFUSED = {400, 403, 404, 405, 408, 411, 412, 413, 415, 421, 428, 431, 501, 503, 0}
 """Statuses that give nothing away; 0 is a line that was closed."""
@@ -32,7 +41,11 @@ def _bind(_: Preview) -> Answers:
 def _strangers(page: Preview) -> Answers:
     for path in PATHS:
         for method in METHODS:
-            yield f"{method} {path} without the cookie", page.request(path, method, {"Cookie": None}).status, {403}
+            yield (
+                f"{method} {path} without the cookie",
+                page.request(path, method, {"Cookie": None}).status,
+                {403},
+            )
 
 
 def _guesses(page: Preview) -> Answers:
@@ -52,7 +65,11 @@ def _token(page: Preview) -> Answers:
     yield "the cookie's name", page.cookie.startswith(f"promptforge-{page.port}="), {True}
     command_line = Path(f"/proc/{page.process.pid}/cmdline")
     if command_line.exists():
-        yield "not in the list of processes", page.token.encode() not in command_line.read_bytes(), {True}
+        yield (
+            "not in the list of processes",
+            page.token.encode() not in command_line.read_bytes(),
+            {True},
+        )
 
 
 def _origins(page: Preview) -> Answers:
@@ -60,13 +77,23 @@ def _origins(page: Preview) -> Answers:
         for method in METHODS[:-1]:
             reply = page.request("/api/start", method, {"Origin": origin})
             yield f"{method} from {origin!r}", reply.status, {403}
-            yield "no header of CORS", any(k.startswith("access-control-") for k in reply.headers), {False}
+            yield (
+                "no header of CORS",
+                any(k.startswith("access-control-") for k in reply.headers),
+                {False},
+            )
     for site in ("cross-site", "same-site"):
         yield site, page.request("/", headers={"Sec-Fetch-Site": site}).status, {403}
 
 
 def _hosts(page: Preview) -> Answers:
-    for host in ("evil.example", f"127.0.0.1:{page.port}.evil.example", f"evil.example:{page.port}", "", "127.0.0.1:1"):
+    for host in (
+        "evil.example",
+        f"127.0.0.1:{page.port}.evil.example",
+        f"evil.example:{page.port}",
+        "",
+        "127.0.0.1:1",
+    ):
         yield f"Host {host!r}", page.request("/", headers={"Host": host}).status, {400, 421}
     cookie = f"Cookie: {page.cookie}\r\n\r\n"
     two = f"GET / HTTP/1.1\r\nHost: {page.host}\r\nHost: evil.example\r\n{cookie}"
@@ -87,7 +114,15 @@ def _simple(page: Preview) -> Answers:
 
 
 def _traversal(page: Preview) -> Answers:
-    names = ("../../etc/passwd", "..%2f..%2fetc%2fpasswd", "%252e%252e/x", "..\\..\\x", "chat.j2%00", "C:/x", ".env")
+    names = (
+        "../../etc/passwd",
+        "..%2f..%2fetc%2fpasswd",
+        "%252e%252e/x",
+        "..\\..\\x",
+        "chat.j2%00",
+        "C:/x",
+        ".env",
+    )
     for name in names:
         for path in (f"/api/files/{name}", f"/{name}", f"//{name}", f"/vendor/{name}"):
             reply = page.request(path)
@@ -102,8 +137,16 @@ def _lengths(page: Preview) -> Answers:
     head = f"POST /api/page HTTP/1.1\r\nHost: {page.host}\r\nCookie: {page.cookie}\r\nX-Promptforge: 1\r\n"
     head += "Content-Type: application/json\r\n"
     chunks = "\r\n2\r\n{}\r\n0\r\n\r\n"
-    yield "two lengths", page.send(f"{head}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{{}}".encode()).status, {400}
-    yield "chunks", page.send(f"{head}Transfer-Encoding: chunked\r\n{chunks}".encode()).status, {400, 411}
+    yield (
+        "two lengths",
+        page.send(f"{head}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{{}}".encode()).status,
+        {400},
+    )
+    yield (
+        "chunks",
+        page.send(f"{head}Transfer-Encoding: chunked\r\n{chunks}".encode()).status,
+        {400, 411},
+    )
     both = f"{head}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n{chunks}"
     yield "a length and chunks", page.send(both.encode()).status, {400, 411}
 
@@ -135,7 +178,12 @@ def _locked_down(page: Preview) -> Answers:
     for path in ("/", "/app.js", "/api/start", "/nothing"):
         headers = page.request(path).headers
         policy = headers.get("content-security-policy", "")
-        for rule in ("default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"):
+        for rule in (
+            "default-src 'none'",
+            "script-src 'self'",
+            "frame-ancestors 'none'",
+            "base-uri 'none'",
+        ):
             yield f"{path}: {rule}", rule in policy, {True}
         yield f"{path}: frames", headers.get("x-frame-options") == "DENY", {True}
         yield f"{path}: sniffing", headers.get("x-content-type-options") == "nosniff", {True}
@@ -151,7 +199,11 @@ def _locked_down(page: Preview) -> Answers:
 def _saves(page: Preview) -> Answers:
     files = page.draw()["files"]
     path = f"/api/files/{files[0]['id']}"
-    yield "a save without what was seen", page.request(path, "PUT", {}, {"text": "x"}).status, {428, 412}
+    yield (
+        "a save without what was seen",
+        page.request(path, "PUT", {}, {"text": "x"}).status,
+        {428, 412},
+    )
     stale = page.request(path, "PUT", {"If-Match": '"other"'}, {"text": "x"})
     yield "a save over another's", stale.status, {412}
     large = page.request(path, "PUT", {"If-Match": '"other"'}, {"text": "x" * 2_000_000})
@@ -159,23 +211,44 @@ def _saves(page: Preview) -> Answers:
 
 
 def _errors(page: Preview) -> Answers:
-    bodies = (b"", b"{", b"[]", b'{"view": 1}', b"\xff\xfe", b"[" * 100_000, b'{"view": {"profile": "/etc/passwd"}}')
+    bodies = (
+        b"",
+        b"{",
+        b"[]",
+        b'{"view": 1}',
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"view": {"profile": "/etc/passwd"}}',
+    )
     for body in (*bodies, b'{"view": {"layout": "../x"}}', b'{"view": {"max_tokens": -1}}'):
         reply = page.request("/api/page", "POST", body=body)
-        told = [secret for secret in (*TOLD, os.fsencode(os.getcwd()), page.token.encode()) if secret in reply.body]
+        told = [
+            secret
+            for secret in (*TOLD, os.fsencode(os.getcwd()), page.token.encode())
+            if secret in reply.body
+        ]
         yield f"an error tells {told}", len(told), {0}
 
 
 def _bombs(page: Preview) -> Answers:
     files = page.files()
     bomb = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
-    for text in (bomb, "{{ 9**(9**9) }}", "{{ ''.__class__.__mro__ }}", "{% include '/etc/passwd' %}"):
+    for text in (
+        bomb,
+        "{{ 9**(9**9) }}",
+        "{{ ''.__class__.__mro__ }}",
+        "{% include '/etc/passwd' %}",
+    ):
         started = time.monotonic()
         body = json.dumps({"view": {}, "drafts": {next(iter(files.values())): text}}).encode()
         reply = page.request("/api/page", "POST", body=body)
         yield "a draft that runs away", reply.status, {200, 400}
         yield "seconds of it", time.monotonic() - started < 30, {True}
-        yield "and it tells nothing", b"root:x:" in reply.body or b"Traceback" in reply.body, {False}
+        yield (
+            "and it tells nothing",
+            b"root:x:" in reply.body or b"Traceback" in reply.body,
+            {False},
+        )
 
 
 def _methods(page: Preview) -> Answers:
@@ -186,8 +259,17 @@ def _methods(page: Preview) -> Answers:
 def _upgrades(page: Preview) -> Answers:
     for path in ("/", "/api/events"):
         for cookie in (page.cookie, None):
-            headers = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Key": "x" * 22 + "=="}
-            given = {**headers, "Sec-WebSocket-Version": "13", "Origin": "http://evil.example", "Cookie": cookie}
+            headers = {
+                "Upgrade": "websocket",
+                "Connection": "Upgrade",
+                "Sec-WebSocket-Key": "x" * 22 + "==",
+            }
+            given = {
+                **headers,
+                "Sec-WebSocket-Version": "13",
+                "Origin": "http://evil.example",
+                "Cookie": cookie,
+            }
             yield f"an upgrade of {path}", page.request(path, headers=given).status, REFUSED
 
 
@@ -198,10 +280,19 @@ def _long_heads(page: Preview) -> Answers:
 
 PROBES: list[tuple[str, Callable[[Preview], Answers]]] = [
     (r"bind|0\.0\.0\.0|listen|::(?!1)", _bind),
-    (r"no credential|without (?:a |the )?(?:cookie|token|credential)|static files|unauthenticated", _strangers),
+    (
+        r"no credential|without (?:a |the )?(?:cookie|token|credential)|static files|unauthenticated",
+        _strangers,
+    ),
     (r"wrong token|guess|brute|timing", _guesses),
-    (r"address bar|referer|log\b|argv|process list|token in|reuse|second time|old token|replay|shoulder", _token),
-    (r"origin|cors|preflight|cross-site|same-site|csrf|form|fetch|another (?:tab|site|page)", _origins),
+    (
+        r"address bar|referer|log\b|argv|process list|token in|reuse|second time|old token|replay|shoulder",
+        _token,
+    ),
+    (
+        r"origin|cors|preflight|cross-site|same-site|csrf|form|fetch|another (?:tab|site|page)",
+        _origins,
+    ),
     (r"\bhost\b|rebind|absolute", _hosts),
     (r"custom header", _header_of_writes),
     (r"form|simple request|text/plain|csrf|content-type", _simple),
@@ -210,7 +301,10 @@ PROBES: list[tuple[str, Callable[[Preview], Answers]]] = [
     (r"pipelin|smuggl|two requests|keep-alive", _pipelined),
     (r"slow|byte a second|loris|hang|stall", _slow),
     (r"connections|crowd|flood|exhaust|thousand|many (?:clients|tabs|sockets)", _crowd),
-    (r"fram|iframe|click|sniff|csp|script|html|xss|style|cache|stored|svg|inline|nosniff|policy", _locked_down),
+    (
+        r"fram|iframe|click|sniff|csp|script|html|xss|style|cache|stored|svg|inline|nosniff|policy",
+        _locked_down,
+    ),
     (r"save|edit|if-match|lost|overwrit|write", _saves),
     (r"error|traceback|exception|stack|bad json|malformed|invalid", _errors),
     (r"template that|bomb|runs? away|endless|9\*\*|\{\{|render|draft|loop", _bombs),

@@ -43,7 +43,9 @@ def race(words: str, folder: Path) -> Iterator[Seen]:
             until = time.monotonic() + SECONDS
             while time.monotonic() < until:
                 results += pool.map(lambda _: renderer.render(ITEMS), range(40))
-        yield _judged("written in place" if in_place else "replaced file by file", results, None, pauses)
+        yield _judged(
+            "written in place" if in_place else "replaced file by file", results, None, pauses
+        )
 
 
 def _judged(

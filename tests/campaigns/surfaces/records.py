@@ -41,12 +41,16 @@ def content(attack: Attack, options: dict[str, Any], folder: Path, memo: Memo) -
             for budget in (50, 500, 2000):
                 yield attempt(
                     f"{len(value)} items, {tokenizer}, {budget} tokens",
-                    lambda t=tokenizer, b=budget: pf.render(records, tokenizer=t, max_tokens=b, **options),  # type: ignore[misc]
+                    lambda t=tokenizer, b=budget: pf.render(
+                        records, tokenizer=t, max_tokens=b, **options
+                    ),  # type: ignore[misc]
                     budget=budget,
                 )
         return
     if hasattr(value, "__next__"):
-        yield attempt("as the items", lambda: pf.render(value, max_tokens=500, **options), budget=500)
+        yield attempt(
+            "as the items", lambda: pf.render(value, max_tokens=500, **options), budget=500
+        )
         value = attack.value()
     yield from _records("content", harmless(0, id="bad", content=value), options, memo)
     if isinstance(value, str) and 0 < len(value) <= LONG:
@@ -63,9 +67,15 @@ def filename(attack: Attack, options: dict[str, Any], folder: Path, memo: Memo) 
         yield from setup(attack.payload, options, folder)
         return
     value = attack.value()
-    yield from _records("path", harmless(0, id="bad", path=value, language=None), options, memo, (10**6,))
-    yield from _records("name", harmless(0, id="bad", name=value, path=None), options, memo, (10**6,))
-    yield from _records("all labels", harmless(0, id=value, name=value, path=value, language=value), options, memo)
+    yield from _records(
+        "path", harmless(0, id="bad", path=value, language=None), options, memo, (10**6,)
+    )
+    yield from _records(
+        "name", harmless(0, id="bad", name=value, path=None), options, memo, (10**6,)
+    )
+    yield from _records(
+        "all labels", harmless(0, id=value, name=value, path=value, language=value), options, memo
+    )
     if isinstance(value, str | bytes):
         yield from named(value, options, folder)
 
@@ -77,7 +87,9 @@ def metadata(attack: Attack, options: dict[str, Any], folder: Path, memo: Memo) 
     value = attack.value()
     yield from _records("metadata", harmless(0, id="bad", metadata=value), options, memo)
     if isinstance(value, dict):  # of which a subclass may raise
-        yield from _records("fields", {**harmless(0, id="bad"), **dict(dict.items(attack.value()))}, options, memo)
+        yield from _records(
+            "fields", {**harmless(0, id="bad"), **dict(dict.items(attack.value()))}, options, memo
+        )
     if not isinstance(value, Mapping) or (type(value) is dict and not value):
         yield from _records("record", value, options, memo)
     try:
@@ -90,7 +102,11 @@ def metadata(attack: Attack, options: dict[str, Any], folder: Path, memo: Memo) 
 
 
 def _records(
-    where: str, bad: Any, options: dict[str, Any], memo: Memo, budgets: tuple[int, ...] = (40, 10**6)
+    where: str,
+    bad: Any,
+    options: dict[str, Any],
+    memo: Memo,
+    budgets: tuple[int, ...] = (40, 10**6),
 ) -> Iterator[Seen]:
     """Try a record between two good ones in framings and budgets."""
     long = _is_long(bad)
@@ -108,7 +124,9 @@ def _records(
 
                 def make(layout: str = layout, more: dict[str, Any] = more) -> pf.Result:
                     between = [harmless(1, id="good-1"), bad, harmless(2, id="good-2")]
-                    return render(between, layout, more["format"], max_tokens=more["budget"], **options)
+                    return render(
+                        between, layout, more["format"], max_tokens=more["budget"], **options
+                    )
 
                 yield attempt(f"{where} in {layout}, {format}, {budget} tokens", make, **more)
 
@@ -116,7 +134,11 @@ def _records(
 def _stand_in(bad: dict[str, Any], layout: str, format: str, budget: int) -> tuple[Any, ...]:  # noqa: A002
     tamer = Tamer()
     tamed = {k: _tame(tamer, k, v) for k, v in bad.items()}
-    tame = [*tamer.records([harmless(1, id="good-1")]), tamed, *tamer.records([harmless(2, id="good-2")])]
+    tame = [
+        *tamer.records([harmless(1, id="good-1")]),
+        tamed,
+        *tamer.records([harmless(2, id="good-2")]),
+    ]
     if budget == 10**6:
         return (render(tame, layout, format).text, None, tamer, tame), _others(layout, format)
     whole = render(tame, layout, format, scores=True, sources=True).text
@@ -146,7 +168,11 @@ def _tame(tamer: Tamer, field: str, value: Any) -> Any:
             return {}
     if field == "metadata":
         return {}
-    return "stand-in" if value is not None and (field in STAND_INS or not isinstance(value, int | float)) else value
+    return (
+        "stand-in"
+        if value is not None and (field in STAND_INS or not isinstance(value, int | float))
+        else value
+    )
 
 
 def _is_long(value: Any) -> bool:
@@ -170,12 +196,16 @@ def _in_prompts(value: str, options: dict[str, Any]) -> Iterator[Seen]:
     renderer = pf.Renderer(**options)
     for to in SHAPES:
         try:
-            made = renderer.prompt([{"id": "a", "kind": "document", "content": value}], to=to, **PROMPT)
+            made = renderer.prompt(
+                [{"id": "a", "kind": "document", "content": value}], to=to, **PROMPT
+            )
         except pf.StrictError as error:
             said = tuple(f"!{d.code} {d.message}" for d in error.diagnostics)
             yield Seen(f"prompt as {to}", None, said)
             continue
-        marks = tuple(("" if d.severity == "info" else "!") + f"{d.code} {d.message}" for d in made.warnings)
+        marks = tuple(
+            ("" if d.severity == "info" else "!") + f"{d.code} {d.message}" for d in made.warnings
+        )
         wrong = None
         if to != "text" and _roles(made.request) != _usual_roles(to):
             wrong = f"H1: the roles {_roles(made.request)}"
@@ -184,7 +214,9 @@ def _in_prompts(value: str, options: dict[str, Any]) -> Iterator[Seen]:
 
 @cache
 def _usual_roles(to: str) -> list[str]:
-    made = pf.Renderer().prompt([{"id": "a", "kind": "document", "content": "harmless"}], to=to, **PROMPT)
+    made = pf.Renderer().prompt(
+        [{"id": "a", "kind": "document", "content": "harmless"}], to=to, **PROMPT
+    )
     return _roles(made.request)
 
 
@@ -202,10 +234,14 @@ def _apart(value: str, options: dict[str, Any]) -> Iterator[Seen]:
         record = [{"content": value, "name": value[:200]}]
 
         def make(profile: str = profile, record: Any = record) -> pf.Result:
-            return pf.render(record, profile=profile, control_text="escape", tokenizer="o200k_base", **options)
+            return pf.render(
+                record, profile=profile, control_text="escape", tokenizer="o200k_base", **options
+            )
 
         seen = attempt(f"profile {profile}", make)
-        whole = [token for token in tokens if token in (seen.text or "") and token not in _page(profile)]
+        whole = [
+            token for token in tokens if token in (seen.text or "") and token not in _page(profile)
+        ]
         yield seen._replace(wrong=f"H1: the control tokens {whole[:3]!a}" if whole else None)
 
 

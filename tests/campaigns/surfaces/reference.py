@@ -57,7 +57,10 @@ def _serve() -> None:
         name, text = json.loads(line)
         if name not in known:
             known[name] = tiktoken.Encoding(
-                name, pat_str=PUBLISHED[name].pattern, mergeable_ranks=load_ranks(name), special_tokens={}
+                name,
+                pat_str=PUBLISHED[name].pattern,
+                mergeable_ranks=load_ranks(name),
+                special_tokens={},
             )
         try:
             counted: int | None = len(known[name].encode_ordinary(text))

@@ -62,11 +62,15 @@ def attempt(where: str, make: Callable[[], pf.Result], **more: Any) -> Seen:
         return Seen(where, None, said, found, **more, **taken.facts())
     except pf.PromptForgeError as error:
         return Seen(where, None, (f"!{type(error).__name__} {error}",), **more, **taken.facts())
-    marks = (("" if d.severity == "info" else "!") + f"{d.code} {d.message}" for d in result.warnings)
+    marks = (
+        ("" if d.severity == "info" else "!") + f"{d.code} {d.message}" for d in result.warnings
+    )
     return Seen(where, result.text, tuple(marks), result, **more, **taken.facts())
 
 
-def told(where: str, *arguments: str | Path, codes: tuple[int, ...] = (0, 2, 3, 4, 5), **more: Any) -> Seen:
+def told(
+    where: str, *arguments: str | Path, codes: tuple[int, ...] = (0, 2, 3, 4, 5), **more: Any
+) -> Seen:
     """Return what a command says; any exit code but `codes`, and a traceback, is a crash."""
     taken = Meter()
     ran: Ran = taken.of(lambda: command(*arguments, **more))
@@ -99,7 +103,9 @@ class Meter:
 def _memory(of: str) -> int:
     """Return a figure of this process in KiB; 0 where the system does not tell."""
     try:
-        return next(int(line.split()[1]) for line in _STATUS.read_text().splitlines() if line.startswith(of))
+        return next(
+            int(line.split()[1]) for line in _STATUS.read_text().splitlines() if line.startswith(of)
+        )
     except (OSError, StopIteration):
         return 0
 

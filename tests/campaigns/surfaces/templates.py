@@ -47,7 +47,9 @@ def template(attack: Attack, options: dict[str, Any], folder: Path, memo: Any) -
         for name in (f"chunks/item.{ending}.j2", f"chunks/layout.{ending}.j2"):
             place = folder / format / name.replace("/", "-")
             (place / "chunks").mkdir(parents=True)
-            data = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+            data = (
+                value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+            )
             (place / name).write_bytes(data)
             given: Any = place if len(data) % 2 or isinstance(value, bytes) else {name: str(value)}
             yield _tried(name, format, given, options, memo)
@@ -95,7 +97,10 @@ def _arranged(words: str, options: dict[str, Any], folder: Path) -> Iterator[See
     _make(words, root / "chunks")
     tame = attempt("", lambda: render([harmless(0, **BAD)], "chunks", "markdown")).text
     for name in ("item.md.j2", "layout.md.j2"):
-        seen = attempt(name, lambda: render([harmless(0, **BAD)], "chunks", "markdown", templates=root, **options))
+        seen = attempt(
+            name,
+            lambda: render([harmless(0, **BAD)], "chunks", "markdown", templates=root, **options),
+        )
         if seen.text is not None and seen.text != tame:
             seen = seen._replace(wrong="H7: it was used")
         yield seen
@@ -117,7 +122,9 @@ def _make(words: str, chunks: Path) -> None:
                 (chunks / odd).write_text("{{ PWNED }}")
         elif re.search(r"link|->", words):
             path.symlink_to(chunks.parent.parent / "outside.txt")
-        elif make := next((make for pattern, make in SETUPS[2:] if re.search(pattern, words, re.IGNORECASE)), None):
+        elif make := next(
+            (make for pattern, make in SETUPS[2:] if re.search(pattern, words, re.IGNORECASE)), None
+        ):
             make(chunks, words)
             for made in [each for each in os.listdir(chunks) if not each.endswith(".j2")]:
                 os.rename(chunks / made, path)
@@ -130,7 +137,9 @@ def _filtered(options: dict[str, Any], folder: Path) -> Iterator[Seen]:
     brought = folder / "brought"
     about = brought / "promptforge_campaign_filters-1.0.dist-info"
     about.mkdir(parents=True)
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: promptforge-campaign-filters\nVersion: 1.0\n")
+    (about / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: promptforge-campaign-filters\nVersion: 1.0\n"
+    )
     lines = [f"campaign_{name} = promptforge_campaign_{name}:f" for name in FILTERS]
     (about / "entry_points.txt").write_text("\n".join(["[promptforge.filters]", *lines]))
     for name, source in FILTERS.items():
@@ -151,7 +160,11 @@ def _one_filter(name: str, options: dict[str, Any]) -> Seen:
     text = f"### x\n\n{{{{ item.content | campaign_{name} }}}}\n\n{{{{ item.content | fence }}}}\n"
     given = {"chunks/item.md.j2": text}
     bad = harmless(0, **BAD)
-    seen = attempt(f"a filter: {name}", lambda: render([bad], "chunks", "markdown", templates=given, **options))
-    if seen.text is not None and any("h1" in blocks for blocks in map(str, judges.markdown_structure(seen.text))):
+    seen = attempt(
+        f"a filter: {name}", lambda: render([bad], "chunks", "markdown", templates=given, **options)
+    )
+    if seen.text is not None and any(
+        "h1" in blocks for blocks in map(str, judges.markdown_structure(seen.text))
+    ):
         return seen._replace(wrong="H1: what a filter returned was not escaped")
     return seen

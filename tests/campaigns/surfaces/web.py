@@ -27,7 +27,11 @@ _REQUEST = re.compile(rf"\b({'|'.join(METHODS)}|CONNECT)\b(?: (/\S*))?")
 
 def web(attack: Attack, options: dict[str, Any], folder: Path, _memo: Any = None) -> Iterator[Seen]:
     """Ask what the words describe of a preview that may save; once more of one that is strict."""
-    if missing := [name for name in ("starlette", "uvicorn", "watchfiles") if not importlib.util.find_spec(name)]:
+    if missing := [
+        name
+        for name in ("starlette", "uvicorn", "watchfiles")
+        if not importlib.util.find_spec(name)
+    ]:
         raise NotRunError(f"needs {' and '.join(missing)}")
     words = attack.payload
     probes = [probe for pattern, probe in PROBES if re.search(pattern, words, re.IGNORECASE)]
@@ -48,15 +52,23 @@ def web(attack: Attack, options: dict[str, Any], folder: Path, _memo: Any = None
                 wrong = None if status in own else f"H7: {what}: {status}, due {sorted(own)}"
                 yield Seen(what, "", wrong=wrong)
         after = running.request("/")
-        yield Seen("the next request", "", wrong=None if after.status == 200 else f"H8: {after.status} to the next")
+        yield Seen(
+            "the next request",
+            "",
+            wrong=None if after.status == 200 else f"H8: {after.status} to the next",
+        )
 
 
 def asks(words: str) -> list[Callable[[Preview], Reply]]:
     """Return the requests that words spell out: each combination of a target and the values of a header."""
     found = _REQUEST.search(words)
     headers = {name: value.strip() for name, value in _HEADER.findall(words)}
-    write = not found and ("cookie and" in words or "Content-" in str(headers) or "Transfer" in str(headers))
-    method, path = (found[1], found[2] or "/api/page") if found else ("POST" if write else "GET", "/api/page")
+    write = not found and (
+        "cookie and" in words or "Content-" in str(headers) or "Transfer" in str(headers)
+    )
+    method, path = (
+        (found[1], found[2] or "/api/page") if found else ("POST" if write else "GET", "/api/page")
+    )
     if not found and not headers:
         return []
     if method == "GET" and path == "/api/page":
@@ -64,8 +76,17 @@ def asks(words: str) -> list[Callable[[Preview], Reply]]:
     rows: list[dict[str, str | None]] = [{}]
     for name, value in headers.items():
         numbers = name == "Content-Length"
-        values = re.split(r",\s*", value) if numbers else [re.split(r"[,\s]*\band\b|\s+\(| with ", value)[0].strip()]
-        rows = [{**row, name: each} for row in rows for each in values if re.fullmatch(r"[\x20-\x7e]*", each)]
+        values = (
+            re.split(r",\s*", value)
+            if numbers
+            else [re.split(r"[,\s]*\band\b|\s+\(| with ", value)[0].strip()]
+        )
+        rows = [
+            {**row, name: each}
+            for row in rows
+            for each in values
+            if re.fullmatch(r"[\x20-\x7e]*", each)
+        ]
     rows = [row for row in rows if row.get("Content-Length") != "two values"]
     return [_ask(method, path, row) for row in rows]
 
