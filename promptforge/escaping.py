@@ -117,7 +117,7 @@ def md_cell(value: object) -> Safe:
 
 
 def md_line(value: object) -> Safe:
-    """Return a label that begins its line: it opens no heading, list, quote, rule, table or code."""
+    """Return a label that begins its line: no heading, list, quote, rule, table or code."""
     if isinstance(value, Safe):
         return value
     text = label(value)
