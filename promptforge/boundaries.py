@@ -43,8 +43,8 @@ _ENDS: dict[Unit, str] = {
     "word": rf"(?:\S(?=\s)|[{_EAST}](?=(?s:.)))",
     # Not inside CR LF, a surrogate pair or a row of flags, not before a combining character, not
     # after a joiner.
-    "character": r"(?:\r(?!\n)|[^\r\u200d\ud800-\udbff\U0001f1e6-\U0001f1ff]|[\ud800-\udbff](?![\udc00-\udfff])"
-    r"|[\U0001f1e6-\U0001f1ff](?![\U0001f1e6-\U0001f1ff]))"
+    "character": r"(?:\r(?!\n)|[^\r\u200d\ud800-\udbff\U0001f1e6-\U0001f1ff]"
+    r"|[\ud800-\udbff](?![\udc00-\udfff])|[\U0001f1e6-\U0001f1ff](?![\U0001f1e6-\U0001f1ff]))"
     r"(?=[^MARKS\u200d\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f])",
 }
 

@@ -175,7 +175,7 @@ class _Copier:
 
 
 def _own_text(value: object, kind: type) -> str | None:
-    """Return `str(value)` where the type has a text of its own that names no place in memory, else None."""
+    # The text of `object` names a place in memory, and so differs from run to run.
     if all(vars(base).keys().isdisjoint(("__str__", "__repr__")) for base in kind.__mro__[:-1]):
         return None
     text = text_of(str(value))[:MAX_TEXT]
