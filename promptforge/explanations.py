@@ -33,7 +33,7 @@ class Gain(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """How the budget was spent, and the gain of a larger one."""
+    """An account of the spent budget, and the gain of a larger one."""
 
     tokens: int
     max_tokens: int | None
