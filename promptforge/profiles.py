@@ -39,8 +39,8 @@ _Day = Annotated[
     ),
 ]
 
-# Two characters or more besides backslashes, or one with a number to stand for it: `\uE200`. No range
-# of numbers at the beginning.
+# Two characters or more besides backslashes, or one with a number to stand for it: `\uE200`.
+# No range of numbers at the beginning.
 _Token = Annotated[
     str,
     Meta(
@@ -208,8 +208,9 @@ def _find(name: str, folders: Sequence[Path], place: str | None = None) -> Path:
                     return path
     if original:
         return original
+    hint = _hint(stem, folders) or nearest(stem, _names(folders))
     raise ProfileError(
-        f"there is no profile {quote(name)}{_hint(stem, folders) or nearest(stem, _names(folders))}",
+        f"there is no profile {quote(name)}{hint}",
         where=place,
         option="profile",
         absent=name,

@@ -37,7 +37,8 @@ class ResultItem(msgspec.Struct, frozen=True, kw_only=True):
     tokens_full: int
     """Tokens of its longest variant on its own."""
     reason: str
-    """Why: `fits required budget section_budget max_items min_score kinds paths languages duplicate merged combine`."""
+    """Why: `fits required budget section_budget max_items min_score kinds paths languages duplicate
+    merged combine`."""
     fits_at: int | None
     """When dropped or trimmed for the budget: a budget in tokens at which it comes back whole."""
     rank: int | None
@@ -259,9 +260,10 @@ class Result:
 
 
 FIELDS: Sequence[str] = (
-    "text", "tokens", "max_tokens", "exact", "tokenizer", "layout", "format", "profile", "mode", "explicit_text",
-    "similarity_text", "sections", "items", "files", "items_included", "items_trimmed", "items_dropped",
-    "total_available", "inclusion_percentage", "average_score", "truncated", "is_empty", "chars", "query",
-    "explicit_sources", "has_explicit", "sources", "build_seconds", "warnings", "manifest",
+    "text", "tokens", "max_tokens", "exact", "tokenizer", "layout", "format", "profile", "mode",
+    "explicit_text", "similarity_text", "sections", "items", "files", "items_included",
+    "items_trimmed", "items_dropped", "total_available", "inclusion_percentage", "average_score",
+    "truncated", "is_empty", "chars", "query", "explicit_sources", "has_explicit", "sources",
+    "build_seconds", "warnings", "manifest",
 )  # fmt: skip
 """The fields of a result, in the order of `--json`."""
