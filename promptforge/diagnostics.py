@@ -1,11 +1,11 @@
-"""Warnings as values: what was defaulted, replaced, cut, skipped, and why.
+"""Diagnostics: warnings as values, about everything defaulted, replaced, cut or skipped.
 
-Codes: PF1xx profile and budget, PF2xx metadata, PF3xx content, PF4xx template, PF5xx tokenizer, PF6xx sources,
-PF7xx security. Messages never quote raw bytes of an item (see `errors.quote`).
+Codes: PF1xx profile and budget, PF2xx metadata, PF3xx content, PF4xx template, PF5xx tokenizer,
+PF6xx sources, PF7xx security. Messages never quote raw bytes of an item (see `errors.quote`).
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 import msgspec
@@ -16,7 +16,7 @@ LONGEST = 300
 """Characters of a place that are printed."""
 
 CAP = 100
-"""How many diagnostics of one code are kept one by one; the rest become a single count."""
+"""Diagnostics of one code that are kept one by one; of the rest, only the number."""
 
 
 class Diagnostic(msgspec.Struct, frozen=True):
@@ -34,11 +34,12 @@ class Diagnostic(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         """Return place, message and code on one line."""
+        line = f"{self.message} [{self.code}]"
         place = self.where or self.item
-        if place and not (place.isprintable() and len(place) <= LONGEST):  # an id may hold anything
+        # An id may hold anything: line ends, escape sequences, a megabyte.
+        if place and not (place.isprintable() and len(place) <= LONGEST):
             place = f'"{ascii(place[:80])[1:-1]}"'
-        at = f"{place}: " if place and place not in self.message else ""
-        return f"{at}{self.message} [{self.code}]"
+        return f"{place}: {line}" if place and place not in self.message else line
 
 
 class Diagnostics:
@@ -57,18 +58,18 @@ class Diagnostics:
         where: str | None = None,
         severity: Severity = "warning",
     ) -> None:
-        """Record one diagnostic; beyond `CAP` of a code only the number is kept."""
+        """Record one diagnostic; beyond `CAP` of a code, count it only."""
         self._count[code] += 1
         if self._count[code] <= CAP:
             self._kept.append(Diagnostic(code, severity, message, item, where))
 
-    def extend(self, others: Iterator[Diagnostic] | tuple[Diagnostic, ...]) -> None:
+    def extend(self, others: Iterable[Diagnostic]) -> None:
         """Record diagnostics made elsewhere."""
         for d in others:
             self.add(d.code, d.message, item=d.item, where=d.where, severity=d.severity)
 
     def copy(self) -> "Diagnostics":
-        """Return others that hold the same so far."""
+        """Return an independent collection with the same diagnostics."""
         other = Diagnostics()
         other._kept, other._count = [*self._kept], self._count.copy()
         return other

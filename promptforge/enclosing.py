@@ -1,7 +1,7 @@
-"""Content as it is, between two tags that carry a word which nothing else on the page holds.
+"""Delimiters: tags around a content as it is, with a nonce that no other text of the page holds.
 
-The word is no secret and depends on no content: it is the first of a fixed row that is absent from everything at hand,
-so the same page is printed with the same word from one rendering to the next, and a cached prompt stays one.
+The nonce is no secret and not random. It is the first of a fixed sequence that no text holds, so
+equal input gets an equal nonce, and a provider's prompt cache keeps working.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from .escaping import INVISIBLE
 from .items import Item
 
 DIGITS = 6
-"""Digits of a word after its letter: a letter and digits cost half the tokens of as many hexadecimal digits."""
+"""Digits of a nonce after its letter: half the tokens of as many hexadecimal digits."""
 _LETTER = "k"
+# The first number, and the step to the next. The step has no factor in common with 10, so the
+# sequence reaches every number.
 _FIRST, _STEP = 417_082, 618_033
-"""The first word, and what leads from each to the next: without a factor in common with 10, so all come in turn."""
-_ROW = 1000
-"""Texts that are looked through at once, for most are short."""
+_TEXTS_SEARCHED_AT_ONCE = 1000  # most are short
 _OPEN, _CLOSE = "\n<content-", "\n</content-"
 _ALIKE = re.compile(rf"(?m)^[ \t]*<\s*/?\s*content-{_LETTER}[0-9]+\s*/?\s*>[ \t]*$")
 _BREAKS = "\n\r\t"
@@ -29,63 +29,50 @@ _UNSEEN = dict.fromkeys(code for code in (*range(32), 127) if chr(code) not in _
 
 
 class UnkeptError(Exception):
-    """A page on which the tags of the contents, or the word in them, stand elsewhere too; its text is the line."""
+    """A delimiter or its nonce stands in the wrong place; the message is the line."""
 
 
 def free_word(texts: Iterable[str]) -> str:
-    """Return the first word that is in none of `texts`, nor in what a lenient reader takes them for.
-
-    It takes time in proportion to the texts, whatever words they hold: there are more words than they have room for.
-    """
+    """Return the first nonce of the sequence that is in none of `texts`, however leniently read."""
     texts = list(texts)
+    # All held nonces are gathered first, in one pass. Trying one candidate after the other would
+    # let a text that lists the sequence cost a pass for each.
     for digits in count(DIGITS, 3):
         pattern = re.compile(rf"{_LETTER}([0-9]{{{digits}}})")
-        rows = ("\n".join(texts[at : at + _ROW]) for at in range(0, len(texts), _ROW))
-        held = {
-            found for row in rows for form in (row, lenient(row)) for found in pattern.findall(form)
-        }
+        held: set[str] = set()
+        for at in range(0, len(texts), _TEXTS_SEARCHED_AT_ONCE):
+            row = "\n".join(texts[at : at + _TEXTS_SEARCHED_AT_ONCE])
+            held.update(pattern.findall(row), pattern.findall(lenient(row)))
         for number in range(min(len(held) + 1, 10**digits)):
             word = f"{(_FIRST + number * _STEP) % 10**digits:0{digits}}"
             if word not in held:
                 return _LETTER + word
-    raise AssertionError("longer words come without end")
+    raise AssertionError("longer nonces come without end")
 
 
 def texts_of(item: Item) -> Iterator[str]:
     """Yield every text of an item."""
-    for field in (
-        item.id,
-        item.kind,
-        item.name,
-        item.path,
-        item.language,
-        item.content,
-        item.expanded,
-        item.summary,
-    ):
-        if field:
-            yield field
-    yield from _texts(item.metadata)
-
-
-def _texts(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            yield str(key)
-            yield from _texts(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _texts(inner)
+    named = (item.id, item.kind, item.name, item.path, item.language)
+    waiting: list[object] = [*named, item.content, item.expanded, item.summary, item.metadata]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            waiting += map(str, value)
+            waiting += value.values()
+        elif isinstance(value, list | tuple):
+            waiting += value
 
 
 def check(text: str, word: str, printed: Iterable[Set[str]]) -> None:
-    """Raise `UnkeptError` unless each place of `word` in `text` is in a tag, on a line of its own, around a content.
+    """Raise `UnkeptError` unless the nonce `word` stands only in delimiters around contents.
 
-    `printed` are the contents that were put between tags; beside them no line may look like such a tag with another
-    word. So two labels that make a tag together, or a filter that makes one, are found however they do it.
+    `printed` are the contents that were put between delimiters. Outside these, no line may look
+    like a delimiter with any nonce: two labels may form one together, or a filter.
     """
+    # Cut at the nonce, a good text alternates: outside, content, outside, … Every piece is then
+    # known by its ends.
     opened, *pieces = text.split(word)
     outside = [opened]
     known: set[str] = set().union(*printed) if pieces else set()
@@ -107,7 +94,10 @@ def check(text: str, word: str, printed: Iterable[Set[str]]) -> None:
 
 
 def lenient(text: str, keep: str = "") -> str:
-    """Return `text` as somebody reads it who is not particular: case, width, unseen characters, escapes of XML."""
+    """Return `text` as a lenient reader takes it.
+
+    It has no case, no width, no unseen characters except `keep`, and no escapes of XML.
+    """
     if "&" in text:
         text = html.unescape(text)
     if text.isascii():

@@ -1,104 +1,92 @@
-"""What promptforge raises, and how messages quote values and guess names. Every error is one line that names what,
-which, where and the way out.
+"""Errors of promptforge, and the helpers that quote values and guess names in messages.
+
+Every message is one line: it names the thing, its place and the way out.
 
 PromptForgeError            exit code of the command line
 ├── OptionError             2   an option, its name or its value
 │   └── ProfileError        2   the same, in a profile file (has a line)
-├── BudgetError             3   what is required does not fit
+├── BudgetError             3   required items do not fit
 ├── ItemError               4   an item or a source: a record, a file, a man page, a technique
 ├── TokenizerError          2   an unknown or unusable tokenizer
 ├── TemplateError           5   a template that cannot be found, compiled or rendered
-└── StrictError             1   `on_error: raise`, and something had to be said
+└── StrictError             1   `on_error: raise`, and there was a warning
 """
 
 from __future__ import annotations
 
-import difflib
-import itertools
 from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher, get_close_matches
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from .diagnostics import Diagnostic
 
-
-_TYPE_NAME = type.__dict__["__name__"].__get__  # a metaclass may lie
+# Not `kind.__name__`: a metaclass may define a property of that name and answer anything.
+_TYPE_NAME = type.__dict__["__name__"].__get__
 LISTED = 60
-"""How many names a message lists."""
-_LONG = 8
-"""Letters of a word in which two may be wrong."""
-_ALIKE = 0.75
-"""The share of letters in their order that two words have in common where more letters than a few are wrong."""
+"""Names in one message; of more, only the number is given."""
+_LONG_WORD_LETTERS = 8
+"""From this length on, a correction may differ in two letters instead of one."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean "x"?`` for the known word nearest to `word`, or a list of what there is."""
+    """Return ``; did you mean "x"?`` for the closest known name, else a list of all of them."""
     names = sorted(set(known))
-    return did_you_mean(word, names) or (f"; there are: {listed(names)}" if names else "")
+    if guess := did_you_mean(word, names):
+        return guess
+    return f"; there are: {listed(names)}" if names else ""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean "x"?`` for the known word nearest to `word`; empty where none is near."""
-    names = sorted(set(known))
-    close = [
-        name
-        for name in difflib.get_close_matches(word, names, n=3, cutoff=0.6)
-        if _like(word, name)
-    ]
-    return f'; did you mean "{min(close, key=lambda name: distance(word, name))}"?' if close else ""
+    """Return ``; did you mean "x"?`` for the closest known name, or the empty string."""
+    for name in get_close_matches(word, sorted(set(known)), n=3):
+        if _is_alike(word, name):
+            return f'; did you mean "{name}"?'
+    return ""
+
+
+def _is_alike(word: str, name: str) -> bool:
+    if word.endswith(".j2") and name.endswith(".j2"):
+        # Endings and folders are equal in most templates' names, so they prove nothing.
+        word, name = (text.split(".")[0].rpartition("/")[2] for text in (word, name))
+    longest = max(len(word), len(name))
+    return word in name or _common_letters(word, name) >= longest - max(1, longest // 3)
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names with commas between them, of very many the first."""
+    """Return names with commas between them: the first 60, then the number of the others."""
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
     return ", ".join(names[:LISTED]) + more
 
 
-def distance(one: str, other: str) -> int:
-    """Return how many letters are put in, left out, changed or swapped with the next to make one word of another."""
-    before: list[int] = []
-    row = list(range(len(other) + 1))
-    for i, a in enumerate(one, 1):
-        last, before, row = before, row, [i]
-        for j, b in enumerate(other, 1):
-            least = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
-            if i > 1 < j and a == other[j - 2] and one[i - 2] == b:
-                least = min(least, last[j - 2] + 1)
-            row.append(least)
-    return row[-1]
-
-
 def sure(word: str, known: Iterable[str]) -> str | None:
-    """Return the one word that `word` can only be a misspelling of: one letter off, of a long word two."""
-    most = 1 if len(word) < _LONG else 2
+    """Return the one known name that `word` must be a misspelling of, or `None`.
+
+    One letter may be wrong, missing, added or misplaced; in a long word two.
+    """
+    known = set(known)
+    wrong = 1 + (len(word) >= _LONG_WORD_LETTERS)
     near = [
-        name
-        for name in set(known)
-        if abs(len(name) - len(word)) <= most and distance(word, name) <= most
+        name for name in known if _common_letters(word, name) >= max(len(word), len(name)) - wrong
     ]
-    return near[0] if len(near) == 1 and near[0] != word else None
+    return near[0] if len(near) == 1 and word not in known else None
 
 
-def _like(word: str, name: str) -> bool:
-    """Whether so much of two words is alike that one may be meant by the other; of files the ending does not count."""
-    stem, end = word.split(".")[0], name.split(".")[0]
-    if word.endswith(".j2") and name.endswith(".j2") and word != stem and name != end:
-        stem, end = (one.rpartition("/")[2] for one in (stem, end))
-    else:
-        stem, end = word, name
-    apart = distance(stem, end)
-    return (
-        apart <= max(1, len(stem) // 3, len(end) // 3)
-        or stem in end
-        or difflib.SequenceMatcher(None, end, stem).ratio() >= _ALIKE
-    )
+def _common_letters(word: str, name: str) -> int:
+    blocks = SequenceMatcher(None, name, word, autojunk=False).get_matching_blocks()
+    return sum(block.size for block in blocks)
 
 
 def quote(value: object, limit: int = 80) -> str:
-    """Return `value` as a short quoted ASCII-safe text that can neither forge a log line nor move a terminal."""
+    """Return `value` quoted, at most `limit` characters, in ASCII.
+
+    The result can neither forge a line of a log nor control a terminal.
+    """
     text = value if type(value) is str else _TYPE_NAME(type(value))
     shown = ascii(text[:limit])[1:-1].replace("\\'", "'")
-    return f'"{shown}{"…" if len(text) > limit else ""}"'
+    cut = "…" if len(text) > limit else ""
+    return f'"{shown}{cut}"'
 
 
 class PromptForgeError(Exception):
@@ -106,16 +94,16 @@ class PromptForgeError(Exception):
 
     exit_code = 1
     where: str | None = None
-    """The place that the message begins with, where it has one."""
+    """The place that the message begins with, if it has one."""
 
     @property
     def bare(self) -> str:
-        """The message without that place."""
+        """The message without its place."""
         return str(self).removeprefix(f"{self.where}: ")
 
 
 class OptionError(PromptForgeError):
-    """An option that does not exist, or a value it does not take."""
+    """An unknown option, or a value that an option does not take."""
 
     exit_code = 2
 
@@ -125,35 +113,35 @@ class OptionError(PromptForgeError):
         super().__init__(message)
         self.option = option
         self.absent = absent
-        """The name of a layout, prompt, template or profile that was asked for and is not there."""
+        """Name of a layout, prompt, template or profile that does not exist."""
 
 
 class ProfileError(OptionError):
     """A profile, job or layout file that cannot be read. `where` is `file:line`."""
 
     def __init__(
-        self, message: str, *, where: str | None = None, option: str | None = None, column: int | None = None,
-        inside: tuple[str, ...] = (), absent: str | None = None,
+        self, message: str, *, where: str | None = None, option: str | None = None,
+        column: int | None = None, inside: tuple[str, ...] = (), absent: str | None = None,
     ) -> None:  # fmt: skip
         super().__init__(f"{where}: {message}" if where else message, option=option, absent=absent)
         self.where = where
         self.column = column
-        """The character of the line, from 1, where it is known."""
+        """Character of the line, from 1, if known."""
         self.inside = inside
-        """The keys within the value of `option` that lead to what is wrong."""
+        """Keys inside the value of `option` that lead to the mistake."""
 
 
 class BudgetError(PromptForgeError):
-    """The budget cannot hold what must be in the text."""
+    """The budget is too small for the required items."""
 
     exit_code = 3
 
     def __init__(self, message: str, *, needed: int, largest: int) -> None:
         super().__init__(message)
         self.needed = needed
-        """The smallest budget, in the unit of the ceiling, that would do."""
+        """The smallest budget that would do, in the unit of `largest`."""
         self.largest = largest
-        """The ceiling that was given."""
+        """The given ceiling, in tokens or characters."""
 
 
 class ItemError(PromptForgeError):
@@ -174,7 +162,7 @@ class TokenizerError(PromptForgeError):
 
 
 class Excerpt(NamedTuple):
-    """A line of a template, and the columns in it that are meant, counted from 1, the end not included."""
+    """A line of a template with a range of columns: `column` from 1, `end` not included."""
 
     line: int
     source: str
@@ -193,11 +181,11 @@ class TemplateError(PromptForgeError):
         super().__init__(f"{where}: {message}" if where else message)
         self.where = where
         self.excerpt = excerpt
-        """The line, where it is known."""
+        """The line at fault, if known."""
 
 
 class StrictError(PromptForgeError):
-    """`on_error: raise` and a diagnostic of severity warning or above. The lenient result is not lost with it."""
+    """A warning or error in strict mode (`on_error: raise`). It carries the lenient result."""
 
     def __init__(
         self, message: str, *, diagnostics: tuple[Diagnostic, ...] = (), result: object = None
@@ -208,22 +196,25 @@ class StrictError(PromptForgeError):
 
 
 def show(value: object) -> str:
-    """Return a value as a message shows it: numbers and words plain, texts quoted, anything else by its type."""
+    """Return a value for a message: words and numbers plain, texts quoted, others by type."""
     if value is None or value is True or value is False:
         return {None: "none", True: "true", False: "false"}[value]
-    if isinstance(value, float):
+    if isinstance(value, int) and value.bit_length() > 64:  # Python refuses to print 10**5000
+        return "a number past 64 bits"
+    if isinstance(value, int | float):
         return repr(value)
-    if isinstance(value, int):  # 10**5000 cannot even be printed
-        return repr(value) if value.bit_length() <= 64 else "a number past 64 bits"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_show_part, value[:5]))}{', …' if len(value) > 5 else ''}]"
+        return f"[{_join(map(_show_member, value[:5]), len(value))}]"
     if isinstance(value, dict):
-        pairs = [
-            f"{_show_part(key)}: {_show_part(value[key])}" for key in itertools.islice(value, 3)
-        ]
-        return f"{{{', '.join(pairs)}{', …' if len(value) > 3 else ''}}}"
+        pairs = (f"{_show_member(key)}: {_show_member(value[key])}" for key in islice(value, 3))
+        return f"{{{_join(pairs, len(value))}}}"
     return quote(value) if type(value) is str else f"a value of type {type(value).__name__}"
 
 
-def _show_part(value: object) -> str:
+def _join(members: Iterable[str], size: int) -> str:
+    shown = list(members)
+    return ", ".join([*shown, "…"] if size > len(shown) else shown)
+
+
+def _show_member(value: object) -> str:
     return "…" if isinstance(value, list | tuple | dict) else show(value)

@@ -1,13 +1,9 @@
-"""Text of an item → text that cannot break out of its place. One set of rules a syntax, chosen by the template's name.
+"""Escaping: text of an item → text that cannot break out of its place. One class of rules a syntax.
 
-The vocabulary:
-
-- *label*: a short value (name, path, language, number, metadata). It prints on one line, as it is where harmless.
-- *content*: the long text of an item (`Content`). It may span lines where the syntax has a place for that.
-- *place*: where in the page a value lands (in an attribute, at the start of a line, …). The templates module finds it
-  by reading the template, so no author has to say it.
-
-Nothing here reads files, options or Jinja.
+- *label*: a short value (name, path, language, number, metadata). It prints on one line.
+- *content*: the long text of an item (`Content`). It may span lines where the syntax lets it.
+- *place*: where a value lands: in an attribute, at the start of a line, …  `templating` finds it by
+  reading the template, so authors never state it.
 """
 
 from __future__ import annotations
@@ -21,10 +17,10 @@ from json.encoder import encode_basestring
 from .safe import Content, Safe, Verbatim
 
 LABEL_CAP = 2000
-"""Characters of a label that are shown; more is cut with an ellipsis."""
+"""Characters of a label; longer ones end in an ellipsis."""
 
-# What the eye does not see, or what moves what it sees: controls, soft hyphen, joiners, bidi, fillers, annotations,
-# tags, private variation selectors, lone surrogates, noncharacters.
+# Characters that are invisible or move visible ones: controls, soft hyphen, joiners, bidi, fillers,
+# annotations, tags, private variation selectors, lone surrogates, noncharacters.
 INVISIBLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\ud800-\udfff\ufdd0-\ufdef\U0001bca0-\U0001bca3"
@@ -40,9 +36,8 @@ _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 def _show(match: re.Match[str]) -> str:
     char = match[0]
-    if (
-        char in "\ufe0e\ufe0f\u200d"
-    ):  # an emoji's own selector or joiner stays, a row of them does not
+    # The selector or joiner of an emoji stays; in a row of them only the first can be one.
+    if char in "\ufe0e\ufe0f\u200d":
         before = match.string[match.start() - 1 : match.start()]
         if before > "\u00a8" and not INVISIBLE.match(before) and before.strip():
             return char
@@ -52,21 +47,20 @@ def _show(match: re.Match[str]) -> str:
 
 
 def _code(char: str) -> str:
-    """Return a character as an escape."""
     code = ord(char)
-    return (
-        f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
-    )
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def to_text(value: object) -> str:
-    """Return a scalar as text; `None` is the empty text, floats print as Python's shortest form."""
-    if value is None:
-        return ""
+    """Return plain data as text: `None` is empty, lists get commas, floats are the shortest."""
     if isinstance(value, str):
         return value
-    if value is True or value is False:
-        return "true" if value else "false"
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, list | tuple):
         return ", ".join(to_text(v) for v in value)
     if isinstance(value, dict):
@@ -75,7 +69,7 @@ def to_text(value: object) -> str:
 
 
 def label(value: object) -> str:
-    """Return `value` on one line: what cannot be seen is shown as an escape, as a line end by a backslash and an n."""
+    r"""Return `value` on one line; invisible characters become escapes, a line end `\n`."""
     text = to_text(value)
     if len(text) > LABEL_CAP:
         text = text[: LABEL_CAP - 1] + "…"
@@ -84,7 +78,7 @@ def label(value: object) -> str:
     return INVISIBLE.sub(_show, text)
 
 
-# --- Markdown (CommonMark 0.31, with the pipe of GFM tables) ---------------------------------------------------------
+# --- Markdown (CommonMark 0.31, with the pipe of GFM tables) --------------------------------------
 
 _MD_SPECIAL = re.compile(
     r"[`*]|~(?=~)|(?<=~)~"
@@ -123,7 +117,7 @@ def md_cell(value: object) -> Safe:
 
 
 def md_line(value: object) -> Safe:
-    """Return a label that begins its line: no heading, list, quote, rule, table or indented code comes of it."""
+    """Return a label that begins its line: no heading, list, quote, rule, table or code."""
     if isinstance(value, Safe):
         return value
     text = label(value)
@@ -133,7 +127,7 @@ def md_line(value: object) -> Safe:
 
 
 def _md_opening(text: str, split: bool = False) -> str:
-    """Return `text` escaped for the begin of a line; `split`: a bracket may be closed on a later one."""
+    # With `split`, a bracket opened here may be closed on a later line.
     escaped = _md_escape(text)
     if _MD_BLOCK.match(escaped) or (split and escaped.startswith("[") and "]" not in escaped):
         return "\\" + escaped
@@ -141,7 +135,7 @@ def _md_opening(text: str, split: bool = False) -> str:
 
 
 def md_joined(value: object) -> Safe:
-    """Return a label that follows another value at once: nor do the two make a link, an entity or a tag together."""
+    """Return a label that directly follows another value, so that the two make no link or tag."""
     if isinstance(value, Safe):
         return value
     text = md_line(value)
@@ -156,12 +150,10 @@ def md_link(value: object) -> Safe:
 
 
 def md_prose(value: object) -> Safe:
-    """Return running text: its line ends stay, and each line is escaped so that it is a line of a paragraph.
-
-    Blanks that a line begins with, which a paragraph does not show, go. Its length is the budget's affair alone.
-    """
+    """Return running text of any length: line ends stay, each line is a line of a paragraph."""
     if isinstance(value, Safe):
         return value
+    # Leading blanks go: a paragraph does not show them, and four of them are a code block.
     lines = (INVISIBLE.sub(_show, line.strip(" \t")) for line in to_text(value).strip().split("\n"))
     return Safe("\n".join(_md_opening(line, split=True) for line in lines))
 
@@ -169,17 +161,18 @@ def md_prose(value: object) -> Safe:
 def md_code(value: object) -> Safe:
     """Return a label as inline code, in a run of backticks longer than any inside."""
     text = label(value)
-    run = max(map(len, re.findall("`+", text)), default=0)
-    mark = "`" * (run + 1)
-    pad = " " if text[:1] in ("`", " ", "") or text[-1:] in ("`", " ") else ""
-    return Safe(f"{mark}{pad}{text}{pad}{mark}")
+    mark = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    # CommonMark takes one blank off both ends; the empty text would join the two marks.
+    if text[:1] in ("`", " ", "") or text[-1:] in ("`", " "):
+        text = f" {text} "
+    return Safe(f"{mark}{text}{mark}")
 
 
-# --- XML 1.0 ---------------------------------------------------------------------------------------------------------
+# --- XML 1.0 --------------------------------------------------------------------------------------
 
 
 def xml_text(value: object) -> Safe:
-    """Return a value for character data: only `&`, `<` and the `>` of `]]>` are escaped."""
+    """Return a value for character data; `&`, `<` and the `>` of `]]>` are escaped."""
     if isinstance(value, Safe):
         return value
     if type(value) is Verbatim:
@@ -191,41 +184,35 @@ def xml_text(value: object) -> Safe:
 
 
 def xml_joined(value: object) -> Safe:
-    """Return a value for character data after another value or a bracket, where a `>` may end a `]]>`."""
+    """Return character data after another value or a bracket, where a `>` may end a `]]>`."""
     text = xml_text(value)
-    return (
-        text
-        if isinstance(value, Safe | Verbatim)
-        else Safe(re.sub(r"^(\]{0,2})>", r"\1&gt;", text))
-    )
+    if isinstance(value, Safe | Verbatim):
+        return text
+    return Safe(re.sub(r"^(\]{0,2})>", r"\1&gt;", text))
 
 
 def xml_unknown(value: object) -> Safe:
-    """Return a value where another template decides whether this is an attribute: what suits both."""
+    """Return a value that suits both text and an attribute: another template decides."""
     return value if isinstance(value, Safe) else xml_attribute(value)
 
 
 def xml_attribute(value: object) -> Safe:
-    """Return a label for an attribute in double quotes; text that templates made is taken for text here too."""
+    """Return a label for an attribute in double quotes; safe text is escaped here too."""
     if isinstance(value, Safe):
         return Safe(value.replace("<", "&lt;").replace('"', "&quot;"))
     text = label(value)
-    if (
-        "&" in text or "<" in text or '"' in text or "]]>" in text
-    ):  # ]]>: what a macro prints may land between tags
-        text = (
-            text.replace("&", "&amp;")
-            .replace("<", "&lt;")
-            .replace('"', "&quot;")
-            .replace("]]>", "]]&gt;")
-        )
+    if "&" in text or "<" in text or '"' in text or ">" in text:
+        text = text.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+        # `]]>` is harmless in an attribute, but a macro may print this between tags.
+        text = text.replace("]]>", "]]&gt;")
     return Safe(XML_ILLEGAL.sub("\ufffd", text))
 
 
-# --- JSON (RFC 8259) -------------------------------------------------------------------------------------------------
+# --- JSON (RFC 8259) ------------------------------------------------------------------------------
 
 
 def _json_finite(value: object) -> object:
+    # JSON has no NaN and no infinity; keys must be texts.
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):
@@ -239,22 +226,20 @@ def _json_show(match: re.Match[str]) -> str:
     code = ord(match[0])
     if 0xD800 <= code < 0xE000:
         return "\ufffd"
-    units = match[0].encode("utf-16-be")
-    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
-
-
-def _json_other(value: object) -> str:
-    return json.dumps(_json_finite(value), ensure_ascii=False)
+    return json.dumps(match[0])[1:-1]  # in ASCII: two escapes for a character past U+FFFF
 
 
 def json_value(value: object) -> Safe:
-    """Return a value as JSON: text quoted, UTF-8 as it is, only what JSON requires escaped; NaN and infinities null.
+    """Return a value as JSON: text quoted, UTF-8 as it is, NaN and infinities null.
 
-    In labels what cannot be seen is written by its number; the parsed value is the same.
+    In labels, invisible characters are escaped by number; the parsed value is the same.
     """
     if isinstance(value, Safe):
         return value
-    text = encode_basestring(value) if isinstance(value, str) else _json_other(value)
+    if isinstance(value, str):
+        text = encode_basestring(value)
+    else:
+        text = json.dumps(_json_finite(value), ensure_ascii=False)
     if text.isascii():
         return Safe(text)
     if type(value) is Content:
@@ -263,15 +248,15 @@ def json_value(value: object) -> Safe:
 
 
 def json_string(value: object) -> Safe:
-    """Return a value for the inside of a JSON string that the template has opened."""
+    """Return a value for the inside of a JSON string."""
     return Safe(json_value(str.__str__(to_text(value)))[1:-1])
 
 
-# --- plain text ------------------------------------------------------------------------------------------------------
+# --- plain text -----------------------------------------------------------------------------------
 
 
 def plain(value: object) -> Safe:
-    """Return a value for plain text: a label on one line, content as it is (its lines are guarded by `clean`)."""
+    """Return a value for plain text: a label on one line, content as it is: `clean` marked it."""
     if isinstance(value, Safe):
         return value
     if type(value) is Verbatim:
@@ -280,9 +265,9 @@ def plain(value: object) -> Safe:
 
 
 def plain_line(value: object) -> Safe:
-    """Return a value that begins its line of plain text: only content ever begins one with white space or a bar.
+    """Return a value that begins its line of plain text.
 
-    So what is indented is known to be content, and so is what has the prefix `| `.
+    Only content begins a line with white space or a bar, so such lines are known to be content.
     """
     text = plain(value)
     if isinstance(value, Safe | Content) or not text:
@@ -293,16 +278,14 @@ def plain_line(value: object) -> Safe:
 
 
 def plain_own(value: object) -> Safe:
-    """Return an expression that begins its line of plain text and has words, or blanks, of the template's own."""
+    """Return an expression that begins its line with words or blanks of the template's own."""
     text = plain(value)
-    return (
-        Safe("\\" + text)
-        if text.startswith("|") and not isinstance(value, Safe | Content)
-        else text
-    )
+    if text.startswith("|") and not isinstance(value, Safe | Content):
+        return Safe("\\" + text)
+    return text
 
 
-# --- the table -------------------------------------------------------------------------------------------------------
+# --- the table ------------------------------------------------------------------------------------
 
 Escape = Callable[[object], Safe]
 
@@ -323,12 +306,12 @@ PLACES: dict[str, dict[str, Escape]] = {
     "json": {"value": json_value, "string": json_string},
     "txt": {"line": plain_line, "own": plain_own, "inline": plain},
 }
-"""By the extension of a template, then by place. An unknown extension is plain text."""
+"""Extension of a template → place → escape. An unknown extension is plain text."""
 
 ALIASES = {"html": "xml", "svg": "xml", "markdown": "md", "jsonl": "json"}
 
 
 def syntax_of(extension: str) -> str:
-    """Return which rules an extension follows: `md`, `xml`, `json` or `txt`."""
+    """Return the syntax of an extension: `md`, `xml`, `json` or `txt`."""
     known = ALIASES.get(extension, extension)
     return known if known in PLACES else "txt"

@@ -1,4 +1,4 @@
-"""Where the budget of one text went, and what more of it would bring."""
+"""The explanation of one rendering: how the budget was spent, and the gain of a larger one."""
 
 from typing import Any
 
@@ -6,67 +6,66 @@ import msgspec
 
 
 class SectionCost(msgspec.Struct, frozen=True, kw_only=True):
-    """What a section takes of the budget."""
+    """The cost of one section."""
 
     key: str
     title: str
     items: int
-    """How many items of it are in the text."""
+    """Number of its included items."""
     tokens: int
     """Tokens of its items' texts."""
     subtotal: int | None
-    """What the page costs with it less what it costs without it and all after it: its heading and separators count.
-    `None` where the page has very many sections."""
+    """Tokens of the context up to its end, less tokens up to its beginning: with its heading and
+    separators. `None` when there are too many sections to count."""
 
 
 class Gain(msgspec.Struct, frozen=True, kw_only=True):
-    """What more budget would add to one section."""
+    """The gain of one section from a larger budget."""
 
     key: str
     title: str
     items: tuple[str, ...]
-    """Ids of the items that come in, or in a longer form."""
+    """Ids of the items that come in, or come in a longer variant."""
     tokens: int
-    """Tokens that its items' texts grow by."""
+    """Growth of its items' texts in tokens."""
     worth: float
-    """Worth that it grows by: the score of an item that comes in, of a longer form its share."""
+    """Growth in worth: the score of a new item; of a longer variant, its share of the score."""
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the budget went, and what more of it would bring."""
+    """An account of the spent budget, and the gain of a larger one."""
 
     tokens: int
     max_tokens: int | None
     left: int | None
-    """Tokens of the budget that were not used."""
+    """Unused tokens of the budget."""
     frame: int
-    """Tokens of the page without any item: the fixed cost of the templates."""
+    """Overhead: tokens of the context without any item."""
     between: int
-    """Tokens of headings, separators and whatever else templates put around items: `tokens` less `frame` and items."""
+    """Tokens of headings and separators: `tokens` less `frame` and the items' own."""
     sections: tuple[SectionCost, ...]
     next_at: int | None
-    """The least budget that brings back something that was dropped or shortened, as far as is known."""
+    """The least known budget that brings back a dropped or trimmed item."""
     next_item: str | None
     """Id of the item that it brings back."""
     step: int
-    """A budget larger by so many tokens would bring `gains`."""
+    """The larger budget of `gains` has so many tokens more."""
     gains: tuple[Gain, ...] | None
-    """Section by section; `None` where there is no budget in tokens."""
+    """One gain a section; `None` without a budget in tokens."""
 
 
 class Way(msgspec.Struct, frozen=True, kw_only=True):
-    """What brings back items that are out, or cut, for one reason; it was tried."""
+    """Options that bring back items dropped or trimmed for one reason; they were tried."""
 
     reason: str
     items: int
-    """How many are out or cut for it."""
+    """Number of items dropped or trimmed for it."""
     item: str
-    """Id of the one that was tried: the best of them."""
+    """Id of the item that was tried: the best of them."""
     options: dict[str, Any]
-    """Options that bring it back whole, over those in force; empty where none were found.
+    """Options that bring it back whole, over those in force; empty when none were found.
 
-    Where the room that it would need is too much to be worked out, options with which nothing else keeps it out: then
-    `back` is 0.
+    With `back` 0 they remove every obstacle but the budget: the room was too costly to work out.
     """
     back: int
-    """How many of the items are whole in the text with these."""
+    """Number of these items that are whole in the text with `options`."""

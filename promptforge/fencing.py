@@ -9,21 +9,20 @@ from .escaping import to_text
 from .safe import Block, Content, Verbatim
 
 TAG = re.compile(r"[A-Za-z0-9_+#.\-]{1,40}")
-"""What may stand after the mark of a fence."""
+"""A language tag that may follow the marks of a fence."""
 
 
 def fence(text: object, language: object = None) -> Block:
     """Return `text` in a fenced code block that nothing in it can close.
 
-    The fence is one longer than any run of its mark inside, at least three. Where that would take more than 24
-    backticks, tildes are used; where both are out, each line gets the prefix `| ` (see `clean`, which says so).
-    Verbatim content stands between its tags instead.
+    The fence is one longer than any run of its mark inside, at least three. Runs of 24 backticks
+    make it one of tildes; with both, each line gets the prefix `| ` (see `clean`). Verbatim content
+    stands between its delimiters instead.
     """
     if type(text) is Verbatim:
         return text.tags()
     body = text if isinstance(text, Content) else clean(to_text(text), "md").text
-    run = longest_run(body, "`")
-    mark = "`"
+    mark, run = "`", longest_run(body, "`")
     if run >= FENCE_CAP:
         mark, run = "~", longest_run(body, "~")
     tag = to_text(language)

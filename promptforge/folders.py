@@ -1,4 +1,4 @@
-"""Where a caller's files are: folders of profiles and templates, and templates as texts by their names; reading one."""
+"""Folders and files of a caller: folders of profiles and templates, and reading one file."""
 
 from __future__ import annotations
 
@@ -9,41 +9,42 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 MOST_BYTES = 1 << 28
-"""Bytes of a file that is read at once."""
+"""Largest file that is read at once."""
+# Without O_NONBLOCK, opening a FIFO waits for somebody to write to it.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 YAML = (".yaml", ".yml")
-"""How the name of a file in YAML ends."""
+"""Endings of YAML files."""
 
 Folders = str | Path | Sequence[str | Path] | None
-"""One folder of the user's, or several, the first wins."""
+"""One folder of the user's, or several; the first wins."""
 Sources = str | Path | Mapping[str, str] | Sequence[str | Path | Mapping[str, str]] | None
-"""The same for templates, which may also be texts by their names, such as `chunks/item.md.j2`."""
+"""The same for templates. They may also be texts by name, such as `chunks/item.md.j2`."""
 
 Source = Path | Mapping[str, str]
-"""One of these: a folder, or texts by their names."""
+"""One of these: a folder, or texts by name."""
 
 
 def paths(folders: Folders) -> tuple[Path, ...]:
-    """Return folders one by one, whatever they were given as."""
+    """Return the folders as paths."""
     if folders is None:
         return ()
     if isinstance(folders, str | Path):
         return (Path(folders),)
-    return tuple(Path(folder) for folder in folders)
+    return tuple(map(Path, folders))
 
 
 def sources(given: Sources) -> tuple[Source, ...]:
-    """Return places of templates one by one, whatever they were given as."""
+    """Return the places of templates one by one: paths, and mappings as they are."""
     if given is None:
         return ()
-    listed = (given,) if isinstance(given, str | Path | Mapping) else tuple(given)
-    return tuple(each if isinstance(each, Mapping) else Path(each) for each in listed)
+    each = (given,) if isinstance(given, str | Path | Mapping) else given
+    return tuple(one if isinstance(one, Mapping) else Path(one) for one in each)
 
 
 def contents(path: Path, most: int = MOST_BYTES) -> bytes:
-    """Return what is in a regular file of at most `most` bytes; a pipe or a device is not waited for.
+    """Return the content of a regular file of at most `most` bytes.
 
-    Raises `OSError`, with `EFBIG` for a larger one.
+    Raises `OSError`: `EINVAL` for a folder, a pipe or a device, `EFBIG` for a larger file.
     """
     handle = os.open(path, _FLAGS)
     try:

@@ -1,7 +1,4 @@
-"""What stands around contents: which framings go with which syntax, and the lines that templates print.
-
-The lines become a pattern for what could pass for one of them in plain text.
-"""
+"""Framings of contents by syntax, and the pattern of lines that plain text must mark."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 TAGGED = "tagged"
-"""The framing that leaves contents as they are: see `enclosing`."""
+"""The framing that prints contents as they are, between delimiters."""
 
 ABOUT = {
     "fenced": "a fence longer than any run of its mark inside",
@@ -24,27 +21,30 @@ FRAMINGS: dict[str, tuple[str, ...]] = {
     "json": ("json",),
     "txt": ("plain", TAGGED),
 }
-"""By syntax, its own framing first. A fence in plain text is none: a label may open another there."""
+"""Syntax → framings, its own first. Plain text has no fences: a label could open another one."""
 
 
 def framing_of(asked: str, syntax: str, format: str) -> tuple[str, str | None]:  # noqa: A002
-    """Return the framing to print by, and what is wrong where it is not the one asked for: `auto` asks for its own."""
+    """Return the framing to use; if it is not the one asked for, also the message."""
     own, *others = FRAMINGS[syntax]
-    if asked in ("auto", own, *others):
-        return (asked if asked in others else own), None
+    if asked in others:
+        return asked, None
+    if asked in ("auto", own):
+        return own, None
     takes = " or ".join(FRAMINGS[syntax])
     return own, f"framing: {asked} does not go with the format {format}, which takes {takes}"
 
 
 LINE_ENDS = "\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
-"""What anybody may take for the end of a line, as the inside of a character class."""
+"""Anything that a reader may take for a line end, as the inside of a character class."""
 
 
 def frame_pattern(lines: Iterable[tuple[object, ...]]) -> re.Pattern[str] | None:
-    """Return a pattern for a whole line that could be taken for one of `lines`, or `None` if none is distinct.
+    """Return a pattern for whole lines that could be taken for one of `lines`, or `None`.
 
-    A line that begins with words is known by them; any other must match as a whole and show at least two visible
-    characters of its own. Lines that are nothing but a value cannot be told from content and are left out.
+    A line of a template is a tuple of texts and values. One that begins with words is recognized by
+    these; any other by all its texts, if they have two visible characters. A line of values alone
+    looks like any content, and is left out.
     """
     anywhere: set[str] = set()
     at_margin: set[str] = set()
@@ -55,17 +55,14 @@ def frame_pattern(lines: Iterable[tuple[object, ...]]) -> re.Pattern[str] | None
         if len(merged) > 1 and sum(map(str.isalnum, head)) >= 2:
             anywhere.add(re.escape(head.rstrip()))
         elif len(visible) >= 2:
-            line = "".join(
-                re.escape(p) if isinstance(p, str) else f"[^{LINE_ENDS}]*" for p in merged
-            )
+            value = f"[^{LINE_ENDS}]*"
+            line = "".join(re.escape(p) if isinstance(p, str) else value for p in merged)
             whole = re.sub(r"^(?:\\[ \t])+", "", line) + rf"[ \t]*(?=[{LINE_ENDS}]|\Z)"
             (anywhere if head else at_margin).add(whole)
     choices = []
     if anywhere:
         choices.append(rf"[ \t]*(?:{'|'.join(sorted(anywhere))})")
-    if (
-        at_margin
-    ):  # a line that begins with a value begins at the margin, and indented text is not one
+    if at_margin:  # values are printed without leading blanks, so an indented line is none of these
         choices.append(rf"(?=\S)(?:{'|'.join(sorted(at_margin))})")
     if not choices:
         return None

@@ -1,7 +1,7 @@
-"""Control tokens that come about where texts meet on a page: found in the finished text and written apart there.
+"""Control tokens that arise where texts meet: found in the finished text and broken up there.
 
-No value holds a token any more when it comes to a template. Yet two of them side by side may make one, a value and the
-template's own words, or a filter. What a template or the caller wrote as a whole is theirs and stays.
+Values hold no tokens when a template gets them. Yet two values side by side may form one, a value
+and the template's own words, or a filter. A whole token written by a template or the caller stays.
 """
 
 from __future__ import annotations
@@ -15,34 +15,38 @@ from typing import NamedTuple
 from .controls import Controls
 
 Inside = Callable[[int], bool]
-"""Whether a backslash may be put before a character without touching the syntax."""
+"""Position → True where a backslash may be inserted without touching the syntax."""
 
 
 class Mended(NamedTuple):
-    """The parts of a text in which texts that meet make no token."""
+    """The parts of a text without tokens across their ends."""
 
     parts: list[str]
     apart: int = 0
-    """How many tokens were written apart."""
+    """Number of tokens that were broken up."""
     left: int = 0
-    """How many had no place where the syntax could bear a backslash."""
+    """Number of tokens without a place for a backslash."""
 
 
 class Joints:
-    """What keeps the texts of one rendering from making a control token together."""
+    """Breaks up control tokens that the texts of one rendering form together."""
 
     def __init__(self, controls: Controls, syntax: str, spare: Set[str]) -> None:
-        """`spare` are the tokens that the templates and the caller wrote themselves."""
+        """Keep the tokens in `spare`: templates and the caller wrote them."""
         self.controls = controls
         self.spare = frozenset(spare)
         self._syntax = syntax
-        self._bar = controls.bar * 2 if syntax == "json" else controls.bar
+        self._bar = controls.bar
+        if syntax == "json":  # a backslash in a JSON string is written as two
+            self._bar *= 2
 
     def mend(self, parts: list[str], settled: Set[int] = frozenset()) -> Mended:
-        """Return `parts` of a finished text, mended: those of the very type `str` are a template's own words.
+        """Return the parts of a finished text with the tokens across their ends broken up.
 
-        `settled` are the identities (`id`) of parts that were mended before, so only their ends matter.
+        Parts of exactly the type `str` are a template's own words. `settled` holds the `id`s of
+        parts that were mended before: only their ends matter.
         """
+        # Most texts hold no token: this search, over the ends of settled parts, is all they cost.
         if not self.controls.holds(
             "".join([self._ends(part) if id(part) in settled else part for part in parts])
         ):
@@ -50,7 +54,7 @@ class Joints:
         own = [type(part) is str for part in parts]
         whole = [mine or id(part) in settled for mine, part in zip(own, parts, strict=True)]
         mended, apart = list(parts), 0
-        while True:
+        while True:  # a backslash may complete another token, so until none is left
             text = "".join(mended)
             ends = list(accumulate(map(len, mended)))
             found = list(self._wrong(text, ends, own, whole))
@@ -70,29 +74,31 @@ class Joints:
     def _wrong(
         self, text: str, ends: Sequence[int], own: Sequence[bool], whole: Sequence[bool]
     ) -> Iterator[tuple[int, int]]:
-        """Yield where the tokens stand that are neither a template's nor the caller's."""
+        """Yield start and end of the tokens that neither a template nor the caller wrote."""
         for start, end in self.controls.find(text):
             first, last = bisect_right(ends, start), bisect_right(ends, end - 1)
-            mine = (
-                (whole[first] or text[start:end] in self.spare)
-                if first == last
-                else all(own[first : last + 1])
-            )
-            if not mine:
+            if first == last:
+                is_theirs = whole[first] or text[start:end] in self.spare
+            else:
+                is_theirs = all(own[first : last + 1])
+            if not is_theirs:
                 yield start, end
 
     def _places(
         self, text: str, ends: Sequence[int], own: Sequence[bool], found: Sequence[tuple[int, int]]
     ) -> list[tuple[int, int]]:
-        """Return where to put backslashes, each with the part that it goes into: a part that is not a template's."""
+        """Return positions for backslashes with their parts; never parts of a template."""
         places: list[tuple[int, int]] = []
-        inside = _SYNTAXES[self._syntax](text) if found else None
+        if not found:
+            return places
+        inside = _SYNTAXES[self._syntax](text)
         for start, end in found:
-            if inside is None or (places and start < places[-1][0] < end):
+            if places and start < places[-1][0] < end:  # the last backslash breaks this one up too
                 continue
             for place in range(start + 1, end):
                 before, after = bisect_right(ends, place - 1), bisect_right(ends, place)
                 part = after if own[before] else before
+                # Beside another backslash the two would be read as one escape.
                 if not own[part] and "\\" not in text[place - 1 : place + 1] and inside(place):
                     places.append((place, part))
                     break
@@ -100,7 +106,7 @@ class Joints:
 
 
 def spread(text: str, parts: Sequence[str]) -> list[str]:
-    """Return `parts`, which a mended `text` was made of, with what was put into it."""
+    """Return the `parts` of a text with the characters inserted into them: `text` is the result."""
     found, at = [], 0
     for number, part in enumerate(parts, 1):
         begin = at
@@ -112,7 +118,7 @@ def spread(text: str, parts: Sequence[str]) -> list[str]:
     return found
 
 
-# --- where a backslash changes nothing but the words -----------------------------------------------------------------
+# --- places where a backslash changes nothing but the words ---------------------------------------
 
 _TAG = re.compile(
     r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>|&[^&;]*;", re.DOTALL
@@ -124,7 +130,7 @@ _ESCAPE = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 
 
 def _around(spans: Sequence[re.Match[str]], place: int) -> re.Match[str] | None:
-    """Return which of `spans`, in order, a place is within."""
+    """Return the span around a place; `spans` are in order."""
     index = bisect_right(spans, place - 1, key=re.Match.start) - 1
     return spans[index] if index >= 0 and place < spans[index].end() else None
 
@@ -164,8 +170,7 @@ def _in_markdown(text: str) -> Inside:
     return lambda place: not _MARKS.intersection(text[place - 1 : place + 1])
 
 
-_MARKS = frozenset("`~\n")
-"""Fences and lines: what a backslash beside it might make another thing of."""
+_MARKS = frozenset("`~\n")  # a backslash beside them would change a fence or a line
 
 _SYNTAXES: dict[str, Callable[[str], Inside]] = {
     "md": _in_markdown,

@@ -1,4 +1,4 @@
-"""The settings of a layout: what its `layout.yaml` says beside the templates."""
+"""Layouts: the settings of a `layout.yaml`."""
 
 from typing import Annotated, Any, Self
 
@@ -10,10 +10,10 @@ from .errors import ProfileError
 from .rules import Rule, Vocabulary, rules_of
 
 DISPLAY = (
-    *("group_by", "separator", "order", "marker", "headers", "line_numbers"),
-    *("scores", "sources", "code", "header", "footer", "fence_language"),
-)
-"""The options a layout may set: how things look. What is chosen and what it may cost is a profile's to say."""
+    "group_by", "separator", "order", "marker", "headers", "line_numbers", "scores", "sources",
+    "code", "header", "footer", "fence_language",
+)  # fmt: skip
+"""Options that a layout may set: those of display. Choice and cost belong to profiles."""
 
 _Tag = Annotated[
     str,
@@ -26,7 +26,7 @@ _Extension = Annotated[str, Meta(pattern=r"^\.?[a-z0-9_+#.-]+$(?!\n)")]
 
 
 class LayoutSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a layout says of itself."""
+    """The settings of one layout."""
 
     base: Annotated[
         options.Name | None, "Another layout, whose templates fill what is missing; none: no other."
@@ -42,13 +42,13 @@ class LayoutSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     trim_end: Annotated[bool, "Take white space off the end of the text."] = False
     options: Annotated[dict[str, Any], ""] = {}
-    """The display options it sets, checked; `group_by` and `separator` are among them."""
+    """Checked display options, `group_by` and `separator` among them."""
 
     stated: Annotated[tuple[str, ...], ""] = ()
-    """The keys, options aside, that its file holds."""
+    """Keys of its file, without options."""
 
     def over(self, base: Self) -> Self:
-        """Return these settings, with those of `base` where these say nothing; mappings are joined key by key."""
+        """Return these settings over those of `base`; mappings are merged key by key."""
         own = {key: getattr(self, key) for key in self.stated}
         for key in ("titles", "languages"):
             if own.get(key):
@@ -62,12 +62,12 @@ class LayoutSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def group_by(self) -> str:
-        """What `group_by: auto` means in this layout."""
+        """The meaning of `group_by: auto` in this layout."""
         return str(self.options.get("group_by", "none"))
 
     @property
     def separator(self) -> str | None:
-        """The text between two items when the option says none; None leaves it to the templates."""
+        """The text between two items when the option is none; `None` leaves it to the templates."""
         text: str | None = self.options.get("separator")
         return text
 
@@ -86,9 +86,9 @@ VOCABULARY = Vocabulary(
 
 
 def load_layout_settings(text: str, where: str) -> LayoutSettings:
-    """Return the settings in `text`, the content of the file that `where` names.
+    """Return the settings in `text`, the content of the file `where`.
 
-    Raises ProfileError with `file:line`: an unknown key (an option that belongs in a profile says so), a bad value.
+    Raises `ProfileError` with `file:line` for an unknown key, an option of profiles, a bad value.
     """
     values, place = VOCABULARY.read(text, where)
     if values.get("group_by") == "auto":

@@ -10,7 +10,7 @@ from .diagnostics import Diagnostics
 from .errors import OptionError, show
 from .rules import Vocabulary, Where, rules_of
 
-# The same pattern in Python and in a JSON Schema: `$` alone would let a final newline through in Python.
+# One pattern for Python and for JSON Schema: in Python, `$` alone lets a final newline through.
 _NAME = r"^(shipped/)?[A-Za-z0-9][A-Za-z0-9_.-]*$(?!\n)"
 _TAG = r"^[A-Za-z0-9_+#.-]+$(?!\n)"
 
@@ -19,24 +19,24 @@ Name = Annotated[
 ]
 """A layout, a format or a profile; `shipped/NAME` is the original behind a user's file of the same name."""
 Tag = Annotated[str, Meta(pattern=_TAG, extra={"takes": "a language tag such as python or c++"})]
-"""What stands after the backticks of a fence."""
+"""A language tag after the backticks of a fence."""
 _Word = Annotated[str, Meta(min_length=1, extra={"takes": "a word"})]
 _Part = Literal["system", "instructions", "context", "history", "question"]
 PARTS: tuple[_Part, ...] = get_args(_Part)
-"""The parts of a whole prompt, in the order that they have where nobody says otherwise."""
+"""The parts of a whole prompt, in their default order."""
 _Count = Annotated[int, Meta(ge=0, le=2**63 - 1, extra={"takes": "a whole number from 0 up"})]
 _Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 class SectionBudget(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What one section of the page is sure of, and what it may take."""
+    """The budget of one section: a guaranteed least, and a most."""
 
     share: _Share = 0.0
-    """The share of `max_tokens` that it is sure of."""
+    """Guaranteed share of `max_tokens`."""
     min_tokens: _Count = 0
-    """The tokens that it is sure of."""
+    """Guaranteed tokens."""
     max_tokens: _Count | None = None
-    """The tokens that its items may cost together, headings aside."""
+    """Most tokens of its items together, without headings."""
 
 
 _SectionBudgets = Annotated[
@@ -54,24 +54,16 @@ _Tokenizer = Annotated[
 
 
 PROMPT = (
-    *(
-        "prompt",
-        "prompt_order",
-        "system_role",
-        "history_share",
-        "message_tokens",
-        "call_tokens",
-        "prompt_tokens",
-    ),
-    *("cite", "citation", "cache_after"),
-)
-"""Options that only a whole prompt has a use for: a context text alone is the same whatever they say."""
+    "prompt", "prompt_order", "system_role", "history_share", "message_tokens", "call_tokens",
+    "prompt_tokens", "cite", "citation", "cache_after",
+)  # fmt: skip
+"""Options of whole prompts: a context alone is the same with any value of them."""
 
 TWICE = ("instructions", "question")
-"""Parts of a prompt that may come twice: before and after what is between."""
+"""Parts of a prompt that may come twice: before and after others."""
 
 BREAKPOINTS = 4
-"""How many ends of a stable prefix OpenAI and Anthropic take in one request."""
+"""Cache breakpoints that OpenAI and Anthropic take in one request."""
 
 
 def _is_order(parts: tuple[str, ...]) -> bool:
@@ -89,7 +81,7 @@ def _is_tokenizer(value: Any) -> bool:
         return isinstance(getattr(value, "name", None), str) and callable(
             getattr(value, "count", None)
         )
-    except Exception:  # an object that raises when it is merely looked at
+    except Exception:  # from a property of a hostile object
         return False
 
 
@@ -256,9 +248,10 @@ VOCABULARY = Vocabulary(
 
 
 def apply(base: Options, changes: Mapping[str, Any], *, where: Where | None = None) -> Options:
-    """Return `base` with `changes` in it, each name and value checked.
+    """Return `base` with `changes`, each name and value checked.
 
-    `where` gives the `file:line` of a name for messages. Raises OptionError, or ProfileError when `where` is given.
+    `where` gives the `file:line` of a name for messages. Raises `OptionError` for an unknown name
+    or a bad value; with `where`, `ProfileError`.
     """
     if not changes:
         return base
@@ -268,9 +261,9 @@ def apply(base: Options, changes: Mapping[str, Any], *, where: Where | None = No
 
 
 def apply_lenient(base: Options, changes: Mapping[str, Any], diagnostics: Diagnostics) -> Options:
-    """Return `base` with those of `changes` in it whose values are good; each bad value keeps the base's, with a PF101.
+    """Return `base` with the good values of `changes`; say each bad one as PF101.
 
-    Raises OptionError for a name that is no option: a misspelt one would otherwise be without effect and unseen.
+    Raises `OptionError` for an unknown name: a misspelt option must not go unnoticed.
     """
     good = {}
     for name, value in changes.items():

@@ -1,7 +1,8 @@
-"""Profiles: what one LLM likes, as a YAML file. Finding, reading and layering them, and their JSON Schema.
+"""Profiles: YAML files of options for one LLM; finding, reading and layering them.
 
-Layers, lowest first: `default`, the profile that `extends` names, the profile itself. The user's folders come before
-the shipped one; `shipped/NAME` is always the original, and `shipped/default` is always the ground.
+Layers, lowest first: `default`, the profile named by `extends`, the profile itself. The user's
+folders come before the shipped one. `shipped/NAME` is always the original, and `shipped/default`
+always the lowest layer.
 """
 
 import datetime
@@ -25,11 +26,11 @@ from .rules import Vocabulary, rules_of
 _SHIPPED = "shipped/"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _LLM = re.compile(r"[A-Za-z0-9][\w.:-]*(/[\w.:-]+)+", re.ASCII)
-"""An LLM behind the name of who serves it."""
+"""An LLM behind the name of its provider: `openrouter/claude-opus-5`."""
 _LARGEST = 1 << 20
-"""Bytes of a profile file: more is no profile."""
+"""Bytes of a profile file; a larger one is no profile."""
 _OWN = ("description", "match")
-"""Keys that speak of one file alone, and so are not inherited."""
+"""Keys about one file alone: they are not inherited."""
 
 _Day = Annotated[
     str,
@@ -38,7 +39,8 @@ _Day = Annotated[
     ),
 ]
 
-# Two characters or more, backslashes aside, or one that can be written by its number; it does not begin with a number.
+# Two characters or more besides backslashes, or one with a number to stand for it: `\uE200`.
+# No range of numbers at the beginning.
 _Token = Annotated[
     str,
     Meta(
@@ -49,7 +51,7 @@ _Token = Annotated[
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
-    """What a profile says of itself and of its LLMs, beside the options it sets."""
+    """The keys of a profile about itself and its LLMs, besides options."""
 
     description: Annotated[str, "One sentence for lists."] = ""
     family: Annotated[str, "The family of LLMs it is for; empty: any."] = ""
@@ -70,23 +72,23 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProfileFile(msgspec.Struct, frozen=True):
-    """One file that a profile was made of."""
+    """One layer of a profile."""
 
     name: str
     """`default`, `claude`; the shipped ones as `shipped/claude`."""
     path: Path
     sha256: str
-    """Of the file's text as UTF-8, hexadecimal."""
+    """SHA-256 of the file's text in UTF-8, hexadecimal."""
 
 
 class Profile(About, frozen=True, kw_only=True):
-    """A profile with its layers laid on each other."""
+    """A profile, merged from its layers."""
 
     name: str
     options: dict[str, Any] = {}
-    """Checked options, only what differs: those its files set, and of `default` those unlike the built-in."""
+    """Checked options set by its files; of `default`, those that differ from the built-in."""
     chain: tuple[ProfileFile, ...] = ()
-    """The files it was made of, the ground first."""
+    """Its layers, the lowest first."""
 
 
 class _Extends(msgspec.Struct, frozen=True):
@@ -107,31 +109,31 @@ _ELSEWHERE = {
     **dict.fromkeys(("sections", "titles", "trim_end"), "it belongs in a layout's layout.yaml"),
 }
 VOCABULARY = Vocabulary("key", _ABOUT | rules_of(_Extends) | options.VOCABULARY.rules, _ELSEWHERE)
-"""Every key of a profile file: what it says of itself, what it builds on, and the options."""
+"""Every key of a profile file: about itself, `extends`, and the options."""
 
 
 def load_profile(name: str | Path, folders: Iterable[Path | str] = ()) -> Profile:
-    """Return the profile called `name`, or the one in the file `name` when that ends in `.yaml`, with all its layers.
+    """Return the profile called `name`, or in the file `name` when that ends in `.yaml`.
 
-    `folders` are the user's, first wins. Files are read each time and parsed once for each content. Raises
-    ProfileError: no such profile (nearest names), a bad file (`file:line`), a profile that extends itself.
+    `folders` are the user's; the first wins. Files are read each time, and parsed once for each
+    content. Raises `ProfileError` for a missing profile (with the nearest name), a bad file (with
+    `file:line`), or a profile that extends itself.
     """
     chain = _chain(str(name), [Path(folder) for folder in folders])
     merged: dict[str, Any] = {}
     for file, values in chain:
-        ground = file.name.removeprefix(_SHIPPED) == "default"
+        is_default = file.name.removeprefix(_SHIPPED) == "default"
         for key, value in values.items():
             if key in _OWN and file is not chain[-1][0]:
                 continue
             if key == "language_tags":
                 value = {**merged.get(key, {}), **value}
             merged[key] = value
-            if (
-                ground
-                and key in options.VOCABULARY
-                and value == options.VOCABULARY.rules[key].default
-            ):
-                del merged[key]  # what the ground states as it is leaves a layout free to set it
+            rule = options.VOCABULARY.rules.get(key)
+            # `default.yaml` lists every option. Those with the built-in value count as not set, or
+            # no layout could ever set them.
+            if is_default and rule is not None and value == rule.default:
+                del merged[key]
     merged.pop("extends", None)
     about = {key: merged.pop(key) for key in _ABOUT if key in merged}
     return Profile(
@@ -140,20 +142,17 @@ def load_profile(name: str | Path, folders: Iterable[Path | str] = ()) -> Profil
 
 
 def find_profiles(folders: Iterable[Path | str] = ()) -> list[tuple[str, str, Path]]:
-    """Return name, description and file of every profile, by name; a user's file hides the shipped one of its name.
+    """Return name, description and file of each profile, sorted; a user's hides the shipped one.
 
-    A file that is no good profile is listed with what is wrong with it as its description.
+    The description of a bad file is its error.
     """
     found: dict[str, tuple[str, str, Path]] = {}
     for folder in (*map(Path, folders), _shipped.folder("profiles")):
         for path in _listed(folder):
             name = path.stem
-            if (
-                path.suffix in YAML
-                and name not in found
-                and _NAME.fullmatch(name)
-                and _is_there(path)
-            ):
+            if path.suffix not in YAML or name in found or not _NAME.fullmatch(name):
+                continue
+            if _is_there(path):
                 try:
                     found[name] = (name, _read(path)[1].get("description", ""), path)
                 except ProfileError as error:
@@ -167,7 +166,7 @@ def schema() -> dict[str, Any]:
 
 
 def _chain(name: str, folders: list[Path]) -> list[tuple[ProfileFile, dict[str, Any]]]:
-    """Return the files of a profile and what each sets, the ground first."""
+    """Return the files of a profile with the values that each sets, the lowest layer first."""
     if name.endswith(YAML):
         path = Path(name)
         if not _is_there(path):
@@ -181,18 +180,20 @@ def _chain(name: str, folders: list[Path]) -> list[tuple[ProfileFile, dict[str, 
         chain.insert(0, (file, values))
         if file.name == _SHIPPED + "default":
             return chain
-        ground = _SHIPPED + "default" if file.name == "default" else "default"
-        path = _find(values.get("extends") or ground, folders, place)
+        base = "default"
+        if file.name == "default":  # the user's own stands on the shipped one
+            base = _SHIPPED + "default"
+        path = _find(values.get("extends") or base, folders, place)
         if path in [known.path for known, _ in chain]:
             names = " > ".join([known.name for known, _ in chain[::-1]] + [path.stem])
-            way_out = f"; the original is {_SHIPPED}{path.stem}" if _original(path.stem) else ""
-            raise ProfileError(
-                f"the profile extends itself: {names}{way_out}", where=place, option="extends"
-            )
+            said = f"the profile extends itself: {names}"
+            if _original(path.stem):
+                said += f"; the original is {_SHIPPED}{path.stem}"
+            raise ProfileError(said, where=place, option="extends")
 
 
 def _find(name: str, folders: Sequence[Path], place: str | None = None) -> Path:
-    """Return the file of the profile called `name`; `place` is where a file asks for it."""
+    """Return the file of the profile called `name`; `place` is the file and line that names it."""
     stem = name.removeprefix(_SHIPPED)
     if not _NAME.fullmatch(stem):
         hint = _hint(stem, folders) if _LLM.fullmatch(stem) else ""
@@ -207,8 +208,9 @@ def _find(name: str, folders: Sequence[Path], place: str | None = None) -> Path:
                     return path
     if original:
         return original
+    hint = _hint(stem, folders) or nearest(stem, _names(folders))
     raise ProfileError(
-        f"there is no profile {quote(name)}{_hint(stem, folders) or nearest(stem, _names(folders))}",
+        f"there is no profile {quote(name)}{hint}",
         where=place,
         option="profile",
         absent=name,
@@ -220,7 +222,7 @@ def _names(folders: Sequence[Path]) -> list[str]:
 
 
 def _hint(llm: str, folders: Sequence[Path]) -> str:
-    """Return which profile is for the LLM `llm`, as it is called or behind the name of who serves it; empty: none."""
+    """Return a hint at the profile for the LLM `llm`, with or without its provider's name."""
     for called in dict.fromkeys((llm, llm.rpartition("/")[2])):
         for name, _, path in find_profiles(folders):
             if _fits(path, called):
@@ -234,10 +236,9 @@ def _original(stem: str) -> Path | None:
 
 
 def _is_there(path: Path) -> bool:
-    """Tell whether there is such a file; where that cannot be told, reading it says why."""
     try:
         return path.is_file()
-    except OSError:
+    except OSError:  # reading it will say why
         return True
 
 
@@ -249,7 +250,6 @@ def _listed(folder: Path) -> list[Path]:
 
 
 def _fits(path: Path, llm: str) -> bool:
-    """Whether the profile in `path` names the LLM `llm` as one of its own."""
     try:
         return any(
             fnmatch.fnmatchcase(llm.lower(), glob.lower())
@@ -264,7 +264,7 @@ def _stem(name: str) -> str:
 
 
 def _read(path: Path) -> tuple[ProfileFile, dict[str, Any], str]:
-    """Return the file, what it sets, and where it says what it extends."""
+    """Return the file, its values, and the place of its `extends`."""
     try:
         data = contents(path, _LARGEST)
     except OSError as error:
@@ -286,6 +286,6 @@ def _read(path: Path) -> tuple[ProfileFile, dict[str, Any], str]:
 
 @functools.lru_cache(maxsize=256)
 def _parse(text: str, where: str) -> tuple[dict[str, Any], str]:
-    """Return the checked values of a profile's text and where its `extends` stands (line 1 when it has none)."""
+    """Return the checked values of a profile's text and the place of `extends`, or the file."""
     values, place = VOCABULARY.read(text, where)
     return values, place("extends") or where

@@ -1,4 +1,4 @@
-"""What comes out of a rendering: the text, and an account of every item."""
+"""The result of a rendering: the text, and a report on every item."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ Status = Literal["included", "trimmed", "dropped"]
 
 
 class ResultItem(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one item."""
+    """One item after the rendering: its status, variant, cost and reason."""
 
     id: str
     kind: str
@@ -35,30 +35,31 @@ class ResultItem(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int
     """Tokens of `text` on its own."""
     tokens_full: int
-    """Tokens it would take on its own in its longest form."""
+    """Tokens of its longest variant on its own."""
     reason: str
-    """Why: `fits required budget section_budget max_items min_score kinds paths languages duplicate merged combine`."""
+    """Why: `fits required budget section_budget max_items min_score kinds paths languages duplicate
+    merged combine`."""
     fits_at: int | None
-    """When dropped or shortened for the budget: a number of tokens at which it comes back whole."""
+    """When dropped or trimmed for the budget: a budget in tokens at which it comes back whole."""
     rank: int | None
-    """Its place among the candidates, from 1, in the order in which they were packed; `None` when it was none."""
+    """Its place in the order of packing, from 1; `None` for an item that was no candidate."""
     section: str | None
     """Key of its section; `None` when dropped."""
 
 
 class ResultSection(msgspec.Struct, frozen=True, kw_only=True):
-    """One section of the page."""
+    """One section of the context."""
 
     key: str
     title: str
     items: tuple[str, ...]
-    """Ids of its items, in the order of the page."""
+    """Ids of its items, in the order of the context."""
     tokens: int
     """Tokens of its items' texts."""
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """One item of the text, as a source to be cited."""
+    """One included item, as a source to be cited."""
 
     id: str
     name: str
@@ -69,33 +70,33 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True):
-    """Characters of the text that one line of a template printed for one item, or for none."""
+    """A range of the text, printed by one line of a template for one item or for none."""
 
     start: int
     end: int
     """The characters are `text[start:end]`."""
     item: str | None
-    """Id of the item; `None` for what stands around items."""
+    """Id of the item; `None` for the text around items."""
     form: str | None
-    """The item's form."""
+    """The item's variant."""
     template: str
     line: int
     """Line of the template, from 1, that printed it."""
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """What the text shows of one item, without what its template puts around it."""
+    """The content of one included item, without its template's own text."""
 
     index: int
-    """Its place among the items that were given."""
+    """Its place among the given items, from 0."""
     form: str
     """`expanded content trimmed outline summary stub`."""
     content: str
-    """Its content in this form, the marker included; escaping aside, as it stands in the text."""
+    """The content of this variant, with its marker, before escaping."""
 
 
 class Result:
-    """The finished text and everything known about it. What is costly is worked out when it is asked for."""
+    """The finished text and its report. Costly parts are worked out when first asked for."""
 
     def __init__(
         self,
@@ -133,13 +134,13 @@ class Result:
         """How explicit and similarity items were combined."""
         self.query = query
         self.items_included, self.items_trimmed, self.items_dropped = counts
-        """Items in the text (the shortened ones among them); how many of these were shortened; items left out."""
+        """Items in the text; how many of these were trimmed; items dropped."""
         self.average_score = average_score
-        """Mean score of the items in the text; 0 with none."""
+        """Mean score of the included items; 0 with none."""
         self.truncated = truncated
-        """Whether the budget shortened or left out anything."""
+        """True when the budget trimmed or dropped an item."""
         self.files = files
-        """Paths of the items in the text, each once, in the order of the page."""
+        """Paths of the included items, each once, in the order of the context."""
         self.build_seconds = build_seconds
         self.warnings = warnings
         self._late = late
@@ -152,92 +153,93 @@ class Result:
 
     @property
     def items(self) -> tuple[ResultItem, ...]:
-        """Every item that was given, in the order it was given, and what became of it."""
+        """Every given item with its status, in the order given."""
         return tuple(self._get("items"))
 
     @property
     def sections(self) -> tuple[ResultSection, ...]:
-        """The sections of the page."""
+        """The sections of the context."""
         return tuple(self._get("sections"))
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """The items of the text as sources, in the order of the page."""
+        """The included items as sources, in the order of the context."""
         return tuple(self._get("sources"))
 
     @property
     def shown(self) -> tuple[Shown, ...]:
-        """The items of the text with what is shown of each, in the order of the page."""
+        """The included items with their contents, in the order of the context."""
         return tuple(self._get("shown"))
 
     @property
     def map(self) -> tuple[Span, ...]:
-        """What printed each part of the text: spans that cover it, in order."""
+        """The source map of the text: spans that cover it, in order."""
         return tuple(self._get("map"))
 
     def explain(self) -> Explanation:
-        """Return where the budget went, and what 1,000 tokens more would bring; `items` say why each is in or out."""
+        """Return how the budget was spent, and the gain of 1,000 tokens more."""
         found: Explanation = self._get("explanation")
         return found
 
     def ways(self) -> tuple[Way, ...]:
-        """Return, for each reason why items are out, options that bring them back; where `fits_at` does, it says so."""
+        """Return, for each reason of dropped items, options that bring them back."""
         return tuple(self._get("ways"))
 
     def recounted(self, tokens: int, note: Diagnostic) -> "Result":
-        """Return the same with the tokens of the whole text as counted elsewhere, and a note of that."""
+        """Return a copy with `tokens` counted elsewhere, and a `note` that says so."""
         other = copy.copy(self)
         other.tokens, other.warnings, other._made = tokens, (*self.warnings, note), {}
 
         def explanation() -> Explanation:
             found: Explanation = self._late["explanation"]()
             more = tokens - found.tokens
-            left = None if found.left is None else found.left - more
-            return msgspec.structs.replace(
-                found, tokens=tokens, left=left, between=found.between + more
-            )
+            # The difference is text around the items: the items' own counts stay as they are.
+            changed = {"tokens": tokens, "between": found.between + more}
+            if found.left is not None:
+                changed["left"] = found.left - more
+            return msgspec.structs.replace(found, **changed)
 
         other._late = {**self._late, "explanation": explanation}
         return other
 
     @property
     def explicit_text(self) -> str:
-        """The page with only the explicit items of the text."""
+        """The context with the explicit items alone."""
         return str(self._get("explicit_text"))
 
     @property
     def similarity_text(self) -> str:
-        """The page with only the similarity items of the text."""
+        """The context with the similarity items alone."""
         return str(self._get("similarity_text"))
 
     @property
     def explicit_sources(self) -> tuple[str, ...]:
-        """Names of the explicit items of the text."""
+        """Names of the included explicit items."""
         return tuple(self._get("explicit_sources"))
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """Versions and hashes of everything the text depends on."""
+        """Versions and hashes of everything that the text depends on."""
         return dict(self._get("manifest"))
 
     @property
     def has_explicit(self) -> bool:
-        """Whether an explicit item is in the text."""
+        """True when an explicit item is in the text."""
         return bool(self.explicit_sources)
 
     @property
     def total_available(self) -> int:
-        """Items in the text and items left out."""
+        """Items included and items dropped."""
         return self.items_included + self.items_dropped
 
     @property
     def inclusion_percentage(self) -> float:
-        """Items in the text, as a percentage of all; 0 with none."""
-        return self.items_included / self.total_available * 100 if self.total_available else 0.0
+        """Included items as a percentage of all; 0 with none."""
+        return self.items_included / max(self.total_available, 1) * 100
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing but white space in the text."""
+        """True when the text is nothing but white space."""
         return not self.text.strip()
 
     @property
@@ -258,9 +260,10 @@ class Result:
 
 
 FIELDS: Sequence[str] = (
-    "text", "tokens", "max_tokens", "exact", "tokenizer", "layout", "format", "profile", "mode", "explicit_text",
-    "similarity_text", "sections", "items", "files", "items_included", "items_trimmed", "items_dropped",
-    "total_available", "inclusion_percentage", "average_score", "truncated", "is_empty", "chars", "query",
-    "explicit_sources", "has_explicit", "sources", "build_seconds", "warnings", "manifest",
+    "text", "tokens", "max_tokens", "exact", "tokenizer", "layout", "format", "profile", "mode",
+    "explicit_text", "similarity_text", "sections", "items", "files", "items_included",
+    "items_trimmed", "items_dropped", "total_available", "inclusion_percentage", "average_score",
+    "truncated", "is_empty", "chars", "query", "explicit_sources", "has_explicit", "sources",
+    "build_seconds", "warnings", "manifest",
 )  # fmt: skip
-"""What a result says, in the order in which `--json` says it."""
+"""The fields of a result, in the order of `--json`."""

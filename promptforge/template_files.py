@@ -1,7 +1,8 @@
-"""Template files: how they are called, and folders of them → their texts, read whole, at one moment, and never again.
+"""Template files: their names, and folders read whole, as of one moment.
 
-A folder may have come with somebody else's project. So only regular files are opened, none behind a link that leaves
-the folder, none over the size that a template has; a FIFO or a device can neither block nor flood the reader.
+A folder may have come with a stranger's project. So only regular files are opened, none behind a
+link that leaves the folder, none over the size of a template: a FIFO or a device can neither block
+nor flood the reader.
 """
 
 from __future__ import annotations
@@ -18,32 +19,32 @@ from typing import NamedTuple
 from .errors import TemplateError
 
 EXTENSIONS = {"markdown": "md", "xml": "xml", "json": "json", "plain": "txt"}
-"""The shipped formats and the extension of their templates; any other format is named by its own files."""
+"""Shipped format → extension of its templates. The extension of any other format is its name."""
 
 SIZE_CAP = 256 * 1024
 """Bytes of one template file."""
 COUNT_CAP = 2000
 """Template files of one folder."""
 ENTRIES_CAP = 50_000
-"""Names in one folder, of whatever kind, that are looked at to find its template files."""
+"""Names of any kind in one folder that are read in search of template files."""
 DEPTH_CAP = 3
 """Parts of a template's name."""
 
 SETTLED = 0.05
-"""Seconds without a change after which a folder is taken to be whole: an editor writes one file after the other."""
+"""Seconds without a change after which a folder is complete: editors write one file by one."""
 PATIENCE = 0.5
 """Seconds to wait for that."""
 
 GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
-"""How a system says that there is nothing of that name."""
+"""Errors that mean: there is no such file."""
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _FLAGS = os.O_RDONLY
-for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
+for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):  # Windows lacks most of them
     _FLAGS |= getattr(os, _flag, 0)
 
 Stamps = Mapping[str, tuple[int, ...]]
-"""By name: what changes when a file does (size, times of change, inode)."""
+"""File name → size, times of change and inode: they change when the file does."""
 
 
 class File(NamedTuple):
@@ -52,28 +53,29 @@ class File(NamedTuple):
     path: Path
     text: str
     problem: str | None = None
-    """Why it has no text: it is too large, no UTF-8, or cannot be read."""
+    """Why it has no text: too large, not UTF-8, or unreadable."""
     unread: bool = False
-    """Whether the system could not read it, which may pass without a change of the file."""
+    """True when the system could not read it: it may become readable without a change."""
 
 
 def is_name(name: str) -> bool:
-    """Tell whether `name` can be the name of a template file; no such name leads out of its folder."""
+    """Return True for a possible name of a template file; no such name leads out of its folder."""
     return NAME.fullmatch(name) is not None and ".." not in name
 
 
 def format_of(ending: str) -> str:
-    """Return the format whose templates end so."""
-    return next(
-        (f for f, extension in EXTENSIONS.items() if extension == ending), ending.split(".")[0]
-    )
+    """Return the format of templates with this ending."""
+    for known, extension in EXTENSIONS.items():
+        if extension == ending:
+            return known
+    return ending.split(".")[0]
 
 
 def read_folder(folder: Path) -> dict[str, File]:
-    """Return the template files of a folder by their names (`chunks/item.md.j2`, `chunks/layout.yaml`).
+    """Return the template files of a folder by name (`chunks/item.md.j2`, `chunks/layout.yaml`).
 
-    All are of one moment: where something changes meanwhile they are read again, for at most `PATIENCE` seconds.
-    Raises `TemplateError` for a folder that is not there, has too many files, or does not come to rest.
+    All are of one moment: if one changes meanwhile, all are read again, for `PATIENCE` seconds.
+    Raises `TemplateError` if the folder is missing, has too many files or keeps changing.
     """
     until = time.monotonic() + PATIENCE
     before = stamps(folder)
@@ -91,9 +93,9 @@ def read_folder(folder: Path) -> dict[str, File]:
 
 
 def given(texts: Mapping[str, str]) -> dict[str, File]:
-    """Return template files that lie in no folder, such as those of an editor that has not saved them.
+    """Return texts by name as template files: those of an editor that has not saved them.
 
-    Raises `TemplateError` for a name that is none, and for a text over `SIZE_CAP`.
+    Raises `TemplateError` for an impossible name, or a text that is too large or not UTF-8.
     """
     if len(texts) > COUNT_CAP:
         raise TemplateError(f"more than {COUNT_CAP} template files")
@@ -112,25 +114,26 @@ def given(texts: Mapping[str, str]) -> dict[str, File]:
 
 
 def stamps(folder: Path) -> Stamps:
-    """Return what tells a changed file from an unchanged one, for all template files of a folder, by name."""
+    """Return the stamps of all template files of a folder, by name.
+
+    Raises `TemplateError` if the folder is missing or has too many names or files.
+    """
     root = os.path.realpath(folder)
     found: dict[str, tuple[int, ...]] = {}
-    looked_at = 0
-    for name, entry in _entries(root, folder):
-        looked_at += 1
-        if looked_at > ENTRIES_CAP:
+    for number, (name, entry) in enumerate(_entries(root, folder)):
+        if number >= ENTRIES_CAP:
             raise TemplateError(
                 f"has more than {ENTRIES_CAP} names; templates want a folder", where=str(folder)
             )
         if not (name.endswith(".j2") or name.endswith("/layout.yaml")) or not is_name(name):
             continue
         try:
-            if entry.is_symlink() and not _inside(os.path.realpath(entry.path), root):
+            if entry.is_symlink() and not _is_inside(os.path.realpath(entry.path), root):
                 continue
             state = entry.stat()
         except OSError as error:
             if error.errno not in GONE:
-                found[name] = ()  # it is there: what is wrong is said where it is read
+                found[name] = ()  # it exists: reading it says what is wrong
             continue
         if stat.S_ISREG(state.st_mode):
             found[name] = (state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino)
@@ -139,8 +142,8 @@ def stamps(folder: Path) -> Stamps:
     return found
 
 
-def _entries(root: str, called: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Yield the names below a folder, `DEPTH_CAP` deep, with what they stand for; a link in a circle once."""
+def _entries(root: str, shown_as: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Yield names and entries below a folder, `DEPTH_CAP` deep; follow a circle of links once."""
     waiting: list[tuple[str, str, int, tuple[str, ...]]] = [(root, "", 1, (root,))]
     while waiting:
         folder, lead, depth, above = waiting.pop()
@@ -149,15 +152,16 @@ def _entries(root: str, called: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
                 entries = list(listed)
         except OSError as error:
             if folder == root and error.errno in GONE:
-                raise TemplateError(f'there is no template folder "{called}"') from None
-            if error.errno not in GONE:  # without what is in it another template would be used
+                raise TemplateError(f'there is no template folder "{shown_as}"') from None
+            # Skipping an unreadable folder would silently use another template.
+            if error.errno not in GONE:
                 raise TemplateError(f"cannot be read: {error.strerror}", where=folder) from None
             continue
         for entry in entries:
             yield lead + entry.name, entry
             if depth < DEPTH_CAP and not entry.name.startswith(".") and _is_folder(entry):
                 real = os.path.realpath(entry.path) if entry.is_symlink() else entry.path
-                if _inside(real, root) and real not in above:
+                if _is_inside(real, root) and real not in above:
                     waiting.append((entry.path, f"{lead}{entry.name}/", depth + 1, (*above, real)))
 
 
@@ -168,15 +172,16 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _inside(real: str, root: str) -> bool:
+def _is_inside(real: str, root: str) -> bool:
     return real.startswith(root.rstrip(os.sep) + os.sep)
 
 
 def read_file(path: Path, most: int = SIZE_CAP) -> File:
-    """Return one regular file of at most `most` bytes; what is wrong with it is its `problem`."""
+    """Return one regular file of at most `most` bytes; its `problem` says what is wrong with it."""
     try:
         handle = os.open(path, _FLAGS)
     except OSError as error:
+        # O_NOFOLLOW refuses links; this one was found to stay inside the folder.
         real = Path(os.path.realpath(path))
         if real == path or not os.path.islink(path):
             return File(path, "", f"cannot be read: {error.strerror}", unread=True)

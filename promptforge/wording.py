@@ -1,4 +1,4 @@
-"""Words and numbers as templates print them."""
+"""Words and numbers as templates and messages print them."""
 
 from __future__ import annotations
 
@@ -11,33 +11,25 @@ _WORD = re.compile(r"[^\W_]+")
 _EXACT = Context(prec=1000, rounding=ROUND_HALF_EVEN)  # 1e300 with two decimals has 303 digits
 
 
+def plural(number: int, one: str, many: str) -> str:
+    """Return a number with its noun: `plural(2, "item", "items")` is `2 items`."""
+    return f"{number:,} {one}" if number == 1 else f"{number:,} {many}"
+
+
 def capitalize(value: object) -> str:
-    """Return each run of letters and digits with its first character in upper case and the rest in lower case.
+    """Return each run of letters and digits with its first character in upper case, others lower.
 
-    Common Lisp's `string-capitalize`: unlike `str.title`, a digit starts a word, so `2nd` stays `2nd`.
+    Common Lisp's `string-capitalize`: unlike `str.title`, a digit starts a word, so `2nd` stays.
     """
-
-    def word(match: re.Match[str]) -> str:
-        first, rest = match[0][0], match[0][1:]
-        upper = first.upper()
-        lower = (
-            rest.lower()
-            if rest.isascii()
-            else "".join(c.lower() if len(c.lower()) == 1 else c for c in rest)
-        )
-        return (upper if len(upper) == 1 else first) + lower
-
-    return _WORD.sub(word, to_text(value))
+    return _WORD.sub(_capitalize_word, to_text(value))
 
 
-def _decimal(value: object) -> Decimal:
-    try:
-        number = Decimal(repr(value)) if isinstance(value, int | float) else Decimal(to_text(value))
-    except ArithmeticError:
-        return Decimal(0)
-    return (
-        number if number.is_finite() and number.adjusted() < 400 else Decimal(0)
-    )  # "1e999999" prints a megabyte
+def _capitalize_word(match: re.Match[str]) -> str:
+    # Lisp maps one character to one character; the sharp s has no capital of that kind.
+    first, rest = match[0][0], match[0][1:]
+    if len(first.upper()) == 1:
+        first = first.upper()
+    return first + "".join(char.lower() if len(char.lower()) == 1 else char for char in rest)
 
 
 def percent(value: object) -> str:
@@ -46,5 +38,17 @@ def percent(value: object) -> str:
 
 
 def decimals(value: object, places: int = 2) -> str:
-    """Return a number with `places` digits after the point; halves of the decimal value go to the even digit."""
+    """Return a number with `places` decimals; halves of the decimal value go to the even digit."""
     return str(_decimal(value).quantize(Decimal(1).scaleb(-places), context=_EXACT))
+
+
+def _decimal(value: object) -> Decimal:
+    # By its shortest text: 0.855 is meant, not the binary 0.85499999999999998.
+    text = repr(value) if isinstance(value, int | float) else to_text(value)
+    try:
+        number = Decimal(text)
+    except ArithmeticError:
+        return Decimal(0)
+    if not number.is_finite() or number.adjusted() >= 400:  # "1e999999" would print a megabyte
+        return Decimal(0)
+    return number

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all: beside the target, to the disk, and then renamed into its place."""
+"""Atomic files: written to a temporary file beside the target, synced, then renamed over it."""
 
 from __future__ import annotations
 
@@ -19,34 +19,30 @@ except ImportError:  # Windows, which removes no file that is open
     fcntl = None
 
 UNFINISHED = ".unfinished"
-"""How the name of a file ends that a killed process left behind."""
-NAMED = 100
-"""Characters of the target's name in that of the file beside it: a name has at most 255 bytes."""
+"""Ending of temporary files; a killed process leaves one behind."""
+_TARGET_NAME_CHARACTERS = 100  # of the target's name in the temporary one: a name has 255 bytes
 
 
 @contextmanager
 def whole(target: Path, mode: int | None = None, *, new: bool = False) -> Iterator[IO[bytes]]:
-    """Give a file to write to, which takes the place of `target` at the end; after an error, `target` is as it was.
+    """Open a temporary file for writing; at the end it replaces `target`, after an error it goes.
 
-    `mode` holds its permissions; with `None` it has those of any new file. `new`: it takes nobody's place. When this
-    returns, the content and its name are on the disk. Raises `OSError` with the name of `target`.
+    When this returns, the content and the name are on the disk. `mode` holds the permissions;
+    `None` means those of any new file. With `new`, an existing `target` is an error. Raises
+    `OSError` with the name of `target`.
     """
     temporary = None
-    with naming(target):  # the name of the temporary file is one that nobody gave
+    with naming(target):
         try:
-            opened, temporary = _held(target)
+            opened, temporary = _open_locked(target)
             with opened as file:
                 yield file
                 file.flush()
-                if mode is None:
-                    mask = os.umask(0)
-                    os.umask(mask)
-                    mode = 0o666 & ~mask
-                os.chmod(temporary, mode)
+                os.chmod(temporary, _default_mode() if mode is None else mode)
                 os.fsync(file.fileno())
-                if fcntl is not None:  # while it is held, so that nobody takes it for a left one
+                if fcntl is not None:  # still locked, so that no `clean` removes it in between
                     _move(temporary, target, new=new)
-            if fcntl is None:
+            if fcntl is None:  # Windows renames no open file
                 _move(temporary, target, new=new)
         except BaseException:
             if temporary:
@@ -58,7 +54,7 @@ def whole(target: Path, mode: int | None = None, *, new: bool = False) -> Iterat
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Let an `OSError` say which file it is about: one of reading or writing does not."""
+    """Put `path` into an `OSError` that names no file, or a temporary one."""
     try:
         yield
     except OSError as error:
@@ -68,7 +64,7 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring the names in a folder to the disk, where the system can."""
+    """Write the names in a folder to the disk; without effect on Windows."""
     if os.name == "nt":
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -79,35 +75,38 @@ def sync_folder(folder: Path) -> None:
 
 
 def clean(folder: Path, name: str = "") -> int:
-    """Remove what killed processes left in `folder` of files called `name`, or of any; return how many there were.
+    """Remove temporary files of killed processes; return how many.
 
-    What somebody is writing just now stays. Raises `OSError` with the name of the folder.
+    `name` limits this to files for the target of that name. Files that a process is writing now
+    stay. Raises `OSError` with the name of the folder.
     """
     lead = _lead(name) if name else "."
     with naming(folder):
-        found = [
-            each
+        return sum(
+            _remove_unlocked(folder / each)
             for each in os.listdir(folder)
             if each.startswith(lead) and each.endswith(UNFINISHED)
-        ]
-        gone = 0
-        for each in found:
-            gone += _drop(folder / each)
-        return gone
+        )
 
 
 def _lead(name: str) -> str:
-    return f".{name[:NAMED]}."
+    return f".{name[:_TARGET_NAME_CHARACTERS]}."
 
 
-def _held(target: Path) -> tuple[IO[bytes], str]:
-    """Open a new file beside `target`, and hold it; return it with its name. After an error there is none."""
+def _default_mode() -> int:
+    mask = os.umask(0)  # the only way to read it is to set it
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _open_locked(target: Path) -> tuple[IO[bytes], str]:
+    """Create, open and lock a temporary file beside `target`; return it with its name."""
     while True:
         handle, name = tempfile.mkstemp(
             dir=target.parent, prefix=_lead(target.name), suffix=UNFINISHED
         )
         try:
-            _hold(handle)
+            _lock(handle)
             if os.fstat(handle).st_nlink or fcntl is None:
                 return os.fdopen(handle, "wb"), name
         except BaseException:
@@ -115,36 +114,36 @@ def _held(target: Path) -> tuple[IO[bytes], str]:
             with contextlib.suppress(OSError):  # `clean` finds it
                 os.unlink(name)
             raise
-        os.close(handle)  # somebody cleaned it away before it was held
+        os.close(handle)  # another process cleaned it away before it was locked
 
 
 def _move(temporary: str, target: Path, *, new: bool) -> None:
-    """Give a file the name `target`; if it is `new`, nothing may have that."""
     if not new:
         os.replace(temporary, target)
         return
     try:
+        # Unlike a rename, a link fails where the name is taken.
         os.link(temporary, target)
     except FileExistsError:
         raise
-    except OSError:  # a file system that knows no links
+    except OSError:  # a file system without links
         os.rename(temporary, target)
     else:
         os.unlink(temporary)
 
 
-def _hold(handle: int) -> bool:
-    """Keep an open file from being taken for a left one; return whether it is certain that nobody else keeps it."""
+def _lock(handle: int) -> bool:
+    """Lock an open file; return False if another process holds it or the system cannot tell."""
     if fcntl is None:
         return True
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # somebody holds it, or a file system without locks
+    except OSError:  # held, or a file system without locks
         return False
     return True
 
 
-def _drop(path: Path) -> bool:
+def _remove_unlocked(path: Path) -> bool:
     try:
         if not stat.S_ISREG(os.lstat(path).st_mode):
             return False
@@ -152,7 +151,7 @@ def _drop(path: Path) -> bool:
     except FileNotFoundError:
         return False
     try:
-        if not _hold(handle):
+        if not _lock(handle):
             return False
         path.unlink(missing_ok=True)
         return True

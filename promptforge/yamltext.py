@@ -1,11 +1,9 @@
 """YAML text → plain data, safely: the only door to PyYAML.
 
-What is taken is the YAML 1.2 core schema in one document: maps with text keys, lists, text, int, float, bool, null.
-Refused, with file and line: anchors and aliases, merge keys, tags, the same key twice, keys that are no scalars,
-a second document, lone surrogates, more than a megabyte, nesting past 50. `no`, `off`, `2024-01-01`, `12:30` are text.
-
-Values are built from the parser's events on a stack of our own, so that no input can exhaust the interpreter's stack;
-the pure-Python scanner is used because the one in C dies on deep nesting.
+It reads one document of the YAML 1.2 core schema: maps with text keys, lists, text, int, float,
+bool, null. `no`, `off`, `2024-01-01`, `12:30` are text. Refused, with file and line: anchors and
+aliases, merge keys, tags, a key given twice, keys that are no scalars, a second document, lone
+surrogates, more than a megabyte, nesting past 50.
 """
 
 from __future__ import annotations
@@ -19,12 +17,12 @@ import yaml
 from .errors import ProfileError, quote
 
 MODELINE = "# yaml-language-server: $schema="
-"""How the first line of a file begins that tells editors where its schema is."""
+"""Beginning of a file's first line that tells editors the place of its schema."""
 MAX_BYTES = 1 << 20
-"""Longest text that is read, in bytes of UTF-8."""
+"""Longest text, in bytes of UTF-8."""
 MAX_DEPTH = 50
 MAX_NODES = 50_000
-"""Most values in one text: a megabyte of `- a` would keep the scanner busy for many seconds."""
+"""Most values in one text: a megabyte of `- a` would take the scanner many seconds."""
 
 _DEEP = f"nested deeper than {MAX_DEPTH}"
 
@@ -44,23 +42,23 @@ _WORDS: dict[str, Any] = {
     },
     **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
 }
-# Zero width, direction and tag characters, which a reader of the file does not see.
+# Zero width, direction and tag characters: no reader of the file sees them.
 _INVISIBLE = re.compile(
     "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
 )
 
 
 def load(text: str, where: str) -> Any:
-    """Return the value of one YAML document; an empty one is None. `where` is the file's name for messages.
+    """Return the value of one YAML document; an empty one is `None`.
 
-    Keys are always text, as written: `1: x` has the key `"1"`. Raises `ProfileError` (with `where` as `file:line`) for
-    whatever is refused; no exception of the YAML library escapes.
+    Keys are always text, as written: `1: x` has the key `"1"`. `where` is the file's name for
+    messages. Raises `ProfileError`, with `where` as `file:line`, for anything refused or not valid.
     """
     return load_with_lines(text, where)[0]
 
 
 def load_with_lines(text: str, where: str) -> tuple[Any, Lines]:
-    """Return the value as `load` does, and the line (from 1) of every key and list member by its path."""
+    """Return the value as `load` does, and path → line (from 1) of each key and list member."""
     text = text.removeprefix("\ufeff")
     if len(text) > MAX_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise ProfileError(
@@ -79,58 +77,65 @@ def load_with_lines(text: str, where: str) -> tuple[Any, Lines]:
         ) from None
     except yaml.reader.ReaderError as exc:
         line = text.count("\n", 0, exc.position) + 1
-        said = (
-            f"the character U+{exc.character:04X}"
-            if isinstance(exc.character, int)
-            else "a character"
-        )
+        said = "a character"
+        if isinstance(exc.character, int):
+            said = f"the character U+{exc.character:04X}"
         raise ProfileError(
             f"not valid YAML: {said} is not allowed", where=f"{where}:{line}"
         ) from None
-    except Exception as exc:  # whatever else a parser of hostile text comes to
+    except Exception as exc:  # hostile text may reach any error of the parser
         raise ProfileError(f"not valid YAML ({type(exc).__name__})", where=f"{where}:1") from None
     return builder.root, builder.lines
 
 
 def _explained(error: yaml.MarkedYAMLError, text: str) -> tuple[int, int, str]:
-    """Return line and column of a mistake, where it begins rather than where it was noticed, and what it is."""
+    """Return line and column of the begin of a mistake, and a plain message.
+
+    The library tells where it noticed the mistake, in the words of its scanner.
+    """
     problem, context = error.problem or error.context or "", error.context or ""
     mark = error.problem_mark or error.context_mark
     begin = error.context_mark or mark
-    if mark is None or begin is None:
-        return 1, 1, ascii(problem)[1:-1][:200]
-    lines = text.split("\n")
-    before = lines[mark.line][: mark.column] if mark.line < len(lines) else ""
     said = ascii(problem)[1:-1][:200]
+    if mark is None or begin is None:
+        return 1, 1, said
+    lines = text.split("\n")
+    before = "".join(lines[mark.line : mark.line + 1])[: mark.column]
     if "quoted scalar" in context and "end of stream" in problem:
         mark, said = begin, "the quote that begins here is not closed"
     elif "flow" in context and problem.startswith("expected ','"):
         opened = lines[begin.line][begin.column : begin.column + 1]
+        said = f"a comma is missing here, or what closes the {opened} before it"
         if mark.line > begin.line or mark.column >= len(lines[mark.line]):
             mark, said = begin, f"the {opened} that begins here is not closed"
-        else:
-            said = f"a comma is missing here, or what closes the {opened} before it"
-    elif "'\\t'" in problem:
-        said = "a tab; indent with blanks"
-    elif problem.startswith("mapping values"):
-        said = "a text with a colon and a blank in it goes into double quotes"
-        if not re.search(r":\s", before):
-            mark.column = len(before) - len(before.lstrip())
-            said = "this line is indented otherwise than those that it belongs to"
-    elif found := re.match(r"found unknown escape character '(.*)'", problem):
-        said = (
-            ascii(f"\\{found[1]}")[1:-1].replace("\\\\", "\\")
-            + " means nothing in double quotes; write two backslashes"
-        )
+    elif problem.startswith("mapping values") and not re.search(r":\s", before):
+        mark.column = len(before) - len(before.lstrip())
+        said = _INDENTED_OTHERWISE
     elif "expected ':'" in problem:
         mark, said = begin, "a line that is no `key: value`"
-    elif problem.startswith("expected <block end>"):
-        said = "this line is indented otherwise than those that it belongs to"
+    else:
+        said = _reworded(problem) or said
     return mark.line + 1, mark.column + 1, said
 
 
+_INDENTED_OTHERWISE = "this line is indented otherwise than those that it belongs to"
+
+
+def _reworded(problem: str) -> str | None:
+    if "'\\t'" in problem:
+        return "a tab; indent with blanks"
+    if problem.startswith("mapping values"):
+        return "a text with a colon and a blank in it goes into double quotes"
+    if found := re.match(r"found unknown escape character '(.*)'", problem):
+        escape = ascii(f"\\{found[1]}")[1:-1].replace("\\\\", "\\")
+        return f"{escape} means nothing in double quotes; write two backslashes"
+    if problem.startswith("expected <block end>"):
+        return _INDENTED_OTHERWISE
+    return None
+
+
 def invisible(text: str) -> list[tuple[int, str]]:
-    """Return (line, `U+200B`) for each character that a reader of the file cannot see, in comments as well."""
+    """Return (line, `U+200B`) for each invisible character, in comments as well."""
     return [
         (number, f"U+{ord(found):04X}")
         for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1)
@@ -139,7 +144,7 @@ def invisible(text: str) -> list[tuple[int, str]]:
 
 
 class _Loader(yaml.SafeLoader):
-    """Stops at brackets too deep in each other: looking ahead for their ends takes time by the square of the depth."""
+    """Refuses deep brackets early: looking ahead for their ends takes quadratic time."""
 
     def fetch_flow_collection_start(self, kind: Any) -> None:
         mark = self.get_mark()
@@ -149,6 +154,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _events(text: str, where: str) -> Iterator[Any]:
+    # The scanner in C dies on deep nesting, so this is the one in Python.
     loader: Any = _Loader(text)
     loader.name = where
     try:
@@ -170,7 +176,11 @@ class _Frame:
 
 
 class _Builder:
-    """Takes events, keeps the value, its lines, and the containers that are open."""
+    """Builds the value and its lines from the parser's events.
+
+    The open containers are on a list of our own: recursion would let a deep text exhaust the
+    interpreter's stack.
+    """
 
     def __init__(self, where: str) -> None:
         self.root: Any = None
@@ -236,7 +246,7 @@ class _Builder:
         return key
 
     def _put(self, frame: _Frame | None, value: Any, line: int) -> Path:
-        """Put a value where it belongs and return its path."""
+        """Put a value into the open container; return its path."""
         if frame is None:
             self.root = value
             return ()
@@ -263,7 +273,7 @@ class _Builder:
             return self._text(text, line)
         if text in _WORDS:
             return _WORDS[text]
-        if len(text) <= 100:  # longer digits are text: no number of an option has them
+        if len(text) <= 100:  # longer ones are text: no option has such a number
             if _INT.fullmatch(text):
                 return int(text)
             if text.startswith(("0o", "0x")) and re.fullmatch(r"0o[0-7]+|0x[0-9a-fA-F]+", text):

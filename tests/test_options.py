@@ -162,7 +162,7 @@ def test_a_good_value_is_kept(name: str, given_value: Any, kept: Any) -> None:
         (
             "query",
             "a\ud800",
-            'query takes text, or none; got "a\\ud800", where a lone surrogate stands that UTF-8 cannot carry',
+            'query takes text, or none; got "a\\ud800", with a lone surrogate that UTF-8 cannot carry',
         ),
     ],
 )

@@ -1,7 +1,7 @@
-"""Copy anything into plain data: dict with str keys, list, str, int, float, bool, None.
+"""Plain data: anything copied into dict with str keys, list, str, int, float, bool, None.
 
-Nothing a caller's object could do later (a property that opens a file, a list that holds itself, an endless generator)
-reaches a template: what is not plain is replaced by its text, or by the name of its type.
+A caller's object could open a file in a property, hold itself, or be an endless generator. None
+reaches a template: an object that is not plain is replaced by its text, or by its type's name.
 """
 
 from __future__ import annotations
@@ -13,31 +13,31 @@ from numbers import Integral, Real
 from typing import Any
 
 MAX_DEPTH = 20
-"""How deep dicts and lists may nest; what lies deeper is left out."""
+"""Deepest nesting of dicts and lists; deeper values are left out."""
 MAX_NODES = 10_000
-"""How many values one copy may hold in all; what follows is left out."""
+"""Values in one copy; more are left out."""
 MAX_TEXT = 10_000
-"""Longest text, in characters, that is taken from the `str()` of an object that is not plain."""
+"""Characters taken from the `str()` of an object that is not plain."""
 MAX_BITS = 4096
-"""Longest integer, in bits. Python refuses to print one past 4,300 digits (some 14,000 bits)."""
+"""Largest integer, in bits. Python refuses to print one past 4,300 digits (some 14,000 bits)."""
 
 _NOTHING = object()
-_TYPE_NAME = type.__dict__["__name__"].__get__
+_TYPE_NAME = type.__dict__["__name__"].__get__  # a metaclass may lie about it
 
 
 def name_of(value: object) -> str:
-    """Return the name of a value's type in the words of a message: `text`, `object`, `list`, `int`, `Foo` …"""
+    """Return the name of a value's type for a message: `text`, `object`, `list`, `int`, `Foo` …"""
     return name_of_type(type(value))
 
 
 def name_of_type(kind: type) -> str:
-    """Return the name of a type in the words of a message, ASCII and short."""
+    """Return the name of a type for a message, short and in ASCII."""
     words = {str: "text", dict: "object", type(None): "null"}
-    return words.get(kind) or ascii(_TYPE_NAME(kind))[1:-1][:60]  # a metaclass may lie
+    return words.get(kind) or ascii(_TYPE_NAME(kind))[1:-1][:60]
 
 
 def is_flat(metadata: dict[str, Any]) -> bool:
-    """Tell whether every key is text and every value a harmless scalar already, so that nothing need be copied."""
+    """Return True if all keys are texts and all values plain scalars: no copy is needed."""
     if len(metadata) >= MAX_NODES:
         return False
     for key, value in metadata.items():
@@ -47,21 +47,21 @@ def is_flat(metadata: dict[str, Any]) -> bool:
             or value is None
             or kind is bool
             or (kind is int and -(2**63) <= value < 2**63)
-            or (kind is float and value - value == 0)  # finite
+            or (kind is float and value - value == 0)  # not so for infinity, NaN
         ):
             return False
     return True
 
 
 def text_of(value: str) -> str:
-    """Return exactly a `str`, also for an instance of a subclass, without calling any method of the subclass."""
+    """Return a `str` proper, without calling any method of a subclass."""
     return value if type(value) is str else str.__str__(value)
 
 
 def copy(value: object, say: Callable[[str], None]) -> Any:
-    """Return `value` as plain data. Never raises for any object; calls `say` once for each sort of change made.
+    """Return `value` as plain data; call `say` once for each sort of change.
 
-    Raises nothing but `KeyboardInterrupt` and `SystemExit`, which are let through.
+    Raises nothing, whatever the object does; `KeyboardInterrupt` and `SystemExit` pass through.
     """
     copier = _Copier()
     result = copier.value(value, 0)
@@ -71,7 +71,7 @@ def copy(value: object, say: Callable[[str], None]) -> Any:
 
 
 class _Copier:
-    """One copy under way: how many values it holds, and what had to be changed."""
+    """One copy in progress: the number of its values, and the changes so far."""
 
     def __init__(self) -> None:
         self.changes: set[str] = set()
@@ -98,7 +98,7 @@ class _Copier:
             return self._container(value, kind, depth)
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException:  # an object whose every method raises, whatever it raises
+        except BaseException:  # from any method of a hostile object
             return self._odd(value, None)
 
     def _integer(self, value: int) -> int | str:
@@ -121,10 +121,9 @@ class _Copier:
         if issubclass(kind, tuple):
             return self._members(tuple.__iter__(value), depth)
         if issubclass(kind, set | frozenset):
+            # Sorted, so that the hash seed does not show in the order.
             members = self._members(iter(value), depth)
-            return sorted(
-                members, key=lambda m: (type(m).__name__, str(m))
-            )  # no hash seed shows in the order
+            return sorted(members, key=lambda member: (type(member).__name__, str(member)))
         if issubclass(kind, bytes | bytearray):
             self.changes.add("bytes are read as UTF-8")
             return bytes(value[:MAX_TEXT]).decode("utf-8", "replace")
@@ -176,7 +175,7 @@ class _Copier:
 
 
 def _own_text(value: object, kind: type) -> str | None:
-    """Return `str(value)` where the type has a text of its own that names no place in memory, else None."""
+    # The text of `object` names a place in memory, and so differs from run to run.
     if all(vars(base).keys().isdisjoint(("__str__", "__repr__")) for base in kind.__mro__[:-1]):
         return None
     text = text_of(str(value))[:MAX_TEXT]
