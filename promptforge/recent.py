@@ -1,4 +1,4 @@
-"""A bounded memory of what was worked out about a text."""
+"""A bounded cache of results by text."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
 LONG = 1 << 20
-"""Characters of a text from which on it is remembered by its sha256."""
+"""Characters from which a text is remembered by its sha256 instead of by itself."""
 
 
 class Recent(Generic[Value]):
-    """A memory of values by text, of at most `size` characters: what was not asked for lately is forgotten.
+    """A cache of values by text, of at most `size` characters; it forgets the least recently used.
 
-    Threads may share it: each step is one operation of a dict, and a value lost to a race is computed again.
+    Two generations stand in for an order of use: a full young one becomes the old one, and the
+    old one is dropped. Each step is one operation of a dict, so threads may share the cache
+    without a lock; a value lost to a race is computed again.
     """
 
     def __init__(self, size: int) -> None:
@@ -23,7 +25,7 @@ class Recent(Generic[Value]):
         self._old: dict[str | bytes, Value] = {}
 
     def get(self, text: str) -> Value | None:
-        """Return what was remembered of `text`."""
+        """Return the value remembered for `text`, None if there is none."""
         key = _key(text)
         found = self._new.get(key)
         if found is None and (found := self._old.get(key)) is not None:
@@ -31,10 +33,11 @@ class Recent(Generic[Value]):
         return found
 
     def put(self, text: str, value: Value) -> None:
-        """Remember `value` of `text`."""
+        """Remember `value` for `text`."""
         self._put(_key(text), value)
 
     def _put(self, key: str | bytes, value: Value) -> None:
+        # One text of more than a quarter would push out all others.
         if len(key) > self._half >> 1:
             return
         self._room -= len(key) + 64
@@ -44,6 +47,6 @@ class Recent(Generic[Value]):
 
 
 def _key(text: str) -> str | bytes:
-    return (
-        text if len(text) < LONG else hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-    )
+    if len(text) < LONG:
+        return text
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

@@ -1,7 +1,8 @@
-"""Counting tokens: the names there are, and the only door to the tokenizer libraries.
+"""Tokenizers by name, and the only door to the tokenizer libraries.
 
-Everything is counted on this machine, from tables that ship with the package or from the user's files. Nothing is ever
-downloaded. The shipped tables are loaded when the first text is counted, a file when its counter is asked for.
+All counting happens on this machine, from tables in the package or from the user's files; nothing
+is downloaded. A shipped table is loaded when the first text is counted, a file when its counter
+is asked for.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from fractions import Fraction
 from pathlib import Path
 
 from . import plugins
-from .boundaries import UNITS, Unit
 from .counting import Counter, ForeignCounter, Tokenizer
 from .errors import TokenizerError, did_you_mean, nearest, quote
 from .folders import contents
@@ -32,17 +32,7 @@ from .tokenizers.files import load_file
 from .tokenizers.splits import KNOWN, ease
 from .tokenizers.vocabulary import LONGEST, PUBLISHED, load_ranks
 
-__all__ = [
-    "UNITS",
-    "Counter",
-    "Tokenizer",
-    "Unit",
-    "describe",
-    "get_tokenizer",
-    "is_scaled",
-    "names",
-    "unscaled",
-]
+__all__ = ["Tokenizer", "describe", "get_tokenizer", "is_scaled", "names", "unscaled"]
 
 _DESCRIPTIONS = {
     "o200k_base": "exact: GPT-4o, GPT-4.1, GPT-5, the o series, gpt-oss",
@@ -51,7 +41,8 @@ _DESCRIPTIONS = {
     "approximate-characters": "estimate: a quarter of the characters, more for punctuation",
     "approximate-words": "estimate: four thirds of the words, more for long and mixed-case ones",
     **{
-        name: f"estimate: at most what {declared.family} takes, {float(declared.factor):.2f} times o200k_base"
+        name: f"estimate: at most what {declared.family} takes,"
+        f" {float(declared.factor):.2f} times o200k_base"
         f" (measured {declared.as_of} with {declared.source})"
         for name, declared in FACTORS.items()
     },
@@ -59,13 +50,14 @@ _DESCRIPTIONS = {
     "NAME*FACTOR": "estimate: any of these times a factor of your own, such as o200k_base*1.35",
     "file:PATH": "exact: a .tiktoken, tokenizer.json or tekken.json file of your own",
 }
-_MEANT = {
-    "gpt-3": "cl100k_base", "gpt-4o": "o200k_base", "gpt-4.": "o200k_base", "gpt-4": "cl100k_base",
-    "text-embedding": "cl100k_base", "gpt": "o200k_base", "o1": "o200k_base", "o3": "o200k_base", "o4": "o200k_base",
-    "tiktoken": "o200k_base", "gemma": "approximate-gemini", "words": "approximate-words",
+_TOKENIZER_OF_LLM = {
+    **{"gpt-3": "cl100k_base", "gpt-4o": "o200k_base", "gpt-4.": "o200k_base"},
+    **{"gpt-4": "cl100k_base", "text-embedding": "cl100k_base"},
+    **dict.fromkeys(("gpt", "o1", "o3", "o4", "tiktoken"), "o200k_base"),
+    **{"gemma": "approximate-gemini", "words": "approximate-words"},
     **{name.removeprefix("approximate-"): name for name in FACTORS if name.count("-") == 1},
-}  # fmt: skip
-"""How the name of an LLM begins that is given for its tokenizer's."""
+}
+"""Beginning of an LLM's name → its tokenizer, for those who give the one in place of the other."""
 _FILE = "file:"
 _SCALED = re.compile(r"(.+)\*((?:0|[1-9]\d{0,3})(?:\.\d{1,6})?)", re.DOTALL)
 _lock = threading.RLock()
@@ -73,12 +65,16 @@ _shared: dict[str, Counter] = {}
 
 
 def names() -> list[tuple[str, str]]:
-    """Return the tokenizers there are: name and a line that says what it counts."""
+    """Return all tokenizers: the name of each, and a line about it."""
     return list(_DESCRIPTIONS.items())
 
 
 def describe(name: str) -> dict[str, object]:
-    """Return what is known of a tokenizer of `names()`: `exact`, its factor, date and source, the extra it needs."""
+    """Return the facts about a tokenizer of `names()`, a dict for JSON.
+
+    All have `exact`; an estimate for a family has its factor, date and source; a tokenizer from
+    another package has its extra.
+    """
     facts: dict[str, object] = {"exact": _DESCRIPTIONS[name].startswith("exact")}
     if name in FACTORS:
         declared = FACTORS[name]
@@ -91,29 +87,35 @@ def describe(name: str) -> dict[str, object]:
 
 
 def is_scaled(name: str) -> bool:
-    """Return whether `name` is of the form `NAME*FACTOR`."""
+    """Tell whether `name` is `NAME*FACTOR`."""
     return _SCALED.fullmatch(name) is not None
 
 
 def respelt(name: str) -> str | None:
-    """Return the name that a tokenizer and a factor should have been, as for `o200k_base x 1.2`; `None`: it is none."""
+    """Return the right spelling of a name and a factor, as for `o200k_base x 1.2`, else None."""
     found = re.fullmatch(r"([\w.-]{1,80}?) {0,3}[x\u00d7*] {0,3}([\d.]{1,9})", name)
-    meant = f"{found[1]}*{found[2]}" if found else name
-    return meant if meant != name and unscaled(meant) in _DESCRIPTIONS else None
+    if found is None:
+        return None
+    meant = f"{found[1]}*{found[2]}"
+    if meant == name or unscaled(meant) not in _DESCRIPTIONS:
+        return None
+    return meant
 
 
 def unscaled(name: str) -> str:
-    """Return NAME of `NAME*FACTOR`, and any other name as it is."""
+    """Return NAME for `NAME*FACTOR`, and any other name as it is."""
     scaled = _SCALED.fullmatch(name)
     return scaled[1] if scaled else name
 
 
 def get_tokenizer(name_or_object: str | Tokenizer) -> Counter:
-    """Return the counter of a tokenizer: one of `names()`, `file:PATH`, or an object with `name` and `count(text)`.
+    """Return the counter of a tokenizer; a name gives the same counter each time.
 
-    `NAME*FACTOR` is an estimate: the count of another tokenizer times the factor, rounded up. A name gives the same
-    counter each time. `TokenizerError` if there is no such name, the file cannot be used or is not installed, or the
-    object cannot count.
+    Takes one of `names()`, `file:PATH`, or an object with `name` and `count(text)`. `NAME*FACTOR`
+    is an estimate: the count of another tokenizer times the factor, rounded up. Raises
+    `TokenizerError` if there is no such name, the file cannot be used, or the object cannot count.
+
+        get_tokenizer("o200k_base").count("Hello, world")  # 3
     """
     if isinstance(name_or_object, Counter):
         return name_or_object
@@ -123,7 +125,8 @@ def get_tokenizer(name_or_object: str | Tokenizer) -> Counter:
     if isinstance(name, str) and callable(getattr(name_or_object, "count", None)):
         return ForeignCounter(name_or_object)
     raise TokenizerError(
-        f"{quote(name_or_object)} is no tokenizer: it needs an attribute name (str) and a method count(text) -> int"
+        f"{quote(name_or_object)} is no tokenizer:"
+        " it needs an attribute name (str) and a method count(text) -> int"
     )
 
 
@@ -156,7 +159,7 @@ def _scale(name: str, base: str, factor: Fraction) -> Counter:
 
 
 def _from_file(name: str) -> Counter:
-    """Share the counter of a file until the file changes."""
+    """Return the counter of a file, the same one until the file changes."""
     path = name.removeprefix(_FILE)
     try:
         content = contents(Path(path))
@@ -184,32 +187,38 @@ def _make(name: str) -> Counter:
         return ScaledCounter(name, _find("o200k_base"), FACTORS[name].factor)
     if name in FAMILIES:
         return _from_family(name)
-    if name == "characters":
-        return CharacterCounter()
-    if name == "approximate-characters":
-        return CharacterEstimate()
-    if name == "approximate-words":
-        return WordEstimate()
-    if (plugin := plugins.find("tokenizers", name, TokenizerError)) is not None:
+    if name in _FORMULAS:
+        return _FORMULAS[name]()
+    plugin = plugins.find("tokenizers", name, TokenizerError)
+    if plugin is not None:
         return _plugged(name, plugin)
-    if (meant := respelt(name)) is not None:
-        raise TokenizerError(f"unknown tokenizer {quote(name)}; did you mean {quote(meant)}?")
+    raise TokenizerError(f"unknown tokenizer {quote(name)}{_hint(name)}")
+
+
+_FORMULAS: Mapping[str, Callable[[], Counter]] = {
+    "characters": CharacterCounter,
+    "approximate-characters": CharacterEstimate,
+    "approximate-words": WordEstimate,
+}
+
+
+def _hint(name: str) -> str:
+    """Return the end of the message about an unknown name: the name it was meant for, or all."""
+    meant = respelt(name)
+    if meant is not None:
+        return f"; did you mean {quote(meant)}?"
     base, star, factor = name.rpartition("*")
     if star and (base in _DESCRIPTIONS or base.startswith(_FILE)):
-        raise TokenizerError(
-            f"unknown tokenizer {quote(name)}: {quote(factor)} is no factor, a number up to 9999 such as the 1.35 of"
+        return (
+            f": {quote(factor)} is no factor, a number up to 9999 such as the 1.35 of"
             " o200k_base*1.35"
         )
-    if (
-        meant := next(
-            (each for start, each in _MEANT.items() if name.lower().startswith(start)), None
-        )
-    ) is not None:
-        raise TokenizerError(f"unknown tokenizer {quote(name)}; did you mean {quote(meant)}?")
-    known = [name for name, _ in [*names(), *plugins.names("tokenizers")]]
+    for start, tokenizer in _TOKENIZER_OF_LLM.items():
+        if name.lower().startswith(start):
+            return f"; did you mean {quote(tokenizer)}?"
+    known = [each for each, _ in [*names(), *plugins.names("tokenizers")]]
     hint = did_you_mean(name, known)
-    hint = f"{hint} There are: {', '.join(known)}" if hint else nearest(name, known)
-    raise TokenizerError(f"unknown tokenizer {quote(name)}{hint}")
+    return f"{hint} There are: {', '.join(known)}" if hint else nearest(name, known)
 
 
 def _from_family(name: str) -> Counter:
@@ -223,15 +232,15 @@ def _from_family(name: str) -> Counter:
 
 def _plugged(name: str, plugin: plugins.Plugin) -> Counter:
     what = f"tokenizer {quote(name)}"
+    # A plug-in is a tokenizer, or a function that returns one.
     found = plugin.value
     if isinstance(found, type) or not hasattr(found, "count"):
         found = plugins.guarded(plugin, what, TokenizerError)
-    if not isinstance(getattr(found, "name", None), str) or not callable(
-        getattr(found, "count", None)
-    ):
+    named = isinstance(getattr(found, "name", None), str)
+    if not named or not callable(getattr(found, "count", None)):
         raise TokenizerError(
-            f"{what}, a plug-in of {plugin.distribution}, is no tokenizer: it needs an attribute name (str) and a"
-            " method count(text) -> int"
+            f"{what}, a plug-in of {plugin.distribution}, is no tokenizer:"
+            " it needs an attribute name (str) and a method count(text) -> int"
         )
     counter = ForeignCounter(found)
     counter.name, counter.fingerprint = name, f"plug-in of {plugin.distribution}"
@@ -239,7 +248,7 @@ def _plugged(name: str, plugin: plugins.Plugin) -> Counter:
 
 
 def _encoding(name: str, pattern: str, ranks: Mapping[bytes, int]) -> Encoding:
-    """Make an encoding of tiktoken's from tables at hand."""
+    """Make a tiktoken encoding from tables at hand."""
     import tiktoken
 
     # Without special tokens: their spelling is ordinary text in what is counted here.
@@ -249,7 +258,10 @@ def _encoding(name: str, pattern: str, ranks: Mapping[bytes, int]) -> Encoding:
 
 
 def _open_json(path: str) -> Callable[[str], int]:
-    """Return the count of a tokenizer.json by the tokenizers library; `ImportError` if it is not installed."""
+    """Return a function that counts by a tokenizer.json and the tokenizers library.
+
+    Raises `ImportError` if the library is not installed.
+    """
     import tokenizers
 
     tokenizer = tokenizers.Tokenizer.from_file(path)

@@ -39,7 +39,7 @@ def assert_laws(text: str) -> None:
     if found is None:
         return
     assert "".join(part.text for part in found.parts) == text
-    assert all(part.under < index and part.shuts < index for index, part in enumerate(found.parts))
+    assert all(part.under < index and part.closes < index for index, part in enumerate(found.parts))
     ladder = found.ladder()
     before = len(text)
     for number in range(0, len(ladder), max(1, len(ladder) // 9)):

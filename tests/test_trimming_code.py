@@ -197,8 +197,8 @@ def test_no_rung_breaks_another_language(language: str) -> None:
     assert not errors(text, language)
     pieces = divided(text, language)
     assert whole(pieces) == text
-    assert any(part.joint and part.under < 0 for part in pieces.parts)
-    assert any(part.shuts >= 0 for part in pieces.parts)
+    assert any(part.skeleton and part.under < 0 for part in pieces.parts)
+    assert any(part.closes >= 0 for part in pieces.parts)
     for worth in ({}, {len(pieces.parts) // 2: 1.0}):
         ladder = pieces.ladder(worth)
         assert [n for n in range(len(ladder)) if errors(ladder.rung(n).text, language)] == []
@@ -264,7 +264,7 @@ def test_the_pieces_are_the_text_whatever_it_is(strings: list[str], language: st
     if pieces is None:
         return
     assert whole(pieces) == text
-    assert all(part.under < i and part.shuts < i for i, part in enumerate(pieces.parts))
+    assert all(part.under < i and part.closes < i for i, part in enumerate(pieces.parts))
     lines = kept(pieces)
     assert lines == sorted(lines, reverse=True)
     ladder = pieces.ladder()

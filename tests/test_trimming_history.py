@@ -72,7 +72,7 @@ def test_errors_and_last_outputs_stay_longer() -> None:
     ],
 )  # fmt: skip
 def test_prompts(text: str, language: str | None, inputs: list[str]) -> None:
-    assert [part.text for part in divided(text, language).parts if part.joint] == inputs
+    assert [part.text for part in divided(text, language).parts if part.skeleton] == inputs
 
 
 @pytest.mark.parametrize(

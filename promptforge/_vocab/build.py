@@ -2,7 +2,7 @@
 
     python promptforge/_vocab/build.py o200k_base.tiktoken
 
-The file is known by its sha256 alone, whatever its name; a file that is not published is refused.
+The file is known by its sha256, not by its name; a file that was not published is refused.
 """
 
 from __future__ import annotations
@@ -14,28 +14,26 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from promptforge.tokenizers.vocabulary import (
-    PUBLISHED,
-    format_tiktoken,
-    pack,
-    parse_tiktoken,
-    unpack,
-)  # noqa: E402
+from promptforge.tokenizers import vocabulary  # noqa: E402
 
 
 def build(source: Path, folder: Path) -> Path:
-    """Write the packed table of `source` into `folder` and return its path; `SystemExit` if it is not a known file."""
+    """Write the packed table of `source` into `folder` and return its path.
+
+    Raises `SystemExit` if the file is not a published one.
+    """
     text = source.read_bytes()
     digest = hashlib.sha256(text).hexdigest()
-    names = [name for name, vocabulary in PUBLISHED.items() if vocabulary.sha256 == digest]
+    published = vocabulary.PUBLISHED
+    names = [name for name, known in published.items() if known.sha256 == digest]
     if not names:
         raise SystemExit(
-            f"{source}: sha256 {digest} is none of the published tables: {', '.join(PUBLISHED)}"
+            f"{source}: sha256 {digest} is none of the published tables: {', '.join(published)}"
         )
-    ranks = parse_tiktoken(text)
+    ranks = vocabulary.parse_tiktoken(text)
     tokens = sorted(ranks, key=ranks.__getitem__)
-    packed = pack(tokens)
-    if format_tiktoken(unpack(packed)) != text:
+    packed = vocabulary.pack(tokens)
+    if vocabulary.format_tiktoken(vocabulary.unpack(packed)) != text:
         raise SystemExit(f"{source}: the packed table does not give the file back")
     target = folder / f"{names[0]}.bin"
     target.write_bytes(packed)

@@ -1,1 +1,1 @@
-"""Kinds of tokenizers: tables of byte pairs, files of the user's, families of LLMs, estimates; `tokens` is the door."""
+"""Tokenizers: shipped tables, files of the user's, families of LLMs, estimates."""

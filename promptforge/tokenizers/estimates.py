@@ -1,8 +1,8 @@
-"""Token counts without a vocabulary, or from another model's: estimates, each under a name that says so.
+"""Token counts without a vocabulary, or from another model's: estimates, named as such.
 
-`approximate-characters` and `approximate-words` reproduce the estimator of a C# program number for number: lengths in
-UTF-16 units, divisions in 32-bit floating point, character classes by the general category of each UTF-16 unit (half
-of a surrogate pair is neither letter, digit nor white space), white space as in .NET.
+`approximate-characters` and `approximate-words` reproduce the estimator of a C# program number for
+number: lengths in UTF-16 units, divisions in 32-bit floating point, white space as in .NET, and
+character classes by the general category of each UTF-16 unit.
 """
 
 from __future__ import annotations
@@ -23,17 +23,19 @@ from ..counting import Counter
 
 
 class Declared(NamedTuple):
-    """A factor for a family whose tokenizer is not at hand."""
+    """The factor for a family of LLMs without a public tokenizer here."""
 
     hundredths: int
-    """Tokens of the family for 100 tokens of o200k_base, at most: the largest ratio seen on any stretch of 2,000
-    characters of prose, code, manual pages, Chinese and Japanese, Markdown and other languages. Text unlike all of
-    that can need more."""
+    """Tokens of the family for 100 tokens of o200k_base, at most.
+
+    The largest ratio on any stretch of 2,000 characters of prose, code, manual pages, Chinese and
+    Japanese, Markdown and other languages. Text unlike all of that can need more.
+    """
     family: str
     source: str
-    """What the family's tokens were counted with."""
+    """The tool that counted the family's tokens."""
     as_of: str = "2026-11"
-    """The month in which it was measured."""
+    """The month of the measurement."""
 
     @property
     def factor(self) -> Fraction:
@@ -41,6 +43,7 @@ class Declared(NamedTuple):
         return Fraction(self.hundredths, 100)
 
 
+# Anthropic publishes no tokenizer: ctok rebuilds its counts.
 FACTORS: dict[str, Declared] = {
     "approximate-claude": Declared(
         212, "any Claude", "ctok 1.3.0, unofficial; Opus 4.7 is the hungriest"
@@ -52,7 +55,7 @@ FACTORS: dict[str, Declared] = {
     "approximate-deepseek": Declared(125, "DeepSeek V3", "its tokenizer"),
     "approximate-mistral": Declared(144, "Mistral (tekken)", "its tokenizer"),
 }
-"""Name → factor. Anthropic publishes no tokenizer: ctok rebuilds its counts."""
+"""Name of the estimate → its factor."""
 
 _WHITE = re.compile(f"[{WHITE}]+")
 _ASCII_ORDINARY = bytes(c for c in range(128) if chr(c).isalnum() or c in b"\t\n\x0b\x0c\r ")
@@ -72,76 +75,78 @@ class _Classes(NamedTuple):
 
 @functools.cache
 def _classes() -> _Classes:
-    """Build the character classes of .NET from the general categories, for characters of one UTF-16 unit."""
+    """Build the character classes of .NET, for characters of one UTF-16 unit."""
+    # A character of two units, an emoji say, counts by its halves: each is of category Cs, and so
+    # neither letter, digit nor white space.
     members: dict[str, list[str]] = {}
     for category, run in itertools.groupby(map(chr, range(0x10000)), unicodedata.category):
-        first, *rest = run
-        members.setdefault(category, []).append(
-            rf"\u{ord(first):04x}-\u{ord(rest[-1] if rest else first):04x}"
-        )
+        codes = [ord(char) for char in run]
+        members.setdefault(category, []).append(rf"\u{codes[0]:04x}-\u{codes[-1]:04x}")
 
-    def match(*categories: str) -> str:
-        return "".join(part for category in categories for part in members[category])
+    def compile_class(*categories: str, more: str = "", repeat: str = "") -> re.Pattern[str]:
+        ranges = "".join(part for category in categories for part in members[category])
+        return re.compile(f"[{ranges}{more}]{repeat}")
 
-    ordinary = match("Lu", "Ll", "Lt", "Lm", "Lo", "Nd") + WHITE
+    letters_and_digits = ("Lu", "Ll", "Lt", "Lm", "Lo", "Nd")
     return _Classes(
-        re.compile(f"[{ordinary}]+"), re.compile(f"[{match('Lu')}]"), re.compile(f"[{match('Ll')}]")
+        compile_class(*letters_and_digits, more=WHITE, repeat="+"),
+        compile_class("Lu"),
+        compile_class("Ll"),
     )
 
 
+def _units(text: str) -> int:
+    """Return the length in UTF-16 units."""
+    if text.isascii():
+        return len(text)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
 def _measure(text: str) -> tuple[int, int]:
-    """Return the length of `text` in UTF-16 units, and how many of them are no letter, digit or white space."""
+    """Return the UTF-16 units of `text`, and those that are no letter, digit or white space."""
     if text.isascii():
         return len(text), len(text.encode("ascii").translate(None, _ASCII_ORDINARY))
-    special = _classes().ordinary.sub("", text)
-    return _units(text), _units(special)
+    return _units(text), _units(_classes().ordinary.sub("", text))
 
 
-def _units(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
-
-
-def _finish_characters(units: int, special: int) -> int:
+def _estimate_by_characters(units: int, special: int) -> int:
+    """Return a quarter of the units, rounded up, and a third of the special ones."""
     return math.ceil(_single(units) / 4) + special // 3
 
 
-def estimate_by_characters(text: str) -> int:
-    """Return a quarter of the length, rounded up, and a third of the characters that are no letter, digit or blank."""
-    return _finish_characters(*_measure(text))
-
-
-def _finish_words(words: int) -> int:
+def _estimate_by_words(words: int) -> int:
+    """Return four thirds of the words."""
     return math.ceil(_single(_single(words) / 0.75))
 
 
-def estimate_by_words(text: str) -> int:
-    """Return four thirds of the words, where long words and words of mixed case count once more for each."""
+def _count_words(text: str) -> int:
+    """Count words; one of more than ten units counts again, and so does one of mixed case."""
     words = 0
     if text.isascii():
-        for word in text.encode(
-            "ascii"
-        ).split():  # bytes.split() knows the white space of ASCII alone, as .NET does
+        # bytes.split() knows the white space of ASCII alone, as .NET does; str.split() has more.
+        for word in text.encode("ascii").split():
             words += 1 + (len(word) > 10) + (word != word.lower() and word != word.upper())
-        return _finish_words(words)
+        return words
     classes = _classes()
-    for piece in _WHITE.split(text):
-        if piece:
-            mixed = (
-                classes.upper.search(piece) is not None and classes.lower.search(piece) is not None
-            )
-            words += 1 + (_units(piece) > 10) + mixed
-    return _finish_words(words)
+    for piece in filter(None, _WHITE.split(text)):
+        mixed = bool(classes.upper.search(piece) and classes.lower.search(piece))
+        words += 1 + (_units(piece) > 10) + mixed
+    return words
 
 
-def _fingerprint(name: str) -> str:
-    return hashlib.sha256(name.encode()).hexdigest()
+class _Formula(Counter):
+    """A counter that its name defines; its fingerprint is the hash of the name."""
+
+    def __init__(self, name: str, *, exact: bool = False) -> None:
+        fingerprint = hashlib.sha256(name.encode()).hexdigest()
+        super().__init__(name, exact=exact, fingerprint=fingerprint)
 
 
-class CharacterCounter(Counter):
+class CharacterCounter(_Formula):
     """`characters`: a budget in characters (Unicode code points)."""
 
     def __init__(self) -> None:
-        super().__init__("characters", exact=True, fingerprint=_fingerprint("characters"))
+        super().__init__("characters", exact=True)
 
     def count(self, text: str) -> int:
         """Return the length."""
@@ -156,61 +161,56 @@ class CharacterCounter(Counter):
         return min(len(text), max(limit, 0) + 1)
 
 
-class CharacterEstimate(Counter):
-    """`approximate-characters`."""
+class CharacterEstimate(_Formula):
+    """`approximate-characters`: a quarter of the characters, more for punctuation."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "approximate-characters",
-            exact=False,
-            fingerprint=_fingerprint("approximate-characters"),
-        )
+        super().__init__("approximate-characters")
 
     def count(self, text: str) -> int:
         """Return the estimate by characters."""
-        return estimate_by_characters(text)
+        return _estimate_by_characters(*_measure(text))
 
     def count_parts(self, parts: Sequence[str]) -> int:
-        """Return the estimate of the parts together: both of its terms add up before they are rounded."""
+        """Return the estimate of the joined parts: both its terms add up before the rounding."""
         units = special = 0
         for part in parts:
             more_units, more_special = _measure(part)
             units += more_units
             special += more_special
-        return _finish_characters(units, special)
+        return _estimate_by_characters(units, special)
 
     def at_least(self, text: str, limit: int) -> int:
         """Return a quarter of the characters: UTF-16 units are never fewer."""
-        return min(_finish_characters(len(text), 0), max(limit, 0) + 1)
+        return min(_estimate_by_characters(len(text), 0), max(limit, 0) + 1)
 
 
-class WordEstimate(Counter):
-    """`approximate-words`."""
+class WordEstimate(_Formula):
+    """`approximate-words`: four thirds of the words, more for long and mixed-case ones."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "approximate-words", exact=False, fingerprint=_fingerprint("approximate-words")
-        )
+        super().__init__("approximate-words")
 
     def count(self, text: str) -> int:
         """Return the estimate by words."""
-        return estimate_by_words(text)
+        return _estimate_by_words(_count_words(text))
 
     def at_least(self, text: str, limit: int) -> int:
         """Return four thirds of the words at the beginning."""
         limit = max(limit, 0)
         beginning = text[: 8 * (limit + 1)]
+        # str.split() parts words at these four too, and .NET does not.
         words = len(beginning.split(None, limit)) - sum(map(beginning.count, "\x1c\x1d\x1e\x1f"))
-        return min(_finish_words(max(words, 0)), limit + 1)
+        return min(_estimate_by_words(max(words, 0)), limit + 1)
 
 
 class ScaledCounter(Counter):
     """The count of another counter times a factor, rounded up."""
 
     def __init__(self, name: str, counter: Counter, factor: Fraction) -> None:
-        super().__init__(
-            name, exact=False, fingerprint=_fingerprint(f"{factor} {counter.fingerprint}")
-        )
+        key = f"{factor} {counter.fingerprint}"
+        fingerprint = hashlib.sha256(key.encode()).hexdigest()
+        super().__init__(name, exact=False, fingerprint=fingerprint)
         self._counter = counter
         self._up, self._down = factor.as_integer_ratio()
 
@@ -218,6 +218,7 @@ class ScaledCounter(Counter):
         return -(-tokens * self._up // self._down)
 
     def _unscale(self, tokens: int) -> int:
+        """Return the largest count of the other counter with a scaled count of at most `tokens`."""
         return tokens * self._down // self._up
 
     def count(self, text: str) -> int:
@@ -225,7 +226,7 @@ class ScaledCounter(Counter):
         return self._scale(self._counter.count(text))
 
     def count_parts(self, parts: Sequence[str]) -> int:
-        """Return the scaled count of the parts together."""
+        """Return the scaled count of the joined parts."""
         return self._scale(self._counter.count_parts(parts))
 
     def at_least(self, text: str, limit: int) -> int:
@@ -234,7 +235,7 @@ class ScaledCounter(Counter):
         return min(self._scale(self._counter.at_least(text, self._unscale(limit))), limit + 1)
 
     def most_chars(self, tokens: int) -> float:
-        """Return what as many tokens as these are in the other counter's can fill."""
+        """Return the bound of the other counter for as many of its tokens."""
         return self._counter.most_chars(self._unscale(tokens))
 
     def exceeds(self, text: str, limit: int) -> bool:
@@ -247,5 +248,5 @@ class ScaledCounter(Counter):
         return min(self._scale(self._counter.count_upto(text, self._unscale(limit))), limit + 1)
 
     def cut(self, text: str, n: int, unit: Unit) -> str:
-        """Cut at what `n` tokens are in the other counter's."""
+        """Cut at as many tokens of the other counter."""
         return self._counter.cut(text, self._unscale(n), unit)

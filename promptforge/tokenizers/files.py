@@ -1,7 +1,7 @@
-"""Tokenizers from files of the user's: `.tiktoken`, tekken.json, tokenizer.json.
+"""Tokenizers from the user's files: `.tiktoken`, tekken.json, tokenizer.json.
 
-Byte pair encodings that split a text by one regular expression are counted as the shipped ones are; other
-tokenizer.json files need the tokenizers library.
+Byte pair encodings with a single split pattern are counted as the shipped ones are. Any other
+tokenizer.json needs the tokenizers library.
 """
 
 from __future__ import annotations
@@ -30,12 +30,11 @@ class Table(NamedTuple):
     pattern: str
     ranks: dict[bytes, int]
     normal_form: Literal["NFC", "NFKC"] | None = None
-    """`NFC` or `NFKC`."""
     exact: bool = True
 
 
 class _UnconvertibleError(Exception):
-    """For a tokenizer.json that is no byte pair encoding with one pattern; the message says why."""
+    """For a tokenizer.json that is no byte pair encoding with one pattern; tells the reason."""
 
 
 def load_file(
@@ -47,35 +46,25 @@ def load_file(
 ) -> Counter:
     """Return the counter of a file's content.
 
-    `make` makes an encoding of pattern and ranks; `open_json` opens a tokenizer.json by a library, or raises
-    `ImportError`. `TokenizerError` if the file is none of the three kinds, or is damaged.
+    `make` makes an encoding of pattern and ranks; `open_json` opens a tokenizer.json by a library,
+    or raises `ImportError`. Raises `TokenizerError` if the file is of another kind or damaged.
     """
     digest = hashlib.sha256(content).hexdigest()
     try:
-        if not content.lstrip().startswith(b"{"):
-            table = _read_tiktoken(content, digest)
-        else:
-            data = json.loads(content)
-            if "model" not in data and "config" not in data:
-                raise ValueError('it has neither "model" nor "config"')
-            table = _read_json(data) if "model" in data else _read_tekken(data)
-        missing = next((byte for byte in range(256) if bytes([byte]) not in table.ranks), None)
-        if missing is not None:
-            raise ValueError(f"it has no token for byte 0x{missing:02x}")
-        encoding = make(
-            table.pattern, table.ranks
-        )  # now, so that a pattern it cannot read is an error here
+        table = _read_table(content, digest)
+        # Now, so that a pattern it cannot read is an error here.
+        encoding = make(table.pattern, table.ranks)
     except _UnconvertibleError as reason:
         return _count_by_library(name, path, digest, str(reason), open_json)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise TokenizerError(
-            f"tokenizer {quote(name)}: no .tiktoken, tokenizer.json or tekken.json file: {quote(str(error), 200)}"
+            f"tokenizer {quote(name)}: no .tiktoken, tokenizer.json or tekken.json file:"
+            f" {quote(str(error), 200)}"
         ) from error
 
-    return _count_by(name, table, digest, make, encoding)
-
-
-def _count_by(name: str, table: Table, digest: str, make: Make, encoding: Encoding) -> Counter:
+    normalize = None
+    if table.normal_form:
+        normalize = functools.partial(unicodedata.normalize, table.normal_form)
     return BytePairCounter(
         name,
         lambda: (table.pattern, table.ranks),
@@ -83,10 +72,9 @@ def _count_by(name: str, table: Table, digest: str, make: Make, encoding: Encodi
         longest=max(map(len, table.ranks)),
         fingerprint=hashlib.sha256(f"{digest}\n{table.pattern}".encode()).hexdigest(),
         exact=table.exact,
+        # NFKC turns some characters into several with blanks, so split points would move.
         additive=table.pattern in ADDITIVE and table.normal_form != "NFKC",
-        normalize=functools.partial(unicodedata.normalize, table.normal_form)
-        if table.normal_form
-        else None,
+        normalize=normalize,
     )
 
 
@@ -97,7 +85,8 @@ def _count_by_library(
         count = open_json(path)
     except ImportError:
         raise TokenizerError(
-            f"tokenizer {quote(name)}: {reason}, so it needs the tokenizers library: pip install '.[tokenizers]'"
+            f"tokenizer {quote(name)}: {reason}, so it needs the tokenizers library:"
+            " pip install '.[tokenizers]'"
         ) from None
     except Exception as error:  # the library raises bare Exception
         raise TokenizerError(f"tokenizer {quote(name)}: {quote(str(error), 200)}") from error
@@ -105,7 +94,7 @@ def _count_by_library(
 
 
 class LibraryCounter(Counter):
-    """Counts by a function of a library, whole texts only."""
+    """Counts whole texts by a function of a library."""
 
     def __init__(self, name: str, count: Callable[[str], int], fingerprint: str) -> None:
         super().__init__(name, exact=True, fingerprint=fingerprint)
@@ -121,11 +110,28 @@ class LibraryCounter(Counter):
         return tokens
 
 
+def _read_table(content: bytes, digest: str) -> Table:
+    if not content.lstrip().startswith(b"{"):
+        table = _read_tiktoken(content, digest)
+    else:
+        data = json.loads(content)
+        if "model" in data:
+            table = _read_json(data)
+        elif "config" in data:
+            table = _read_tekken(data)
+        else:
+            raise ValueError('it has neither "model" nor "config"')
+    missing = next((byte for byte in range(256) if bytes([byte]) not in table.ranks), None)
+    if missing is not None:
+        raise ValueError(f"it has no token for byte 0x{missing:02x}")
+    return table
+
+
 def _read_tiktoken(content: bytes, digest: str) -> Table:
-    """Such a file does not name its pattern: for one that is not known it is a guess, Llama 3's."""
     known = KNOWN.get(digest)
     if known is not None:
         return Table(known.pattern, parse_tiktoken(content), known.normal_form)
+    # Such a file does not name its pattern. Llama 3's is the likeliest, but a guess.
     return Table(LLAMA, parse_tiktoken(content), exact=False)
 
 
@@ -138,19 +144,18 @@ def _read_tekken(data: dict[str, Any]) -> Table:
     return Table(config["pattern"], ranks)
 
 
+# Settings of a tokenizer.json that make its encoding another than one of bytes.
+_ODD_SETTINGS = (
+    *("dropout", "unk_token", "byte_fallback", "fuse_unk"),
+    *("continuing_subword_prefix", "end_of_word_suffix"),
+)
+
+
 def _read_json(data: dict[str, Any]) -> Table:
     model = data["model"]
     if model.get("type", "BPE") != "BPE" or "merges" not in model:
         raise _UnconvertibleError("its model is no byte pair encoding")
-    odd = (
-        "dropout",
-        "unk_token",
-        "continuing_subword_prefix",
-        "end_of_word_suffix",
-        "byte_fallback",
-        "fuse_unk",
-    )
-    if any(model.get(key) for key in odd):
+    if any(model.get(key) for key in _ODD_SETTINGS):
         raise _UnconvertibleError("its byte pair encoding is not one of bytes alone")
     normalizer = data.get("normalizer")
     normal_form: Literal["NFC", "NFKC"] | None = None
@@ -159,6 +164,7 @@ def _read_json(data: dict[str, Any]) -> Table:
             raise _UnconvertibleError(f"it normalizes by {normalizer['type']}")
         normal_form = normalizer["type"]
     pattern = _read_pattern(data.get("pre_tokenizer"))
+    # A merge makes a token; its rank is the place of the merge, after the 256 single bytes.
     symbols = _byte_symbols()
     ranks = {bytes([byte]): byte for byte in range(256)}
     try:
@@ -171,27 +177,21 @@ def _read_json(data: dict[str, Any]) -> Table:
 
 
 def _read_pattern(pre_tokenizer: dict[str, Any] | None) -> str:
-    steps = [pre_tokenizer] if pre_tokenizer else []
-    if pre_tokenizer and pre_tokenizer["type"] == "Sequence":
-        steps = pre_tokenizer["pretokenizers"]
+    steps = []
+    if pre_tokenizer:
+        steps = [pre_tokenizer]
+        if pre_tokenizer["type"] == "Sequence":
+            steps = pre_tokenizer["pretokenizers"]
     kinds = [step["type"] for step in steps]
     if not kinds or kinds[-1] != "ByteLevel" or steps[-1].get("add_prefix_space"):
         raise _UnconvertibleError("its text is not split into bytes")
-    by_itself = steps[-1].get("use_regex", True)
-    if kinds == ["ByteLevel"] and by_itself:
-        return GPT2
-    if (
-        kinds == ["Split", "ByteLevel"]
-        and not by_itself
-        and _is_regex(steps[0], "Removed", inverted=True)
-    ):
-        return str(steps[0]["pattern"]["Regex"])
     splits = steps[:-1]
-    if (
-        not by_itself
-        and splits
-        and all(_is_regex(step, "Isolated", inverted=False) for step in splits)
-    ):
+    if steps[-1].get("use_regex", True):
+        if not splits:
+            return GPT2
+    elif len(splits) == 1 and _is_regex(splits[0], "Removed", inverted=True):
+        return str(splits[0]["pattern"]["Regex"])
+    elif splits and all(_is_regex(step, "Isolated", inverted=False) for step in splits):
         patterns = tuple(str(step["pattern"]["Regex"]) for step in splits)
         if len(patterns) == 1:
             return keep_unmatched(patterns[0])
@@ -207,12 +207,12 @@ def _is_regex(step: dict[str, Any], behavior: str, *, inverted: bool) -> bool:
 
 @functools.cache
 def _byte_symbols() -> dict[str, int]:
-    """Return the byte of each character by which such a file spells bytes.
+    """Return character → byte, as a tokenizer.json spells bytes.
 
-    Bytes that print as themselves in Latin-1 are themselves; the others follow from U+0100 in their order.
+    Bytes that print as themselves in Latin-1 are themselves; the others follow from U+0100 in
+    their order.
     """
     plain = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = [byte for byte in range(256) if byte not in plain]
-    return {chr(byte): byte for byte in plain} | {
-        chr(0x100 + index): byte for index, byte in enumerate(others)
-    }
+    symbols = {chr(byte): byte for byte in plain}
+    return symbols | {chr(0x100 + index): byte for index, byte in enumerate(others)}

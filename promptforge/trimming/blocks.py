@@ -1,4 +1,4 @@
-"""A program as blocks: a header, what stands in it, and its end, all in whole lines; and what goes first of them."""
+"""A program as blocks of whole lines, each a header, a body or an end, in the order of leaving."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .left_out import gap_in, head_in
+from .left_out import code_gap, code_head
 from .pieces import Piece, Pieces
 
 NONE, SAYING, IMPORT, SIGNATURE = range(4)
-"""Ranks of skeleton: none, what a thing says of itself, an import, a signature: the higher stays longer."""
+"""Ranks of skeleton: none, a docstring's first line, an import, a signature; high stays long."""
 DEEPEST = 60
-"""How many blocks within blocks are told apart; what lies deeper is one piece."""
+"""Blocks within blocks that are told apart; anything deeper is one piece."""
 _TRIVIA = 4
-"""Comments of more lines than this before a statement are a piece of their own."""
+"""Lines up to which comments go with the statement after them; longer ones are a piece."""
 
 
 class Block(NamedTuple):
@@ -23,40 +23,42 @@ class Block(NamedTuple):
     first: int
     under: int = -1
     skeleton: int = NONE
-    shuts: int = -1
+    closes: int = -1
     body: int = -1
-    """The header of the body it belongs to, whose pieces go one after another from the end; -1: it is its own."""
+    """The header of its body, with pieces that go one after another from the end; -1: its own."""
     kind: str = ""
 
 
 class Blocks:
-    """The blocks of a text as they are found, in the order of their lines."""
+    """The blocks of a text, added in the order of their lines."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
         self.found: list[Block] = []
 
     def add(self, block: Block, code: int) -> int:
-        """Add a block whose own first line is `code`, after comments and blank lines; return its number.
+        """Add a block with its first line of code at `code`, after comments; return its number.
 
-        A long comment before it, and any before the end of a block, becomes a piece of its own.
+        A long comment before it, or any before the end of a block, becomes a piece of its own.
         """
-        apart = _TRIVIA if block.shuts < 0 else 0
-        if code - block.first > apart and any(
-            line.strip() for line in self.lines[block.first : code]
-        ):
+        apart = _TRIVIA if block.closes < 0 else 0
+        comments = self.lines[block.first : code]
+        if len(comments) > apart and any(line.strip() for line in comments):
             self.found.append(Block(block.first, block.under, body=block.body))
             block = block._replace(first=code)
         self.found.append(block)
         return len(self.found) - 1
 
     def pieces(self, language: str | None, marker: str) -> Pieces | None:
-        """Return the pieces; None where they are fewer than two."""
-        if len(self.found) < 2:
+        """Return the pieces; None if there are fewer than two."""
+        found = self.found
+        if len(found) < 2:
             return None
-        found = self._lifted()
+        # A block with skeleton under it is skeleton itself.
+        for block in reversed(found):
+            if block.skeleton and block.under >= 0 and not found[block.under].skeleton:
+                found[block.under] = found[block.under]._replace(skeleton=SIGNATURE)
         ends = [block.first for block in found[1:]] + [len(self.lines)]
-        keeps = _keeps(found, ends)
         parts = [
             Piece(
                 "".join(self.lines[block.first : end]),
@@ -64,44 +66,35 @@ class Blocks:
                 block.under,
                 block.skeleton > NONE,
                 block.kind,
-                block.shuts,
+                block.closes,
             )
-            for block, end, keep in zip(found, ends, keeps, strict=True)
+            for block, end, keep in zip(found, ends, _keeps(found, ends), strict=True)
         ]
-        return Pieces(parts, gap_in(language), head_in(language, marker))
-
-    def _lifted(self) -> list[Block]:
-        """Return the blocks; one that skeleton stands under is skeleton itself."""
-        found = self.found
-        for block in reversed(found):
-            if block.skeleton and block.under >= 0 and not found[block.under].skeleton:
-                found[block.under] = found[block.under]._replace(skeleton=SIGNATURE)
-        return found
+        return Pieces(parts, code_gap(language), code_head(language, marker))
 
 
 def _keeps(found: Sequence[Block], ends: Sequence[int]) -> list[float]:
-    """Return how long each stays: bodies go largest first, then what things say, imports, and the deepest signatures.
+    """Return the `keep` of each: bodies go largest first, then docstrings, imports, signatures.
 
-    The pieces of one body are equal, so that they go from its end.
+    Of signatures the deepest go first. The pieces of one body are equal, so it goes from its end.
     """
-    home = [i if block.body < 0 else block.body for i, block in enumerate(found)]
-    size: Counter[tuple[int, bool]] = Counter()
-    for i, (block, end) in enumerate(zip(found, ends, strict=True)):
-        if not block.skeleton and block.shuts < 0:
-            size[home[i], block.body < 0] += end - block.first
-    ranks = {
-        key: rank
-        for rank, (key, _) in enumerate(
-            sorted(size.items(), key=lambda pair: (-pair[1], -pair[0][0]))
-        )
-    }
-    depth: list[int] = []
+    # By body: its header, and whether the piece is that header's own.
+    homes = [(i, True) if block.body < 0 else (block.body, False) for i, block in enumerate(found)]
+    sizes: Counter[tuple[int, bool]] = Counter()
+    for home, block, end in zip(homes, found, ends, strict=True):
+        if not block.skeleton and block.closes < 0:
+            sizes[home] += end - block.first
+    largest_first = sorted(sizes, key=lambda home: (-sizes[home], -home[0]))
+    ranks = {home: rank for rank, home in enumerate(largest_first)}
+    depths: list[int] = []
     keeps: list[float] = []
-    for i, block in enumerate(found):
-        depth.append(depth[block.under] + 1 if block.under >= 0 else 0)
+    for home, block in zip(homes, found, strict=True):
+        depths.append(depths[block.under] + 1 if block.under >= 0 else 0)
         if block.skeleton:
-            deep = min(depth[i], DEEPEST) if block.skeleton == SIGNATURE else 0
-            keeps.append(len(ranks) + (DEEPEST + 1) * block.skeleton - deep)
+            keep = len(ranks) + (DEEPEST + 1) * block.skeleton
+            if block.skeleton == SIGNATURE:
+                keep -= min(depths[-1], DEEPEST)
+            keeps.append(keep)
         else:
-            keeps.append(ranks.get((home[i], block.body < 0), 0))
+            keeps.append(ranks.get(home, 0))
     return keeps

@@ -1,4 +1,4 @@
-"""The one door to tree-sitter: syntax trees of programs, where the grammar of their language is installed."""
+"""The one door to tree-sitter: syntax trees of programs, where their grammar is installed."""
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ GRAMMARS = {
     "scala": ("tree_sitter_scala", "language"),
     "swift": ("tree_sitter_swift", "language"),
 }
-"""By language: the module of its grammar, and the function there that gives it."""
+"""Language → the module of its grammar, and the function there that returns it."""
 LONGEST = 100_000
-"""Texts of more bytes are not parsed: of junk, 50,000 took over a second."""
-_CHUNK = 8192
-_READS, _STEPS = 24, 200
-"""How often a parser may read each chunk, and go a hundred steps in it. Programs take 2 to 10 and 40 to 190; junk
-takes quadratic time (`/*` unclosed, 100,000 times) or worse."""
+"""Bytes above which a text is not parsed: of junk, 50,000 took over a second."""
+_CHUNK_BYTES = 8192
+# Programs take 2 to 10 reads and 40 to 190 hundreds of steps for each chunk. Junk takes quadratic
+# time (`/*` unclosed, 100,000 times) or worse.
+_MAX_READS_PER_CHUNK = 24
+_MAX_STEPS_PER_CHUNK = 200
 
 
 @lru_cache(maxsize=64)
 def _grammar(language: str) -> Language | None:
-    """Return the grammar of a language, None where it is not installed."""
+    """Return the grammar of a language, None if it is not installed."""
     if language not in GRAMMARS:
         return None
     module, name = GRAMMARS[language]
@@ -46,40 +47,38 @@ def _grammar(language: str) -> Language | None:
         from tree_sitter import Language
 
         return Language(getattr(importlib.import_module(module), name)())
-    except (
-        ImportError,
-        AttributeError,
-        ValueError,
-    ):  # ValueError: made for another version of tree-sitter
+    except (ImportError, AttributeError, ValueError):
+        # ValueError: made for another version of tree-sitter.
         return None
 
 
 def parse(text: str, language: str | None) -> Node | None:
-    """Return the root of a program's tree; None without a grammar, or where parsing takes more than its share.
+    """Return the root of a program's syntax tree.
 
-    The share is counted, not timed, so that equal texts give equal answers.
+    None without a grammar, or where parsing takes more than its share.
     """
     grammar = _grammar(language or "")
-    data = text.encode("utf-8", "replace")  # a lone surrogate
+    data = text.encode("utf-8", "replace")  # a lone surrogate becomes "?", also one byte
     if grammar is None or len(data) > LONGEST:
         return None
     from tree_sitter import Parser
 
-    left = _Effort(data)
+    effort = _Effort(data)
     try:
-        tree = Parser(grammar).parse(left.read, progress_callback=left.is_spent)
-    except ValueError:  # given up
+        tree = Parser(grammar).parse(effort.read, progress_callback=effort.is_spent)
+    except ValueError:  # tree-sitter was told to stop
         return None
-    return None if left.spent else tree.root_node
+    return None if effort.spent else tree.root_node
 
 
 class _Effort:
-    """Hands a parser its text, and counts."""
+    """Hands a parser its text, and counts: by a clock, equal texts would give unequal answers."""
 
     def __init__(self, data: bytes) -> None:
+        chunks = len(data) // _CHUNK_BYTES + 2
         self._data = data
-        self._reads = (len(data) // _CHUNK + 2) * _READS
-        self._steps = (len(data) // _CHUNK + 2) * _STEPS
+        self._reads = chunks * _MAX_READS_PER_CHUNK
+        self._steps = chunks * _MAX_STEPS_PER_CHUNK
         self.spent = False
 
     def read(self, offset: int, point: object) -> bytes:
@@ -87,7 +86,7 @@ class _Effort:
         if self._reads < 0:
             self.spent = True
             return b""
-        return self._data[offset : offset + _CHUNK]
+        return self._data[offset : offset + _CHUNK_BYTES]
 
     def is_spent(self, offset: int, failed: bool) -> bool:
         self._steps -= 1

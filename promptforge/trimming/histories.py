@@ -1,20 +1,22 @@
-"""Shorter forms of sessions at a prompt: inputs stay long, outputs leave oldest first, from their middle."""
+"""Trimming of sessions at a prompt: inputs stay long, old outputs go first, from their middle."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
-from .left_out import end_of, head_in, lines_of, say
+from .left_out import code_head, count_lines, line_end, say_left_out, split_lines
 from .pieces import Piece, Pieces
 
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_PROMPTS = {  # the prompt, and how its input goes on
+# The prompt, and the beginning of a line that goes on with its input.
+_PROMPTS = {
     "python": (r">>> ?", r"\.\.\. ?"),
     "ipython": (r"In \[\d+\]: ", r"\s*\.\.\.+: ?"),
     "shell": (
-        r"(?:\([\w.-]+\) )?(?:\[?[\w.-]+@[\w.-]+[ :][^$#\n]{0,200}?\]?[$#] |\$ |PS [A-Z]:[^>\n]*> ?|[A-Z]:\\[^>\n]*>)",
+        r"(?:\([\w.-]+\) )?(?:\[?[\w.-]+@[\w.-]+[ :][^$#\n]{0,200}?\]?[$#] |\$ |PS [A-Z]:[^>\n]*> ?"
+        r"|[A-Z]:\\[^>\n]*>)",
         r"> ",
     ),
     "lisp": (r"[A-Z][A-Z0-9./-]*> |\[\d+\]> ", r""),
@@ -23,19 +25,23 @@ _PROMPTS = {  # the prompt, and how its input goes on
         r"[\w-]*[-.]+> ?",
     ),
 }
-_VAGUE = {  # prompts that are something else elsewhere: a quotation, a list, a heading
+# Prompts of some languages that are something else elsewhere: a quotation, a list, a heading.
+_VAGUE_PROMPTS = {
     "lisp commonlisp scheme": (r"(?:\* |> )", r""),
     "javascript typescript repl r console": (r"> ", r"(?:\.\.\.|\+) ?"),
     "bash sh shell console shell-session terminal zsh": (r"(?:# |% )", r"> "),
 }
 _FAILED = re.compile(
     r"Traceback \(most|\w*(?:Error|Exception)\b|error(?::|\[)|fatal:|panic|debugger invoked|"
-    r".*(?:command not found|No such file|Permission denied|[Uu]nhandled|[Ee]xit (?:code|status) [1-9])",
+    r".*(?:command not found|No such file|Permission denied|[Uu]nhandled"
+    r"|[Ee]xit (?:code|status) [1-9])",
 )
-_ENDS = 5
-"""So many lines at each end of an output stay longer than its middle."""
-_LAST = 2
-"""So many of the last outputs stay longer than the inputs before them."""
+_LINES_NEAR_END = 5
+"""Lines at each end of an output that stay longer than its middle."""
+_LAST_ENTRIES = 2
+"""Outputs at the end that stay longer than the inputs before them."""
+# The order of leaving: middles of old outputs, their ends, old inputs, outputs with an error in
+# them, the last outputs and inputs. A fraction below 1 puts a piece in its place among its equals.
 _OLD, _ENDING, _ASKED, _WRONG, _NEW = range(5)
 
 
@@ -48,80 +54,76 @@ class _Entry(NamedTuple):
 
 
 def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | None:
-    """Return a session of Python, a shell, Lisp or the like as pieces; None for what has no prompts.
+    """Return a session of Python, a shell, Lisp or the like as pieces; None without prompts.
 
-    An input stays as long as any of its output does. The middles of old outputs go first, the oldest first, then
-    their ends, then old inputs, those that led to an error last with what it said; the last two go after those.
+    An input stays as long as any of its output does.
     """
-    lines = _LINE.findall(text)
+    lines = split_lines(text)
     entries = _entries(lines, language)
-    return Pieces(_parts(lines, entries), _gap, head_in(None, marker)) if entries else None
+    if not entries:
+        return None
+    return Pieces(_parts(lines, entries), _gap, code_head(None, marker))
 
 
 def _entries(lines: Sequence[str], language: str | None) -> list[_Entry]:
     """Return the entries by the prompt that is seen most often."""
-    vague = [pair for names, pair in _VAGUE.items() if language in names.split()]
-    best: list[_Entry] = []
-    for prompt, more in [*_PROMPTS.values(), *vague]:
-        found = _read(lines, re.compile(prompt), re.compile(more) if more else None)
-        if len(found) > len(best):
-            best = found
-    return best
+    vague = [pair for names, pair in _VAGUE_PROMPTS.items() if language in names.split()]
+    found = [_read(lines, prompt, more) for prompt, more in [*_PROMPTS.values(), *vague]]
+    return max(found, key=len)
 
 
-def _read(
-    lines: Sequence[str], prompt: re.Pattern[str], more: re.Pattern[str] | None
-) -> list[_Entry]:
-    starts = [n for n, line in enumerate(lines) if prompt.match(line)]
+def _read(lines: Sequence[str], prompt: str, more: str) -> list[_Entry]:
+    begins, goes_on = re.compile(prompt), re.compile(more)
+    starts = [n for n, line in enumerate(lines) if begins.match(line)]
     entries: list[_Entry] = []
-    if not starts:
-        return entries
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-        output, depth = start + 1, _open(lines[start])
+    for start, end in pairwise([*starts, len(lines)]):
+        output, depth = start + 1, _open_brackets(lines[start])
         while output < end:
-            if (
-                more
-                and not more.match(lines[output])
-                and not lines[output - 1].rstrip("\r\n").endswith("\\")
-            ):
+            if more:
+                escaped = lines[output - 1].rstrip("\r\n").endswith("\\")
+                if not escaped and not goes_on.match(lines[output]):
+                    break
+            elif depth <= 0:  # a form of Lisp goes on until it is closed
                 break
-            if not more and depth <= 0:  # a form of Lisp goes on until it is closed
-                break
-            depth += _open(lines[output])
+            depth += _open_brackets(lines[output])
             output += 1
-        entries.append(_Entry(start, start + 1 if not more and depth > 0 else output, end))
+        if not more and depth > 0:  # never closed: the rest is output
+            output = start + 1
+        entries.append(_Entry(start, output, end))
     return entries
 
 
-def _open(line: str) -> int:
+def _open_brackets(line: str) -> int:
     return line.count("(") - line.count(")")
 
 
 def _parts(lines: Sequence[str], entries: Sequence[_Entry]) -> list[Piece]:
     parts = [Piece(line) for line in lines[: entries[0].start]]
     for age, entry in enumerate(entries, 1):
-        last = len(entries) - age < _LAST
-        keep = (_NEW if last else _ASKED) + age / (len(entries) + 1)
+        last = len(entries) - age < _LAST_ENTRIES
         number = len(parts)
-        parts.append(Piece("".join(lines[entry.start : entry.output]), keep, joint=True))
+        asked = "".join(lines[entry.start : entry.output])
         output = lines[entry.output : entry.end]
-        phase = _NEW if last else _WRONG if any(_FAILED.match(line) for line in output) else _OLD
+        phase = _OLD
+        if last:
+            phase = _NEW
+        elif any(_FAILED.match(line) for line in output):
+            phase = _WRONG
+        keep = (_NEW if last else _ASKED) + age / (len(entries) + 1)
+        parts.append(Piece(asked, keep, skeleton=True))
         for start, end in _chunks(len(output)):
             near = min(start, len(output) - end)
-            this = _ENDING if phase == _OLD and near < _ENDS else phase
-            closeness = 0.9 / (near + 1) if near < _ENDS else 0.1 / (near + 1)
-            parts.append(
-                Piece(
-                    "".join(output[start:end]),
-                    this + (age + closeness) / (len(entries) + 1),
-                    number,
-                )
-            )
+            closeness, this = 0.1 / (near + 1), phase
+            if near < _LINES_NEAR_END:
+                closeness = 0.9 / (near + 1)
+                this = max(phase, _ENDING)
+            keep = this + (age + closeness) / (len(entries) + 1)
+            parts.append(Piece("".join(output[start:end]), keep, number))
     return parts
 
 
 def _chunks(count: int) -> list[tuple[int, int]]:
-    """Return the pieces of an output of `count` lines: single lines at both ends, larger ones to the middle."""
+    """Return the pieces of an output of `count` lines: single lines at both ends, then larger."""
     ends, start = list[tuple[int, int]](), 0
     while start < count / 2:
         end = min(start + max(start // 8, 1), (count + 1) // 2)
@@ -134,4 +136,4 @@ def _chunks(count: int) -> list[tuple[int, int]]:
 
 
 def _gap(run: Sequence[Piece]) -> str:
-    return f"… {say(lines_of(run))}{end_of(run)}"
+    return f"… {say_left_out(count_lines(run))}{line_end(run)}"

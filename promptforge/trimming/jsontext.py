@@ -1,8 +1,9 @@
-"""Shorter forms of JSON and JSON Lines, each valid: without its white space, then with arrays, texts and objects cut.
+"""Trimming of JSON and JSON Lines: without white space, then with arrays, texts, objects cut.
 
-What is gone is said in texts in its place: `"… 97 more"` between the first elements of an array and its last, at the
-end of a text ` … 1,204 characters more`, `"… {12 keys}"` for an object or `"… [12 items]"` for an array that lies too
-deep, and `"…":"… 40 more keys"` at the end of an object. Keys keep their order, numbers are written as they were.
+Each variant is valid JSON. Texts in it tell what is left out: `"… 97 more"` between the first
+elements of an array and its last, ` … 1,204 characters more` at the end of a text,
+`"… {12 keys}"` or `"… [12 items]"` for an object or array that lies too deep, and
+`"…":"… 40 more keys"` at the end of an object. Keys keep their order, numbers their spelling.
 """
 
 from __future__ import annotations
@@ -18,24 +19,23 @@ from ..boundaries import last_end
 from .pieces import Ladder, Rung
 
 LONGEST = 1 << 22
-"""Characters of the longest text that is read: of nothing but small numbers that takes some seconds and 200 MB."""
+"""Characters above which a text is not read: of small numbers, it takes seconds and 200 MB."""
 DEEPEST = 100
 """Arrays and objects within each other."""
-DIGITS = 4300
-"""Digits of a number; Python reads no longer integers (its `sys.int_info.default_max_str_digits`)."""
-SPARED = 40
-"""A text is only cut where it is at least so many characters too long: what says so is nearly as long."""
-KEPT = 8
-"""Rungs that are remembered."""
+MAX_DIGITS = 4300
+"""Digits of a number; Python reads no longer integers (`sys.int_info.default_max_str_digits`)."""
+MIN_CHARS_CUT = 40
+"""Characters by which a text must be too long to be cut: the note on it is nearly as long."""
+VARIANTS_REMEMBERED = 8
 
 _BLANKS = re.compile(r'("(?:[^"\\]++|\\.)*+")|[ \t\r\n]++', re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
+# Stands for the marker or `…` until all is written: JSON itself holds no such character.
 _MARK = "\0"
-"""Stands for the marker or `…` in what is written: JSON itself holds no such character."""
 
 
 class Limits(NamedTuple):
-    """How much of a value is written."""
+    """The limits within which values are written."""
 
     string: int
     """Characters of a text."""
@@ -55,9 +55,9 @@ _STAGES: tuple[tuple[str, int], ...] = (
     *(("string", 30), ("items", 2), ("keys", 16), ("depth", 3)),
     *(("items", 1), ("depth", 1), ("keys", 8), ("string", 16), ("depth", 0), ("keys", 4)),
 )
-"""What is lowered to what, one after the other."""
+"""The limits to lower, one after the other, and the values to reach."""
 _STEP = 0.97
-"""To what share a limit is lowered from one rung to the next."""
+"""Share of a limit that is left by one step."""
 
 
 class _Number(str):
@@ -67,26 +67,17 @@ class _Number(str):
 
 
 def divide(text: str, *, marker: str, language: str | None = None) -> Ladder | None:
-    """Return the shorter forms of a JSON array or object, or of lines of them; `None` for anything else.
+    """Return the variants of a JSON array or object, or of lines of them; None for other text.
 
-    `None` as well for what cannot be written again as it was: NaN and Infinity, a key twice in an object, a number of
-    more than `DIGITS` digits, more than `DEEPEST` levels; and for a text of more than `LONGEST` characters. The first
-    rung may be lossless; in every other one `marker` stands in place of the first `…`, if there is any.
+    None too for a text that cannot be written again as it was (NaN and Infinity, a key twice in
+    an object, a number of more than `MAX_DIGITS` digits), for more than `DEEPEST` levels, and for
+    more than `LONGEST` characters. The first variant may be lossless; in any other one `marker`
+    replaces the first `…`.
     """
     if len(text) > LONGEST or text.lstrip(" \t\r\n")[:1] not in ("{", "["):
         return None
     try:
-        values, lines = [_DECODER.decode(text)], False
-    except json.JSONDecodeError as exc:
-        if exc.msg != "Extra data":
-            return None
-        try:
-            values, lines = (
-                [_DECODER.decode(line) for line in text.split("\n") if line.strip(" \t\r")],
-                True,
-            )
-        except (ValueError, RecursionError):
-            return None
+        pieces, values = _decode(text)
     except (ValueError, RecursionError):
         return None
     if not all(isinstance(value, (dict, list)) for value in values):
@@ -94,18 +85,28 @@ def divide(text: str, *, marker: str, language: str | None = None) -> Ladder | N
     most = _extent(values)
     if most is None:
         return None
-    pieces = [line for line in text.split("\n") if line.strip(" \t\r")] if lines else [text]
-    tidy = _escaped("\n".join(_BLANKS.sub(r"\1", piece) for piece in pieces))
+    lines = pieces != [text]
+    tidy = _escape("\n".join(_BLANKS.sub(r"\1", piece) for piece in pieces))
     limits = list(_descent(most._replace(items=max(most.items, len(values)))))
-    if limits and _MARK not in _write(
-        values, lines, limits[-1]
-    ):  # nothing in it is longer than what would say so
+    # Nothing in it is longer than the note on it would be.
+    if limits and _MARK not in _write(values, lines, limits[-1]):
         limits = []
-    return _Forms(values, lines, marker, tidy if len(tidy) < len(text) else "", limits)
+    return _Variants(values, lines, marker, tidy if len(tidy) < len(text) else "", limits)
+
+
+def _decode(text: str) -> tuple[list[str], list[Any]]:
+    """Return the JSON texts in `text`, all of it or its lines, and their values."""
+    try:
+        return [text], [_DECODER.decode(text)]
+    except json.JSONDecodeError as error:
+        if error.msg != "Extra data":
+            raise
+    lines = [line for line in text.split("\n") if line.strip(" \t\r")]
+    return lines, [_DECODER.decode(line) for line in lines]
 
 
 def _number(digits: str) -> _Number:
-    if len(digits) > DIGITS:
+    if len(digits) > MAX_DIGITS:
         raise ValueError("a number of too many digits")
     return _Number(digits)
 
@@ -127,7 +128,7 @@ _DECODER = json.JSONDecoder(
 
 
 def _extent(values: Iterable[Any]) -> Limits | None:
-    """Return the most of everything there is in some values, `None` if they lie too deep."""
+    """Return the limits within which all of some values would be written, None if too deep."""
     string = items = keys = 0
     level, depth = list(values), -1
     while level:
@@ -150,7 +151,7 @@ def _extent(values: Iterable[Any]) -> Limits | None:
 
 def _descent(most: Limits) -> Iterator[Limits]:
     """Yield limits from the widest down, each one step below the one before."""
-    now = most._replace(string=most.string - SPARED, items=most.items - 1)
+    now = most._replace(string=most.string - MIN_CHARS_CUT, items=most.items - 1)
     for name, target in _STAGES:
         least = 4 if name == "string" else 1
         while (value := getattr(now, name)) > target:
@@ -158,13 +159,13 @@ def _descent(most: Limits) -> Iterator[Limits]:
             yield now
 
 
-class _Forms:
-    """The ladder: limits, and each rung written when it is asked for."""
+class _Variants:
+    """The variants: a limit for each, written when it is asked for."""
 
     def __init__(
         self, values: list[Any], lines: bool, marker: str, tidy: str, limits: list[Limits]
     ) -> None:
-        """`tidy`: the text without its white space; empty if it has none."""
+        """Take `tidy`, the text without its white space; empty if it has none."""
         self._values = values
         self._lines = lines
         self._marker = _quote(marker)[1:-1] if marker else "…"
@@ -176,22 +177,23 @@ class _Forms:
         return len(self._limits) + bool(self._tidy)
 
     def rung(self, number: int) -> Rung:
-        """Return one form: 0 is the longest."""
+        """Return one of them; 0 is the longest."""
         if self._tidy and number == 0:
             return Rung(self._tidy)
+        # A search halves its range with each step, and the next search soon asks for the same.
         if number not in self._known:
-            if len(self._known) == KEPT:
+            if len(self._known) == VARIANTS_REMEMBERED:
                 self._known.popitem(last=False)
-            self._known[number] = self._form(self._limits[number - bool(self._tidy)])
+            self._known[number] = self._make(number - bool(self._tidy))
         return self._known[number]
 
-    def _form(self, limits: Limits) -> Rung:
-        text = (
-            _write(self._values, self._lines, limits)
-            .replace(_MARK, self._marker, 1)
-            .replace(_MARK, "…")
-        )
-        return Rung(text, "outline" if limits.items <= 1 and limits.depth <= 1 else "trimmed")
+    def _make(self, number: int) -> Rung:
+        limits = self._limits[number]
+        text = _write(self._values, self._lines, limits)
+        text = text.replace(_MARK, self._marker, 1).replace(_MARK, "…")
+        if limits.items <= 1 and limits.depth <= 1:
+            return Rung(text, "outline")
+        return Rung(text)
 
 
 def _write(values: list[Any], lines: bool, limits: Limits) -> str:
@@ -201,48 +203,44 @@ def _write(values: list[Any], lines: bool, limits: Limits) -> str:
 
 
 def _quote(text: str) -> str:
-    return _escaped(json.dumps(text, ensure_ascii=False))
+    return _escape(json.dumps(text, ensure_ascii=False))
 
 
-def _escaped(written: str) -> str:
+def _escape(written: str) -> str:
     """Return JSON with lone surrogates as escapes: as they are they could not be encoded."""
-    return (
-        written
-        if written.isascii()
-        else _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
-    )
+    if written.isascii():
+        return written
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
 
 
 def _value(value: Any, limits: Limits, depth: int) -> str:
-    """Return a value as JSON, with `_MARK` where something is gone."""
+    """Return a value as JSON, with `_MARK` where something is left out."""
     if isinstance(value, (dict, list)):
-        if depth > limits.depth:
-            mark = (
-                f'"{_MARK} '
-                + (
-                    f"{{{len(value):,} keys}}"
-                    if isinstance(value, dict)
-                    else f"[{len(value):,} items]"
-                )
-                + '"'
-            )
-            if _exceeds([value], len(mark)):
-                return mark
-        if isinstance(value, list):
-            return "[" + "".join(_elements(value, limits, depth))[:-1] + "]"
-        return "{" + "".join(_members(value, limits, depth))[:-1] + "}"
+        return _container(value, limits, depth)
     if isinstance(value, _Number):
         return str(value)
     if isinstance(value, str):
-        if len(value) <= limits.string + SPARED:
+        if len(value) <= limits.string + MIN_CHARS_CUT:
             return _quote(value)
         kept = last_end(value, "character", limits.string) or limits.string
         return f'{_quote(value[:kept])[:-1]} {_MARK} {len(value) - kept:,} characters more"'
-    return "null" if value is None else "true" if value else "false"
+    return json.dumps(value)  # null, true, false
+
+
+def _container(value: dict[str, Any] | list[Any], limits: Limits, depth: int) -> str:
+    if isinstance(value, list):
+        size, members, ends = f"[{len(value):,} items]", _elements(value, limits, depth), "[]"
+    else:
+        size, members, ends = f"{{{len(value):,} keys}}", _members(value, limits, depth), "{}"
+    if depth > limits.depth:
+        mark = f'"{_MARK} {size}"'
+        if _exceeds([value], len(mark)):
+            return mark
+    return ends[0] + "".join(members)[:-1] + ends[1]
 
 
 def _elements(value: list[Any], limits: Limits, depth: int) -> Iterator[str]:
-    """Yield the elements of an array, a comma after each, and in place of those left out what says so."""
+    """Yield the elements of an array, a comma after each, and a note in place of some."""
     count, first = len(value), limits.items
     mark = f'"{_MARK} {count - first - 1:,} more"'
     cut = count > first + 1 and _exceeds(islice(value, first, count - 1), len(mark))
@@ -254,7 +252,7 @@ def _elements(value: list[Any], limits: Limits, depth: int) -> Iterator[str]:
 
 
 def _members(value: dict[str, Any], limits: Limits, depth: int) -> Iterator[str]:
-    """Yield the members of an object, a comma after each, and in place of those left out one that says so."""
+    """Yield the members of an object, a comma after each, and a note in place of some."""
     key = "…"
     while key in value:
         key += "…"
@@ -267,20 +265,23 @@ def _members(value: dict[str, Any], limits: Limits, depth: int) -> Iterator[str]
 
 
 def _exceeds(values: Iterable[Any], size: int) -> bool:
-    """Return whether some values, written out with commas between, have more than `size` characters."""
+    """Tell whether some values, written with commas between, have more than `size` characters."""
+    # A stack of iterators in place of recursion: it ends as soon as the size is reached, and
+    # never has to write out what is left out.
     left = size + 1
     stack = [iter(values)]
-    while stack:
+    while stack and left >= 0:
         for value in stack[-1]:
             if isinstance(value, (dict, list, tuple)):  # a tuple: key and value of an object
                 left -= 3 * (not isinstance(value, tuple))
                 stack.append(iter(value.items() if isinstance(value, dict) else value))
                 break
-            left -= len(value) + 3 - 2 * isinstance(value, _Number) if isinstance(value, str) else 5
+            if isinstance(value, str):
+                left -= len(value) + 3 - 2 * isinstance(value, _Number)
+            else:
+                left -= 5
             if left < 0:
-                return True
+                break
         else:
             stack.pop()
-        if left < 0:
-            return True
-    return False
+    return left < 0

@@ -1,4 +1,8 @@
-"""Which kind of text is shortened how."""
+"""The trimmers: which module shortens texts of which kind or language.
+
+To add one, write a module here with `divide(text, *, marker, language)` and name it in a table.
+It returns `Pieces`, or a `Ladder` of its own; None for a text without the structure it knows.
+"""
 
 from __future__ import annotations
 
@@ -21,30 +25,31 @@ BY_KIND = {
     "repl_history": "histories",
     "terminal": "histories",
 }
-"""An item's kind → the module that shortens its text; this goes before its language."""
+"""Kind of item → the module that shortens its text; this goes before its language."""
 BY_LANGUAGE = {
     **dict.fromkeys(("console", "pycon", "shell-session"), "histories"),
     **dict.fromkeys(("json", "jsonl", "ndjson"), "jsontext"),
     "markdown": "markdown",
 }
 PROGRAMS = frozenset({"class", "code", "function", "interface", "method", "module", "type"})
-"""Kinds of which a text is a program unless its language says otherwise."""
+"""Kinds with programs as texts, unless their language says otherwise."""
 NO_PROGRAMS = frozenset(
     {"csv", "diff", "html", "markdown", "none", "plain", "rst", "svg", "text", "txt", "xml"}
 )
-"""Languages that have no bodies to leave out."""
-_SHORTENED_HERE = {
-    *BY_KIND, *PROGRAMS, "conversation", "custom", "decision", "document", "feature", "file", "message",
-    "requirement", "section", "session", "text",
-}  # fmt: skip
-"""Kinds that are no plug-in's to shorten."""
+"""Languages without bodies to leave out."""
+_OWN_KINDS = {
+    *(*BY_KIND, *PROGRAMS),
+    *("conversation", "custom", "decision", "document", "feature", "file", "message"),
+    *("requirement", "section", "session", "text"),
+}
+"""Kinds that no plug-in may shorten."""
 
 LONGEST = 1 << 20
-"""Characters of a text that is shortened by its structure, ..."""
+"""Characters above which a text is not shortened by its structure."""
 MOST = 20_000
-"""... and its lines, and pieces: with more it would take seconds."""
+"""Lines, or pieces, above which a text is not either: it would take seconds."""
 REMEMBERED = 1 << 14
-"""Characters of a text whose pieces are remembered: what lies at the edge of one budget does so again."""
+"""Characters up to which the pieces of a text are remembered."""
 
 _CODE_LINE = re.compile(
     r"^(?:[ \t]{2,}\S.*|.*[{};]"
@@ -54,35 +59,47 @@ _CODE_LINE = re.compile(
 
 
 def read(kind: str, language: str | None, text: str, marker: str) -> Pieces | Ladder | None:
-    """Return the shorter forms of `text`, an item's of this kind and language.
+    """Return the structure by which `text`, of an item of this kind and language, is shortened.
 
-    `None`: it has no known structure, or one of more than `MOST` lines or pieces, or is longer than `LONGEST`.
+    None if it has no known structure, more than `MOST` lines or pieces, or more than `LONGEST`
+    characters. Raises `OptionError` if a plug-in fails.
     """
     if len(text) > LONGEST or max(map(text.count, "\n\r")) > MOST:
         return None
-    if (
-        kind not in _SHORTENED_HERE
-        and (plugin := plugins.find("trimmers", kind, _refusal)) is not None
-    ):
-        what = f'trimmer "{kind}"'
-        shorter = plugins.guarded(plugin, what, _refusal, text, marker=marker, language=language)
-        return Texts(
-            text, shorter, marker, lambda error: _refusal(plugins.failure(plugin, what, error))
-        )
-    return (_read_once if len(text) <= REMEMBERED else _read)(kind, language, text, marker)
+    if kind not in _OWN_KINDS:
+        plugin = plugins.find("trimmers", kind, _refusal)
+        if plugin is not None:
+            return _read_by_plugin(plugin, kind, language, text, marker)
+    # A text at the edge of one budget is at the edge of the next budget too.
+    reader = _read_once if len(text) <= REMEMBERED else _read
+    return reader(kind, language, text, marker)
+
+
+def _read_by_plugin(
+    plugin: plugins.Plugin, kind: str, language: str | None, text: str, marker: str
+) -> Texts:
+    what = f'trimmer "{kind}"'
+    shorter = plugins.guarded(plugin, what, _refusal, text, marker=marker, language=language)
+    return Texts(
+        text, shorter, marker, lambda error: _refusal(plugins.failure(plugin, what, error))
+    )
 
 
 def _read(kind: str, language: str | None, text: str, marker: str) -> Pieces | Ladder | None:
-    program = "source_code" if _is_program(kind, language) else None
-    for module in (BY_KIND.get(kind), BY_LANGUAGE.get(language or ""), program):
-        if module is not None:
-            # Loaded when first needed: each brings patterns or a parser of its own, and most runs need one or none.
-            reader: Callable[..., Pieces | Ladder | None] = import_module(
-                f".{module}", __package__
-            ).divide
-            found = reader(text, marker=marker, language=language)
-            if found is not None:
-                return None if isinstance(found, Pieces) and len(found.parts) > MOST else found
+    modules = [BY_KIND.get(kind), BY_LANGUAGE.get(language or "")]
+    if _is_program(kind, language):
+        modules.append("source_code")
+    for module in filter(None, modules):
+        # Loaded when first needed: each has patterns or a parser of its own, and most runs need
+        # one or none.
+        divide: Callable[..., Pieces | Ladder | None] = import_module(
+            f".{module}", __package__
+        ).divide
+        found = divide(text, marker=marker, language=language)
+        if isinstance(found, Pieces) and len(found.parts) > MOST:
+            return None
+        if found is not None:
+            return found
     return None
 
 
@@ -94,15 +111,13 @@ def _refusal(message: str) -> OptionError:
 
 
 def _is_program(kind: str, language: str | None) -> bool:
-    return (
-        language not in NO_PROGRAMS and language not in BY_LANGUAGE
-        if language
-        else kind in PROGRAMS
-    )
+    if language:
+        return language not in NO_PROGRAMS and language not in BY_LANGUAGE
+    return kind in PROGRAMS
 
 
 def looks_like_program(kind: str, language: str | None, text: str) -> bool:
-    """Tell whether a text is a program, by what it is said to be or by half its lines."""
+    """Tell whether a text is a program, by its kind and language or by half of its lines."""
     if _is_program(kind, language):
         return True
     lines = sum(1 for line in text.split("\n") if line.strip())

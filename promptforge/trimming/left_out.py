@@ -1,4 +1,4 @@
-"""What is said in place of lines that are gone: a comment of the text's own language, short."""
+"""Marks for lines that are left out: short, and in a program a comment of its language."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from .pieces import Gap, Head, Piece
 
 _COMMENTS = {
-    "// ": "javascript typescript tsx jsx go rust java c cpp objectivec csharp kotlin swift scala dart groovy php d "
-    "zig solidity fsharp vala protobuf thrift glsl hlsl wgsl metal verilog systemverilog jsonnet cue gleam prisma qml "
-    "odin scss less stylus json5 haxe nushell just",
-    "# ": "python ruby bash sh shell zsh fish perl r julia elixir makefile cmake dockerfile yaml toml nix hcl "
-    "powershell tcl awk puppet crystal nim coffeescript gdscript meson graphql robot gherkin csh properties rego yara",
+    "// ": "javascript typescript tsx jsx go rust java c cpp objectivec csharp kotlin swift scala "
+    "dart groovy php d zig solidity fsharp vala protobuf thrift glsl hlsl wgsl metal verilog "
+    "systemverilog jsonnet cue gleam prisma qml odin scss less stylus json5 haxe nushell just",
+    "# ": "python ruby bash sh shell zsh fish perl r julia elixir makefile cmake dockerfile yaml "
+    "toml nix hcl powershell tcl awk puppet crystal nim coffeescript gdscript meson graphql robot "
+    "gherkin csh properties rego yara",
     "-- ": "sql lua luau haskell elm ada vhdl idris lean purescript applescript",
     "; ": "lisp commonlisp clojure scheme racket emacs-lisp asm ini wasm",
     "% ": "erlang latex bibtex prolog postscript matlab",
@@ -26,77 +27,94 @@ _COMMENTS = {
 }
 _OPENERS = {name: opener for opener, names in _COMMENTS.items() for name in names.split()}
 _NO_OPS = {"python": "...  ", "bash": ": ", "sh": ": ", "shell": ": ", "zsh": ": "}
-"""What a body may consist of where one cannot be empty."""
+"""A statement that does nothing, for languages in which a body cannot be empty."""
+
+IN_STRING = "inside"
+"""The kind of a piece inside a string, where a comment would be text."""
+COMMENT_ONLY = "bare"
+"""The kind of a piece that only a comment may replace: a case of a `match`."""
 
 
-INSIDE = "inside"
-"""The kind of a piece inside a string, where a comment would be none."""
-BARE = "bare"
-"""The kind of a piece in whose place nothing but a comment may stand: one of the cases of a `match`."""
+def split_lines(text: str) -> list[str]:
+    """Return the lines of `text`, each with its line feed; no other character ends a line."""
+    lines = text.split("\n")
+    last = lines.pop()
+    return [f"{line}\n" for line in lines] + [last] * bool(last)
 
 
-def comment(language: str | None, text: str) -> str:
-    """Return one line of `text` as a comment of `language`; bare when its comments are unknown. No line end."""
+def comment_line(language: str | None, text: str) -> str:
+    """Return `text` as a one-line comment of `language`, without a line end.
+
+    It is bare if the comments of the language are unknown.
+    """
     line = " ".join(text.split())
     opener, _, closer = _OPENERS.get(language or "", "").partition(" ")
-    if not closer:
-        return f"{opener} {line}" if opener else line
-    # `*/` and `-->` in a caller's marker
-    return f"{opener} {line.replace(closer, '')} {closer}"
+    if closer:
+        # A marker of the caller's may hold `*/` or `-->`.
+        return f"{opener} {line.replace(closer, '')} {closer}"
+    return f"{opener} {line}" if opener else line
 
 
-def lines_of(run: Sequence[Piece]) -> int:
+def count_lines(run: Sequence[Piece]) -> int:
     """Return how many lines a run of pieces has, a last one without a line end too."""
     return max(sum(part.text.count("\n") for part in run) + (not run[-1].text.endswith("\n")), 1)
 
 
-def say(number: int, unit: str = "line") -> str:
-    """Return the words for a number of lines (or other units) that are gone."""
+def say_left_out(number: int, unit: str = "line") -> str:
+    """Return `12 lines left out`, or the same of another unit."""
     return f"{number:,} {unit}{'s' * (number != 1)} left out"
 
 
-def top(marker: str, gone: int, total: int, unit: str = "line") -> str:
-    """Return what stands above a shortened text: `marker` and how much of it is gone; "" where the marker is ""."""
+def head_line(marker: str, gone: int, total: int, unit: str = "line") -> str:
+    """Return the line above a shortened text: `marker`, and how much is gone; "" for no marker."""
     return f"{marker} {gone:,} of {total:,} {unit}s left out" if marker else ""
 
 
-def end_of(run: Sequence[Piece]) -> str:
-    """Return the line end of what is gone: the mark that stands in its place ends the same way."""
+def line_end(run: Sequence[Piece]) -> str:
+    """Return the line end of a run: its mark ends the same way."""
     last = run[-1].text
-    return "\r\n" if last.endswith("\r\n") else last[-1] if last.endswith(("\n", "\r")) else ""
+    for end in ("\r\n", "\n", "\r"):
+        if last.endswith(end):
+            return end
+    return ""
 
 
-def gap_in(language: str | None) -> Gap:
-    """Return the marks of gaps in a program: as deep as what is gone, and a body that is empty now stays a body."""
+def code_gap(language: str | None) -> Gap:
+    """Return the marks of gaps in a program.
+
+    A mark is as deep as the lines it replaces, and keeps a body that is empty now a body.
+    """
     no_op = _NO_OPS.get(language or "", "")
     opener = _OPENERS.get(language or "", "").partition(" ")[0]
     dash = "" if opener else "… "
     code_line = re.compile(rf"^[ \t\f]*(?!{re.escape(opener)})[^\s].*", re.MULTILINE)
 
     def gap(run: Sequence[Piece]) -> str:
-        said = say(lines_of(run))
-        if run[0].kind == INSIDE:
-            return f"{_margin(run[0].text)}… {said}{end_of(run)}"
-        first, code = run[0], ""
-        if (
-            no_op
-        ):  # what stands deeper must not be taken for shallower: a comment's margin says nothing
-            first, code = next(
-                ((part, found[0]) for part in run if (found := code_line.search(part.text))),
-                (first, ""),
-            )
-        margin = _margin(code or first.text)
-        filler = no_op if code and first.under >= 0 and first.kind != BARE else ""
-        return f"{margin}{filler}{comment(language, dash + said)}{end_of(run)}"
+        said = say_left_out(count_lines(run))
+        if run[0].kind == IN_STRING:
+            return f"{_margin(run[0].text)}… {said}{line_end(run)}"
+        margin, filler = _margin(run[0].text), ""
+        if no_op:
+            # Depth has a meaning here, and a comment may stand at any depth: the first line of
+            # code tells how deep the mark must be.
+            for part in run:
+                if code := code_line.search(part.text):
+                    margin = _margin(code[0])
+                    if part.under >= 0 and part.kind != COMMENT_ONLY:
+                        filler = no_op
+                    break
+        return f"{margin}{filler}{comment_line(language, dash + said)}{line_end(run)}"
 
     return gap
 
 
-def head_in(language: str | None, marker: str) -> Head:
-    """Return what stands before a shortened text: `marker` and how much is gone, as a comment; "" when it is ""."""
+def code_head(language: str | None, marker: str) -> Head:
+    """Return the head of a shortened program: a comment with `marker`; "" for no marker."""
 
-    def head(gone: int, lines: int) -> str:
-        return comment(language, top(marker, gone, lines)) + "\n" if marker else ""
+    def head(gone: int, total: int) -> str:
+        if not marker:
+            return ""
+        return comment_line(language, head_line(marker, gone, total)) + "\n"
 
     return head
 

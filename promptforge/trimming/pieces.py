@@ -1,4 +1,4 @@
-"""A text in pieces, of which any may be left out: what every way of shortening by structure is made of."""
+"""A text cut into pieces that may be left out one by one: the base of all trimming by structure."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ ALWAYS = math.inf
 
 
 class Rung(NamedTuple):
-    """One shorter form of a text: whole in its own syntax, with marks where something is gone."""
+    """One shorter variant of a text: valid in its own syntax, with a mark for each gap."""
 
     text: str
     name: str = "trimmed"
-    """`trimmed`, or `outline` where nothing but the skeleton is left."""
+    """`trimmed`, or `outline` if only the skeleton is left."""
 
 
 class Ladder(Protocol):
-    """The shorter forms of one text, from long to short."""
+    """The shorter variants of one text, from long to short."""
 
     def __len__(self) -> int:
-        """Return how many there are; 0: the text cannot be shortened."""
+        """Return their number; 0: the text cannot be shortened."""
         ...
 
     def rung(self, number: int) -> Rung:
-        """Return one of them: 0 is the longest."""
+        """Return one of them; 0 is the longest."""
         ...
 
 
@@ -35,27 +35,33 @@ class Piece(NamedTuple):
 
     text: str
     keep: float = 0.0
-    """How long it stays if no query says otherwise: the lowest goes first, of equals the last; `ALWAYS`: it stays."""
+    """The order of leaving where no query says otherwise: the lowest goes first.
+
+    Of equal pieces the last goes first. `ALWAYS`: the piece stays.
+    """
     under: int = -1
-    """The piece before it without which it may not stand: its heading, its signature; -1: none."""
-    joint: bool = False
-    """Whether it is skeleton (a heading, a signature): worth nothing without what stands under it, but an outline."""
+    """The earlier piece that this one needs: its heading, its signature; -1: none."""
+    skeleton: bool = False
+    """A heading or signature: part of an outline, but worth nothing by itself."""
     kind: str = ""
-    """What the divider calls it, so that its `Gap` can tell a row of a table from a paragraph."""
-    shuts: int = -1
-    """The piece that this one ends (a closing brace, `except` after `try`): it stays exactly as long; -1: none."""
+    """A word for the `Gap` of this text: it tells a row of a table from a paragraph, say."""
+    closes: int = -1
+    """The piece that this one ends, and stays exactly as long as; -1: none.
+
+    A closing brace, say, or an `except` after its `try`.
+    """
 
 
 Gap = Callable[[Sequence[Piece]], str]
-"""Returns what stands in place of a run of pieces that are gone."""
+"""Returns the mark that replaces a run of pieces."""
 Head = Callable[[int, int], str]
-"""Returns what stands before a shortened text, from the lines that are gone and the lines there were."""
+"""Returns the head of a shortened text, from the lines left out and the lines in all."""
 Size = Callable[[str], int]
-"""Returns how much of what a head speaks of is in a piece, where that is not lines."""
+"""Returns the size of a piece in the unit of the head, if that is not lines."""
 
 
 class Pieces:
-    """A text cut into pieces: joined, they are the text. Nothing here is ever said in other words, it stays or goes."""
+    """A text cut into pieces: joined, they are the text. A piece is never reworded."""
 
     def __init__(
         self,
@@ -68,81 +74,89 @@ class Pieces:
     ) -> None:
         self.parts = tuple(parts)
         self.loose = loose
-        """Whether a piece may be cut at a word too, since nothing has to be closed."""
+        """True if a piece may be cut at a word too, because nothing has to be closed."""
         self._gap = gap
         self._head = head
-        self._sizes = [size(part.text) for part in self.parts] if size else _begun(self.parts)
-        self._all = sum(self._sizes)
+        if size is None:
+            self._sizes = _count_lines_begun(self.parts)
+        else:
+            self._sizes = [size(part.text) for part in self.parts]
+        self._total = sum(self._sizes)
         self._always = frozenset(i for i, part in enumerate(self.parts) if part.keep == ALWAYS)
-        self._ends = [(i, part.shuts) for i, part in enumerate(self.parts) if part.shuts >= 0]
+        self._closing = [(i, part.closes) for i, part in enumerate(self.parts) if part.closes >= 0]
 
     def closed(self, kept: Collection[int]) -> set[int]:
-        """Return `kept` with what its pieces stand under, and all that always stays."""
+        """Return `kept` with all pieces that they need, and all that always stay."""
         found = set(self._always)
         for index in kept:
             while index >= 0 and index not in found:
                 found.add(index)
                 index = self.parts[index].under
-        found.update(
-            end for end, start in self._ends if start in found
-        )  # lazily: an end may be a start itself
+        # One by one, not all at once: a piece that closes one may itself be closed by the next.
+        found.update(end for end, start in self._closing if start in found)
         return found
 
     def text(self, kept: Collection[int], beginning: tuple[int, str] | None = None) -> str:
-        """Return the text with only these pieces (closed) left in it, and a mark at each gap; whole if none is gone.
+        """Return the text of these pieces and all they need, with a mark at each gap.
 
-        `beginning`: of one more piece, its index, so much.
+        It has no mark if nothing is left out. `beginning`: the index of one more piece, and the
+        part of it that stays.
         """
         staying = self.closed(kept)
         if len(staying) == len(self.parts):
             return "".join(part.text for part in self.parts)
         shown = {index: self.parts[index].text for index in staying}
-        if beginning is not None and beginning[0] not in shown:
-            shown[beginning[0]] = beginning[1]
+        if beginning is not None:
+            shown.setdefault(*beginning)
         out: list[str] = []
         following = 0
         for index in sorted(shown):
             if following < index:
                 out.append(self._gap(self.parts[following:index]))
             out.append(shown[index])
-            following = index + (
-                index in staying
-            )  # what is gone of a piece that has only begun is marked after it
+            # A piece with only its beginning shown is in the gap after it.
+            following = index + (index in staying)
         if following < len(self.parts):
             out.append(self._gap(self.parts[following:]))
-        gone = self._all - sum([self._sizes[index] for index in staying])
-        return self._head(gone, self._all) + "".join(out)
+        gone = self._total - sum([self._sizes[index] for index in staying])
+        return self._head(gone, self._total) + "".join(out)
 
     def ladder(self, worth: Mapping[int, float] | None = None) -> Ladder:
-        """Return the forms that come of leaving pieces out one by one; `worth` (of pieces) goes before `keep`."""
+        """Return the variants made by leaving out one piece after another.
+
+        `worth` (of pieces, by a query) goes before `keep`.
+        """
         order = self._order(worth or {})
-        return _Steps(
-            self, order, len(order) if self.closed(()) else max(0, len(order) - 1)
-        )  # a mark alone is no form
+        count = len(order)
+        if not self.closed(()):
+            count = max(0, count - 1)  # a mark alone is no variant
+        return _Steps(self, order, count)
 
     def _order(self, worth: Mapping[int, float]) -> list[int]:
-        """Return the pieces that may go, the first to go first; one goes after all that stand under it."""
+        """Return the pieces that may go, the first to go first; a heading goes after its text."""
         value = [(worth.get(i, 0.0), part.keep) for i, part in enumerate(self.parts)]
-        for index in range(len(self.parts) - 1, -1, -1):  # what stands under a piece holds it up
+        # From the end: each piece lifts the one that it needs to its own value.
+        for index in range(len(self.parts) - 1, -1, -1):
             under = self.parts[index].under
             if under >= 0:
                 value[under] = max(value[under], value[index])
         staying = self.closed(())
-        going = [i for i, part in enumerate(self.parts) if i not in staying and part.shuts < 0]
+        going = [i for i, part in enumerate(self.parts) if i not in staying and part.closes < 0]
         return sorted(going, key=lambda i: (value[i], -i))
 
 
-def _begun(parts: Sequence[Piece]) -> list[int]:
-    """Return how many lines begin in each piece: one that only ends in a piece is not gone with it."""
+def _count_lines_begun(parts: Sequence[Piece]) -> list[int]:
+    """Return how many lines begin in each piece; one that only ends in it does not go with it."""
     found, fresh = [], True
     for text in (part.text for part in parts):
         found.append((fresh and text != "") + text.count("\n") - text.endswith("\n"))
-        fresh = text.endswith("\n") if text else fresh
+        if text:
+            fresh = text.endswith("\n")
     return found
 
 
 class _Steps:
-    """Rung k leaves out the k + 1 pieces that go first."""
+    """The variants of pieces: number k leaves out the k + 1 pieces that go first."""
 
     def __init__(self, pieces: Pieces, order: Sequence[int], count: int) -> None:
         self._pieces = pieces
@@ -154,5 +168,7 @@ class _Steps:
 
     def rung(self, number: int) -> Rung:
         left = self._order[number + 1 :]
-        outline = bool(left) and all(self._pieces.parts[i].joint for i in left)
-        return Rung(self._pieces.text(left), "outline" if outline else "trimmed")
+        text = self._pieces.text(left)
+        if left and all(self._pieces.parts[i].skeleton for i in left):
+            return Rung(text, "outline")
+        return Rung(text)

@@ -1,4 +1,4 @@
-"""Shorter forms that somebody else made: texts, to be put in order and checked."""
+"""Shorter variants from a plug-in, put in order and checked."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ from .pieces import Rung
 from .text import mark
 
 MOST = 1_000
-"""How many texts of a plug-in are taken."""
+"""Number of texts that are taken from a plug-in."""
 
 
 class Texts:
-    """A ladder of given texts."""
+    """The variants in a list of texts."""
 
     def __init__(
         self, whole: str, shorter: object, marker: str, refusal: Callable[[Exception], Exception]
     ) -> None:
-        """`shorter` is an iterable of texts; those not shorter than `whole` are left out, what bears no mark gets one.
+        """Take `shorter`, an iterable of texts; drop those not shorter than `whole`.
 
-        Raises what `refusal` makes of it when it is no such thing.
+        A text without `marker` gets one. If anything fails, raise the exception that `refusal`
+        makes of the failure.
         """
         found: set[str] = set()
         try:
             for text in shorter:  # type: ignore[attr-defined]
                 if not isinstance(text, str):
                     raise TypeError(f"expected texts, found {type(text).__name__}")
+                # Not the methods of a subclass: what it says of itself may not be its text.
                 plain = str.__str__(text)
                 found.add(plain if marker in plain else mark(plain, marker))
                 if len(found) == MOST:
@@ -40,5 +42,5 @@ class Texts:
         return len(self._texts)
 
     def rung(self, number: int) -> Rung:
-        """Return one of them: 0 is the longest."""
+        """Return one of them; 0 is the longest."""
         return Rung(self._texts[number])

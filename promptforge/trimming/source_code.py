@@ -1,4 +1,4 @@
-"""Shorter forms of programs: by Python's own syntax, by a grammar that is installed, or by the depth of their lines."""
+"""Trimming of programs by the best means at hand: Python's syntax, a grammar, or indentation."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from .pieces import Pieces
 
 
 def divide(text: str, *, marker: str, language: str | None) -> Pieces | None:
-    """Return a program as pieces: bodies go largest first, imports and signatures stay longest.
+    """Return a program as pieces; None for a text with lines of one depth only.
 
-    `language` is a fence's tag, None for unknown. None for a text whose lines have no structure.
+    Bodies go largest first; imports and signatures stay longest.
     """
     if language == "python":
         found = python_code.divide(text, marker=marker)

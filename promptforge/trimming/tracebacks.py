@@ -1,4 +1,4 @@
-"""Shorter forms of stack traces: what went wrong stays whole, frames of libraries go first, then the outermost."""
+"""Trimming of stack traces: the error stays whole; frames of libraries and outer frames go."""
 
 from __future__ import annotations
 
@@ -7,90 +7,102 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from .frames import package_of
-from .left_out import end_of, head_in, lines_of, say
+from .left_out import code_head, count_lines, line_end, say_left_out, split_lines
 from .pieces import ALWAYS, Piece, Pieces
 
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 FRAME, REPEAT = "frame", "repeated frame"
-_NEAR, _OWN = 2, 5
-"""So many innermost frames of each trace, and of the program's own in it, stay longer than the others."""
+_INNERMOST_FRAMES = 2
+"""Innermost frames of libraries in each trace that stay longer than the others."""
+_INNERMOST_OWN_FRAMES = 5
+"""The same of the program's own."""
 
 
 class _Trace(NamedTuple):
-    """The frames of one trace, as the first line of each and the line after, from the innermost."""
+    """One trace; its parts are given by their first line and the line after the last."""
 
     frames: Sequence[tuple[int, int]]
+    """From the innermost."""
     said: Sequence[tuple[int, int]]
-    """The lines that say what went wrong."""
+    """The error and its message."""
     aside: bool = False
-    """Whether it is of another thread than the one that failed."""
+    """True for another thread than the one that failed."""
 
 
 _Reader = Callable[[Sequence[str]], Iterator[_Trace]]
 
 
 def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | None:
-    """Return a text with a Python, JavaScript, Java, .NET, Go or Rust trace in it as pieces; None without one.
+    """Return a text with a trace of Python, JavaScript, Java, .NET, Go or Rust in it as pieces.
 
-    The exceptions and their messages, chained ones too, always stay. Of the rest repeated frames go first, then the
-    text around, libraries' frames, the program's own; the outermost of each first.
+    None without one. The exceptions and their messages, chained ones too, always stay. Repeated
+    frames go first, then the text around, libraries' frames, the program's own; the outermost of
+    each first.
     """
-    lines = _LINE.findall(text)
+    lines = split_lines(text)
     for read in _READERS:
         traces = list(read(lines))
         if any(trace.frames for trace in traces):
-            return Pieces(_parts(lines, traces), _gap, head_in(None, marker))
+            return Pieces(_parts(lines, traces), _gap, code_head(None, marker))
     return None
 
 
 def _parts(lines: Sequence[str], traces: Sequence[_Trace]) -> list[Piece]:
-    keeps: dict[int, tuple[int, float, str]] = {}
+    # First line of a part → the line after, its `keep`, its kind.
+    known: dict[int, tuple[int, float, str]] = {}
     for trace in traces:
         for start, end in trace.said:
-            keeps[start] = end, ALWAYS, ""
-        seen: set[str] = set()
-        own = 0
-        for distance, (start, end) in enumerate(trace.frames):
-            frame = "".join(lines[start:end])
-            near = -distance / (len(trace.frames) + 1)
-            if frame in seen:
-                keeps[start] = end, near, REPEAT
-                continue
-            seen.add(frame)
-            if trace.aside:
-                keeps[start] = end, near + 2, FRAME
-                continue
-            if package_of(frame) is None:
-                own += 1
-                keeps[start] = end, near + (6 if own <= _OWN else 4), FRAME
-            else:
-                keeps[start] = end, near + (5 if distance < _NEAR else 3), FRAME
+            known[start] = end, ALWAYS, ""
+        for start, end, keep, kind in _frames(lines, trace):
+            known[start] = end, keep, kind
     parts: list[Piece] = []
     line = 0
     while line < len(lines):
-        end, keep, kind = keeps.get(line, (line + 1, 1 + line / (len(lines) + 1) - 0.5, ""))
-        while end < len(lines) and end not in keeps and not lines[end].strip():
+        # The text around the traces is worth between 0.5 and 1.5, later lines more.
+        around = (line + 1, 1 + line / (len(lines) + 1) - 0.5, "")
+        end, keep, kind = known.get(line, around)
+        while end < len(lines) and end not in known and not lines[end].strip():
             end += 1
         parts.append(Piece("".join(lines[line:end]), keep, kind=kind))
         line = end
     return parts
 
 
+def _frames(lines: Sequence[str], trace: _Trace) -> Iterator[tuple[int, int, float, str]]:
+    """Yield each frame of a trace: its lines, `keep` and kind."""
+    seen: set[str] = set()
+    own = 0
+    for distance, (start, end) in enumerate(trace.frames):
+        frame = "".join(lines[start:end])
+        near = -distance / (len(trace.frames) + 1)
+        if frame in seen:
+            yield start, end, near, REPEAT
+            continue
+        seen.add(frame)
+        if trace.aside:
+            level = 2
+        elif package_of(frame) is None:
+            own += 1
+            level = 6 if own <= _INNERMOST_OWN_FRAMES else 4
+        else:
+            level = 5 if distance < _INNERMOST_FRAMES else 3
+        yield start, end, near + level, FRAME
+
+
 def _gap(run: Sequence[Piece]) -> str:
     margin = re.match(r"[ \t|]*", run[0].text)
-    return f"{margin[0] if margin else ''}… {_say(run)}{end_of(run)}"
+    return f"{margin[0] if margin else ''}… {_say(run)}{line_end(run)}"
 
 
 def _say(run: Sequence[Piece]) -> str:
     kinds = {part.kind for part in run}
-    count = f"{len(run)} {'repeated ' if kinds == {REPEAT} else ''}frame{'s' * (len(run) != 1)}"
     if "" in kinds:
-        return say(lines_of(run))
+        return say_left_out(count_lines(run))
+    frames = "frame" + "s" * (len(run) != 1)
     if kinds == {REPEAT}:
-        return count
+        return f"{len(run)} repeated {frames}"
     packages = {package_of(part.text) for part in run}
-    name = packages.pop() if len(packages) == 1 else None
-    return f"{count} in {name}" if name else count
+    name = packages.pop()
+    return f"{len(run)} {frames}" + (f" in {name}" if name and not packages else "")
 
 
 _PY_TRACE = re.compile(r"([ |+-]*)(?:Exception Group )?Traceback \(most recent call last\):")
@@ -115,24 +127,28 @@ def _read_python(lines: Sequence[str]) -> Iterator[_Trace]:
                 line += 1
             frames.append((start, line))
         start = line
-        while (
-            frames
-            and line < len(lines)
-            and lines[line].strip(" |\r\n")
-            and not _PY_TRACE.match(lines[line])
-        ):
-            line += 1
-            if _depth(lines[line - 1]) == _depth(lines[start]) and _LOGGED.match(
-                lines[line] if line < len(lines) else ""
-            ):
-                break  # a log goes on
+        if frames:
+            line = _end_of_message(lines, start)
         if line > start:
             said.append((start, line))
         yield _Trace(frames[::-1], said)
 
 
+def _end_of_message(lines: Sequence[str], start: int) -> int:
+    """Return the line after the message of a Python exception."""
+    for line in range(start, len(lines)):
+        if not lines[line].strip(" |\r\n") or _PY_TRACE.match(lines[line]):
+            return line
+        # A message may have many lines, but after one of them a log may go on.
+        again = line > start and _depth(lines[line - 1]) == _depth(lines[start])
+        if again and _LOGGED.match(lines[line]):
+            return line
+    return len(lines)
+
+
 _LOGGED = re.compile(
-    r"(?:\[?\d{4}-\d\d-\d\d|\[[A-Z]+\]|\d\d:\d\d|(?:INFO|DEBUG|WARN|WARNING|ERROR)\b|[\w.-]+@|\$ |>>> )"
+    r"(?:\[?\d{4}-\d\d-\d\d|\[[A-Z]+\]|\d\d:\d\d|(?:INFO|DEBUG|WARN|WARNING|ERROR)\b"
+    r"|[\w.-]+@|\$ |>>> )"
 )
 
 
@@ -145,8 +161,8 @@ _ERROR = re.compile(
     r"\s*(?:Exception in thread|Caused by:|Suppressed:|Uncaught|Unhandled|---> |\[cause\]:|"
     r"(?:[\w$.]+[.$])?[A-Z]\w*(?:Exception|Error|Throwable)\b)"
 )
-_FARTHEST = 200
-"""How many lines of message are looked through for the exception they belong to."""
+_MAX_MESSAGE_LINES = 200
+"""Lines above a trace that are searched for its exception."""
 
 
 def _read_at(lines: Sequence[str]) -> Iterator[_Trace]:
@@ -160,7 +176,7 @@ def _read_at(lines: Sequence[str]) -> Iterator[_Trace]:
         while line < len(lines) and _AT.match(lines[line]):
             line += 1
         said = start - 1
-        for up in range(start - 1, max(last, start - _FARTHEST) - 1, -1):
+        for up in range(start - 1, max(last, start - _MAX_MESSAGE_LINES) - 1, -1):
             if _ERROR.match(lines[up]):
                 said = up
                 break
