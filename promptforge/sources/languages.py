@@ -1,4 +1,4 @@
-"""The language of a file, from its name alone: the tag of a code fence. The disk is never touched."""
+"""Tell the language of a file, as the tag of a code fence, from its name alone."""
 
 from __future__ import annotations
 
@@ -48,12 +48,14 @@ _DATA = frozenset((
 
 
 def language_of(path: str) -> str | None:
-    """Return the fence tag of a file by its name (`src/app.py` → `python`), or None when the name does not tell.
+    """Return the fence tag of a file name (`src/app.py` → `python`), or `None` for unknown ones.
 
-    The answer comes from fixed tables, so it is always a harmless tag, whatever the name holds.
+    It comes from fixed tables, so no name can put anything harmful into a tag.
     """
     name = path.replace("\\", "/").rpartition("/")[2]
-    return _of_name(name) if 0 < len(name) <= 255 else None
+    if 0 < len(name) <= 255:
+        return _of_name(name)
+    return None
 
 
 def is_code(language: str | None) -> bool:
