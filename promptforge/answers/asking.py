@@ -148,7 +148,7 @@ def _cosine(a: Sequence[float], b: Sequence[float]) -> float:
     lengths = math.hypot(*a) * math.hypot(*b)
     if not lengths:
         return 0.0
-    found = sum(map(operator.mul, a, b)) / lengths
+    found: float = sum(map(operator.mul, a, b)) / lengths
     if math.isnan(found):  # infinity by infinity, of vectors with enormous numbers
         return 0.0
     return min(1.0, max(0.0, found))

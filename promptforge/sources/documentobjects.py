@@ -18,7 +18,7 @@ def read(document: object, notes: Notes) -> dict[str, Any]:
     kind = type(document)
     if issubclass(kind, tuple) and tuple.__len__(document) == 2:  # type: ignore[arg-type]
         # `tuple`'s own methods: a subclass may have others, which raise or lie.
-        inner, score = tuple.__getitem__(document, slice(None))  # type: ignore[arg-type]
+        inner, score = tuple.__getitem__(document, slice(None))  # type: ignore[call-overload]
         if not issubclass(type(inner), str | bytes | int | float | list | tuple | dict):
             return {**read(inner, notes), "score": score}
     if not issubclass(kind, str | bytes | int | float | list | tuple | set | type | type(None)):
