@@ -41,7 +41,7 @@ class Section(NamedTuple):
 
 
 def key_of(by: str) -> Callable[[Item], str]:
-    """Return the function that gives an item's section, by `file kind category origin` or a metadata key."""
+    """Return the function from an item to its section's key."""
     if by == "file":
         return lambda item: item.path or ""
     if by == "kind":

@@ -84,7 +84,7 @@ def _merge_file(
 
 
 class _Run:
-    """Ranges of one file that overlap or touch, and agree where they overlap; one item in the end."""
+    """Ranges of one file that touch or overlap, and agree there: one item in the end."""
 
     def __init__(self, index: int, item: Item) -> None:
         self.index = index
@@ -94,7 +94,7 @@ class _Run:
         self._score, self._name, self._metadata = item.score, item.name, item.metadata
 
     def take(self, item: Item) -> bool:
-        """Take one more range that begins no later than after the last line; False if it disagrees."""
+        """Join a range that begins at most one line after the end; False if it disagrees."""
         first = self._first
         if (first.kind, first.origin) != (item.kind, item.origin):
             return False
@@ -133,7 +133,7 @@ def _lines_of(item: Item) -> list[str]:
 
 
 def _is_range(item: Item) -> bool:
-    """Tell whether an item's content is exactly its range of lines, and nothing forbids to join it."""
+    """Tell whether an item's content is exactly its range of lines, and may be joined."""
     content = item.content
     if item.start_line is None or item.end_line is None or not content:
         return False
@@ -180,6 +180,6 @@ def keep_once(
 
 
 def noting(item: Item, others: Iterable[Item]) -> Item:
-    """Return `item` with the places of others, which it holds the text of, as metadata `also_in`."""
+    """Return `item` with the places of others with the same text as metadata `also_in`."""
     places = [*item.metadata.get("also_in", ()), *map(place, others)]
     return msgspec.structs.replace(item, metadata={**item.metadata, "also_in": places})

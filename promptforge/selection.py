@@ -21,7 +21,7 @@ _ORIGIN = attrgetter("origin")
 
 
 class Candidates(Mapping[int, Entry]):
-    """The candidates by their index, in the caller's order; entries are made when they are asked for."""
+    """The candidates by index, in the caller's order; entries are made on demand."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Candidates(Mapping[int, Entry]):
         asked: Asked | None = None,
     ) -> None:
         self.pool = items
-        """All items that were given, by index; a merged item stands in the place of its first range."""
+        """All given items, by index; a merged item stands in the place of its first range."""
         self.ranks = ranks
         """The rank of each item, by index; the best is the highest."""
         self.kept = kept

@@ -81,7 +81,7 @@ class Twins:
             self._waiting.append((index, lines))
 
     def _text(self, index: int) -> str:
-        """Return an item's lines with a line end before and after, so that only whole lines match."""
+        """Return an item's lines with a line end at both ends, so that only whole lines match."""
         return "\n{}\n".format((self._items[index].content or "").strip("\n"))
 
 

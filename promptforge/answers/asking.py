@@ -45,7 +45,7 @@ class Asked:
     ) -> None:
         """Take the candidates' indices in `items` by `order`, the best score first.
 
-        `embed`, the caller's own, adds its likeness to the words. Raises `OptionError` when it fails.
+        `embed`, the caller's own, adds its likeness to the words; `OptionError` when it fails.
         """
         self._embed = embed
         self._query: Sequence[float] = ()
@@ -68,7 +68,7 @@ class Asked:
 
     @property
     def tells(self) -> bool:
-        """True if the query says anything: a candidate has a word of it, or there is an embedder."""
+        """True if a candidate has a word of the query, or if there is an embedder."""
         return self._embed is not None or any(self.evidence.weights)
 
     def rank(self, ranks: list[float]) -> None:
@@ -126,7 +126,7 @@ class Asked:
 
 
 def embed_all(embed: Embed, texts: list[str]) -> list[list[float]]:
-    """Return the vectors of texts by a function of the caller's; raises `OptionError` where it fails."""
+    """Return the caller's vectors of texts; raises `OptionError` when the function fails."""
     try:
         vectors = [[float(number) for number in vector] for vector in embed(texts)]
     except OptionError:  # from a bridge to a framework, which says better what is wrong

@@ -1,4 +1,4 @@
-"""The parts of Okapi BM25 (Robertson and Zaragoza 2009), with Lucene's inverse document frequency."""
+"""The parts of Okapi BM25 (Robertson and Zaragoza 2009), with Lucene's term weights."""
 
 from __future__ import annotations
 

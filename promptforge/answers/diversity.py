@@ -39,10 +39,7 @@ def diversify(
     """
     if len(scores) != len(texts):
         raise ValueError(f"{len(scores)} scores for {len(texts)} texts; there must be one each")
-    if vectors is None:
-        likeness = _by_words(texts)
-    else:
-        likeness = _by_vectors(vectors, len(texts))
+    likeness = _by_words(texts) if vectors is None else _by_vectors(vectors, len(texts))
     relevance = _to_unit_range(scores)
     # A lazy heap. Likeness to the chosen only grows as they become more, so the value that a
     # candidate had before is an upper bound: it is computed anew only on top of the heap.
@@ -115,7 +112,7 @@ def _by_words(texts: Sequence[str]) -> _Likeness:
 
 
 def _by_vectors(vectors: Sequence[Sequence[float]], number: int) -> _Likeness:
-    """Return the cosine of two of the caller's vectors; below 0 counts as 0: no text is newer than new."""
+    """Return the cosine of two of the caller's vectors; below 0 counts as 0, as new."""
     sizes = {len(vector) for vector in vectors}
     if len(vectors) != number or len(sizes) > 1:
         message = f"{len(vectors)} vectors of sizes {sorted(sizes)} for {number} texts"

@@ -31,14 +31,14 @@ FORTH, BACK = 0.8, 0.4
 SOURCE = 0.3
 """Share of the worth of the best other document of the same title."""
 
-# A ranking by words is no second opinion on words, so its order may be judged anew. An embedder or a
-# reranker knows more than words, and shows it by disagreeing with them: its order then weighs more.
+# A ranking by words is no second opinion on words, so its order is judged anew. An embedder or
+# reranker knows more than words, and shows it by disagreeing with them: its order weighs more.
 TRUST, AGREED, ENOUGH = 3.0, 0.5, 5
-"""Weight that the prior gains for each point of rank correlation below AGREED, of ENOUGH documents."""
+"""Weight that the prior gains for each point of correlation below AGREED, of ENOUGH documents."""
 DECAY = 0.7
 """Worth of a query's word after each opened document that holds it, as a share."""
 K1, B = 1.2, 0.3
-"""BM25's saturation and length norm for passages; the norm is weak, since all are of about one size."""
+"""BM25's saturation and length norm for passages: a weak norm, since all are of about one size."""
 WHOLE_K1, WHOLE_B = 1.2, 1.0
 """The same for documents: long ones hold more words of any query."""
 POWER = 4
@@ -59,7 +59,7 @@ class Passages(NamedTuple):
 
     texts: Sequence[str]
     under: Sequence[int] | None = None
-    """For each passage the one that must stand above it (its heading), or -1; `None`: all stand alone."""
+    """For each passage the one that must stand above it (a heading), or -1; `None`: no headings."""
 
 
 class Lift(NamedTuple):
@@ -130,7 +130,7 @@ class Evidence:
             _shares(n, norm(size / mean, WHOLE_K1, WHOLE_B), WHOLE_K1)
             for n, size in zip(counts, sizes, strict=True)
         ]
-        """For each document the query's terms, by number, in its text or title, and BM25's share of each."""
+        """For each document, the query's terms in its text or title, by number, and their shares."""
         scores = [document.score for document in documents]
         cover = [sum(self.weights[t] * share for t, share in held) for held in self.holds]
         self._prior = _priors(scores, _trust(scores, cover))
@@ -141,10 +141,10 @@ class Evidence:
         self._same = _same_titles(names)
         self.lifts = [Lift(*parts) for parts in zip(*self._lift(self.weights), strict=True)]
         self.worth = list(map(sum, self.lifts))
-        """For each document how likely it holds the answer, 0 to about 10; only the order has a meaning."""
+        """For each document its worth, 0 to about 10; only the order has a meaning."""
 
     def _look(self) -> tuple[list[Counter[int]], list[int], list[tuple[int, int]]]:
-        """Return each document's counts of the query's terms, its size in words, and all mentions."""
+        """Return the documents' counts of the query's terms, their sizes in words, all mentions."""
         counts, sizes, links = [], [], []
         for number, document in enumerate(self._documents):
             found = words(document.text)
@@ -202,12 +202,12 @@ class Evidence:
 def read(
     query: str, documents: Sequence[Document], divide: Divide, *, match: Match | None = None
 ) -> Evidence:
-    """Read the candidates with the query in mind, in time linear in their text but for title links."""
+    """Read the candidates with the query in mind, in time linear in their text but for titles."""
     return Evidence(query, documents, divide, match)
 
 
 def _weigh(windows: Sequence[int], total: int, anywhere: Collection[int]) -> list[float]:
-    """Return how rare each term is among those found anywhere; one in titles alone is the rarest."""
+    """Return the rarity of each term found anywhere; one in titles alone is the rarest."""
     raw = [0.0] * len(windows)
     for t in anywhere:
         raw[t] = rarity(total, windows[t])
@@ -239,7 +239,7 @@ def _priors(scores: Sequence[float], trust: float) -> list[float]:
 
 
 def _trust(scores: Sequence[float], cover: Sequence[float]) -> float:
-    """Return the weight of the given order: more than 1 where it disagrees with the query's words."""
+    """Return the weight of the given order: above 1 where it disagrees with the query's words."""
     if len(scores) < ENOUGH or not max(scores) > min(scores):
         return 1.0
     return 1 + TRUST * max(0.0, AGREED - _agreement(cover))

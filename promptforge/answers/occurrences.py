@@ -9,13 +9,13 @@ from itertools import chain
 from .words import spaced, telling, terms_of
 
 WINDOW = 25
-"""Words of a stretch, about a sentence, that counts as one text when the query's words are weighed."""
+"""Words of a window, about a sentence, that counts as one text when the query is weighed."""
 
 _Numbers = tuple[int, ...]
 
 
 class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
-    """Word as written → numbers of the query's terms in it, and of documents it may be the title of.
+    """Word as written → the query's terms in it, and the documents it may be the title of.
 
     A word is worked out at its first look-up. The dict lives as long as one query, and is as large
     as the vocabulary of the candidates.

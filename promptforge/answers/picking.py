@@ -185,7 +185,7 @@ class _Greedy:
         return value * cost / (cost + extra)
 
     def _extra(self, number: int, piece: int) -> float:
-        """Return the cost beside the passage's own: missing headings, the header of its document."""
+        """Return the cost beside the passage's own: missing headings, and its document's header."""
         extra = sum(self._cost(number, p) + self._gap for p in self._missing(number, piece))
         if number not in self._opened:
             if number not in self._headers:

@@ -1,4 +1,4 @@
-"""Split a text into words, and words into comparable terms: lower case, no common words, no endings."""
+"""Split a text into words, and words into terms: lower case, no common words, no endings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SPACELESS = (
     "\u0e01-\u0e4e\u0e81-\u0ecd\u1000-\u104f\u1780-\u17d3"
     "\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
 )
-# Vowel marks of Arabic, Devanagari and the scripts of India after it. `\w` would end a word at each.
+# Vowel marks of Arabic and of the scripts of India. `\w` would end a word at each.
 _MARKED = "\u0300-\u036f\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0966-\u0dff"
 
 _WORD = re.compile(rf"[\w{_MARKED}{_SPACELESS}]+")
@@ -46,7 +46,7 @@ def words(text: str) -> list[str]:
 
 
 def terms(text: str) -> list[str]:
-    """Return the terms of `text` in order, without stop words; a text of stop words alone keeps them."""
+    """Return the terms of `text` in order, without stop words unless there are no others."""
     found = words(text)
     kept = [term for word in found for term in terms_of(word)]
     # The query "who are they" would otherwise have no term at all.
@@ -98,14 +98,14 @@ def stem(word: str) -> str:
         word = word[:-2]
     if word.endswith("e") and len(word) > 3:
         word = word[:-1]
-    # `running` has become `runn`; but `call`, `miss` and `buzz` double their last letter themselves.
+    # `running` has become `runn`; but `call`, `miss` and `buzz` end in two letters themselves.
     if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeioulsz":
         word = word[:-1]
     return word
 
 
 def phrase(text: str) -> str:
-    """Return the words of `text` in lower case with a blank around each, so that `in` finds a phrase.
+    """Return the lower-case words of `text` with a blank around each, so that `in` finds a phrase.
 
     Where words are written without blanks every character is a word.
     """
@@ -133,7 +133,7 @@ def name(title: str) -> str:
 
 
 def telling(title: str) -> bool:
-    """Tell whether a text that holds `title` is likely to mean its bearer: not `open`, `max_len`, `URL`."""
+    """Tell whether a text with `title` in it means its bearer: not `open`, `max_len`, `URL`."""
     found = words(_BRACKETS.sub(" ", title))
     if len(found) != 1:
         return bool(found)
@@ -144,7 +144,7 @@ def telling(title: str) -> bool:
 
 
 def _without_accents(word: str) -> str:
-    """Return a word of a European script without its accents, which few people type into a query."""
+    """Return a word of a European script without accents, which few people type into a query."""
     if word[0] > "\u052f":  # past Cyrillic, where marks are letters
         return word
     return "".join(

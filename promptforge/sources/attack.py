@@ -1,6 +1,6 @@
-"""Load ATT&CK techniques by their id: from a STIX bundle, a folder of these, or plain JSON or JSONL.
+"""Load ATT&CK techniques by id, from a STIX bundle, a folder of these, or plain JSON or JSONL.
 
-Code: PF607 a technique that was revoked or deprecated; PF601 a file in the folder that cannot be read.
+Codes: PF601 a file that cannot be read, PF607 a technique that was revoked or deprecated.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def load(
 
 
 def prose(description: str) -> str:
-    """Return a description without citation marks, links reduced to their text, code as markdown writes it."""
+    """Return a description as markdown: no citation marks, links as mere text, `code`."""
     text = _LINK.sub(r"\1", _CITATION.sub("", description))
     return _CODE.sub(r"`\1`", text).strip()
 
@@ -150,7 +150,7 @@ def _folder(
 
 
 def _objects(text: str, where: str) -> list[dict[str, Any]]:
-    """Return the objects in a text: a bundle, `{"techniques": […]}`, a list, one object, or one a line."""
+    """Return the objects of a bundle, `{"techniques": […]}`, a list, one object, or one a line."""
     try:
         value = json.loads(text)
     except json.JSONDecodeError as exc:

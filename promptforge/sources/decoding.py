@@ -1,4 +1,4 @@
-"""Decode JSON strictly, and report keys that an object has twice: readers differ on which counts."""
+"""Decode JSON strictly; report keys that an object has twice, since readers differ on them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def decode(text: str | bytes, twice: dict[str, None]) -> Any:
 
 
 def refuse(name: str) -> Any:
-    """Refuse NaN and the infinities, which JSON does not have; for `json.loads(parse_constant=…)`."""
+    """Refuse NaN and the infinities, which JSON does not have (`parse_constant`)."""
     raise ValueError(f"{name} is no number of JSON")
 
 

@@ -1,7 +1,7 @@
 """Build an `Item` of the fields of a native record: read leniently, or refuse.
 
-Codes: PF201 a key or field that is unknown or missing, PF202 a value of another type or range that could be read,
-PF203 metadata that had to be made plain.
+Codes: PF201 an unknown or missing field, PF202 a value of another type or range, PF203 metadata
+that had to be made plain.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from .notes import Notes
 
 TEXTS = ("content", "expanded", "summary", "id", "name", "path", "language")
 NAMES = frozenset(Item.__struct_fields__)
-# Vector stores keep the text of a hit under these keys of its `metadata`, `payload` or `properties`.
+# Vector stores keep a hit's text under these keys of its `metadata`, `payload` or `properties`.
 _TEXTS_OF_OTHERS = ("content", "text", "page_content", "document", "chunk", "body", "chunk_text")
 # Usual names of fields, for hints.
 _NAMES_OF_OTHERS = {
-    "title": "name", "source": "path", "file": "path", "filename": "path", "text": "content", "body": "content",
-    "document": "content", "lang": "language", "similarity": "score", "relevance": "score", "lineno": "start_line",
-}  # fmt: skip
+    **dict.fromkeys(("text", "body", "document"), "content"),
+    **dict.fromkeys(("source", "file", "filename"), "path"),
+    **dict.fromkeys(("similarity", "relevance"), "score"),
+    **{"title": "name", "lang": "language", "lineno": "start_line"},
+}
 
 
 def build(fields: Mapping[str, Any], notes: Notes) -> Item:
@@ -108,7 +110,7 @@ def _kind(value: object, notes: Notes) -> str:
 
 
 def _number(value: object) -> float | None:
-    """Return a number, also one in text or of a numeric library's type; `None` for anything else."""
+    """Return a number, also one in text or of a library's own type; `None` for others."""
     plain = plaindata.copy(value, _silent)
     if isinstance(plain, bool) or not isinstance(plain, int | float | str) or len(str(plain)) > 100:
         return None

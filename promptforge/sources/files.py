@@ -1,6 +1,6 @@
 """Load code and text files: `PATH`, `PATH:LINE`, `PATH:START-END`, or a pattern (`src/**/*.py`).
 
-Codes: PF601 a match of a pattern that cannot be read, PF604 one that is no text, PF605 a range past the end.
+Codes: PF601 a match that cannot be read, PF604 one that is no text, PF605 a range past the end.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Ignored:
             self._root, self._rules, self._lead = folder, {}, ""
 
     def __call__(self, path: str) -> bool:
-        """Tell of a path from the folder, with `/` between its parts, and at the end of a folder's."""
+        """Tell of a path below the folder, with `/` between its parts and after a folder's."""
         return self._ignores(self._lead + path)
 
     def _ignores(self, path: str) -> bool:

@@ -74,7 +74,7 @@ def parse(text: str, *, where: str, diagnostics: Diagnostics) -> list[Item]:
 
 
 def records_in(text: str, *, where: str, diagnostics: Diagnostics, kind: Kind) -> Located:
-    """Return the records in a text as they stand there, and the function that names their places."""
+    """Return the undecoded records in a text, and the function that names their places."""
     first = text.lstrip(" \t\r\n\ufeff")[:1]
     ending = os.path.splitext(where)[1].lower()
     if not first:
@@ -106,7 +106,7 @@ def records_in(text: str, *, where: str, diagnostics: Diagnostics, kind: Kind) -
 def _list_of(
     value: Any, where: str, diagnostics: Diagnostics, kind: Kind
 ) -> tuple[list[Any], str | None]:
-    """Return the records in a decoded file, and the key of the object that held them, if one did."""
+    """Return the records in a decoded file, and the key that held them, if any."""
     if isinstance(value, list):
         return value, None
     if not isinstance(value, dict):

@@ -130,7 +130,7 @@ def _run(*command: str, folder: Path | None = None, data: bytes | None = None) -
 
 
 def _find(name: str, section: str | None) -> Path | None:
-    """Return the file of a page, or None. Some systems print several; the first is the one `man` would show."""
+    """Return the file of a page, or `None`. Of several, `man` would show the first."""
     for line in (_run("man", "-w", *_in_section(section), "--", name) or "").splitlines()[:1]:
         page = Path(line.strip())
         if page.is_file():

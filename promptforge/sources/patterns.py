@@ -1,6 +1,7 @@
 """Expand file name patterns into the matching files, in order. Links to folders are not followed.
 
-Codes: PF601 a match that cannot be read, PF602 too many names or matches, PF701 a link that leads out of the workspace.
+Codes: PF601 a match that cannot be read, PF602 too many names or matches, PF701 a link that leads
+out of the workspace.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from .records import load_records
 def load(spec: str, *, diagnostics: Diagnostics) -> list[Item]:
     """Return the items of `spec`: the name of a plug-in's source, a colon, and its argument.
 
-    Raises `ItemError` when there is no such source, or it fails; the message names the distribution.
+    Raises `ItemError`, with the distribution, when there is no such source or it fails.
     """
     name, _, argument = spec.partition(":")
     plugin = plugins.find("sources", name, _refusal(spec))

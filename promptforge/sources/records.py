@@ -91,7 +91,7 @@ def load_records(
 
 
 def _all_clean(records: list[Any]) -> list[Item] | None:
-    """Return the items of a list of flawless native records, in about a microsecond each, else `None`."""
+    """Return the items of flawless native records, in about a microsecond each, else `None`."""
     if len(records) > MAX_RECORDS:
         return None
     try:
@@ -125,7 +125,7 @@ def _clean(record: object) -> Item | None:
 
 
 def _is_safe(record: object) -> bool:
-    """Tell whether msgspec may convert it; of other mappings it reads all pairs, also of an endless one."""
+    """Tell whether msgspec may convert it; of other mappings it reads all pairs, maybe endless."""
     if type(record) is dict:
         return type(record.get("metadata", _NO_METADATA)) is dict
     return type(record) is Item
@@ -207,12 +207,13 @@ def _each(records: Any, where: str, diagnostics: Diagnostics) -> Iterable[Any]:
     except (KeyboardInterrupt, SystemExit, GeneratorExit, ItemError):
         raise
     except BaseException as exc:
-        message = f"the records ended with {plaindata.name_of(exc)} after {count}; what came before is kept"
+        end = f"the records ended with {plaindata.name_of(exc)} after {count}"
+        message = f"{end}; what came before is kept"
         diagnostics.add("PF204", message, where=where, severity="error")
 
 
 def _listed(records: Any) -> Iterable[Any] | None:
-    """Return an iterable of the records: one alone is a list of one. `None`: these are no records."""
+    """Return an iterable of the records, one alone as a list; `None` if these are none."""
     kind = type(records)
     if issubclass(kind, list | tuple):
         return records  # type: ignore[no-any-return]

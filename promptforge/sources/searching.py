@@ -39,7 +39,7 @@ class Search:
 
     query: str
     paths: Sequence[str] = (".",)
-    """Files, folders and patterns. Of folders, dot files and files that git ignores are left out."""
+    """Files, folders and patterns. In folders dot files, and all that git ignores, are left out."""
 
 
 class Passage(NamedTuple):
@@ -180,7 +180,7 @@ def _refusal(name: str, workspace: str | os.PathLike[str]) -> str | None:
 
 
 def _divided(path: str, text: str) -> Iterator[Passage]:
-    """Yield the passages of a file; each begins after a blank line, if possible at one not indented."""
+    """Yield the passages of a file; a seam is a blank line, before one not indented if possible."""
     lines = files.lines_of(text)
     start = size = 0
     for index, line in enumerate(lines):

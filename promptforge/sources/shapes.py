@@ -10,7 +10,7 @@
 | RAG document | `source_type` in its metadata | explicit |
 | Lisp-style item | `type` without `kind` | explicit |
 
-A native record is none of these. All metadata of a record is kept, also where a field was read from it.
+A native record is none of these. All metadata is kept, also where a field was read from it.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _finite(value: object) -> float | None:
 
 
 def texts(value: object) -> list[str]:
-    """Return the names in a text, in a list of texts, or in one of objects with a `name`; else none."""
+    """Return the names in a text, a list of texts, or a list of objects with a `name`."""
     if isinstance(value, str):
         return [plaindata.text_of(value)]
     if not isinstance(value, list | tuple):
@@ -120,7 +120,7 @@ def texts(value: object) -> list[str]:
 
 
 def _mapping(value: object) -> Fields:
-    """Return the text keys of a mapping as a dict; an empty one for anything else, or one that fails."""
+    """Return the text keys of a mapping as a dict; an empty one for others, or if it fails."""
     try:
         pairs: Iterable[tuple[Any, Any]]
         if issubclass(type(value), dict):
@@ -167,7 +167,7 @@ def _rag(record: Fields, metadata: Fields) -> Fields:
 
 
 def _technique(metadata: Fields, source: object) -> Fields:
-    """Return the name and the metadata of an ATT&CK technique: its source is its id, lists are names."""
+    """Return the name and the metadata of an ATT&CK technique, with its source as its id."""
     keys = [k for k in ("name", "technique_name", "technique") if k in metadata]
     name = metadata[keys[0]] if keys else None
     if isinstance(source, str):
@@ -208,7 +208,7 @@ def _entity(record: Fields, notes: Notes) -> Fields:
 
 
 def _lisp(record: Fields, metadata: Fields) -> Fields:
-    """Read `{type: ":code", content, metadata: {filename, start-line, end-line}}`; an empty file name stays empty."""
+    """Read `{type: ":code", content, metadata: {filename, start-line, end-line}}`."""
     plain = {k.lstrip(":").lower().replace("-", "_"): v for k, v in metadata.items()}
     kind = record["type"]
     if isinstance(kind, str):
@@ -219,7 +219,7 @@ def _lisp(record: Fields, metadata: Fields) -> Fields:
 
 
 def _retrieved(record: Fields, text: str, about: str) -> Fields:
-    """Read a document of a retrieval library: its text under one key, free metadata under another."""
+    """Read a document of a retrieval library by the keys of its text and its metadata."""
     metadata = _mapping(record.get(about))
     known = {text, about, "type", "id_", "node_id"}
     own = {k: v for k, v in _rest(record, {"metadata", "content"}).items() if v is not None}

@@ -8,12 +8,13 @@ from typing import Any
 
 Stix = dict[str, Any]
 
-# The kill chains of ATT&CK in order, for a collection that carries no matrix (attack.mitre.org/tactics).
+# ATT&CK's tactics in order, for a collection without a matrix (attack.mitre.org/tactics).
 _ORDER = (
-    "reconnaissance", "resource-development", "initial-access", "execution", "persistence", "privilege-escalation",
-    "defense-evasion", "evasion", "credential-access", "discovery", "lateral-movement", "collection",
-    "command-and-control", "exfiltration", "inhibit-response-function", "impair-process-control", "impact",
-)  # fmt: skip
+    *("reconnaissance", "resource-development", "initial-access", "execution", "persistence"),
+    *("privilege-escalation", "defense-evasion", "evasion", "credential-access", "discovery"),
+    *("lateral-movement", "collection", "command-and-control", "exfiltration"),
+    *("inhibit-response-function", "impair-process-control", "impact"),
+)
 _SMALL_WORDS = {"And": "and", "Or": "or", "Of": "of"}
 
 
@@ -138,6 +139,6 @@ class _Collection:
 
 
 def title(shortname: str) -> str:
-    """Return the name of a tactic from its short name: `command-and-control` → `Command and Control`."""
+    """Return a tactic's name: `command-and-control` → `Command and Control`."""
     words = [word.capitalize() for word in shortname.split("-")]
     return " ".join(_SMALL_WORDS.get(word, word) for word in words)

@@ -1,9 +1,9 @@
-"""Read the user's files, inside the workspace. The only place where a source opens a file.
+"""Read the user's files, inside the workspace. No other source opens a file.
 
 A relative path stays inside the workspace, also through links. An absolute path is the user's own
-word, and is opened as it is. Only regular files are read: a FIFO blocks, a device floods the reader.
+word, and is opened as it is. Only regular files are read: a FIFO blocks, a device never ends.
 
-Codes: PF301 bytes that are no text, PF602 a file too large, PF603 a file that changed while it was read.
+Codes: PF301 bytes that are no text, PF602 a file too large, PF603 one that changed while read.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def read_text(
     workspace: str | os.PathLike[str] | None,
     diagnostics: Diagnostics,
 ) -> str:
-    """Return the text of a file: UTF-8, or UTF-16 or UTF-32 by its byte order mark, which is dropped.
+    """Return the text of a file: UTF-8, or UTF-16 or UTF-32 by byte order mark, which is dropped.
 
     Bytes that are no text become U+FFFD, and are said. Raises `ItemError` when there is no such
     regular file, it may not be read, or it lies outside the workspace (if there is one).
@@ -107,7 +107,7 @@ def read_named(
 
 
 def decode(data: bytes, *, where: str, diagnostics: Diagnostics) -> str:
-    """Return the text of bytes by their byte order mark, else as UTF-8; wrong ones become U+FFFD."""
+    """Return the text of bytes, UTF-8 but for a byte order mark; wrong ones become U+FFFD."""
     encoding = "utf-8"
     for bom, name in _BOMS:
         if data.startswith(bom):
