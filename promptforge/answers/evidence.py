@@ -130,7 +130,7 @@ class Evidence:
             _shares(n, norm(size / mean, WHOLE_K1, WHOLE_B), WHOLE_K1)
             for n, size in zip(counts, sizes, strict=True)
         ]
-        """For each document, the query's terms in its text or title, by number, and their shares."""
+        """For each document the query's terms in its text or title, by number, and their shares."""
         scores = [document.score for document in documents]
         cover = [sum(self.weights[t] * share for t, share in held) for held in self.holds]
         self._prior = _priors(scores, _trust(scores, cover))

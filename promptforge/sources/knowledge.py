@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -101,31 +101,12 @@ def gather(wanted: Wanted, diagnostics: Diagnostics) -> list[Item]:
     """
     found: list[Item] = []
     failed: list[ItemError] = []
-    near: dict[str, Any] = {"workspace": wanted.workspace, "diagnostics": diagnostics}
-
-    def attempt(load: Callable[[], list[Item]]) -> None:
+    for load in _loaders(wanted, diagnostics):
         try:
-            found.extend(load())
+            found += load()
         except ItemError as error:
             failed.append(error)
             diagnostics.add("PF606", f"left out: {error.bare}", where=error.where)
-
-    for path in wanted.items:
-        attempt(partial(itemfiles.load, path, **near))
-    if wanted.records:
-        found += load_records(wanted.records, where="items", diagnostics=diagnostics)
-    for name in wanted.man_pages:
-        attempt(partial(_alone, man.load, name))
-    for path in wanted.documents:
-        attempt(partial(documents.load, path, **near))
-    if wanted.techniques:
-        attempt(partial(_techniques, wanted, attempt, diagnostics))
-    for spec in wanted.files:
-        attempt(partial(files.load, spec, context_lines=wanted.context_lines, **near))
-    for spec in wanted.plugged:
-        attempt(partial(plugins.load, spec, diagnostics=diagnostics))
-    if wanted.search is not None:
-        attempt(partial(searching.load, wanted.search, **near))
     if failed and not found:
         if len(failed) == 1:
             raise failed[0]
@@ -133,21 +114,41 @@ def gather(wanted: Wanted, diagnostics: Diagnostics) -> list[Item]:
     return found
 
 
+def _loaders(wanted: Wanted, diagnostics: Diagnostics) -> Iterator[Callable[[], list[Item]]]:
+    """Yield a loader for each named source, in the order of the items."""
+    near: dict[str, Any] = {"workspace": wanted.workspace, "diagnostics": diagnostics}
+    for path in wanted.items:
+        yield partial(itemfiles.load, path, **near)
+    yield partial(load_records, wanted.records, where="items", diagnostics=diagnostics)
+    for name in wanted.man_pages:
+        yield partial(_alone, man.load, name)
+    for path in wanted.documents:
+        yield partial(documents.load, path, **near)
+    if wanted.techniques:
+        index: attack.Index = {}
+        # One failure if the collection cannot be read, else one for each technique not in it.
+        yield partial(_read_techniques, index, wanted, diagnostics)
+        for name in wanted.techniques if index else ():
+            yield partial(_alone, partial(attack.find, index, diagnostics=diagnostics), name)
+    for spec in wanted.files:
+        yield partial(files.load, spec, context_lines=wanted.context_lines, **near)
+    for spec in wanted.plugged:
+        yield partial(plugins.load, spec, diagnostics=diagnostics)
+    if wanted.search is not None:
+        yield partial(searching.load, wanted.search, **near)
+
+
 def _alone(load: Callable[[str], Item], name: str) -> list[Item]:
     return [load(name)]
 
 
-def _techniques(
-    wanted: Wanted, attempt: Callable[[Callable[[], list[Item]]], None], diagnostics: Diagnostics
-) -> list[Item]:
-    """Attempt each technique on its own; only a failure to read the collection is one of all."""
-    index = wanted.attack
-    if index is None:
+def _read_techniques(index: attack.Index, wanted: Wanted, diagnostics: Diagnostics) -> list[Item]:
+    """Fill `index` with the techniques to look up; no item yet."""
+    if wanted.attack is None:
         expected = "a STIX 2.1 bundle, a folder of STIX objects, or JSON of techniques"
         raise ItemError(f"techniques need --attack PATH: {expected}")
-    if isinstance(index, str):
-        index = attack.read(index, workspace=wanted.workspace, diagnostics=diagnostics)
-    find = partial(attack.find, index, diagnostics=diagnostics)
-    for name in wanted.techniques:
-        attempt(partial(_alone, find, name))
+    known = wanted.attack
+    if isinstance(known, str):
+        known = attack.read(known, workspace=wanted.workspace, diagnostics=diagnostics)
+    index.update(known)
     return []

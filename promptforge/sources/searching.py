@@ -117,8 +117,27 @@ def _texts(
 
     Files from folders and patterns are passed over if they are no text or huge.
     """
-    seen: set[str] = set()
     skipped: Counter[tuple[str, str]] = Counter()
+    for path, name, named in _names(paths, workspace, diagnostics):
+        told = Diagnostics()
+        refusal = None if named else _refusal(name, workspace)
+        if refusal is None:
+            try:
+                yield name, places.read_text(name, workspace=workspace, diagnostics=told), told
+            except ItemError:  # gone since it was looked at
+                refusal = _UNREADABLE
+        if refusal is not None:
+            skipped[path, refusal] += 1
+    for (path, refusal), number in skipped.items():
+        message = f"not searched: {refusal}, {number}"
+        diagnostics.add("PF608", message, where=places.shown(path), severity="info")
+
+
+def _names(
+    paths: Sequence[str], workspace: str | os.PathLike[str], diagnostics: Diagnostics
+) -> Iterator[tuple[str, str, bool]]:
+    """Yield (path, name, named) of each file that the paths stand for, once; `named`: by a path."""
+    seen: set[str] = set()
     failed: list[ItemError] = []
     for path in paths:
         try:
@@ -127,24 +146,13 @@ def _texts(
             failed.append(error)
             continue
         for name in map(os.path.normpath, found):
-            if name in seen:
-                continue
-            seen.add(name)
-            told = Diagnostics()
-            if (refusal := None if named else _refusal(name, workspace)) is None:
-                try:
-                    yield name, places.read_text(name, workspace=workspace, diagnostics=told), told
-                except ItemError:  # gone since it was looked at
-                    refusal = _UNREADABLE
-            if refusal is not None:
-                skipped[path, refusal] += 1
+            if name not in seen:
+                seen.add(name)
+                yield path, name, named
     if failed and not seen:
         raise failed[0]
     for each in failed:
         diagnostics.add("PF606", f"left out: {each.bare}", where=each.where)
-    for (path, refusal), number in skipped.items():
-        message = f"not searched: {refusal}, {number}"
-        diagnostics.add("PF608", message, where=places.shown(path), severity="info")
 
 
 def _matches(
