@@ -1,4 +1,4 @@
-"""Items → sections: which go together on the page, and in what order they are shown."""
+"""Group items into sections, and order them as they are shown."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ CATEGORIES = {
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
-    """One item on its way to the page."""
+    """One candidate with its place and rank."""
 
     index: int
-    """Its place in the caller's list."""
+    """Index in the caller's list."""
     item: Item
     rank: float
-    """What orders it: its score, or what a query made of it."""
+    """Its score, or its worth by the query."""
 
 
 class Section(NamedTuple):
-    """Items that stand together."""
+    """Items that stand together under one heading."""
 
     key: str
     title: str
-    """Its heading; empty where there is none."""
+    """The heading; empty where there is none."""
     entries: list[Entry]
 
 
 def key_of(by: str) -> Callable[[Item], str]:
-    """Return what tells an item's section, grouped by `file kind category origin` or a metadata key."""
+    """Return the function from an item to its section's key."""
     if by == "file":
         return lambda item: item.path or ""
     if by == "kind":
@@ -65,11 +65,14 @@ _ORDERS: dict[str, Callable[[Entry], Any]] = {
     "given": lambda entry: entry.index,
     "file": lambda entry: (entry.item.path or "", *_by_line(entry)),
 }
-"""How entries are sorted; anything else is the best first."""
+"""Order → sort key; any other order is the best first."""
 
 
 def edges(entries: Sequence[Entry]) -> list[Entry]:
-    """Return `entries`, best first, as best first, second best last, third second, and so on inwards."""
+    """Put the best of ranked `entries` at both edges: first, second last, third second, and so on.
+
+    Models read the middle of a long context worst ("lost in the middle").
+    """
     return [*entries[::2], *reversed(entries[1::2])]
 
 
@@ -81,23 +84,25 @@ def group(
     first: Sequence[str] = (),
     titles: dict[str, str] | None = None,
 ) -> list[Section]:
-    """Return the sections of the page.
+    """Return the sections of the context.
 
-    `by` is `none file kind category origin` or a metadata key; `order` is `score given file edges`; `first` names the
-    sections that come first, in their order, and `titles` their headings.
+    `by` is `none file kind category origin` or a metadata key; `order` is `score given file edges`.
+    `first` names the sections that come first; `titles` gives headings by section.
 
-    By file: the file with the best item first, and within it by line. By anything else: the sections of `first`, then
-    the others as they come, the best item first in each. `given` keeps the caller's order everywhere.
+    By file, the file with the best item comes first, and its items stand by line. By anything else,
+    the sections of `first` come before the others, the best item first in each. `given` keeps the
+    caller's order everywhere.
     """
     ranked = sorted(entries, key=_ORDERS.get(order, _best_first))
     if by == "none":
-        return [Section("all", "", edges(ranked) if order == "edges" else ranked)] if ranked else []
+        if order == "edges":
+            ranked = edges(ranked)
+        return [Section("all", "", ranked)] if ranked else []
     key = key_of(by)
     groups: dict[str, list[Entry]] = {}
     for entry in ranked:
         groups.setdefault(key(entry.item), []).append(entry)
-    names = [name for name in first if name in groups]
-    names += [name for name in groups if name not in names] if names else groups
+    names = list(dict.fromkeys([*(name for name in first if name in groups), *groups]))
     by_line = by == "file" and order == "score"
     sections = []
     for name in names:
@@ -106,13 +111,13 @@ def group(
             members.sort(key=_by_line)
         elif order == "edges":
             members = edges(members)
-        title = (titles or {}).get(name) or (
-            name if by == "file" else capitalize(name.replace("_", " "))
-        )
+        title = (titles or {}).get(name)
+        if not title:
+            title = name if by == "file" else capitalize(name.replace("_", " "))
         sections.append(Section(name, title, members))
     return sections
 
 
 def flatten(sections: Iterable[Section]) -> list[Any]:
-    """Return the entries of all sections in the order of the page."""
+    """Return the entries of all sections, in order."""
     return [entry for section in sections for entry in section.entries]

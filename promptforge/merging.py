@@ -1,4 +1,4 @@
-"""The same text twice: overlapping ranges of one file become one item, equal texts are kept once."""
+"""Merge overlapping ranges of one file into one item, and keep equal texts once."""
 
 from __future__ import annotations
 
@@ -10,20 +10,24 @@ import msgspec
 from .items import Item, span
 
 TAIL = 48
-"""Characters at the end of a text that tell most texts apart."""
+"""Characters at the end of a text that tell most texts apart.
+
+The end, not the beginning: files begin with the same licence, chunks with the same heading.
+"""
 
 
 def merge_overlaps(
     items: list[Item], kept: Sequence[int], ranks: list[float], dropped: dict[int, str]
 ) -> None:
-    """Join overlapping or touching ranges of one file: `items` and `ranks` change in place, `dropped` says the rest."""
+    """Join overlapping or touching ranges of one file, in place.
+
+    The joined item stands at the index of its first range; the others are put into `dropped`.
+    """
+    # Most lists hold no such ranges, so numbers alone are looked at first, and no item.
     files: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for item in _among(items, kept):
-        if (
-            (start := item.start_line) is not None
-            and (end := item.end_line) is not None
-            and (path := item.path)
-        ):
+        start, end, path = item.start_line, item.end_line, item.path
+        if start is not None and end is not None and path:
             files[path].append((start, end))
     meeting = {path for path, ranges in files.items() if len(ranges) > 1 and _meet(ranges)}
     if not meeting:
@@ -33,19 +37,21 @@ def merge_overlaps(
         item = items[index]
         if item.path in meeting and item.start_line is not None and item.end_line is not None:
             places[item.path].append(index)
-    for known in places.values():
-        known.sort(
+    for members in places.values():
+        members.sort(
             key=lambda index: items[index].start_line or 0
-        )  # of equals the first comes first
-        _merge_file(items, known, ranks, dropped)
+        )  # stable: the first given first
+        _merge_file(items, members, ranks, dropped)
 
 
 def _among(items: Sequence[Item], kept: Sequence[int]) -> Iterable[Item]:
-    return items if len(kept) == len(items) else map(items.__getitem__, kept)
+    if len(kept) == len(items):
+        return items
+    return map(items.__getitem__, kept)
 
 
 def _meet(ranges: list[tuple[int, int]]) -> bool:
-    """Return whether any two ranges overlap or touch; sorts them."""
+    """Tell whether any two ranges overlap or touch; sorts them."""
     ranges.sort()
     free = -1
     for start, end in ranges:
@@ -68,7 +74,7 @@ def _merge_file(
                 dropped[gone] = "merged"
                 ranks[run.index] = max(ranks[run.index], ranks[gone])
                 continue
-            if stop < run.end:
+            if stop < run.end:  # it disagrees, and ends first: the run may still take the next
                 continue
         if run is not None:
             run.settle(items)
@@ -78,7 +84,7 @@ def _merge_file(
 
 
 class _Run:
-    """Ranges of one file that overlap or touch, and agree where they overlap: one item, made when all are known."""
+    """Ranges of one file that touch or overlap, and agree there: one item in the end."""
 
     def __init__(self, index: int, item: Item) -> None:
         self.index = index
@@ -88,13 +94,11 @@ class _Run:
         self._score, self._name, self._metadata = item.score, item.name, item.metadata
 
     def take(self, item: Item) -> bool:
-        """Take one more range that begins no later than after the last line, if it agrees."""
+        """Join a range that begins at most one line after the end; False if it disagrees."""
         first = self._first
-        if (
-            (first.kind, first.origin) != (item.kind, item.origin)
-            or not _is_range(first)
-            or not _is_range(item)
-        ):
+        if (first.kind, first.origin) != (item.kind, item.origin):
+            return False
+        if not (_is_range(first) and _is_range(item)):
             return False
         lines = self._lines or _lines_of(first)
         at = (item.start_line or 0) - (first.start_line or 0)
@@ -105,7 +109,8 @@ class _Run:
         lines += theirs[len(inside) :]
         self._lines, self.end = lines, max(self.end, item.end_line or 0)
         self._score = max(self._score, item.score)
-        self._name = self._name if self._name == item.name else None
+        if self._name != item.name:  # two functions: neither name is right for both
+            self._name = None
         self._metadata = item.metadata | self._metadata
         return True
 
@@ -128,21 +133,17 @@ def _lines_of(item: Item) -> list[str]:
 
 
 def _is_range(item: Item) -> bool:
-    """Return whether an item's content is exactly its range of lines."""
+    """Tell whether an item's content is exactly its range of lines, and may be joined."""
     content = item.content
-    if (
-        item.start_line is None
-        or item.end_line is None
-        or not content
-        or item.expanded
-        or item.required
-    ):
+    if item.start_line is None or item.end_line is None or not content:
+        return False
+    if item.expanded or item.required:
         return False
     return content.count("\n") - content.endswith("\n") == item.end_line - item.start_line
 
 
 def place(item: Item) -> str:
-    """Return where an item is from, for people: path and lines, else name, else kind."""
+    """Return the place of an item for people: path and lines, else name, id or kind."""
     if item.path:
         return span(item.path, item.start_line, item.end_line)
     return item.name or item.id or item.kind
@@ -151,8 +152,9 @@ def place(item: Item) -> str:
 def keep_once(
     items: list[Item], kept: Sequence[int], ranks: Sequence[float], dropped: dict[int, str]
 ) -> None:
-    """Of equal texts keep the best, which notes where the others are from; `dropped` says the rest."""
+    """Keep the best of equal texts, with a note of the others' places; put these into `dropped`."""
     texts = [item.content or item.summary or "" for item in _among(items, kept)]
+    # Hashing 48 characters of each text costs far less than hashing texts of a megabyte.
     tails = [text[-TAIL:] for text in texts]
     if len(set(tails)) == len(tails):
         return
@@ -178,6 +180,6 @@ def keep_once(
 
 
 def noting(item: Item, others: Iterable[Item]) -> Item:
-    """Return `item` with a note in its metadata (`also_in`) of where the others are from, whose text it holds."""
+    """Return `item` with the places of others with the same text as metadata `also_in`."""
     places = [*item.metadata.get("also_in", ()), *map(place, others)]
     return msgspec.structs.replace(item, metadata={**item.metadata, "also_in": places})

@@ -1,4 +1,4 @@
-"""Which items are candidates: filter, rank, merge ranges, keep equal texts once."""
+"""Choose the candidates among the items: filter, merge ranges, drop duplicates, rank."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .items import Item
 from .options import Options
 
 VARIED = 1_000
-"""Candidates that are compared with each other by `rerank: mmr`; of more, the best."""
+"""Candidates that `rerank: mmr` compares with each other: the best."""
 _SCORE = attrgetter("score")
 _ORIGIN = attrgetter("origin")
 
 
 class Candidates(Mapping[int, Entry]):
-    """The candidates by their index, in the caller's order; entries are made when they are asked for."""
+    """The candidates by index, in the caller's order; entries are made on demand."""
 
     def __init__(
         self,
@@ -32,15 +32,15 @@ class Candidates(Mapping[int, Entry]):
         asked: Asked | None = None,
     ) -> None:
         self.pool = items
-        """By index, all that were given; merged ones and ones with a note are in the place of what they were."""
+        """All given items, by index; a merged item stands in the place of its first range."""
         self.ranks = ranks
-        """By index: what orders items, the best highest."""
+        """The rank of each item, by index; the best is the highest."""
         self.kept = kept
         """The indices of the candidates."""
         self.dropped = dropped
-        """Index of an item → why it is no candidate."""
+        """Index of an item → reason why it is no candidate."""
         self.asked = asked
-        """What the query makes of them; `None` without a query."""
+        """The candidates in the light of the query; `None` without one."""
 
     @cached_property
     def origins(self) -> frozenset[str]:
@@ -53,7 +53,7 @@ class Candidates(Mapping[int, Entry]):
         return Entry(index, self.pool[index], self.ranks[index])
 
     def some(self, indices: Iterable[int]) -> list[Entry]:
-        """Return some of them, which are known to be candidates."""
+        """Return the entries of some indices, which are known to be candidates."""
         pool, ranks = self.pool, self.ranks
         return [Entry(index, pool[index], ranks[index]) for index in indices]
 
@@ -64,7 +64,7 @@ class Candidates(Mapping[int, Entry]):
         return len(self.kept)
 
     def without(self, gone: Mapping[int, str]) -> Candidates:
-        """Return the candidates without some, each with its reason."""
+        """Return the candidates without some, given with their reasons."""
         kept = [index for index in self.kept if index not in gone]
         return Candidates(self.pool, self.ranks, kept, {**self.dropped, **gone}, self.asked)
 
@@ -78,7 +78,8 @@ def select(
 ) -> Candidates:
     """Return the candidates among `items`.
 
-    `language` gives an item's language, asked only where it matters; `embed` is a measure of likeness of the caller's.
+    `language` gives an item's language, and is called only where it matters; `embed` is the
+    caller's own embedder.
     """
     dropped: dict[int, str] = {}
     left = list(items)
@@ -101,41 +102,40 @@ def select(
             asked = Asked(options.query, left, order, language, options.marker, embed)
         if asked and options.rerank != "none":
             asked.rank(ranks)
+            order.sort(key=ranks.__getitem__, reverse=True)  # of equal worth, by the old rank
         if options.rerank == "mmr":
-            _vary(left, sorted(order, key=ranks.__getitem__, reverse=True), ranks, embed)
+            _diversify(left, order, ranks, embed)
     return Candidates(left, ranks, kept, dropped, asked)
 
 
 def combine(candidates: Candidates, options: Options) -> Candidates:
-    """Return what the mode of combination leaves; found items give way to named ones in all modes but one."""
+    """Apply `combine`: found items give way to named ones in all modes but `combined`."""
     items = candidates.pool
     if options.combine == "combined" or "similarity" not in candidates.origins:
         return candidates
-    if options.combine != "explicit_only" and not any(
-        items[i].origin == "explicit" for i in candidates.kept
-    ):
+    named = any(items[i].origin == "explicit" for i in candidates.kept)
+    if not named and options.combine != "explicit_only":
         return candidates
     found = (i for i in candidates.kept if items[i].origin != "explicit" and not items[i].required)
     return candidates.without(dict.fromkeys(found, "combine"))
 
 
-def _vary(
+def _diversify(
     items: Sequence[Item], order: Sequence[int], ranks: list[float], embed: Embed | None
 ) -> None:
-    """Rank the best again, each by what it adds to those before it; the others keep their places after them."""
+    """Rank the best anew by MMR; the others keep their order after them."""
     best = order[:VARIED]
     texts = [text_of(items[index]) for index in best]
     vectors = embed_all(embed, texts) if embed else None
-    varied = [
-        best[number]
-        for number in diversify([ranks[index] for index in best], texts, vectors=vectors)
-    ]
-    for place, index in enumerate([*varied, *order[VARIED:]]):
+    numbers = diversify([ranks[index] for index in best], texts, vectors=vectors)
+    for place, index in enumerate([*(best[number] for number in numbers), *order[VARIED:]]):
         ranks[index] = float(len(order) - place)
 
 
 def _still(kept: list[int], dropped: Mapping[int, str]) -> list[int]:
-    return [index for index in kept if index not in dropped] if dropped else kept
+    if not dropped:  # the usual case: a million indices are not copied
+        return kept
+    return [index for index in kept if index not in dropped]
 
 
 def _filter(
@@ -173,18 +173,17 @@ def _by_score(
     dropped: dict[int, str],
     diagnostics: Diagnostics,
 ) -> list[int]:
-    """Leave out the items that a search found with less than `least`, where scores lie in 0 to 1."""
+    """Drop found items that score less than `least`, provided that all scores lie in 0…1."""
     if "similarity" not in set(map(_ORIGIN, items)):
         return kept
     found = [items[index].score for index in kept if items[index].origin == "similarity"]
     if not found:
         return kept
     if min(found) < 0 or max(found) > 1:
-        diagnostics.add(
-            "PF103",
-            f"min_score {least:g} was not applied: scores run from {min(found):g} to {max(found):g}, not 0 to 1",
-            severity="info",
-        )
+        # Distances and BM25's sums have scales of their own; a limit meant for 0…1 would lie.
+        span = f"scores run from {min(found):g} to {max(found):g}, not 0 to 1"
+        message = f"min_score {least:g} was not applied: {span}"
+        diagnostics.add("PF103", message, severity="info")
         return kept
     for index in kept:
         item = items[index]

@@ -1,4 +1,8 @@
-"""Which item's text holds another's, found by lines without comparing everything with everything."""
+"""Find items with texts that contain each other, without comparing everything with everything.
+
+A text that another contains has all its lines there. So only texts that share a line are compared:
+the rarest line of the smaller, or the longest, by which every text is indexed.
+"""
 
 from __future__ import annotations
 
@@ -8,61 +12,61 @@ from .fitting.scale import Form
 from .items import Item
 
 LARGE = 1 << 20
-"""Characters above which a text is not taken to its lines."""
+"""Characters above which a text is not split into lines."""
 MOST = 100
-"""Of more texts that share each line, the first are compared."""
+"""Texts compared that share one line: the first."""
 
 
 class Twins:
-    """The texts of the items asked about, by their lines: only those are compared that share the rarest."""
+    """The texts of the items asked about so far, indexed by their lines."""
 
     def __init__(self, items: Sequence[Item]) -> None:
         self._items = items
         self._by_longest: dict[str, list[int]] = {}
+        """Longest line of a text → items."""
         self._known: set[int] = set()
         self._lines: set[str] = set()
         self._having: dict[str, list[int]] = {}
-        """Line → items that have it; without the last ones, which wait until that is asked for."""
+        """Line → items that have it."""
+        # Indexing every line is the dear part. Texts wait for it until one shares its longest line
+        # with any text before it; in most lists none ever does.
         self._waiting: list[tuple[int, list[str]]] = []
 
-    def find(self, index: int, chosen: Mapping[int, Form]) -> tuple[int | None, Sequence[int]]:
-        """Return which of `chosen` holds the lines of this item whole, and which of them this item's lines hold.
+    def find(self, index: int, chosen: Mapping[int, Form]) -> tuple[int | None, list[int]]:
+        """Return the one of `chosen` that contains this item, and those that this item contains.
 
-        Only items of several lines are looked at: a single line is in too many texts to mean the same.
+        Only items of several lines are compared: a single line stands in many texts by chance.
         """
         item = self._items[index]
         if not item.content or len(item.content) > LARGE or "\n" not in item.content:
-            return None, ()
+            return None, []
         lines = item.content.strip("\n").split("\n")
         longest = max(lines, key=len)
-        holders = self._sharing(lines) if longest in self._lines and not item.required else ()
-        longests = self._by_longest.keys()
-        held = () if item.required or longests.isdisjoint(lines) else longests & lines
+        holders: Sequence[int] = ()
+        held: set[str] = set()
+        if not item.required:
+            if longest in self._lines:
+                holders = self._sharing(lines)
+            held = self._by_longest.keys() & lines
         self._remember(index, longest, lines)
-        if holders:
-            mine = self._text(index)
-            for other in holders:
-                form = chosen.get(other)
-                if (
-                    other != index
-                    and form is not None
-                    and _whole(form)
-                    and mine in self._text(other)
-                ):
-                    return other, ()
-        found = []
-        if held:
-            mine = self._text(index)
-            others = {other for line in held for other in self._by_longest[line][:MOST]}
-            found = [
-                other
-                for other in sorted(others - {index})
-                if other in chosen and self._text(other) in mine
-            ]
-        return None, found
+        if not holders and not held:
+            return None, []
+        mine = self._text(index)
+        for other in holders:
+            form = chosen.get(other)
+            if form is None or other == index or not _is_whole(form):
+                continue
+            if mine in self._text(other):
+                return other, []
+        others = {other for line in held for other in self._by_longest[line][:MOST]}
+        return None, [
+            other
+            for other in sorted(others - {index})
+            if other in chosen and self._text(other) in mine
+        ]
 
     def _sharing(self, lines: list[str]) -> Sequence[int]:
-        """Return the items that have the line which the fewest have."""
+        """Return the items that share the rarest of these lines."""
         for index, theirs in self._waiting:
             for line in theirs:
                 self._having.setdefault(line, []).append(index)
@@ -77,10 +81,9 @@ class Twins:
             self._waiting.append((index, lines))
 
     def _text(self, index: int) -> str:
-        """Return an item's lines with a line end before the first and after the last."""
-        content = self._items[index].content or ""
-        return "\n{}\n".format(content.strip("\n"))
+        """Return an item's lines with a line end at both ends, so that only whole lines match."""
+        return "\n{}\n".format((self._items[index].content or "").strip("\n"))
 
 
-def _whole(form: Form) -> bool:
+def _is_whole(form: Form) -> bool:
     return form.name in ("content", "expanded") and not form.cut

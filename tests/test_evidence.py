@@ -301,7 +301,7 @@ def test_each_candidate_comes_once_and_the_lazy_way_is_the_greedy_one(
     scores, texts = [score for score, _ in pairs], [text for _, text in pairs]
     likeness, relevance, share = (
         diversity._by_words(texts),
-        diversity._share(scores),
+        diversity._to_unit_range(scores),
         diversity.RELEVANCE,
     )
     chosen: list[int] = []

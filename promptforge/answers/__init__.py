@@ -1,1 +1,1 @@
-"""What of the candidates answers the query: words, worths, pieces."""
+"""Worth of candidates and passages by a query."""

@@ -1,4 +1,4 @@
-"""The query and the candidates: which of them answer it, and which pieces of them."""
+"""Relate the query to the candidates: their worth, and the worth of their passages."""
 
 from __future__ import annotations
 
@@ -17,19 +17,22 @@ from .evidence import Document, Evidence, Passages
 from .words import terms
 
 CLOSE = 200
-"""Candidates that are read closely; of more, those that score best and hold most words of the query."""
+"""Candidates that are read closely: those that score best and hold most of the query's words."""
 SEEN = 5_000
-"""Candidates that are searched for words of the query; of more, those that score best."""
+"""Candidates that are searched for the query's words: those that score best."""
 WHOLE = 2_400
-"""Characters up to which a program answers as a whole: of a function that is cut neither half does."""
+"""Characters up to which a program is one passage: neither half of a cut function answers."""
 
 Embed = Callable[[list[str]], Sequence[Sequence[float]]]
-"""Returns a vector for each text; where it has an attribute `queries`, a function too, that embeds what is asked."""
+"""Returns a vector for each text.
+
+A query is embedded by its attribute `queries`, a function too, where it has one.
+"""
 Language = Callable[[Item], str | None]
 
 
 class Asked:
-    """What the query makes of the candidates."""
+    """The candidates in the light of the query."""
 
     def __init__(
         self,
@@ -40,20 +43,23 @@ class Asked:
         marker: str,
         embed: Embed | None = None,
     ) -> None:
-        """`order`: the candidates' indices in `items`, the best first by their scores.
+        """Take the candidates' indices in `items` by `order`, the best score first.
 
-        `embed`, the caller's own, adds to the words: raises `OptionError` when it fails.
+        `embed`, the caller's own, adds its likeness to the words; `OptionError` when it fails.
         """
         self._embed = embed
-        self._query = embed_all(getattr(embed, "queries", embed), [query])[0] if embed else ()
+        self._query: Sequence[float] = ()
+        if embed is not None:
+            self._query = embed_all(getattr(embed, "queries", embed), [query])[0]
         self._likeness: dict[int, list[float]] = {}
         self._items = items
         self._language = language
         self._marker = marker
         self._pieces: dict[int, Pieces | None] = {}
         self.order = _closest(query, items, order)
-        """The candidates read closely, by the numbers that the evidence gives them."""
+        """Number of a document in the evidence → index of the item; only those read closely."""
         self.number = {index: number for number, index in enumerate(self.order)}
+        """The inverse of `order`."""
         close = map(items.__getitem__, self.order)
         documents = [Document(title_of(item), _everything(item), item.score) for item in close]
         self.evidence: Evidence = evidence.read(
@@ -62,22 +68,24 @@ class Asked:
 
     @property
     def tells(self) -> bool:
-        """Whether any candidate has any word of the query, or the caller's own measure is there."""
+        """True if a candidate has a word of the query, or if there is an embedder."""
         return self._embed is not None or any(self.evidence.weights)
 
     def rank(self, ranks: list[float]) -> None:
-        """Put the worths of the candidates in the place of their scores; those not read closely come after them."""
+        """Replace the candidates' scores by their worth; those not read closely come after them."""
         if not self.tells:
             return
         last = min(self.evidence.worth, default=0.0)
-        scores = [ranks[i] for i in range(len(ranks)) if i not in self.number]
-        drop = last - 1 - max(scores, default=0.0)
-        for index in range(len(ranks)):
-            number = self.number.get(index)
-            ranks[index] = ranks[index] + drop if number is None else self.evidence.worth[number]
+        others = [index for index in range(len(ranks)) if index not in self.number]
+        # Shifted as a whole, the others keep their order, and the best of them is below the last.
+        drop = last - 1 - max((ranks[index] for index in others), default=0.0)
+        for index in others:
+            ranks[index] += drop
+        for index, number in self.number.items():
+            ranks[index] = self.evidence.worth[number]
 
     def pieces(self, index: int) -> Pieces | None:
-        """Return the pieces of an item's text; `None`: it is but one."""
+        """Return the passages of an item's text, or `None` if it is one."""
         if index not in self._pieces:
             self._pieces[index] = self._divide(self._items[index])
         return self._pieces[index]
@@ -94,14 +102,14 @@ class Asked:
         return found or prose.divide(text)
 
     def match(self, index: int) -> Mapping[int, float] | None:
-        """Return what each piece of an item says about the query; `None`: it was not read closely."""
+        """Return how well each passage of an item answers, or `None` if it was not read closely."""
         number = self.number.get(index)
         if number is None:
             return None
         return dict(enumerate(self.evidence.reading(number).match(self.evidence.weights)))
 
     def _alike(self, number: int, piece: int) -> float:
-        """Return how near a piece is to the query by the caller's vectors, 0 to 1."""
+        """Return the likeness of a passage to the query by the caller's vectors, 0 to 1."""
         if number not in self._likeness and self._embed:
             texts = list(self._passages(number).texts)
             self._likeness[number] = [
@@ -118,10 +126,10 @@ class Asked:
 
 
 def embed_all(embed: Embed, texts: list[str]) -> list[list[float]]:
-    """Return the vectors of texts by a function of the caller's; raises `OptionError` where it fails."""
+    """Return the caller's vectors of texts; raises `OptionError` when the function fails."""
     try:
         vectors = [[float(number) for number in vector] for vector in embed(texts)]
-    except OptionError:  # what a bridge says of how it is called
+    except OptionError:  # from a bridge to a framework, which says better what is wrong
         raise
     except Exception as error:
         message = f"embed failed on {len(texts)} texts: {type(error).__name__}: {quote(str(error))}"
@@ -138,27 +146,37 @@ def embed_all(embed: Embed, texts: list[str]) -> list[list[float]]:
 
 def _cosine(a: Sequence[float], b: Sequence[float]) -> float:
     lengths = math.hypot(*a) * math.hypot(*b)
-    found = sum(map(operator.mul, a, b)) / lengths if lengths else 0.0
-    return min(1.0, max(0.0, found)) if found == found else 0.0
+    if not lengths:
+        return 0.0
+    found: float = sum(map(operator.mul, a, b)) / lengths
+    if math.isnan(found):  # infinity by infinity, of vectors with enormous numbers
+        return 0.0
+    return min(1.0, max(0.0, found))
 
 
 def text_of(item: Item) -> str:
-    """Return the text that is read."""
+    """Return the text of an item that is read."""
     return item.content or item.expanded or item.summary or ""
 
 
 def _everything(item: Item) -> str:
-    return "\n".join(
-        filter(None, (text_of(item), item.path, item.summary if item.content else None))
-    )
+    parts = [text_of(item), item.path]
+    if item.content:  # else the summary may be the text already
+        parts.append(item.summary)
+    return "\n".join(filter(None, parts))
 
 
 def title_of(item: Item) -> str:
-    """Return what other texts call an item: its name, else the name of its file."""
+    """Return the name of an item in other texts: its own, else that of its file."""
     return item.name or (item.path or "").replace("\\", "/").rpartition("/")[2]
 
 
 def _closest(query: str, items: Sequence[Item], order: Sequence[int]) -> list[int]:
+    """Return the candidates worth a close look, in their order.
+
+    The key is the share of the query's words that occur, as mere substrings, plus a bonus for rank
+    that halves at CLOSE candidates: cheap, and it never loses the top of the given order.
+    """
     if len(order) <= CLOSE:
         return list(order)
     wanted = list(dict.fromkeys(terms(query)))

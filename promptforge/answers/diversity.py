@@ -1,4 +1,4 @@
-"""The best candidates that do not say the same: maximal marginal relevance."""
+"""Rank candidates so that none repeats those before it: maximal marginal relevance (MMR)."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from operator import mul
 from .words import terms_of, words
 
 RELEVANCE = 0.7
-"""The share of relevance against novelty, λ of Carbonell and Goldstein, "The use of MMR, diversity-based reranking for
-reordering documents and producing summaries" (SIGIR 1998), who weigh the two by it; they found 0.3 good for a first
-sampling of what there is and 0.7 for a reader who wants what is relevant."""
+"""The share of relevance against novelty: λ of Carbonell and Goldstein, "The use of MMR,
+diversity-based reranking for reordering documents and producing summaries" (SIGIR 1998). They found
+0.3 good for a first sampling, and 0.7 for a reader who wants the relevant ones."""
 LOOK = 4000
-"""So many characters of a text are compared: what two texts are about shows in their beginnings."""
+"""Characters of a text that are compared; the beginning of a text shows its subject."""
 
 DEEP = 50
-"""So many are chosen with an eye to one another; who reads further finds the others by what they were worth then."""
+"""Candidates that are chosen with regard to each other; the others keep the value they had then."""
 HEAVIEST = 60
-"""So many words of a text, those that weigh most, stand for it."""
+"""Words of a text, the heaviest, that stand for it."""
 
 _Likeness = Callable[[int, int], float]
 
@@ -31,17 +31,18 @@ def diversify(
     *,
     vectors: Sequence[Sequence[float]] | None = None,
 ) -> list[int]:
-    """Return the indexes of the candidates, the best first, each new beside those before it.
+    """Return the indices of the candidates, the best first, each new beside those before it.
 
-    `scores` are brought to 0 to 1, so their scale does not matter; of equals the earlier comes first. Likeness is the
-    cosine of the words' weights, or of the caller's `vectors`, one for each text and all of one length, else
-    `ValueError`. A candidate is compared only when it may be next.
+    `scores` are brought to 0…1, so their scale does not matter; of equals the earlier comes first.
+    Likeness is the cosine of the weights of the words, or of the caller's `vectors`: one a text,
+    all of one length, else `ValueError`. A candidate is compared only when it may be the next.
     """
     if len(scores) != len(texts):
         raise ValueError(f"{len(scores)} scores for {len(texts)} texts; there must be one each")
     likeness = _by_words(texts) if vectors is None else _by_vectors(vectors, len(texts))
-    relevance = _share(scores)
-    # Likeness to the chosen only grows as they become more, so what a candidate was worth before is an upper bound.
+    relevance = _to_unit_range(scores)
+    # A lazy heap. Likeness to the chosen only grows as they become more, so the value that a
+    # candidate had before is an upper bound: it is computed anew only on top of the heap.
     heap = [(-RELEVANCE * share, index, 0, 0.0) for index, share in enumerate(relevance)]
     heapq.heapify(heap)
     chosen: list[int] = []
@@ -49,9 +50,9 @@ def diversify(
         bound, index, seen, like = heapq.heappop(heap)
         for other in chosen[seen:DEEP]:
             like = max(like, likeness(index, other))
-        value = (
-            -bound if len(chosen) > DEEP else RELEVANCE * relevance[index] - (1 - RELEVANCE) * like
-        )
+        value = -bound
+        if len(chosen) <= DEEP:
+            value = RELEVANCE * relevance[index] - (1 - RELEVANCE) * like
         if heap and (-value, index) > heap[0][:2]:
             heapq.heappush(heap, (-value, index, len(chosen), like))
         else:
@@ -59,19 +60,22 @@ def diversify(
     return chosen
 
 
-def _share(scores: Sequence[float]) -> list[float]:
+def _to_unit_range(scores: Sequence[float]) -> list[float]:
     known = [score for score in scores if math.isfinite(score)]
     low, high = min(known, default=0.0), max(known, default=0.0)
-    if low == high:
-        return [1.0 if score >= low else 0.0 for score in scores]
-    return [
-        min(1.0, max(0.0, (score - low) / (high - low))) if score == score else 0.0
-        for score in scores
-    ]
+    if low == high:  # only infinities and NaN differ from the one finite score
+        return [float(score >= low) for score in scores]
+    shares = []
+    for score in scores:
+        if math.isnan(score):
+            shares.append(0.0)
+        else:
+            shares.append(min(1.0, max(0.0, (score - low) / (high - low))))
+    return shares
 
 
 def _by_words(texts: Sequence[str]) -> _Likeness:
-    """Return the cosine of two texts' words, each 1 + ln of how often it is there, times ln of how rare it is."""
+    """Return the cosine of two texts: tf-idf with 1 + ln of the count, over the heaviest words."""
     numbers: dict[str, int] = {}
     known: dict[str, tuple[int, ...]] = {}
     counted: list[Counter[int]] = []
@@ -94,6 +98,7 @@ def _by_words(texts: Sequence[str]) -> _Likeness:
     def vector(index: int) -> dict[int, float]:
         if index not in vectors:
             weights = [((1 + math.log(n)) * rarity[t], t) for t, n in counted[index].items()]
+            # By weight, then by number: equal texts give equal vectors whatever the hash seed is.
             weights.sort(key=lambda weight: (-weight[0], weight[1]))
             size = math.sqrt(sum(value * value for value, _ in weights[:HEAVIEST]))
             vectors[index] = {t: value / size for value, t in weights[:HEAVIEST]}
@@ -107,16 +112,16 @@ def _by_words(texts: Sequence[str]) -> _Likeness:
 
 
 def _by_vectors(vectors: Sequence[Sequence[float]], number: int) -> _Likeness:
-    """Return the cosine of two of the caller's vectors; below 0 counts as 0: no text is newer than new."""
+    """Return the cosine of two of the caller's vectors; below 0 counts as 0, as new."""
     sizes = {len(vector) for vector in vectors}
     if len(vectors) != number or len(sizes) > 1:
-        raise ValueError(
-            f"{len(vectors)} vectors of sizes {sorted(sizes)} for {number} texts; one each, of one size"
-        )
+        message = f"{len(vectors)} vectors of sizes {sorted(sizes)} for {number} texts"
+        raise ValueError(f"{message}; one each, of one size")
     lengths = [math.hypot(*vector) for vector in vectors]
 
     def cosine(a: int, b: int) -> float:
         size = lengths[a] * lengths[b]
+        # A zero vector is like nothing; lengths may overflow to infinity.
         if not (size > 0 and math.isfinite(size)):
             return 0.0
         return float(min(1.0, max(0.0, sum(map(mul, vectors[a], vectors[b])) / size)))

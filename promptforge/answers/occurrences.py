@@ -1,4 +1,4 @@
-"""Where the words of a query, and the titles of other texts, occur in a text."""
+"""Find where the words of a query, and the titles of other texts, occur in a text."""
 
 from __future__ import annotations
 
@@ -9,32 +9,34 @@ from itertools import chain
 from .words import spaced, telling, terms_of
 
 WINDOW = 25
-"""Words in what counts as one text where the words of the query are weighed: about a sentence."""
+"""Words of a window, about a sentence, that counts as one text when the query is weighed."""
 
 _Numbers = tuple[int, ...]
 
 
 class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
-    """Word as it is written → the query's terms in it, and the documents whose title it may be; filled as words come.
+    """Word as written → the query's terms in it, and the documents it may be the title of.
 
-    It lives as long as one query, and is as large as the vocabulary of its candidates.
+    A word is worked out at its first look-up. The dict lives as long as one query, and is as large
+    as the vocabulary of the candidates.
     """
 
     def __init__(self, wanted: Sequence[str], titles: Sequence[str], names: Sequence[str]) -> None:
-        """`wanted`: the query's terms; `names`: what `words.name` makes of each title."""
+        """Take the query's terms (`wanted`), and `names`: `words.name` of each title."""
         self._terms = {term: number for number, term in enumerate(wanted)}
+        # A word holds a term only if it holds its first two letters; `ties` has the stem `ty`.
         self._starts = {
             start for term in wanted for start in (term[:2], term.replace("y", "i")[:2])
-        }  # ties: ty
+        }
         self._names = names
+        # A title is looked for by its longest word: the rarest, and so the fewest phrase searches.
         self._keys: dict[str, _Numbers] = {}
         self.windows = [0] * len(wanted)
-        """For each term in how many windows it was seen."""
+        """For each term the number of windows it was seen in."""
         once = Counter(names)
         for number, title in enumerate(names):
-            if (
-                title and once[title] == 1 and telling(titles[number])
-            ):  # a title that two have says nothing
+            # A title that two documents share tells nothing of either.
+            if title and once[title] == 1 and telling(titles[number]):
                 key = max(title.split(), key=len)
                 self._keys[key] = (*self._keys.get(key, ()), number)
 
@@ -42,19 +44,19 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
         lower = word.lower()
         plain = word.isascii()
         numbers: _Numbers = ()
-        if not plain or any(
-            [start in lower for start in self._starts]
-        ):  # which few words have anywhere
+        # Few words hold a term's first letters anywhere, and only for these the terms are made.
+        if not plain or any([start in lower for start in self._starts]):
             numbers = tuple(self._terms[term] for term in terms_of(word) if term in self._terms)
         documents = self._keys.get(lower, ())
         if not plain and not documents:
+            # In a script without blanks the "word" is a sentence, and a key one character of it.
             characters = dict.fromkeys(spaced([word]).split())
             documents = tuple(chain.from_iterable(self._keys.get(part, ()) for part in characters))
         self[word] = found = (numbers, documents)
         return found
 
     def look(self, found: list[str], number: int) -> tuple[Counter[int], list[int]]:
-        """Return how often each term is among the words of document `number`, and which others it mentions."""
+        """Count each term among the words of document `number`, and list the others it mentions."""
         told: set[str] = set()
         titles: set[int] = set()
         for word in set(found):

@@ -1,1 +1,1 @@
-"""Where items come from: a file a source, and what they share in reading files, records and plain data."""
+"""Sources of items: records, files, documents, man pages, techniques, searches, jobs."""

@@ -1,4 +1,4 @@
-"""Documents of LangChain, LlamaIndex and Haystack, known by what they have and not by their class."""
+"""Read documents of LangChain, LlamaIndex and Haystack by their attributes: none is imported."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ def read(document: object, notes: Notes) -> dict[str, Any]:
     """
     kind = type(document)
     if issubclass(kind, tuple) and tuple.__len__(document) == 2:  # type: ignore[arg-type]
-        inner, score = _pair(document)
+        # `tuple`'s own methods: a subclass may have others, which raise or lie.
+        inner, score = tuple.__getitem__(document, slice(None))  # type: ignore[call-overload]
         if not issubclass(type(inner), str | bytes | int | float | list | tuple | dict):
             return {**read(inner, notes), "score": score}
     if not issubclass(kind, str | bytes | int | float | list | tuple | set | type | type(None)):
@@ -30,13 +31,11 @@ def read(document: object, notes: Notes) -> dict[str, Any]:
     raise notes.refusal(None, _complaint(kind))
 
 
-def _pair(document: Any) -> tuple[object, object]:
-    return tuple.__getitem__(document, 0), tuple.__getitem__(document, 1)
-
-
 def _complaint(kind: type) -> str:
     said = f"expected an object with the fields of an item, found {name_of_type(kind)}"
-    return said + '; write {"content": "…"}' if issubclass(kind, str) else said
+    if issubclass(kind, str):
+        said += '; write {"content": "…"}'
+    return said
 
 
 class _Thing(NamedTuple):
@@ -44,7 +43,7 @@ class _Thing(NamedTuple):
 
     is_: object
     failed: dict[str, str]
-    """What raised, by the name of the attribute."""
+    """Name of an attribute → type of the exception that it raised."""
 
     def get(self, name: str) -> Any:
         """Return an attribute, or `_MISSING` where there is none or reading it raises."""
@@ -57,7 +56,7 @@ class _Thing(NamedTuple):
             return _MISSING
 
     def first(self, *names: str) -> Any:
-        """Return the first of these attributes that is there and not None, else None."""
+        """Return the first of these attributes that is there and not `None`, else `None`."""
         for name in names:
             value = self.get(name)
             if value is not _MISSING and value is not None:
@@ -74,8 +73,10 @@ def _langchain(thing: _Thing) -> dict[str, Any] | None:
 
 def _scored(thing: _Thing) -> dict[str, Any] | None:
     node = thing.first("node")
-    inner = None if node is None else _node(_Thing(node, thing.failed))
-    return None if inner is None else {**inner, "score": thing.first("score")}
+    if node is None:
+        return None
+    inner = _node(_Thing(node, thing.failed))
+    return inner and {**inner, "score": thing.first("score")}
 
 
 def _haystack(thing: _Thing) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""Documents the user named: markdown and other prose, front matter read into metadata.
+"""Load documents: markdown and other prose, with front matter read into metadata.
 
 Codes: PF205 front matter that cannot be read, PF601 a match of a pattern that cannot be read.
 """
@@ -21,11 +21,11 @@ _FRONT = re.compile(
 
 
 def load(path: str, *, workspace: str | os.PathLike[str], diagnostics: Diagnostics) -> list[Item]:
-    """Return the document at `path`, or the documents that match a pattern, as items of kind `document`.
+    """Return the document at `path`, or all that match a pattern, as items of kind `document`.
 
-    The name is the file's name, the metadata its front matter (YAML between `---` lines at the very top), which is
-    taken off the content; one that is no YAML stays in the content, and is said. Raises `ItemError` when the file
-    cannot be read, or a pattern matches nothing.
+    The name is the file's. Front matter, YAML between `---` lines at the very top, is taken off the
+    content and becomes metadata; if it is no YAML it stays in the content, and that is said. Raises
+    `ItemError` when the file cannot be read, or a pattern matches nothing.
     """
     if not patterns.is_pattern(path) or os.path.lexists(os.path.join(workspace, path)):
         return [_document(path, workspace, diagnostics)]

@@ -1,7 +1,7 @@
-"""Fields of a native record → an `Item`: what each may hold, what is read leniently, what is refused.
+"""Build an `Item` of the fields of a native record: read leniently, or refuse.
 
-Codes: PF201 a key or field that is unknown or missing, PF202 a value of another type or range that could be read,
-PF203 metadata that had to be made plain.
+Codes: PF201 an unknown or missing field, PF202 a value of another type or range, PF203 metadata
+that had to be made plain.
 """
 
 from __future__ import annotations
@@ -17,19 +17,22 @@ from .notes import Notes
 
 TEXTS = ("content", "expanded", "summary", "id", "name", "path", "language")
 NAMES = frozenset(Item.__struct_fields__)
+# Vector stores keep a hit's text under these keys of its `metadata`, `payload` or `properties`.
 _TEXTS_OF_OTHERS = ("content", "text", "page_content", "document", "chunk", "body", "chunk_text")
-"""Keys under which stores of vectors keep a text in the `metadata`, `payload` or `properties` of what they find."""
+# Usual names of fields, for hints.
 _NAMES_OF_OTHERS = {
-    "title": "name", "source": "path", "file": "path", "filename": "path", "text": "content", "body": "content",
-    "document": "content", "lang": "language", "similarity": "score", "relevance": "score", "lineno": "start_line",
-}  # fmt: skip
-"""Usual names of what a field holds."""
+    **dict.fromkeys(("text", "body", "document"), "content"),
+    **dict.fromkeys(("source", "file", "filename"), "path"),
+    **dict.fromkeys(("similarity", "relevance"), "score"),
+    **{"title": "name", "lang": "language", "lineno": "start_line"},
+}
 
 
 def build(fields: Mapping[str, Any], notes: Notes) -> Item:
-    """Return the item of these native `fields`; a key that is no field is kept in the metadata, and said.
+    """Return the item of native `fields`; a key that is no field is kept as metadata, and said.
 
-    Raises `ItemError` when a field holds what cannot be read as its type, or there is neither `content` nor `summary`.
+    Raises `ItemError` when a value cannot be read as its field's type, or when there is neither
+    `content` nor `summary`.
     """
     texts = {name: _text(fields.get(name), name, notes) for name in TEXTS}
     metadata = _metadata(fields.get("metadata"), notes)
@@ -40,12 +43,13 @@ def build(fields: Mapping[str, Any], notes: Notes) -> Item:
         notes.say("PF201", "content is missing; expanded is taken for it")
         texts["content"], texts["expanded"] = texts["expanded"], None
     if texts["content"] is None and texts["summary"] is None:
-        raise notes.refusal(
-            "content", f"missing; an item needs content or summary, as text{_elsewhere(fields)}"
-        )
-    start, end = _lines(
-        _line(fields.get("start_line"), "start_line", notes), fields.get("end_line"), notes
-    )
+        message = f"missing; an item needs content or summary, as text{_elsewhere(fields)}"
+        raise notes.refusal("content", message)
+    start = _line(fields.get("start_line"), "start_line", notes)
+    end = _line(fields.get("end_line"), "end_line", notes)
+    if start is not None and end is not None and start > end:
+        notes.say("PF202", f"end_line: {end} lies before start_line {start}; left out")
+        end = None
     return Item(
         kind=_kind(fields.get("kind"), notes),
         start_line=start,
@@ -59,7 +63,7 @@ def build(fields: Mapping[str, Any], notes: Notes) -> Item:
 
 
 def _silent(change: str) -> None:
-    """Say nothing: what is made of one value is judged by its caller."""
+    """Say nothing: the caller judges the copy."""
 
 
 def _saying(notes: Notes) -> Any:
@@ -67,11 +71,12 @@ def _saying(notes: Notes) -> Any:
 
 
 def _elsewhere(fields: Mapping[str, Any]) -> str:
-    """Say where in a record of an unknown shape there is a text that may be the content."""
+    """Return a hint to a text inside a record of an unknown shape that may be its content."""
     for outer, inside in fields.items():
-        held = inside if type(inside) is dict else {}
+        if type(inside) is not dict:
+            continue
         for inner in _TEXTS_OF_OTHERS:
-            if type(held.get(inner)) is str:
+            if type(inside.get(inner)) is str:
                 return f"; there is text under {quote(outer)}, {quote(inner)}: give that as content"
     return ""
 
@@ -92,11 +97,9 @@ def _text(value: object, name: str, notes: Notes) -> str | None:
         notes.say("PF202", f"{name}: expected text, found bytes; read as UTF-8")
         return str(plaindata.copy(value, _silent))
     if kind is int or kind is float:
-        # A number for an id is what every database hands out, so it fails no strict run.
-        severity = "info" if name == "id" else "warning"
-        notes.say(
-            "PF202", f"{name}: expected text, found {kind.__name__}; written as text", severity
-        )  # type: ignore[arg-type]
+        message = f"{name}: expected text, found {kind.__name__}; written as text"
+        # Every database hands out numbers for ids, so these fail no strict run.
+        notes.say("PF202", message, {"id": "info"}.get(name, "warning"))  # type: ignore[arg-type]
         return str(plaindata.copy(value, _silent))
     raise notes.refusal(name, f"expected text, found {plaindata.name_of(value)}")
 
@@ -107,7 +110,7 @@ def _kind(value: object, notes: Notes) -> str:
 
 
 def _number(value: object) -> float | None:
-    """Return a number, also one written as text or of a numeric library's own type; None for anything else."""
+    """Return a number, also one in text or of a library's own type; `None` for others."""
     plain = plaindata.copy(value, _silent)
     if isinstance(plain, bool) or not isinstance(plain, int | float | str) or len(str(plain)) > 100:
         return None
@@ -141,20 +144,9 @@ def _line(value: object, name: str, notes: Notes) -> int | None:
         notes.say("PF202", f"{name}: expected a line number from 1; left out")
         return None
     if type(value) is not int:
-        notes.say(
-            "PF202",
-            f"{name}: expected an int, found {plaindata.name_of(value)}; read as a number",
-            "info",
-        )
+        found = plaindata.name_of(value)
+        notes.say("PF202", f"{name}: expected an int, found {found}; read as a number", "info")
     return int(number)
-
-
-def _lines(start: int | None, last: object, notes: Notes) -> tuple[int | None, int | None]:
-    end = _line(last, "end_line", notes)
-    if start is not None and end is not None and start > end:
-        notes.say("PF202", f"end_line: {end} lies before start_line {start}; left out")
-        end = None
-    return start, end
 
 
 def _origin(value: object, notes: Notes) -> Any:
@@ -167,15 +159,12 @@ def _origin(value: object, notes: Notes) -> Any:
 def _flag(value: object, notes: Notes) -> bool:
     if value is None or type(value) is bool:
         return bool(value)
+    expected = f"expected true or false, found {plaindata.name_of(value)}"
     known = {"true": True, "false": False, "1": True, "0": False}
-    plain = plaindata.copy(value, _silent)
-    word = str(plain).lower() if isinstance(plain, str | int) else ""
+    word = str(plaindata.copy(value, _silent)).lower()
     if word not in known:
-        raise notes.refusal("required", f"expected true or false, found {plaindata.name_of(value)}")
-    notes.say(
-        "PF202",
-        f"required: expected true or false, found {plaindata.name_of(value)}; read as {known[word]}",
-    )
+        raise notes.refusal("required", expected)
+    notes.say("PF202", f"required: {expected}; read as {known[word]}")
     return known[word]
 
 

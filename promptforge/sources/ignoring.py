@@ -1,4 +1,4 @@
-"""What git ignores: the `.gitignore` files of a repository, each for its own folder and those below."""
+"""Read `.gitignore` files as git does, each for its own folder and those below."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class Ignored:
-    """Tells of a path in a folder whether git ignores it; the nearest file that speaks of it decides.
+    """Tells whether git ignores a path in a folder; the nearest file that mentions it decides.
 
-    Files above the folder count as far as the repository goes that it is in; none where git ignores the folder itself,
-    for whoever names it wants what is in it.
+    Files above the folder count up to the top of its repository. Where git ignores the folder
+    itself none of them counts: a user who names it wants its files.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -30,7 +30,7 @@ class Ignored:
             self._root, self._rules, self._lead = folder, {}, ""
 
     def __call__(self, path: str) -> bool:
-        """`path` counts from the folder, with `/` between its parts, and at its end if it is a folder."""
+        """Tell of a path below the folder, with `/` between its parts and after a folder's."""
         return self._ignores(self._lead + path)
 
     def _ignores(self, path: str) -> bool:

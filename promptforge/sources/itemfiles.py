@@ -1,7 +1,7 @@
-"""Files of items, or of messages: a JSON list, `{"items": […]}`, one JSON object, JSON Lines, or a YAML list.
+"""Load files of items or messages: a JSON list, `{"items": […]}`, one object, JSON Lines, or YAML.
 
-What it is, is told by its content; the name's ending decides only where the content leaves a doubt. One bad line or
-record costs only itself (PF204).
+The content tells the syntax; the name's ending decides only in doubt. One bad line or record costs
+only itself (PF204).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LINES = (".jsonl", ".ndjson")
 
 
 class Kind(NamedTuple):
-    """What a file may be a list of."""
+    """A kind of records that a file may list."""
 
     keys: tuple[str, ...]
     """An object with one of these is no record: its list is under this key."""
@@ -44,13 +44,13 @@ MESSAGES = Kind(
     "expected a list of messages with role and content, as JSON, JSON Lines or YAML",
 )
 Located = tuple[list[Any], Callable[[int], str]]
-"""Records, and what names the place of one by its index."""
+"""Records, and a function that names the place of one by its index."""
 
 
 def load_messages(
     path: str, *, diagnostics: Diagnostics, workspace: str | os.PathLike[str]
 ) -> Located:
-    """Return the messages in a file as they stand there; raises `ItemError` as `load` does."""
+    """Return the messages in a file, undecoded; raises `ItemError` as `load` does."""
     text, where = places.read_named(path, workspace=workspace, diagnostics=diagnostics)
     return records_in(text, where=where, diagnostics=diagnostics, kind=MESSAGES)
 
@@ -58,27 +58,23 @@ def load_messages(
 def load(path: str, *, diagnostics: Diagnostics, workspace: str | os.PathLike[str]) -> list[Item]:
     """Return the items in a file the user named, or on standard input (`-`).
 
-    Raises `ItemError`, with file and line, when it cannot be read or none of the known forms fits.
+    Raises `ItemError`, with file and line, when it cannot be read or is in no known syntax.
     """
     text, where = places.read_named(path, workspace=workspace, diagnostics=diagnostics)
     return parse(text, where=where, diagnostics=diagnostics)
 
 
 def parse(text: str, *, where: str, diagnostics: Diagnostics) -> list[Item]:
-    """Return the items in a text of one of the known forms. `where` is its name, whose ending is a hint.
+    """Return the items in a text; the ending of its name, `where`, is a hint.
 
     Raises `ItemError` as `load` does.
     """
     records, locate = records_in(text, where=where, diagnostics=diagnostics, kind=ITEMS)
-    return (
-        load_records(records, where=where, diagnostics=diagnostics, locate=locate)
-        if records
-        else []
-    )
+    return load_records(records, where=where, diagnostics=diagnostics, locate=locate)
 
 
 def records_in(text: str, *, where: str, diagnostics: Diagnostics, kind: Kind) -> Located:
-    """Return the records in a text of one of the known forms as they stand there, and what names their places."""
+    """Return the undecoded records in a text, and the function that names their places."""
     first = text.lstrip(" \t\r\n\ufeff")[:1]
     ending = os.path.splitext(where)[1].lower()
     if not first:
@@ -91,7 +87,8 @@ def records_in(text: str, *, where: str, diagnostics: Diagnostics, kind: Kind) -
     try:
         value = decode(text, twice)
     except json.JSONDecodeError as exc:
-        if first == "{" and _is_object(text.split("\n", 1)[0] if exc.msg == "Extra data" else ""):
+        # "Extra data": a whole object, and more behind it. If it fills the first line: JSON Lines.
+        if exc.msg == "Extra data" and first == "{" and _is_object(text.split("\n", 1)[0]):
             return _json_lines(text, where, diagnostics, kind)
         message = f"not valid JSON: {exc.msg} (column {exc.colno})"
         raise ItemError(message, where=f"{where}:{exc.lineno}") from None
@@ -99,26 +96,36 @@ def records_in(text: str, *, where: str, diagnostics: Diagnostics, kind: Kind) -
         raise ItemError(f"not valid JSON: {_reason(exc)}", where=f"{where}:1") from None
     say_twice(twice, diagnostics, where)
     offset = 0
-    if key := _key(value, kind):
-        value = _listed(value, key, where, diagnostics)
+    records, key = _list_of(value, where, diagnostics, kind)
+    if key:
         found = re.search(rf'"{key}"\s*:\s*(?=\[)', text)
         offset = found.end() if found else len(text)
-    elif isinstance(value, dict):
-        value = [value]
-    if not isinstance(value, list):
+    return records, _Starts(text, offset, where).line
+
+
+def _list_of(
+    value: Any, where: str, diagnostics: Diagnostics, kind: Kind
+) -> tuple[list[Any], str | None]:
+    """Return the records in a decoded file, and the key that held them, if any."""
+    if isinstance(value, list):
+        return value, None
+    if not isinstance(value, dict):
         raise ItemError(kind.way_out, where=f"{where}:1")
-    return value, _Starts(text, offset, where).line
-
-
-def _key(value: Any, kind: Kind) -> str | None:
-    """Return the key under which a value has its list, if it is an object that has one and is no record itself."""
-    if not isinstance(value, dict) or value.keys() & kind.fields:
-        return None
-    return next((key for key in kind.keys if key in value), None)
+    if value.keys() & kind.fields:  # one record alone
+        return [value], None
+    key = next((key for key in kind.keys if key in value), None)
+    if key is None:
+        return [value], None
+    if others := len(value) - 1:
+        message = f"{others} other key{'s'[: others > 1]} beside {key}; ignored"
+        diagnostics.add("PF201", message, where=where, severity="info")
+    if not isinstance(value[key], list):
+        raise ItemError(f"{key}: expected a list", where=f"{where}:1", field=key)
+    return value[key], key
 
 
 class _Starts:
-    """Where the members of a JSON list begin; worked out only when one of them has to be named."""
+    """Lines where the members of a JSON list begin, worked out when the first has to be named."""
 
     def __init__(self, text: str, offset: int, where: str) -> None:
         self._text, self._offset, self._where = text, offset, where
@@ -127,11 +134,9 @@ class _Starts:
     def line(self, index: int) -> str:
         if self._lines is None:
             self._lines = self._scan()
-        return (
-            f"{self._where}:{self._lines[index]}"
-            if index < len(self._lines)
-            else f"{self._where}[{index}]"
-        )
+        if index < len(self._lines):
+            return f"{self._where}:{self._lines[index]}"
+        return f"{self._where}[{index}]"
 
     def _scan(self) -> list[int]:
         text, decoder, lines, line = self._text, json.JSONDecoder(), [], 1
@@ -165,18 +170,14 @@ def _is_object(line: str) -> bool:
 def _reason(exc: Exception) -> str:
     if isinstance(exc, RecursionError):
         return "nested too deeply"
+    if isinstance(exc, json.JSONDecodeError):
+        return exc.msg
     text = str(exc)
-    return text if text.endswith("is no number of JSON") else "a number of too many digits"
-
-
-def _listed(value: dict[str, Any], key: str, where: str, diagnostics: Diagnostics) -> Any:
-    """Return what `key` holds; other keys beside it are said to be ignored."""
-    if others := len(value) - 1:
-        message = f"{others} other key{'s' if others > 1 else ''} beside {key}; ignored"
-        diagnostics.add("PF201", message, where=where, severity="info")
-    if not isinstance(value[key], list):
-        raise ItemError(f"{key}: expected a list", where=f"{where}:1", field=key)
-    return value[key]
+    if text.endswith(
+        "is no number of JSON"
+    ):  # ours; Python's own is about `sys.set_int_max_str_digits`
+        return text
+    return "a number of too many digits"
 
 
 def _json_lines(text: str, where: str, diagnostics: Diagnostics, kind: Kind) -> Located:
@@ -193,10 +194,8 @@ def _json_lines(text: str, where: str, diagnostics: Diagnostics, kind: Kind) -> 
             say_twice(twice, diagnostics, f"{where}:{number}")
         except (ValueError, RecursionError) as exc:
             bad += 1
-            reason = exc.msg if isinstance(exc, json.JSONDecodeError) else _reason(exc)
-            diagnostics.add(
-                "PF204", f"line skipped: not valid JSON: {reason}", where=f"{where}:{number}"
-            )
+            message = f"line skipped: not valid JSON: {_reason(exc)}"
+            diagnostics.add("PF204", message, where=f"{where}:{number}")
     if bad and not records:
         raise ItemError(f"not one line is valid JSON; {kind.way_out}", where=f"{where}:1")
     return records, lambda index: f"{where}:{numbers[index]}"
@@ -209,13 +208,8 @@ def _yaml(text: str, where: str, diagnostics: Diagnostics, kind: Kind) -> Locate
         value, lines = yamltext.load_with_lines(text, where)
     except ProfileError as exc:
         raise ItemError(f"{exc.bare}; {kind.way_out}", where=exc.where) from None
-    at: tuple[str | int, ...] = ()
-    if key := _key(value, kind):
-        value, at = _listed(value, key, where, diagnostics), (key,)
-    elif isinstance(value, dict):
-        value = [value]
     if value is None:
         return [], lambda index: where
-    if not isinstance(value, list):
-        raise ItemError(kind.way_out, where=f"{where}:1")
-    return value, lambda index: f"{where}:{lines.get((*at, index), 1)}"
+    records, key = _list_of(value, where, diagnostics, kind)
+    at = (key,) if key else ()
+    return records, lambda index: f"{where}:{lines.get((*at, index), 1)}"

@@ -1,6 +1,6 @@
-"""Job files: the knowledge, files and items a prompt is made of, and its options. YAML, or a `<context>` in XML.
+"""Read job files: the sources of a prompt, and its options. YAML, or a `<context>` in XML.
 
-The XML parser reads no document type and so no entity: nothing can be multiplied, and nothing fetched.
+The XML parser takes no document type and so no entity: nothing is multiplied, and nothing fetched.
 """
 
 from __future__ import annotations
@@ -17,47 +17,42 @@ from . import workspace as places
 from .searching import Search
 
 TEXTS = ("system", "instructions", "question")
-"""What whoever builds a whole prompt writes into it."""
+"""Texts of a whole prompt."""
 KEYS = (
-    "knowledge",
-    "context_config",
-    "files",
-    "from",
-    "search",
-    "items",
-    "history",
-    "profile",
-    "attack",
-    *TEXTS,
+    *("knowledge", "context_config", "files", "from", "search", "items", "history", "profile"),
+    *("attack", *TEXTS),
 )
-"""What a job holds beside options."""
+"""Keys of a job that are no options."""
+_OPTION_KEYS = ("profile", "attack")
 LISTS = ("man_pages", "documents", "mitre_techniques")
 """The three lists of a `knowledge` block."""
 MAX_DEPTH = 50
+"""Elements of XML that may nest."""
 MAX_BYTES = 1 << 20
+"""Bytes of an XML job."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a job file says."""
+    """The contents of a job file."""
 
     options: dict[str, Any] = field(default_factory=dict)
-    """All other top-level keys, as they are: options, to be checked by whoever knows them."""
+    """All other top-level keys, unchecked."""
     texts: dict[str, str] = field(default_factory=dict)
-    """`system`, `instructions` and `question` of a whole prompt, those that are there."""
+    """`system`, `instructions` and `question` of a whole prompt, as far as given."""
     history: str | tuple[Any, ...] | None = None
-    """Of a whole prompt: the name of a file of messages, or messages written in place."""
+    """Messages of a whole prompt: the name of a file, or written in place."""
     lines: dict[tuple[str | int, ...], int] = field(default_factory=dict)
     """The line of each key and list member, by its path in the file."""
     man_pages: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
     mitre_techniques: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
-    """What `--file` takes."""
+    """As for `--file`."""
     plugged: tuple[str, ...] = ()
-    """What `--from` takes."""
+    """As for `--from`."""
     search: Search | None = None
-    """What `--search` and `--in` take."""
+    """As for `--search` and `--in`."""
     items: tuple[str | dict[str, Any], ...] = ()
     """Names of item files, or records written in place."""
 
@@ -65,16 +60,15 @@ class Job:
 def load_job(path: str | os.PathLike[str], *, diagnostics: Diagnostics | None = None) -> Job:
     """Return the job in a file, XML where it begins with `<`, else YAML.
 
-    A relative path counts from the working directory. Raises `ProfileError` (`file:line`) for what is wrong in YAML,
-    `ItemError` for XML and for a file that cannot be read.
+    A relative path counts from the working directory. Raises `ProfileError` (`file:line`) for
+    mistakes in YAML, `ItemError` for XML and for a file that cannot be read.
     """
     where = places.shown(path)
-    said = Diagnostics() if diagnostics is None else diagnostics
-    text = places.read_text(path, workspace=None, diagnostics=said)
-    return _xml(text, where) if text.lstrip()[:1] == "<" else _yaml(text, where)
-
-
-def _yaml(text: str, where: str) -> Job:
+    if diagnostics is None:
+        diagnostics = Diagnostics()
+    text = places.read_text(path, workspace=None, diagnostics=diagnostics)
+    if text.lstrip()[:1] == "<":
+        return _xml(text, where)
     from .. import yamltext
 
     value, lines = yamltext.load_with_lines(text, where)
@@ -84,100 +78,108 @@ def _yaml(text: str, where: str) -> Job:
 
 
 def job_of(value: object, at: Callable[..., str]) -> Job:
-    """Return the job that a decoded document stands for; `at` gives the place of a path in it, for messages.
+    """Return the job of a decoded document; `at` names the place of a path in it, for messages.
 
-    Raises `ProfileError` for what a job cannot hold.
+    Raises `ProfileError` for a value that its key cannot hold.
     """
     if not isinstance(value, dict):
         raise ProfileError("expected keys and values, such as `knowledge:`", where=at())
-    blocks = [key for key in ("knowledge", "context_config") if key in value]
-    if len(blocks) > 1:
-        message = "knowledge and context_config are two names of one block; write one"
-        raise ProfileError(message, where=at(blocks[1]))
-    lists: dict[str, tuple[str, ...]] = {}
-    for block in blocks:
-        inside = {} if value[block] is None else value[block]
-        if not isinstance(inside, dict):
-            raise ProfileError(
-                f"{block}: expected the lists {', '.join(LISTS)}", where=at(block), option=block
-            )
-        for key in inside:
-            if key not in LISTS:
-                raise ProfileError(
-                    f"unknown key {quote(key)}{nearest(key, LISTS)}",
-                    where=at(block, key),
-                    option=key,
-                )
-            lists[key] = tuple(_texts(inside[key], (block, key), at))
-    items = value.get("items")
-    texts: dict[str, Any] = {name: value[name] for name in TEXTS if value.get(name) is not None}
-    for name, own in texts.items():
-        if not isinstance(own, str):
-            message = f"{name}: expected a text, found {type(own).__name__}"
-            raise ProfileError(message, where=at(name), option=name)
+    for name in TEXTS:
+        own = value.get(name)
+        if own is not None and not isinstance(own, str):
+            raise _refusal(name, "expected a text", own, at(name))
     history = value.get("history")
-    if history is not None and not isinstance(history, str | list):
-        message = f"history: expected the name of a file, or a list of messages, found {type(history).__name__}"
-        raise ProfileError(message, where=at("history"), option="history")
+    if isinstance(history, list):
+        history = tuple(history)
+    elif history is not None and not isinstance(history, str):
+        expected = "expected the name of a file, or a list of messages"
+        raise _refusal("history", expected, history, at("history"))
+    items = _entries(value.get("items"), ("items",), at, str | dict, "names of files, or items")
     return Job(
-        options={
-            k: v
-            for k, v in value.items()
-            if k not in ("files", "from", "search", "items", "history", *TEXTS, *blocks)
-        },
-        texts=texts,
-        history=tuple(history) if isinstance(history, list) else history,
-        files=tuple(_texts(value.get("files"), ("files",), at)),
-        plugged=tuple(_texts(value.get("from"), ("from",), at)),
+        options={k: v for k, v in value.items() if k in _OPTION_KEYS or k not in KEYS},
+        texts={name: value[name] for name in TEXTS if value.get(name) is not None},
+        history=history,
+        files=_texts(value.get("files"), ("files",), at),
+        plugged=_texts(value.get("from"), ("from",), at),
         search=_search(value.get("search"), at),
-        items=tuple(_entries(items, ("items",), at, str | dict, "names of files, or items")),
-        **lists,  # type: ignore[arg-type]
+        items=items,
+        **_knowledge(value, at),  # type: ignore[arg-type]
     )
 
 
+def _knowledge(value: dict[str, Any], at: Callable[..., str]) -> dict[str, tuple[str, ...]]:
+    """Return the three lists of the `knowledge` block, as far as given."""
+    blocks = [key for key in ("knowledge", "context_config") if key in value]
+    if not blocks:
+        return {}
+    if len(blocks) > 1:
+        message = "knowledge and context_config are two names of one block; write one"
+        raise ProfileError(message, where=at(blocks[1]))
+    block = blocks[0]
+    inside = {} if value[block] is None else value[block]
+    if not isinstance(inside, dict):
+        message = f"{block}: expected the lists {', '.join(LISTS)}"
+        raise ProfileError(message, where=at(block), option=block)
+    _check_keys(inside, LISTS, (block,), at)
+    return {key: _texts(inside[key], (block, key), at) for key in inside}
+
+
+def _check_keys(
+    inside: dict[Any, Any], known: tuple[str, ...], path: tuple[str, ...], at: Callable[..., str]
+) -> None:
+    for key in inside:
+        if key not in known:
+            message = f"unknown key {quote(key)}{nearest(key, known)}"
+            raise ProfileError(message, where=at(*path, key), option=str(key))
+
+
+def _refusal(name: str, expected: str, found: object, where: str) -> ProfileError:
+    message = f"{name}: {expected}, found {type(found).__name__}"
+    return ProfileError(message, where=where, option=name)
+
+
 def _search(value: Any, at: Callable[..., str]) -> Search | None:
-    """Return what is looked for: a text, or `query` and `in`."""
+    """Return a search: words, or `query` and `in`."""
     if value is None:
         return None
-    given = {"query": value} if isinstance(value, str) else value
-    for key in given if isinstance(given, dict) else ():
-        if key not in ("query", "in"):
-            message = f"unknown key {quote(key)}{nearest(key, ('query', 'in'))}"
-            raise ProfileError(message, where=at("search", key), option=str(key))
-    if (
-        not isinstance(given, dict)
-        or not isinstance(given.get("query"), str)
-        or not given["query"].strip()
-    ):
+    if isinstance(value, str):
+        value = {"query": value}
+    query: Any = None
+    if isinstance(value, dict):
+        _check_keys(value, ("query", "in"), ("search",), at)
+        query = value.get("query")
+    if not isinstance(query, str) or not query.strip():
         message = "search: expected words, or `query` with words and `in` with paths"
         raise ProfileError(message, where=at("search"), option="search")
-    return Search(given["query"], tuple(_texts(given.get("in"), ("search", "in"), at)) or (".",))
+    return Search(query, _texts(value.get("in"), ("search", "in"), at) or (".",))
 
 
-def _texts(value: Any, path: tuple[str | int, ...], at: Callable[..., str]) -> list[str]:
+def _texts(value: Any, path: tuple[str, ...], at: Callable[..., str]) -> tuple[str, ...]:
     return _entries(value, path, at, str, "names, as text")
 
 
 def _entries(
-    value: Any, path: tuple[str | int, ...], at: Callable[..., str], kinds: Any, expected: str
-) -> list[Any]:
+    value: Any, path: tuple[str, ...], at: Callable[..., str], kinds: Any, expected: str
+) -> tuple[Any, ...]:
     """Return the members of a list; one alone stands for a list of one, nothing for none."""
     if value is None:
-        return []
+        return ()
     members = value if isinstance(value, list) else [value]
     for index, member in enumerate(members):
-        if not isinstance(member, kinds) or member == "":
-            place = (*path, index) if isinstance(value, list) else path
-            name = ".".join(map(str, path))
-            message = f"{name}: expected {expected}, found {type(member).__name__}"
-            if member == "":
-                message = f"{name}: an empty name"
-            raise ProfileError(message, where=at(*place), option=str(path[-1]))
-    return list(members)
+        if isinstance(member, kinds) and member != "":
+            continue
+        name, where = ".".join(path), at(*path)
+        if isinstance(value, list):
+            where = at(*path, index)
+        message = f"{name}: expected {expected}, found {type(member).__name__}"
+        if member == "":
+            message = f"{name}: an empty name"
+        raise ProfileError(message, where=where, option=path[-1])
+    return tuple(members)
 
 
 class _Context:
-    """What the handlers of the parser have seen: the three lists, and where they are in the document."""
+    """The handlers of the parser: they collect the three lists of the first-level `<context>`."""
 
     def __init__(self, where: str, parser: expat.XMLParserType) -> None:
         self._where, self._parser = where, parser
@@ -240,9 +242,8 @@ class _Context:
 def _xml(text: str, where: str) -> Job:
     data = text.encode("utf-8", "replace")
     if len(data) > MAX_BYTES:
-        raise ItemError(
-            f"longer than {MAX_BYTES} bytes; XML of this size is not read", where=f"{where}:1"
-        )
+        message = f"longer than {MAX_BYTES} bytes; XML of this size is not read"
+        raise ItemError(message, where=f"{where}:1")
     parser = expat.ParserCreate("utf-8")
     context = _Context(where, parser)
     parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = context.refuse
@@ -252,12 +253,10 @@ def _xml(text: str, where: str) -> Job:
     try:
         parser.Parse(data, True)
     except expat.ExpatError as exc:
-        raise ItemError(
-            f"not well-formed XML: {expat.ErrorString(exc.code)}", where=f"{where}:{exc.lineno}"
-        ) from None
+        message = f"not well-formed XML: {expat.ErrorString(exc.code)}"
+        raise ItemError(message, where=f"{where}:{exc.lineno}") from None
     if not context.found:
-        message = (
-            f"no <context> element; expected one with {', '.join(f'<{name}>' for name in LISTS)}"
-        )
+        named = ", ".join(f"<{name}>" for name in LISTS)
+        message = f"no <context> element; expected one with {named}"
         raise ItemError(message, where=f"{where}:1")
     return Job(**{name: tuple(entries) for name, entries in context.lists.items()})  # type: ignore[arg-type]

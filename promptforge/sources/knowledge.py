@@ -1,10 +1,12 @@
-"""Everything a user can name, gathered: item files, files, documents, man pages and techniques."""
+"""Gather the items of all sources that a user names."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 from ..diagnostics import Diagnostics
 from ..errors import ItemError
@@ -20,7 +22,7 @@ Names = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What was named, each in its order."""
+    """The sources that were named, each kind in its order."""
 
     items: Sequence[str] = ()
     """Item files; `-` is standard input."""
@@ -31,11 +33,11 @@ class Wanted:
     man_pages: Sequence[str] = ()
     techniques: Sequence[str] = ()
     plugged: Sequence[str] = ()
-    """`NAME:ARGUMENT` of sources that plug-ins bring."""
+    """`NAME:ARGUMENT` of plug-ins' sources."""
     search: Search | None = None
-    """What is looked for in files; what is found comes last, as `similarity` items."""
+    """A search of files; its passages come last, as `similarity` items."""
     attack: str | attack.Index | None = None
-    """Where the techniques are looked up, or what was read there before."""
+    """The file or folder of the techniques, or what was read there before."""
     workspace: str = field(default_factory=os.getcwd)
     context_lines: int = 0
 
@@ -53,15 +55,19 @@ def load(
     workspace: str | os.PathLike[str] = ".",
     context_lines: int = 0,
 ) -> Loaded:
-    """Return the items of everything that is named, as `promptforge render` takes them.
+    """Return the items of everything that is named, as `promptforge render` takes it.
 
-    `paths` are files of items; `files` (`PATH[:START[-END]]` or patterns, with `context_lines` more lines on either
-    side), `documents`, `man_pages`, `techniques` (looked up in `attack`: a STIX bundle, a folder, or JSON) and
-    `plugged` (`NAME:ARGUMENT`) are explicit; last come passages of the files `within` that answer `search`, as
-    `similarity` items with scores in 0…1. Relative paths stay inside `workspace`.
+    - `paths`: files of items.
+    - `files`: `PATH[:START[-END]]` or patterns, with `context_lines` more lines on either side.
+    - `documents`, `man_pages`; `techniques`, looked up in `attack` (STIX bundle, folder, JSON).
+    - `plugged`: `NAME:ARGUMENT` of plug-ins' sources.
+    - `search`: a query; the passages that answer it `within` files or folders come last, as
+      `similarity` items with scores in 0…1.
 
-    What cannot be had is left out and said in `warnings`, which a rendering says again. Raises `ItemError` when that
-    leaves nothing at all.
+    Relative paths stay inside `workspace`. Sources that fail are left out and said in `warnings`,
+    which a rendering says again. Raises `ItemError` when that leaves nothing at all.
+
+    Example: `promptforge.load(files="src/**/*.py", man_pages=["tar", "tar.5"])`.
     """
     diagnostics = Diagnostics()
     wanted = Wanted(
@@ -83,67 +89,66 @@ def load(
 
 def _names(given: Names) -> tuple[str, ...]:
     """Return names; one alone stands for a list of one."""
-    return tuple(
-        os.fspath(name) for name in ([given] if isinstance(given, str | os.PathLike) else given)
-    )
+    if isinstance(given, str | os.PathLike):
+        given = [given]
+    return tuple(os.fspath(name) for name in given)
 
 
 def gather(wanted: Wanted, diagnostics: Diagnostics) -> list[Item]:
-    """Return the items of everything in `wanted`; what cannot be had is left out and said (PF606).
+    """Return the items of everything in `wanted`; sources that fail are left out, and said (PF606).
 
-    Raises `ItemError` when that leaves nothing at all: what went wrong, one thing a line.
+    Raises `ItemError` when that leaves nothing at all; each failure is a line of the message.
     """
     found: list[Item] = []
     failed: list[ItemError] = []
-
-    def attempt(load: Callable[[], list[Item]]) -> None:
+    for load in _loaders(wanted, diagnostics):
         try:
-            found.extend(load())
+            found += load()
         except ItemError as error:
             failed.append(error)
             diagnostics.add("PF606", f"left out: {error.bare}", where=error.where)
-
-    place = wanted.workspace
-    for path in wanted.items:
-        attempt(lambda path=path: itemfiles.load(path, diagnostics=diagnostics, workspace=place))  # type: ignore[misc]
-    if wanted.records:
-        found += load_records(wanted.records, where="items", diagnostics=diagnostics)
-    for name in wanted.man_pages:
-        attempt(lambda name=name: [man.load(name)])  # type: ignore[misc]
-    for path in wanted.documents:
-        attempt(lambda path=path: documents.load(path, workspace=place, diagnostics=diagnostics))  # type: ignore[misc]
-    if wanted.techniques:
-        attempt(lambda: _techniques(wanted, attempt, diagnostics))
-    for spec in wanted.files:
-        attempt(
-            lambda spec=spec: files.load(  # type: ignore[misc]
-                spec, workspace=place, diagnostics=diagnostics, context_lines=wanted.context_lines
-            )
-        )
-    for spec in wanted.plugged:
-        attempt(lambda spec=spec: plugins.load(spec, diagnostics=diagnostics))  # type: ignore[misc]
-    looked_for = wanted.search
-    if looked_for is not None:
-        attempt(lambda: searching.load(looked_for, workspace=place, diagnostics=diagnostics))
     if failed and not found:
-        raise (
-            failed[0]
-            if len(failed) == 1
-            else ItemError("\n".join(["nothing to render:", *map(str, failed)]))
-        )
+        if len(failed) == 1:
+            raise failed[0]
+        raise ItemError("\n".join(["nothing to render:", *map(str, failed)]))
     return found
 
 
-def _techniques(
-    wanted: Wanted, attempt: Callable[[Callable[[], list[Item]]], None], diagnostics: Diagnostics
-) -> list[Item]:
+def _loaders(wanted: Wanted, diagnostics: Diagnostics) -> Iterator[Callable[[], list[Item]]]:
+    """Yield a loader for each named source, in the order of the items."""
+    near: dict[str, Any] = {"workspace": wanted.workspace, "diagnostics": diagnostics}
+    for path in wanted.items:
+        yield partial(itemfiles.load, path, **near)
+    yield partial(load_records, wanted.records, where="items", diagnostics=diagnostics)
+    for name in wanted.man_pages:
+        yield partial(_alone, man.load, name)
+    for path in wanted.documents:
+        yield partial(documents.load, path, **near)
+    if wanted.techniques:
+        index: attack.Index = {}
+        # One failure if the collection cannot be read, else one for each technique not in it.
+        yield partial(_read_techniques, index, wanted, diagnostics)
+        for name in wanted.techniques if index else ():
+            yield partial(_alone, partial(attack.find, index, diagnostics=diagnostics), name)
+    for spec in wanted.files:
+        yield partial(files.load, spec, context_lines=wanted.context_lines, **near)
+    for spec in wanted.plugged:
+        yield partial(plugins.load, spec, diagnostics=diagnostics)
+    if wanted.search is not None:
+        yield partial(searching.load, wanted.search, **near)
+
+
+def _alone(load: Callable[[str], Item], name: str) -> list[Item]:
+    return [load(name)]
+
+
+def _read_techniques(index: attack.Index, wanted: Wanted, diagnostics: Diagnostics) -> list[Item]:
+    """Fill `index` with the techniques to look up; no item yet."""
     if wanted.attack is None:
-        raise ItemError(
-            "techniques need --attack PATH: a STIX 2.1 bundle, a folder of STIX objects, or JSON of techniques"
-        )
-    index = wanted.attack
-    if isinstance(index, str):
-        index = attack.read(index, workspace=wanted.workspace, diagnostics=diagnostics)
-    for name in wanted.techniques:
-        attempt(lambda name=name: [attack.find(index, name, diagnostics=diagnostics)])  # type: ignore[misc]
+        expected = "a STIX 2.1 bundle, a folder of STIX objects, or JSON of techniques"
+        raise ItemError(f"techniques need --attack PATH: {expected}")
+    known = wanted.attack
+    if isinstance(known, str):
+        known = attack.read(known, workspace=wanted.workspace, diagnostics=diagnostics)
+    index.update(known)
     return []

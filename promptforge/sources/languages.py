@@ -1,59 +1,61 @@
-"""The language of a file, from its name alone: the tag of a code fence. The disk is never touched."""
+"""Tell the language of a file, as the tag of a code fence, from its name alone."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-# What `identify` does not know, or knows only as text or as part of something else.
-_SUFFIXES = {
-    "asd": "lisp", "bas": "basic", "cfg": "ini", "cl": "lisp", "cls": "latex", "cnf": "ini", "conf": "ini",
-    "el": "lisp", "ipynb": "json", "jsonl": "json", "lisp": "lisp", "log": "text", "lsp": "lisp", "mts": "typescript",
-    "cts": "typescript", "ndjson": "json", "org": "org", "rego": "rego", "rkt": "racket", "rmd": "markdown",
-    "rules": "text", "service": "ini", "sol": "solidity", "tcl": "tcl", "text": "text", "traceback": "text",
-    "tool": "text", "wat": "wasm", "wgsl": "wgsl", "yar": "yara", "yara": "yara", "zsh": "zsh", "awk": "awk",
-    "d": "d", "ex": "elixir", "f": "fortran", "for": "fortran", "glsl": "glsl", "frag": "glsl", "vert": "glsl",
-    "hx": "haxe", "nasm": "asm", "pro": "prolog", "ps": "postscript", "sml": "sml", "st": "smalltalk",
-    "vhdl": "vhdl", "odin": "odin", "just": "just", "ld": "text", "man": "text", "mkd": "markdown",
-}  # fmt: skip
-# `identify`'s tags → the tags that fences use.
-_FENCES = {
-    "c++": "cpp", "c#": "csharp", "f#": "fsharp", "objective-c": "objectivec", "objective-c++": "objectivec",
-    "coffee": "coffeescript", "proto": "protobuf", "textproto": "protobuf", "ts": "typescript", "tsx": "typescript",
-    "jsx": "javascript", "pyi": "python", "shell": "bash", "tex": "latex", "plain-text": "text", "batch": "batch",
-    "csh": "csh", "system-verilog": "systemverilog", "terraform": "hcl", "vb": "vbnet", "java-properties": "properties",
-    "cython": "python", "jade": "pug", "handlebars": "handlebars", "gdscript": "gdscript", "cuda": "cpp",
-    "literate-haskell": "haskell", "go-mod": "go", "scons": "python", "bazel": "python", "tiltfile": "python",
-    "gitignore": "text", "gitattributes": "text", "dockerignore": "text", "npmignore": "text", "mailmap": "text",
-    "dotenv": "bash", "jenkins": "groovy", "gotmpl": "go", "templ": "go", "pofile": "text", "myst": "markdown",
-    "mdx": "markdown", "quarto": "markdown", "xslt": "xml", "vdx": "xml", "erb": "erb", "bib": "bibtex",
-}  # fmt: skip
-# Tags that are fences themselves. Of several, the one first in this list wins: `csproj` is xml, `gyp` is python.
-_PLAIN = (
-    "python", "typescript", "javascript", "rust", "go", "java", "kotlin", "c", "objectivec", "cpp", "csharp",
-    "fsharp", "vbnet", "swift", "ruby", "php", "perl", "lua", "luau", "scala", "clojure", "groovy", "haskell",
-    "erlang", "elixir", "elm", "ocaml", "dart", "julia", "r", "zsh", "fish", "bash", "csh", "batch", "powershell",
-    "nushell", "asm", "awk", "systemverilog", "verilog", "vhdl", "fortran", "pascal", "nim", "zig", "crystal", "d",
-    "solidity", "scheme", "prolog", "sas", "vala", "vim", "gdscript", "coffeescript", "gleam", "purescript",
-    "idris", "lean", "sql", "graphql", "protobuf", "cmake", "makefile", "meson", "dockerfile", "nix", "hcl",
-    "puppet", "thrift", "prisma", "hlsl", "metal", "qml", "jsonnet", "cue", "m4", "robot", "gherkin", "xquery",
-    "css", "scss", "sass", "less", "stylus", "vue", "svelte", "astro", "html", "jinja", "erb", "handlebars",
-    "liquid", "twig", "mustache", "nunjucks", "ejs", "pug", "markdown", "rst", "asciidoc", "latex", "bibtex", "xml",
-    "json", "json5", "yaml", "toml", "ini", "properties", "csv", "tsv", "diff", "plantuml", "pem", "text",
-)  # fmt: skip
-_RANK = {tag: rank for rank, tag in enumerate(_PLAIN)}
-_DATA = frozenset((
-    "asciidoc", "bibtex", "csv", "diff", "html", "ini", "json", "json5", "latex", "markdown", "org", "pem",
-    "plantuml", "properties", "rst", "text", "toml", "tsv", "xml", "yaml",
-))  # fmt: skip
+
+def _table(text: str) -> dict[str, str]:
+    """Read `value: key key; value: key` as a dict of the keys."""
+    rows = (row.split(":") for row in text.split(";"))
+    return {key: value.strip() for value, keys in rows for key in keys.split()}
+
+
+# Suffixes that `identify` does not know, or knows only as text or as part of something else.
+_SUFFIXES = _table("""
+asm: nasm; awk: awk; basic: bas; d: d; elixir: ex; fortran: f for; glsl: frag glsl vert; haxe:
+hx; ini: cfg cnf conf service; json: ipynb jsonl ndjson; just: just; latex: cls; lisp: asd cl el
+lisp lsp; markdown: mkd rmd; odin: odin; org: org; postscript: ps; prolog: pro; racket: rkt;
+rego: rego; smalltalk: st; sml: sml; solidity: sol; tcl: tcl; text: ld log man rules text tool
+traceback; typescript: cts mts; vhdl: vhdl; wasm: wat; wgsl: wgsl; yara: yar yara; zsh: zsh
+""")
+# Tags of `identify` that fences write otherwise.
+_FENCES = _table("""
+bash: dotenv shell; bibtex: bib; coffeescript: coffee; cpp: c++ cuda; csharp: c#; fsharp: f#;
+go: go-mod gotmpl templ; groovy: jenkins; haskell: literate-haskell; hcl: terraform; javascript:
+jsx; latex: tex; markdown: mdx myst quarto; objectivec: objective-c objective-c++; properties:
+java-properties; protobuf: proto textproto; pug: jade; python: bazel cython pyi scons tiltfile;
+systemverilog: system-verilog; text: dockerignore gitattributes gitignore mailmap npmignore
+plain-text pofile; typescript: ts tsx; vbnet: vb; xml: vdx xslt
+""")
+# Tags that are fences. Of several, the first in this list wins: `gyp` is python, not json.
+_PLAIN = """
+python typescript javascript rust go java kotlin c objectivec cpp csharp fsharp vbnet swift ruby
+php perl lua luau scala clojure groovy haskell erlang elixir elm ocaml dart julia r zsh fish
+bash csh batch powershell nushell asm awk systemverilog verilog vhdl fortran pascal nim zig
+crystal d solidity scheme prolog sas vala vim gdscript coffeescript gleam purescript idris lean
+sql graphql protobuf cmake makefile meson dockerfile nix hcl puppet thrift prisma hlsl metal qml
+jsonnet cue m4 robot gherkin xquery css scss sass less stylus vue svelte astro html jinja erb
+handlebars liquid twig mustache nunjucks ejs pug markdown rst asciidoc latex bibtex xml json
+json5 yaml toml ini properties csv tsv diff plantuml pem text
+"""
+_RANK = {tag: rank for rank, tag in enumerate(_PLAIN.split())}
+_NO_PROGRAMS = """
+asciidoc bibtex csv diff html ini json json5 latex markdown org pem plantuml properties rst text
+toml tsv xml yaml
+"""
+_DATA = frozenset(_NO_PROGRAMS.split())
 
 
 def language_of(path: str) -> str | None:
-    """Return the fence tag of a file by its name (`src/app.py` → `python`), or None when the name does not tell.
+    """Return the fence tag of a file name (`src/app.py` → `python`), or `None` for unknown ones.
 
-    The answer comes from fixed tables, so it is always a harmless tag, whatever the name holds.
+    It comes from fixed tables, so no name can put anything harmful into a tag.
     """
     name = path.replace("\\", "/").rpartition("/")[2]
-    return _of_name(name) if 0 < len(name) <= 255 else None
+    if 0 < len(name) <= 255:
+        return _of_name(name)
+    return None
 
 
 def is_code(language: str | None) -> bool:

@@ -1,7 +1,7 @@
-"""Man pages of this machine, as text: found by `man -w`, set by mandoc, man-db or groff, whichever is there.
+"""Load man pages of this machine: found by `man -w`, typeset by mandoc, man-db or groff.
 
-No shell is ever involved, names are checked before they are passed on, and programs get a small environment of their
-own, a deadline, and no terminal.
+No shell is involved. Names are checked before they are passed on. Programs get a small environment
+of their own, a deadline, and no terminal.
 """
 
 from __future__ import annotations
@@ -24,15 +24,17 @@ from ..items import Item
 WIDTH = 100
 """Width of a line, in columns."""
 SECONDS = 20
-"""How long one program may take."""
+"""Seconds that one program may take."""
 MAX_BYTES = 64 << 20
-"""The longest page that is unpacked here."""
+"""Bytes of a packed page that are unpacked."""
 
 _NAME = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.+:@\[-]*")
 _SECTION = re.compile(r"[0-9][A-Za-z]{0,8}|[ln]")
 _OVERSTRIKE = re.compile(r".\x08|\x1b\[[0-9;]*m", re.DOTALL)
-# Hyphen, minus and hard blank as typesetters have them: an option copied from the text would not work.
+# Typesetters' hyphens, minus and hard blank: an option copied with one of these would not work.
 _PLAIN = str.maketrans({"\u2010": "-", "\u2011": "-", "\u2212": "-", "\u00ad": "-", "\u00a0": " "})
+# `TAR(1)      GNU TAR Manual      TAR(1)`
+_HEAD = re.compile(r"\S\s*\(.*\).*\s\s")
 # `TAR      July 13, 2020      TAR(1)`, or with no date but blanks before the name.
 _FOOT = re.compile(r"\S.*?\s{2,}\S|\s{20,}\S+\([0-9a-zA-Z]+\)$")
 _OPENERS: dict[str, Callable[[Path, str], Any]] = {
@@ -41,39 +43,33 @@ _OPENERS: dict[str, Callable[[Path, str], Any]] = {
     ".xz": lzma.open,
     ".lzma": lzma.open,
 }
-
-
 _PACKED = (*_OPENERS, ".zst")
 
 
 def load(spec: str) -> Item:
     """Return the man page `NAME`, `NAME.SECTION` or `NAME(SECTION)` as an item of kind `man_page`.
 
-    The content begins at the first section's heading; the running head and foot are left out. Metadata: `section`, and
-    `sections`, a list of `{name, start_line}` with lines of the content from 1. A name with a dot in it
-    (`systemd.unit`) is tried as it is where the part after the dot is no section. Raises `ItemError` when there is no
-    such page, no `man`, or nothing to set a page with.
+    The content begins at the first section's heading, without the running head and foot. Metadata:
+    `section`, and `sections`, a list of `{name, start_line}` with lines of the content from 1.
+
+    Raises `ItemError` when there is no such page, no `man`, or no program to typeset with.
     """
+    where = _where(spec)
     if shutil.which("man") is None:
-        raise ItemError(
-            "there is no `man` program on this machine; install man-db or mandoc",
-            where=_where(spec),
-        )
+        message = "there is no `man` program on this machine; install man-db or mandoc"
+        raise ItemError(message, where=where)
     for name, section in _readings(spec):
         if (page := _find(name, section)) is not None:
             break
     else:
-        meant = did_you_mean(name, _near(name))
-        hint = (
-            meant
-            or "; is the package installed, and are its man pages (some systems leave them out)?"
-        )
-        raise ItemError(f"no such man page{hint}", where=_where(spec))
-    text = _typeset(page, name, section)
-    content = _body(text or "")
+        # Images of containers often leave all man pages out.
+        installed = "is the package installed, and are its man pages (some systems leave them out)?"
+        hint = did_you_mean(name, _near(name)) or f"; {installed}"
+        raise ItemError(f"no such man page{hint}", where=where)
+    content = _body(_typeset(page, name, section) or "")
     if not content:
         message = "the page was found but could not be set; install mandoc, man-db or groff"
-        raise ItemError(message, where=_where(spec))
+        raise ItemError(message, where=where)
     found = {"section": section or _section_of(page), "sections": _sections(content)}
     return Item(kind="man_page", name=name, content=content, metadata=found)
 
@@ -83,7 +79,10 @@ def _where(spec: str) -> str:
 
 
 def _readings(spec: str) -> list[tuple[str, str | None]]:
-    """Return the (name, section) pairs that a spec may mean, likeliest first."""
+    """Return the (name, section) pairs that a spec may mean, likeliest first.
+
+    `systemd.unit` has a dot in its name, `tar.1` a section after it.
+    """
     bracketed = re.fullmatch(r"(.+)\(([^()]+)\)", spec)
     name, dot, suffix = spec.rpartition(".")
     pairs: list[tuple[str, str | None]] = [(spec, None)]
@@ -103,14 +102,10 @@ def _readings(spec: str) -> list[tuple[str, str | None]]:
 
 
 def _run(*command: str, folder: Path | None = None, data: bytes | None = None) -> str | None:
-    """Return what a program prints, None when it fails, is not there or takes too long."""
-    kept = {
-        key: os.environ[key]
-        for key in ("PATH", "HOME", "MANPATH", "TMPDIR", "SYSTEMROOT")
-        if key in os.environ
-    }
-    environment = {
-        **kept,
+    """Return the output of a program; `None` if it fails, is not there or takes too long."""
+    kept = ("PATH", "HOME", "MANPATH", "TMPDIR", "SYSTEMROOT")
+    environment = {key: os.environ[key] for key in kept if key in os.environ}
+    environment |= {
         "LC_ALL": "C.UTF-8",
         "MANWIDTH": str(WIDTH),
         "MAN_KEEP_FORMATTING": "",
@@ -119,7 +114,7 @@ def _run(*command: str, folder: Path | None = None, data: bytes | None = None) -
     try:
         done = subprocess.run(
             command,
-            input=data if data is not None else b"",
+            input=data or b"",  # never the user's terminal
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd=folder,
@@ -129,24 +124,31 @@ def _run(*command: str, folder: Path | None = None, data: bytes | None = None) -
         )
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
+    if done.returncode != 0:
+        return None
+    return done.stdout.decode("utf-8", "replace")
 
 
 def _find(name: str, section: str | None) -> Path | None:
-    """Return the file of a page, or None. Some systems print several; the first is the one `man` would show."""
-    found = _run("man", "-w", *(("-s", section) if section else ()), "--", name)
-    lines = (found or "").splitlines()
-    page = Path(lines[0].strip()) if lines else None
-    return page if page is not None and page.is_file() else None
+    """Return the file of a page, or `None`. Of several, `man` would show the first."""
+    for line in (_run("man", "-w", *_in_section(section), "--", name) or "").splitlines()[:1]:
+        page = Path(line.strip())
+        if page.is_file():
+            return page
+    return None
+
+
+def _in_section(section: str | None) -> tuple[str, ...]:
+    return ("-s", section) if section else ()
 
 
 def _near(name: str) -> set[str]:
     """Return the names of pages here that begin as `name` does, and are about as long."""
     found: set[str] = set()
     for folder in (_run("man", "-w") or "").strip().split(":"):
-        for page in (
-            Path(folder).glob(f"man*/{glob.escape(name[0])}*") if folder.startswith("/") else ()
-        ):
+        if not folder.startswith("/"):
+            continue
+        for page in Path(folder).glob(f"man*/{glob.escape(name[0])}*"):
             stem = page.name.removesuffix(page.suffix) if page.suffix in _PACKED else page.name
             found.add(stem.rpartition(".")[0])
     return {one for one in found if abs(len(one) - len(name)) <= 2}
@@ -159,14 +161,11 @@ def _typeset(page: Path, name: str, section: str | None) -> str | None:
         text = _run("mandoc", "-T", "utf8", "-O", f"width={WIDTH}", os.fspath(page), folder=root)
         if text and _sections(_body(text)):
             return text
-    if text := _run("man", "-P", "cat", *(("-s", section) if section else ()), "--", name):
+    if text := _run("man", "-P", "cat", *_in_section(section), "--", name):
         return text
-    source = _unpack(page)
-    return (
-        _run("groff", "-t", "-mandoc", "-Tutf8", f"-rLL={WIDTH}n", folder=root, data=source)
-        if source
-        else None
-    )
+    if source := _unpack(page):
+        return _run("groff", "-t", "-mandoc", "-Tutf8", f"-rLL={WIDTH}n", folder=root, data=source)
+    return None
 
 
 def _unpack(page: Path) -> bytes | None:
@@ -184,9 +183,7 @@ def _body(text: str) -> str:
     lines = [line.rstrip() for line in plain.splitlines()]
     while lines and not lines[0]:
         lines.pop(0)
-    if lines and re.search(
-        r"\S\s*\(.*\).*\s\s", lines[0]
-    ):  # `TAR(1)      GNU TAR Manual      TAR(1)`
+    if lines and _HEAD.search(lines[0]):
         lines.pop(0)
     while lines and not lines[-1]:
         lines.pop()
@@ -208,6 +205,6 @@ def _sections(content: str) -> list[dict[str, str | int]]:
 def _section_of(page: Path) -> str:
     """Return the section that a file name tells: `1` for `tar.1.gz`."""
     stem = page.name
-    for packed in (*_OPENERS, ".zst", ".Z"):
+    for packed in (*_PACKED, ".Z"):
         stem = stem.removesuffix(packed)
     return stem.rpartition(".")[2]

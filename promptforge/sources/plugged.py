@@ -1,4 +1,4 @@
-"""Sources of plug-ins: `NAME:ARGUMENT` → items."""
+"""Load items from the source of a plug-in: `NAME:ARGUMENT`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from .records import load_records
 
 
 def load(spec: str, *, diagnostics: Diagnostics) -> list[Item]:
-    """Return the items of `spec`, the name of a source that a plug-in brings, a colon, and what it is given.
+    """Return the items of `spec`: the name of a plug-in's source, a colon, and its argument.
 
-    Raises `ItemError`: no such source, or it failed; the message names the distribution.
+    Raises `ItemError`, with the distribution, when there is no such source or it fails.
     """
     name, _, argument = spec.partition(":")
     plugin = plugins.find("sources", name, _refusal(spec))

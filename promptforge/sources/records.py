@@ -1,4 +1,9 @@
-"""Records of any known shape → items. One bad record costs only itself."""
+"""Read records of any known shape as items. One bad record costs only itself.
+
+A caller's object may do anything when it is looked at: raise, even `SystemExit`'s cousins, never
+end, or change. So every look at one is guarded by `except BaseException`; the two exceptions that
+belong to the user, `KeyboardInterrupt` and `SystemExit`, are let through.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +20,9 @@ from . import documentobjects, fields, plaindata, shapes
 from .notes import Notes
 
 MAX_RECORDS = 1_000_000
-"""How many records one call reads; what follows is left out, and said (PF204)."""
+"""Records that one call reads; the rest is left out, and said (PF204)."""
 MAX_UNSIZED = 100_000
-"""The same for an iterable that does not tell its length: it may have no end."""
+"""The same for an iterable without a length, which may have no end."""
 
 _Records = list[Item]
 _NO_METADATA: dict[str, Any] = {}
@@ -25,7 +30,7 @@ _METADATA = attrgetter("metadata")
 
 
 class Loaded(list[Item]):
-    """Items, and what there was to say while they were loaded; a rendering of them says it again."""
+    """Items with the warnings of their loading; a rendering repeats these."""
 
     warnings: tuple[Diagnostic, ...] = ()
 
@@ -33,22 +38,20 @@ class Loaded(list[Item]):
 def to_item(
     record: object, *, where: str | None = None, diagnostics: Diagnostics | None = None
 ) -> Item:
-    """Return the item that a record stands for.
+    """Return the item of one record.
 
-    `record` is an `Item`, a mapping of any shape of `shapes`, a document of LangChain, LlamaIndex or Haystack, or a
-    pair of such a document and its score. `where` names its place for messages. What had to be defaulted or converted
-    is said in `diagnostics` (PF201 keys, PF202 types, PF203 metadata).
+    `record` is an `Item`, a mapping of any shape of `shapes`, a document of LangChain, LlamaIndex
+    or Haystack, or a pair of such a document and its score. `where` names its place in messages.
+    Defaults and conversions are said in `diagnostics` (PF201 keys, PF202 types, PF203 metadata).
 
-    Raises `ItemError` when the record is no item; `where` and `field` say which and why. No other exception escapes,
-    whatever the record does when it is looked at.
+    Raises `ItemError`, with `where` and `field`, when the record is no item. No other exception
+    escapes, however the record behaves.
     """
     try:
         return _clean(record) or _read(record, Notes(where, diagnostics))
     except (ItemError, KeyboardInterrupt, SystemExit):
         raise
-    except (
-        BaseException
-    ) as exc:  # an object that raises when it is merely looked at, whatever it raises
+    except BaseException as exc:
         message = f"a record that cannot be read: {plaindata.name_of(exc)} while looking at it"
         raise ItemError(message, where=where) from None
 
@@ -60,11 +63,11 @@ def load_records(
     diagnostics: Diagnostics,
     locate: Callable[[int], str] | None = None,
 ) -> list[Item]:
-    """Return the items of many records; a bad one is left out and said (PF204, `where` names it).
+    """Return the items of many records; a bad one is left out and said (PF204).
 
-    `records` is an iterable of what `to_item` takes, or one such record, or `{"items": […]}`. `where` is the file or
-    the name of the argument, so that the fourth record is `items[3]`; `locate` gives a better place for an index
-    (`file:line`), and is called only for records that something is said about.
+    `records` is an iterable of what `to_item` takes, or one such record, or `{"items": […]}`.
+    `where` is a file or the name of an argument, so that the fourth record is `items[3]`. `locate`
+    gives a better place (`file:line`) by index, and is called only for records with a message.
 
     Raises `ItemError` when `records` is no iterable of records at all.
     """
@@ -88,7 +91,7 @@ def load_records(
 
 
 def _all_clean(records: list[Any]) -> list[Item] | None:
-    """Return the items of a list in which every record is native and in order, at about a microsecond a record."""
+    """Return the items of flawless native records, in about a microsecond each, else `None`."""
     if len(records) > MAX_RECORDS:
         return None
     try:
@@ -106,15 +109,13 @@ def _all_clean(records: list[Any]) -> list[Item] | None:
             return None if None in settled else settled  # type: ignore[return-value]
     except (KeyboardInterrupt, SystemExit):
         raise
-    except (
-        BaseException
-    ):  # msgspec's own error, ValueError for an integer past what Python prints, a key that raises
+    except BaseException:  # msgspec's own, `ValueError` for an integer too long to print, a bad key
         return None
     return list(items)
 
 
 def _clean(record: object) -> Item | None:
-    """Return the item of a native record about which nothing has to be changed or said, None otherwise."""
+    """Return the item of a flawless native record, `None` if anything has to be changed or said."""
     try:
         return _settled(msgspec.convert(record, Item)) if _is_safe(record) else None
     except (KeyboardInterrupt, SystemExit):
@@ -124,14 +125,14 @@ def _clean(record: object) -> Item | None:
 
 
 def _is_safe(record: object) -> bool:
-    """Tell whether msgspec may convert it: of a mapping that is no dict it takes all pairs, also of an endless one."""
+    """Tell whether msgspec may convert it; of other mappings it reads all pairs, maybe endless."""
     if type(record) is dict:
         return type(record.get("metadata", _NO_METADATA)) is dict
     return type(record) is Item
 
 
 def _settled(item: Item) -> Item | None:
-    """Return the item, its metadata plain; None if anything about it has to be changed or said."""
+    """Return the item with plain metadata, or `None` if anything has to be changed or said."""
     metadata = item.metadata
     if type(metadata) is not dict:
         return None
@@ -163,7 +164,7 @@ def _read(record: object, notes: Notes) -> Item:
 
 
 def _own(record: Any, notes: Notes) -> dict[str, Any]:
-    """Return an ordinary dict with text keys, of any mapping; values are not looked at yet."""
+    """Return an ordinary dict of any mapping's text keys; values are not looked at yet."""
     pairs = (
         dict.items(record)
         if issubclass(type(record), dict)
@@ -185,7 +186,7 @@ def _own(record: Any, notes: Notes) -> dict[str, Any]:
 
 
 def _each(records: Any, where: str, diagnostics: Diagnostics) -> Iterable[Any]:
-    """Yield the records one by one; an iterable that fails half way ends there, and that is said."""
+    """Yield the records; an iterable that fails half way ends there, and that is said."""
     records = _listed(records)
     if records is None:
         raise ItemError(
@@ -193,26 +194,26 @@ def _each(records: Any, where: str, diagnostics: Diagnostics) -> Iterable[Any]:
         )
     count = 0
     try:
-        sized = isinstance(records, Sized)
-        most = MAX_RECORDS if sized else MAX_UNSIZED
+        most, hint = MAX_RECORDS, ""
+        if not isinstance(records, Sized):
+            most, hint = MAX_UNSIZED, "; a list may hold more"
         for record in records:
             if count >= most:
-                way_out = "" if sized else "; a list may hold more"
-                diagnostics.add(
-                    "PF204", f"more than {most} records; the rest is left out{way_out}", where=where
-                )
+                message = f"more than {most} records; the rest is left out{hint}"
+                diagnostics.add("PF204", message, where=where)
                 return
             count += 1
             yield record
     except (KeyboardInterrupt, SystemExit, GeneratorExit, ItemError):
         raise
     except BaseException as exc:
-        message = f"the records ended with {plaindata.name_of(exc)} after {count}; what came before is kept"
+        end = f"the records ended with {plaindata.name_of(exc)} after {count}"
+        message = f"{end}; what came before is kept"
         diagnostics.add("PF204", message, where=where, severity="error")
 
 
 def _listed(records: Any) -> Iterable[Any] | None:
-    """Return what the records can be taken from one by one: one record alone is a list of one; None for no records."""
+    """Return an iterable of the records, one alone as a list; `None` if these are none."""
     kind = type(records)
     if issubclass(kind, list | tuple):
         return records  # type: ignore[no-any-return]
@@ -222,10 +223,10 @@ def _listed(records: Any) -> Iterable[Any] | None:
             return inside if isinstance(inside, list | tuple) else [records]
         if kind is Item or hasattr(records, "page_content"):
             return [records]
-        return (
-            None if issubclass(kind, str | bytes) or not isinstance(records, Iterable) else records
-        )
+        if isinstance(records, Iterable) and not issubclass(kind, str | bytes):
+            return records
+        return None
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException:  # an object that raises when it is merely looked at, whatever it raises
+    except BaseException:
         return None

@@ -1,6 +1,6 @@
-"""What a search finds: the passages of files that answer a query, for whoever has no vector store.
+"""Search files for the passages that answer a query, for users without a vector store.
 
-BM25 over the words that rank items by a query everywhere here.
+BM25 over the same words by which items are ranked.
 
 Codes: PF608 files of a folder or pattern that were passed over.
 """
@@ -25,25 +25,25 @@ from . import files, ignoring, patterns
 from . import workspace as places
 
 K1, B = 1.5, 0.75
-"""Saturation of a word that comes again, and norm by length: the usual ones."""
+"""BM25's saturation of a word that comes again, and its norm by length: the usual ones."""
 LEAST, MOST = 800, 3200
-"""Characters of a passage: a new one begins at a seam from LEAST on, anywhere before MOST."""
+"""Characters of a passage: a new one begins at a seam from LEAST on, and anywhere before MOST."""
 MAX_BYTES = 4 << 20
-"""Larger files are not searched."""
+"""Bytes above which a file is not searched."""
 _UNREADABLE = "files that cannot be read"
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What is looked for, and where."""
+    """A query, and the places to search."""
 
     query: str
     paths: Sequence[str] = (".",)
-    """Files, folders and patterns. Of a folder, what begins with a dot or what git ignores is left out."""
+    """Files, folders and patterns. In folders dot files, and all that git ignores, are left out."""
 
 
 class Passage(NamedTuple):
-    """Lines of a file that belong together."""
+    """Consecutive lines of a file."""
 
     path: str
     start: int
@@ -58,8 +58,8 @@ def load(
 ) -> list[Item]:
     """Return the passages that hold a word of the query as `similarity` items, the best first.
 
-    `score` is BM25's as a share of the best one's, so in 0…1. Raises `ItemError` where a path names nothing, there is
-    nothing to look for, or nothing is found.
+    `score` is BM25's as a share of the best, so in 0…1. Raises `ItemError` when a path names no
+    file, the query is empty, or nothing is found.
     """
     if not search.query.strip():
         raise ItemError("no words to look for", where="search")
@@ -69,14 +69,13 @@ def load(
         said[name] = told
         passages += _divided(name, text)
     worths = rank(search.query, [f"{passage.path}\n{passage.text}" for passage in passages])
-    found = sorted(
-        (index for index, worth in enumerate(worths) if worth > 0), key=lambda i: (-worths[i], i)
-    )
+    found = [index for index, worth in enumerate(worths) if worth > 0]
+    found.sort(key=lambda index: -worths[index])  # stable: of equals the earlier comes first
     if not found:
-        message = (
-            f"no file holds a word of {quote(search.query)}; search for others, or in other places"
-        )
+        hint = "search for others, or in other places"
+        message = f"no file holds a word of {quote(search.query)}; {hint}"
         raise ItemError(message, where=", ".join(map(places.shown, search.paths)))
+    # Bad bytes in a file that was searched in vain are nothing to report.
     for name in dict.fromkeys(passages[index].path for index in found):
         diagnostics.extend(tuple(said[name]))
     best = worths[found[0]]
@@ -84,7 +83,7 @@ def load(
 
 
 def rank(query: str, texts: Sequence[str]) -> list[float]:
-    """Return what each text has of the query by BM25; 0 where it has none of its words."""
+    """Return the BM25 score of each text; 0 where it has no word of the query."""
     wanted = frozenset(terms(query))
     known: dict[str, list[str]] = {}
     counts, sizes = [], []
@@ -103,24 +102,42 @@ def rank(query: str, texts: Sequence[str]) -> list[float]:
     holders = Counter(term for count in counts for term in count)
     weights = {term: bm25.rarity(len(texts), n) for term, n in holders.items()}
     mean = max(1.0, sum(sizes) / max(1, len(sizes)))
-    return [
-        math.fsum(
-            weights[term] * share
-            for term, share in bm25.shares(count, bm25.norm(size / mean, K1, B), K1)
-        )
-        for count, size in zip(counts, sizes, strict=True)
-    ]
+    scores = []
+    for count, size in zip(counts, sizes, strict=True):
+        shares = bm25.shares(count, bm25.norm(size / mean, K1, B), K1)
+        # `fsum`: exact, so that the order of the words in a text changes no score.
+        scores.append(math.fsum(weights[term] * share for term, share in shares))
+    return scores
 
 
 def _texts(
     paths: Sequence[str], workspace: str | os.PathLike[str], diagnostics: Diagnostics
 ) -> Iterator[tuple[str, str, Diagnostics]]:
-    """Yield the name and the text of each file that is to be searched, and what there is to say of it once it is found.
+    """Yield name, text and diagnostics of each file to search.
 
-    Of what folders and patterns give, only what is text and not huge.
+    Files from folders and patterns are passed over if they are no text or huge.
     """
-    seen: set[str] = set()
     skipped: Counter[tuple[str, str]] = Counter()
+    for path, name, named in _names(paths, workspace, diagnostics):
+        told = Diagnostics()
+        refusal = None if named else _refusal(name, workspace)
+        if refusal is None:
+            try:
+                yield name, places.read_text(name, workspace=workspace, diagnostics=told), told
+            except ItemError:  # gone since it was looked at
+                refusal = _UNREADABLE
+        if refusal is not None:
+            skipped[path, refusal] += 1
+    for (path, refusal), number in skipped.items():
+        message = f"not searched: {refusal}, {number}"
+        diagnostics.add("PF608", message, where=places.shown(path), severity="info")
+
+
+def _names(
+    paths: Sequence[str], workspace: str | os.PathLike[str], diagnostics: Diagnostics
+) -> Iterator[tuple[str, str, bool]]:
+    """Yield (path, name, named) of each file that the paths stand for, once; `named`: by a path."""
+    seen: set[str] = set()
     failed: list[ItemError] = []
     for path in paths:
         try:
@@ -129,38 +146,24 @@ def _texts(
             failed.append(error)
             continue
         for name in map(os.path.normpath, found):
-            if name in seen:
-                continue
-            seen.add(name)
-            told = Diagnostics()
-            if (refusal := None if named else _refusal(name, workspace)) is None:
-                try:
-                    yield name, places.read_text(name, workspace=workspace, diagnostics=told), told
-                except ItemError:  # gone since it was looked at
-                    refusal = _UNREADABLE
-            if refusal is not None:
-                skipped[path, refusal] += 1
+            if name not in seen:
+                seen.add(name)
+                yield path, name, named
     if failed and not seen:
         raise failed[0]
     for each in failed:
         diagnostics.add("PF606", f"left out: {each.bare}", where=each.where)
-    for (path, refusal), number in skipped.items():
-        diagnostics.add(
-            "PF608", f"not searched: {refusal}, {number}", where=places.shown(path), severity="info"
-        )
 
 
 def _matches(
     path: str, workspace: str | os.PathLike[str], diagnostics: Diagnostics
 ) -> tuple[list[str], bool]:
-    """Return the files that a path of the user's stands for, and whether it is one that was named."""
+    """Return the files that a path of the user's stands for, and True if it names one itself."""
     place = places.locate(path, workspace)
     if place.is_dir():
-        ignored = ignoring.Ignored(place)
+        git = ignoring.Ignored(place)
         try:
-            inside = patterns.expand(
-                "**/*", workspace=place, diagnostics=diagnostics, ignored=ignored
-            )
+            inside = patterns.expand("**/*", workspace=place, diagnostics=diagnostics, ignored=git)
         except ItemError:
             raise ItemError("a folder without files to search", where=places.shown(path)) from None
         return [os.path.join(path, name) for name in inside], False
@@ -171,22 +174,21 @@ def _matches(
 
 
 def _refusal(name: str, workspace: str | os.PathLike[str]) -> str | None:
-    """Return what a file is that nobody named and that is passed over, or nothing."""
+    """Return the reason to pass over a file that nobody named, or `None`."""
     try:
         size, beginning = places.peek(name, workspace=workspace)
     except ItemError:
         return _UNREADABLE
     if size > MAX_BYTES:
         return f"files larger than {MAX_BYTES >> 20} MiB"
-    return (
-        "files without text"
-        if "\0" in places.decode(beginning, where=name, diagnostics=Diagnostics())
-        else None
-    )
+    # Decoded first: every other byte of UTF-16 is a NUL.
+    if "\0" in places.decode(beginning, where=name, diagnostics=Diagnostics()):
+        return "files without text"
+    return None
 
 
 def _divided(path: str, text: str) -> Iterator[Passage]:
-    """Yield the passages of a file; they begin after a blank line, at a line that is not indented if one is near."""
+    """Yield the passages of a file; a seam is a blank line, before one not indented if possible."""
     lines = files.lines_of(text)
     start = size = 0
     for index, line in enumerate(lines):

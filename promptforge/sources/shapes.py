@@ -1,4 +1,4 @@
-"""Records of other systems, known by their shape → the fields of a native record.
+"""Translate records of other systems, known by their shape, into the fields of a native record.
 
 | shape | known by | origin |
 | --- | --- | --- |
@@ -10,7 +10,7 @@
 | RAG document | `source_type` in its metadata | explicit |
 | Lisp-style item | `type` without `kind` | explicit |
 
-A native record is none of these. All metadata of a record is kept, also where a field was read from it.
+A native record is none of these. All metadata is kept, also where a field was read from it.
 """
 
 from __future__ import annotations
@@ -42,13 +42,14 @@ _CHUNK_MARKS = frozenset(_CHUNK) - {"content", "language"}
 _PASCAL_MARKS = frozenset(k[0].upper() + k[1:] for k in _CHUNK)
 _ENTITY = {"filePath": "path", "startLine": "start_line", "endLine": "end_line", "type": "kind"}
 _RAG_KINDS = {"man_page": "man_page", "markdown": "document", "mitre_attack": "mitre_attack"}
+_TECHNIQUE_LISTS = {"tactics": "tactic", "tools": "related_tools", "mitigations": "mitigation"}
 
 
 def native(record: Fields, notes: Notes) -> Fields:
     """Return the native fields of a record of any known shape; a native record comes back as it is.
 
-    `record` is a dict with text keys; its values may be anything. Raises nothing: wrong types are left for
-    `fields.build` to judge, under the native name of the field.
+    `record` is a dict with text keys and any values. Raises nothing: `fields.build` judges wrong
+    types, under the native name of the field.
     """
     metadata = _mapping(record.get("metadata"))
     if "source_type" in metadata:
@@ -72,33 +73,44 @@ def native(record: Fields, notes: Notes) -> Fields:
     return record
 
 
+_PLACE_KEYS = {
+    "path": ("path", "file_path", "source", "file_name"),
+    "name": ("name", "title"),
+    "language": ("language",),
+}
+
+
 def place(metadata: Fields) -> Fields:
     """Return the fields that free metadata tells without doubt: path, lines, score, name, language.
 
-    A key of the wrong type is no error here: it is metadata, and stays there.
+    A value of the wrong type is no error here: it is metadata, and stays there.
     """
     found: Fields = {}
-    for field, keys in (
-        ("path", ("path", "file_path", "source", "file_name")),
-        ("name", ("name", "title")),
-        ("language", ("language",)),
-    ):
+    for field, keys in _PLACE_KEYS.items():
         found[field] = next((metadata[k] for k in keys if type(metadata.get(k)) is str), None)
     for field in ("start_line", "end_line"):
         value = metadata.get(field)
-        found[field] = value if type(value) is int and value >= 0 else None
-    for key in ("score", "relevance_score"):
-        value = metadata.get(key)
-        if found.get("score") is None and not isinstance(value, bool) and isinstance(value, Real):
-            number = plaindata.copy(value, lambda change: None)
-            found["score"] = (
-                number if isinstance(number, int | float) and isfinite(number) else None
-            )
+        if type(value) is int and value >= 0:
+            found[field] = value
+    for key in ("relevance_score", "score"):  # the second wins
+        number = _finite(metadata.get(key))
+        if number is not None:
+            found["score"] = number
     return {field: value for field, value in found.items() if value is not None}
 
 
+def _finite(value: object) -> float | None:
+    """Return a finite number, also one of NumPy; `None` for anything else."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    number = plaindata.copy(value, lambda change: None)
+    if isinstance(number, int | float) and isfinite(number):
+        return number
+    return None
+
+
 def texts(value: object) -> list[str]:
-    """Return the names in a text, a list of texts or a list of objects with a `name`; nothing for anything else."""
+    """Return the names in a text, a list of texts, or a list of objects with a `name`."""
     if isinstance(value, str):
         return [plaindata.text_of(value)]
     if not isinstance(value, list | tuple):
@@ -108,7 +120,7 @@ def texts(value: object) -> list[str]:
 
 
 def _mapping(value: object) -> Fields:
-    """Return a dict of the text keys of a mapping; an empty one for anything else, or for one that fails."""
+    """Return the text keys of a mapping as a dict; an empty one for others, or if it fails."""
     try:
         pairs: Iterable[tuple[Any, Any]]
         if issubclass(type(value), dict):
@@ -120,54 +132,51 @@ def _mapping(value: object) -> Fields:
         return {plaindata.text_of(k): v for k, v in pairs if issubclass(type(k), str)}
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException:  # a mapping whose methods raise, whatever they raise
+    except BaseException:  # a mapping with methods that raise anything
         return {}
 
 
 def _rest(record: Fields, used: frozenset[str] | set[str]) -> Fields:
-    """Return the native fields that a record of another shape has as well."""
+    """Return the native fields that a record of another shape has too."""
     return {k: v for k, v in record.items() if k in NAMES and k not in used}
 
 
 def _extra(record: Fields, known: frozenset[str] | set[str]) -> Fields:
-    """Return what is neither a native field nor known to the shape: it becomes metadata."""
+    """Return the keys that become metadata: neither native fields nor known to the shape."""
     return {k: v for k, v in record.items() if k not in NAMES and k not in known}
 
 
 def _rag(record: Fields, metadata: Fields) -> Fields:
     source_type, source = metadata["source_type"], metadata.get("source")
-    kind = _RAG_KINDS.get(source_type, source_type) if isinstance(source_type, str) else None
+    kind = None
+    if isinstance(source_type, str):
+        kind = _RAG_KINDS.get(source_type, source_type)
     fields: Fields = {"kind": kind, "metadata": metadata}
-    if "page_content" in record:  # a document of a retrieval library whose metadata has that key
-        record = {
-            **record,
-            "content": record["page_content"],
-            "origin": record.get("origin", "similarity"),
-        }
-    if isinstance(source, str):
-        if kind == "mitre_attack":
-            metadata = {"technique_id": source, **metadata}
-        elif kind == "document":
-            filename = metadata.get("filename")
-            fields |= {
-                "path": source,
-                "name": filename if isinstance(filename, str) else source.rpartition("/")[2],
-            }
-        else:
-            fields["name"] = source
+    if "page_content" in record:  # a document of a retrieval library with that key in its metadata
+        record = {"origin": "similarity", **record, "content": record["page_content"]}
     if kind == "mitre_attack":
-        fields["name"] = next(
-            (metadata[k] for k in ("name", "technique_name", "technique") if k in metadata), None
-        )
-        for plural, single in (
-            ("tactics", "tactic"),
-            ("tools", "related_tools"),
-            ("mitigations", "mitigation"),
-        ):
-            names = texts(metadata.get(plural)) or texts(metadata.get(single))
-            metadata = {**metadata, **({plural: names} if names else {})}
-        fields["metadata"] = metadata
+        fields |= _technique(metadata, source)
+    elif isinstance(source, str):
+        fields["name"] = source
+        if kind == "document":
+            filename = metadata.get("filename")
+            fields |= {"path": source, "name": source.rpartition("/")[2]}
+            if isinstance(filename, str):
+                fields["name"] = filename
     return fields | _rest(record, {"metadata"}) | _extra(record, {"page_content"})
+
+
+def _technique(metadata: Fields, source: object) -> Fields:
+    """Return the name and the metadata of an ATT&CK technique, with its source as its id."""
+    keys = [k for k in ("name", "technique_name", "technique") if k in metadata]
+    name = metadata[keys[0]] if keys else None
+    if isinstance(source, str):
+        metadata = {"technique_id": source, **metadata}
+    metadata = dict(metadata)
+    for plural, single in _TECHNIQUE_LISTS.items():
+        if found := texts(metadata.get(plural)) or texts(metadata.get(single)):
+            metadata[plural] = found
+    return {"name": name, "metadata": metadata}
 
 
 def _chunk(record: Fields) -> Fields:
@@ -190,32 +199,27 @@ def _entity(record: Fields, notes: Notes) -> Fields:
             fields[field] = None  # to the system this shape comes from, "" is nothing
     fields |= {"id": record.get("entityId", entity.get("id")), "score": record.get("score")}
     if fields.get("content") is None and fields.get("summary") is None:
-        notes.say(
-            "PF201", "entity has neither content nor summary; shown by its name alone", "info"
-        )
+        message = "entity has neither content nor summary; shown by its name alone"
+        notes.say("PF201", message, "info")
         fields["content"] = ""
-    outer = _extra(record, {"entity", "entityId"}) | _mapping(record.get("metadata"))
-    return fields | {
-        "metadata": outer | _extra(entity, frozenset(_ENTITY)) | _mapping(entity.get("metadata"))
-    }
+    metadata = _extra(record, {"entity", "entityId"}) | _mapping(record.get("metadata"))
+    metadata |= _extra(entity, frozenset(_ENTITY)) | _mapping(entity.get("metadata"))
+    return fields | {"metadata": metadata}
 
 
 def _lisp(record: Fields, metadata: Fields) -> Fields:
-    """Read `{type: ":code", content, metadata: {filename, start-line, end-line}}`; an empty file name stays empty."""
+    """Read `{type: ":code", content, metadata: {filename, start-line, end-line}}`."""
     plain = {k.lstrip(":").lower().replace("-", "_"): v for k, v in metadata.items()}
     kind = record["type"]
-    fields = _rest(record, {"metadata"}) | _extra(record, {"type"})
-    fields["kind"] = kind.lstrip(":").lower() if isinstance(kind, str) else kind
-    found = {
-        "path": plain.get("filename"),
-        "start_line": plain.get("start_line"),
-        "end_line": plain.get("end_line"),
-    }
-    return found | fields | {"metadata": record.get("metadata")}
+    if isinstance(kind, str):
+        kind = kind.lstrip(":").lower()
+    found = {"path": plain.get("filename")} | {k: plain.get(k) for k in ("start_line", "end_line")}
+    found |= _rest(record, {"metadata"}) | _extra(record, {"type"})
+    return found | {"kind": kind, "metadata": record.get("metadata")}
 
 
 def _retrieved(record: Fields, text: str, about: str) -> Fields:
-    """Read a document of a retrieval library: its text under one key, free metadata under another."""
+    """Read a document of a retrieval library by the keys of its text and its metadata."""
     metadata = _mapping(record.get(about))
     known = {text, about, "type", "id_", "node_id"}
     own = {k: v for k, v in _rest(record, {"metadata", "content"}).items() if v is not None}

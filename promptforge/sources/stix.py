@@ -1,4 +1,4 @@
-"""STIX 2 objects → techniques, as plain records with the names of tactics, tools and mitigations."""
+"""Turn STIX 2 objects into plain records of techniques, with names for tactics, tools and so on."""
 
 from __future__ import annotations
 
@@ -8,33 +8,36 @@ from typing import Any
 
 Stix = dict[str, Any]
 
-# The kill chains of ATT&CK in order, for a collection that carries no matrix (attack.mitre.org/tactics).
+# ATT&CK's tactics in order, for a collection without a matrix (attack.mitre.org/tactics).
 _ORDER = (
-    "reconnaissance", "resource-development", "initial-access", "execution", "persistence", "privilege-escalation",
-    "defense-evasion", "evasion", "credential-access", "discovery", "lateral-movement", "collection",
-    "command-and-control", "exfiltration", "inhibit-response-function", "impair-process-control", "impact",
-)  # fmt: skip
-_SMALL_WORDS = ("and", "or", "of")
+    *("reconnaissance", "resource-development", "initial-access", "execution", "persistence"),
+    *("privilege-escalation", "defense-evasion", "evasion", "credential-access", "discovery"),
+    *("lateral-movement", "collection", "command-and-control", "exfiltration"),
+    *("inhibit-response-function", "impair-process-control", "impact"),
+)
+_SMALL_WORDS = {"And": "and", "Or": "or", "Of": "of"}
 
 
 def techniques(objects: Iterable[Stix]) -> dict[str, Stix]:
     """Return technique records by their id (`T1003.001`).
 
-    Each has `technique_id name full_name description tactics tools mitigations platforms url parent_id revoked
-    deprecated revoked_by`; lists are lists of names. Objects of other types, and malformed ones, are passed over.
+    Each has `technique_id name full_name description tactics tools mitigations platforms url
+    parent_id revoked deprecated revoked_by`; lists hold names. Objects of other types, and
+    malformed ones, are passed over.
     """
     collection = _Collection(objects)
     found: dict[str, Stix] = {}
     for pattern in collection.patterns:
         record = collection.record(pattern)
         known = found.get(record["technique_id"])
+        # A collection may hold an id twice, revoked and in force: the one in force wins.
         if known is None or (known["revoked"] or known["deprecated"]):
             found[record["technique_id"]] = record
     return found
 
 
 def reference(thing: Stix, field: str = "external_id") -> str:
-    """Return the id (or url) in the reference to ATT&CK that an object carries, or the empty text."""
+    """Return the id (or `url`) in an object's reference to ATT&CK, or an empty text."""
     for ref in _list(thing.get("external_references")):
         if isinstance(ref, dict) and str(ref.get("source_name", "")).startswith("mitre"):
             return _text(ref.get(field))
@@ -54,7 +57,7 @@ def _is_gone(thing: Stix) -> bool:
 
 
 class _Collection:
-    """The objects by id, and who points to whom."""
+    """The objects by id, with the relationships between them."""
 
     def __init__(self, objects: Iterable[Stix]) -> None:
         self._by_id: dict[str, Stix] = {}
@@ -77,44 +80,35 @@ class _Collection:
             elif kind == "x-mitre-matrix":
                 matrices.append(thing)
         for matrix in matrices:
-            refs = {
-                ref: rank
-                for rank, ref in enumerate(_list(matrix.get("tactic_refs")))
-                if isinstance(ref, str)
-            }
-            order |= {
-                short: refs[_text(t.get("id"))]
-                for short, t in tactics.items()
-                if _text(t.get("id")) in refs
-            }
+            refs = enumerate(_list(matrix.get("tactic_refs")))
+            ranks = {ref: rank for rank, ref in refs if isinstance(ref, str)}
+            for short, tactic in tactics.items():
+                if (known := _text(tactic.get("id"))) in ranks:
+                    order[short] = ranks[known]
         self._order = order
         self._tactics = {short: _text(t.get("name")) for short, t in tactics.items()}
 
     def _relate(self, thing: Stix) -> None:
-        kind, source, target = (
-            _text(thing.get(k)) for k in ("relationship_type", "source_ref", "target_ref")
-        )
+        keys = ("relationship_type", "source_ref", "target_ref")
+        kind, source, target = (_text(thing.get(key)) for key in keys)
         if kind and not _is_gone(thing):
             self._pointing[kind, target].append(source)
             self._pointed[kind, source].append(target)
 
     def _names(self, kind: str, target: str, wanted: str) -> list[str]:
         things = (self._by_id.get(ref, {}) for ref in self._pointing.get((kind, target), ()))
-        return sorted(
-            {_text(t.get("name")) for t in things if t.get("type") == wanted and not _is_gone(t)}
-            - {""}
-        )
+        live = (t for t in things if t.get("type") == wanted and not _is_gone(t))
+        return sorted({_text(t.get("name")) for t in live} - {""})
 
     def _first(self, kind: str, source: str) -> Stix:
         refs = self._pointed.get((kind, source), ())
         return next((self._by_id[ref] for ref in refs if ref in self._by_id), {})
 
     def _tactic_names(self, pattern: Stix) -> list[str]:
-        phases = [p for p in _list(pattern.get("kill_chain_phases")) if isinstance(p, dict)]
         names = {
-            _text(p.get("phase_name"))
-            for p in phases
-            if str(p.get("kill_chain_name", "")).startswith("mitre")
+            _text(phase.get("phase_name"))
+            for phase in _list(pattern.get("kill_chain_phases"))
+            if isinstance(phase, dict) and str(phase.get("kill_chain_name", "")).startswith("mitre")
         }
         ordered = sorted(names - {""}, key=lambda n: (self._order.get(n, len(self._order)), n))
         return [self._tactics.get(name) or title(name) for name in ordered]
@@ -145,7 +139,6 @@ class _Collection:
 
 
 def title(shortname: str) -> str:
-    """Return the name that a tactic's short name stands for: `command-and-control` → `Command and Control`."""
-    return " ".join(
-        word if word in _SMALL_WORDS else word.capitalize() for word in shortname.split("-")
-    )
+    """Return a tactic's name: `command-and-control` → `Command and Control`."""
+    words = [word.capitalize() for word in shortname.split("-")]
+    return " ".join(_SMALL_WORDS.get(word, word) for word in words)

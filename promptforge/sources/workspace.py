@@ -1,9 +1,9 @@
-"""Files of the user's: which may be read, and their text. The only place where a source opens a file.
+"""Read the user's files, inside the workspace. No other source opens a file.
 
-A relative path stays inside the workspace, also through links; an absolute path is the user's own word and is opened
-as it is. Only regular files are read: a FIFO, a device or a folder can never block or flood the reader.
+A relative path stays inside the workspace, also through links. An absolute path is the user's own
+word, and is opened as it is. Only regular files are read: a FIFO blocks, a device never ends.
 
-Codes: PF301 bytes that are no text, PF602 a file too large, PF603 a file that changed while it was read.
+Codes: PF301 bytes that are no text, PF602 a file too large, PF603 one that changed while read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..diagnostics import Diagnostics
 from ..errors import ItemError, did_you_mean, quote
 
 MAX_BYTES = 64 << 20
-"""How much of a file is read, in bytes; the rest is left out, and said."""
+"""Bytes of a file that are read; the rest is left out, and said."""
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -35,24 +35,27 @@ _BOMS = (
 def shown(path: str | os.PathLike[str]) -> str:
     """Return a path for a message: as it is when it is harmless, else quoted and escaped."""
     text = os.fspath(path)
-    return text if text.isprintable() and text else quote(text, 200)
+    if text and text.isprintable():
+        return text
+    return quote(text, 200)
 
 
 def locate(path: str | os.PathLike[str], workspace: str | os.PathLike[str] | None) -> Path:
-    """Return the real place of a path the user named; a relative one is taken from the workspace.
+    """Return the real place of a path the user named; a relative one counts from the workspace.
 
-    Without a workspace it counts from the working directory, and may lie anywhere. Raises `ItemError` for a relative
-    path that leads out of the workspace, by `..` or by a link, and for one that no file system takes.
+    Without a workspace it counts from the working directory, and may lie anywhere. Raises
+    `ItemError` for a relative path that leads out of the workspace, by `..` or by a link, and for
+    one that no file system takes.
     """
     given = os.fspath(path)
     try:
-        root = os.path.realpath(os.curdir if workspace is None else workspace)
+        root = os.path.realpath(workspace or os.curdir)
         real = os.path.realpath(os.path.join(root, given))
     except (OSError, ValueError) as exc:  # ValueError: a NUL in the name
         raise ItemError(f"cannot read {quote(given)}: {reason(exc)}", where=shown(given)) from None
     if workspace is not None and not os.path.isabs(given) and not is_inside(real, root):
-        message = "leads out of the workspace; name it by an absolute path, or set another workspace (--workspace ..)"
-        raise ItemError(message, where=shown(given))
+        hint = "name it by an absolute path, or set another workspace (--workspace ..)"
+        raise ItemError(f"leads out of the workspace; {hint}", where=shown(given))
     return Path(real)
 
 
@@ -70,10 +73,10 @@ def read_text(
     workspace: str | os.PathLike[str] | None,
     diagnostics: Diagnostics,
 ) -> str:
-    """Return the text of a file the user named: UTF-8, or UTF-16 or UTF-32 by its mark, which is dropped.
+    """Return the text of a file: UTF-8, or UTF-16 or UTF-32 by byte order mark, which is dropped.
 
-    Without a workspace it may lie anywhere. Bytes that are no text become U+FFFD, and are said. Raises `ItemError` when
-    there is no such regular file, it may not be read, or it lies outside the workspace.
+    Bytes that are no text become U+FFFD, and are said. Raises `ItemError` when there is no such
+    regular file, it may not be read, or it lies outside the workspace (if there is one).
     """
     where = shown(path)
     real = locate(path, workspace)
@@ -81,7 +84,7 @@ def read_text(
 
 
 def peek(path: str | os.PathLike[str], *, workspace: str | os.PathLike[str]) -> tuple[int, bytes]:
-    """Return the size of a file in bytes, and its first 8 KiB. Raises `ItemError` as `read_text` does."""
+    """Return a file's size in bytes and its first 8 KiB. Raises `ItemError` as `read_text` does."""
     where = shown(path)
     real = locate(path, workspace)
     try:
@@ -94,7 +97,7 @@ def peek(path: str | os.PathLike[str], *, workspace: str | os.PathLike[str]) -> 
 def read_named(
     path: str, *, workspace: str | os.PathLike[str] | None, diagnostics: Diagnostics
 ) -> tuple[str, str]:
-    """Return the text of a file as `read_text` does, or for `-` that on standard input, and what it is called."""
+    """Return the text of a file, or for `-` of standard input, and its name for messages."""
     if path != "-":
         return read_text(path, workspace=workspace, diagnostics=diagnostics), shown(path)
     data = sys.stdin.buffer.read(MAX_BYTES + 1)
@@ -104,7 +107,7 @@ def read_named(
 
 
 def decode(data: bytes, *, where: str, diagnostics: Diagnostics) -> str:
-    """Return the text of bytes, by their mark if they have one, else as UTF-8; wrong bytes become U+FFFD, said."""
+    """Return the text of bytes, UTF-8 but for a byte order mark; wrong ones become U+FFFD."""
     encoding = "utf-8"
     for bom, name in _BOMS:
         if data.startswith(bom):
@@ -123,20 +126,18 @@ def decode(data: bytes, *, where: str, diagnostics: Diagnostics) -> str:
 def _read(real: Path, where: str, diagnostics: Diagnostics) -> bytes:
     try:
         data, changed = _read_once(real, where)
-        if changed:
+        if changed:  # an editor or a build was writing; it is likely done by now
             data, changed = _read_once(real, where)
     except (OSError, ValueError) as exc:
         raise ItemError(f"cannot read it: {reason(exc)}{_hint(real, exc)}", where=where) from None
     if changed:
-        diagnostics.add(
-            "PF603", "changed while it was read, twice; the text may be torn", where=where
-        )
+        message = "changed while it was read, twice; the text may be torn"
+        diagnostics.add("PF603", message, where=where)
     if len(data) > MAX_BYTES:
-        diagnostics.add(
-            "PF602", f"larger than {MAX_BYTES >> 20} MiB; only the beginning is read", where=where
-        )
+        message = f"larger than {MAX_BYTES >> 20} MiB; only the beginning is read"
+        diagnostics.add("PF602", message, where=where)
         data = data[:MAX_BYTES]
-        data = data[: data.rfind(b"\n") + 1] or data
+        data = data[: data.rfind(b"\n") + 1] or data  # whole lines
     return data
 
 
@@ -151,19 +152,19 @@ def _read_once(real: Path, where: str) -> tuple[bytes, bool]:
 
 @contextmanager
 def _opened(real: Path, where: str) -> Iterator[BinaryIO]:
-    """Open a regular file, and nothing else: a FIFO does not block, a link that came meanwhile is not followed."""
-    flags = (
-        os.O_RDONLY
-        | getattr(os, "O_NONBLOCK", 0)
-        | getattr(os, "O_NOFOLLOW", 0)
-        | getattr(os, "O_BINARY", 0)
-    )
+    """Open a regular file, and nothing else."""
+    # O_NONBLOCK: opening a FIFO would wait for a writer. O_NOFOLLOW: `real` holds no link, so one
+    # that is there now came since. Windows has neither, but needs O_BINARY.
+    flags = os.O_RDONLY
+    for name in ("O_NONBLOCK", "O_NOFOLLOW", "O_BINARY"):
+        flags |= getattr(os, name, 0)
     handle = os.open(real, flags)
     try:
         mode = os.fstat(handle).st_mode
         if not stat.S_ISREG(mode):
-            folder = "a folder; name the files in it, or a pattern like folder/**"
-            kind = folder if stat.S_ISDIR(mode) else "a pipe, socket or device"
+            kind = "a pipe, socket or device"
+            if stat.S_ISDIR(mode):
+                kind = "a folder; name the files in it, or a pattern like folder/**"
             raise ItemError(f"not a file but {kind}", where=where)
         with open(handle, "rb", closefd=False) as file:
             yield file
@@ -172,7 +173,7 @@ def _opened(real: Path, where: str) -> Iterator[BinaryIO]:
 
 
 def reason(exc: Exception) -> str:
-    """Return why a file or folder cannot be read, as the system says it."""
+    """Return the system's reason why a file or folder cannot be read."""
     if isinstance(exc, OSError) and exc.strerror:
         return exc.strerror.lower()
     return "not a name of a file"
@@ -183,9 +184,7 @@ def _hint(real: Path, exc: Exception) -> str:
     if not isinstance(exc, FileNotFoundError):
         return ""
     try:
-        names = sorted(entry.name for entry in os.scandir(real.parent) if entry.name.isprintable())[
-            :1000
-        ]
+        names = sorted(filter(str.isprintable, os.listdir(real.parent)))
     except OSError:
         return f"; there is no folder {shown(real.parent.name)} either"
-    return did_you_mean(real.name, names)
+    return did_you_mean(real.name, names[:1000])
