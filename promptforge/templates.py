@@ -218,7 +218,7 @@ class Templates:
                 f'there is no template "{error.name}"{nearest(str(error.name), self.names())}'
             ) from None
         except jinja2.TemplateSyntaxError as error:
-            start, length, message, _ = located.reread(error.source or "", error)
+            start, length, message, _ = located.mistake(error.source or "", error)
             line = excerpts.at(error.source or "", start, length)
             raise TemplateError(
                 message, where=f"{error.name or name}:{line.line}", excerpt=line
@@ -267,7 +267,7 @@ class Templates:
                     f"more than {DEPTH_CAP} templates that draw on each other in a row", where=name
                 )
             self.compile(name)
-            own = self._environment.readings[name]
+            own = self._environment.reading(name)
             parents = [self.reading(parent, (*seen, name)) for parent in dict.fromkeys(own.parents)]
             known = self._readings[name] = placing.Reading(
                 own.names.union(*(p.names for p in parents)),

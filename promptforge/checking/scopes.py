@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from jinja2 import nodes
 
 from ..errors import did_you_mean, nearest, sure
-from .parsing import Problem, offset, word_after, word_at
+from ..templating.excerpts import offset, word_after, word_at
+from .parsing import Problem
 from .shapes import ANY, FINISHED, LONG, LOOP, VALUE, Shape, list_of
 
 _FILTERS = {

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from jinja2 import nodes
+
 from ..errors import Excerpt, show
 
 _TAG = re.compile(r"\{[{%].*?(?:[}%]\}|$)")
@@ -40,7 +42,7 @@ def excerpt(source: str, line: int, message: str) -> Excerpt | None:
 
 
 def at(source: str, start: int, length: int) -> Excerpt:
-    """Return the line of a place of `source`, with the columns of `length` characters, as far as the line goes."""
+    """Return the line at an offset of `source`, with the columns of `length` characters."""
     begin = source.rfind("\n", 0, start) + 1
     line = source[begin:].partition("\n")[0]
     column = start - begin + 1
@@ -107,3 +109,96 @@ def plainly(error: Exception) -> str:
     if isinstance(error, TypeError) and "not iterable" in message and names:
         return f"{names[0]} is no list, and for needs one"
     return f"cannot be worked out: {message} ({type(error).__name__})"
+
+
+# --- the place of a node -----------------------------------------------------------------------------
+
+
+class At(int):
+    """A line number that also knows its offset in the text.
+
+    Jinja keeps nothing but the line of a token in the nodes and errors it makes, and passes it on
+    untouched. So the offset travels inside the line.
+    """
+
+    offset: int = 0
+
+    def __new__(cls, line: int, offset: int) -> At:
+        """Return the line with its offset."""
+        new = super().__new__(cls, line)
+        new.offset = offset
+        return new
+
+
+SIGNS = {"Mul": "*", "Div": "/", "FloorDiv": "//", "Mod": "%", "Pow": "**"}
+"""Arithmetic that templates have not, as it is written."""
+_OPENINGS = {
+    "fence": r"^ {0,3}(`{3,}|~{3,})",
+    "quotes": r'(?<!\\)(")',
+    "HTML": r"(?:\A|\n\s*\n) {0,3}(<[^\s>]*)",
+    "cannot begin or end": r"(<[^\s>]*)",
+}
+"""Keyword of a message → the opening delimiter it refers to."""
+
+
+def offset(node: nodes.Node) -> int:
+    """Return the offset of a node in its text."""
+    line = node.lineno
+    if isinstance(line, At):
+        return line.offset
+    return next((n.lineno.offset for n in node.find_all(nodes.Node) if isinstance(n.lineno, At)), 0)
+
+
+def word_after(text: str, start: int, before: str) -> tuple[int, int]:
+    """Return offset and length of the word that follows the pattern `before` at `start`."""
+    match = re.compile(before).match(text, start)
+    found = match.end() if match else start
+    word = re.compile(r"\w+").match(text, found)
+    return found, len(word[0]) if word else 1
+
+
+def word_at(text: str, start: int) -> int:
+    """Return the length of the word, quoted text or sign at an offset."""
+    match = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|\w+|\S").match(text, start)
+    return len(match[0]) if match else 1
+
+
+def without_tags(text: str) -> str:
+    """Return a template's own text, with every tag, value and comment blanked out by `_`."""
+    tags = r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}"
+    return re.sub(tags, lambda tag: re.sub(r"[^\n]", "_", tag[0]), text, flags=re.DOTALL)
+
+
+def locate(node: nodes.Node, message: str, text: str) -> tuple[int, int]:
+    """Return offset and length of the characters at a node that a `message` refers to."""
+    start = offset(node)
+    if isinstance(node, nodes.Template):  # left open at the end
+        return _opening(message, text)
+    if isinstance(node, nodes.BinExpr):
+        sign = SIGNS.get(type(node).__name__, "+")
+        return max(text.rfind(sign, start, offset(node.right)), start), len(sign)
+    if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr):
+        return word_after(text, offset(node.node), r"\.\s*")
+    if isinstance(node, nodes.Getattr):
+        return word_after(text, start, r"\.\s*")
+    if isinstance(node, nodes.Test):
+        return word_after(text, start, r"is\s+(?:not\s+)?")
+    if isinstance(node, nodes.Filter):
+        return start, len(node.name)
+    if not isinstance(node, nodes.TemplateData):
+        return start, word_at(text, start)
+    if "in double quotes" in message:
+        return max(text.find("'", start), start), 1
+    quoted = re.match(r'"(.+?)" ', message)
+    found = text.find(quoted[1], start) if quoted else -1
+    return (found, len(quoted[1])) if quoted and found >= 0 else (start, 1)
+
+
+def _opening(message: str, text: str) -> tuple[int, int]:
+    """Return offset and length of the delimiter that the template's own text opens and not closes."""
+    own = without_tags(text)
+    for word, pattern in _OPENINGS.items():
+        if word in message and (found := list(re.finditer(pattern, own, re.MULTILINE))):
+            return found[-1].start(1), len(found[-1][1])
+    last = text.rfind("\n", 0, len(text.rstrip())) + 1
+    return last, len(text.rstrip()) - last

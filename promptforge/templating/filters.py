@@ -92,3 +92,8 @@ FILTERS: dict[str, Callable[..., Any]] = {
 MARKDOWN_ONLY = frozenset({"code", "fence", "prose"})
 """Filters that make Markdown."""
 NO_MARKDOWN = "makes Markdown, and this template is not: print the value as it is"
+TESTS = frozenset(
+    {"defined", "undefined", "none", "number", "string", "sequence"}
+    | {"odd", "even", "true", "false", "in", "eq"}
+)
+"""Words that may stand after `is`; Jinja brings them."""
