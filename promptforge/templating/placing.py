@@ -256,7 +256,9 @@ def _not_allowed(node: nodes.Node) -> str | None:
 
 def _bad_detail(node: nodes.Node) -> str | None:
     if isinstance(node, nodes.Call) and not isinstance(node.node, nodes.Name):
-        return "only macros and super() can be called; a filter changes a value: {{ value | upper }}"
+        return (
+            "only macros and super() can be called; a filter changes a value: {{ value | upper }}"
+        )
     if isinstance(node, nodes.Call | nodes.Filter | nodes.Test):
         if node.dyn_args or node.dyn_kwargs:
             return "* and ** are not part of the template language; write the values out"
