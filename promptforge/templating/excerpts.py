@@ -1,4 +1,4 @@
-"""Where in a template something went wrong: the line, the columns, and the values that the line used."""
+"""Places in a template: lines and columns for messages, the values on a line, offsets of nodes."""
 
 from __future__ import annotations
 
@@ -14,19 +14,26 @@ _TAG = re.compile(r"\{[{%].*?(?:[}%]\}|$)")
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 _PATH = re.compile(r"(?<![\w.|])(?<!\| )[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 MOST = 6
-"""Values that are named."""
+"""Values shown in one message."""
 _LONGEST = 60
-"""Characters of a value that are shown."""
+"""Characters shown of one value."""
 _KINDS = {
-    "NoneType": "nothing", "int": "a number", "float": "a number", "bool": "yes or no", "str": "a text",
-    "Content": "a text", "Safe": "a text", "Block": "a text", "Verbatim": "a text", "Tags": "a text",
-    "Opens": "a text", "Closes": "a text", "list": "a list", "tuple": "a list", "Open": "fields",
-    "Fields": "fields", "dict": "fields",
-}  # fmt: skip
+    "NoneType": "nothing",
+    "bool": "yes or no",
+    **dict.fromkeys(("int", "float"), "a number"),
+    **dict.fromkeys(("str", "Content", "Safe", "Block", "Verbatim"), "a text"),
+    **dict.fromkeys(("Tags", "Opens", "Closes"), "a text"),
+    **dict.fromkeys(("list", "tuple"), "a list"),
+    **dict.fromkeys(("Open", "Fields", "dict"), "fields"),
+}
+"""Names of types, as an author of templates calls their values."""
 
 
 def excerpt(source: str, line: int, message: str) -> Excerpt | None:
-    """Return the line of `source`, with the columns of what `message` names in quotes, or of its only tag, or all."""
+    """Return a line of `source` with the columns to mark, or `None` for a blank line.
+
+    They are those of the word that `message` quotes, else of the only tag, else of the whole line.
+    """
     lines = source.split("\n")
     if not 1 <= line <= len(lines) or not lines[line - 1].strip():
         return None
@@ -52,18 +59,20 @@ def at(source: str, start: int, length: int) -> Excerpt:
 
 
 def values(line: str, variables: Mapping[str, Any]) -> str:
-    """Return what the values that a line uses are, as `item.start_line is none`; capped, and escaped as in messages."""
+    """Return the values that a line uses, as in `item.start_line is none`, at most `MOST`."""
     said: dict[str, str] = {}
     for tag in _TAG.findall(line):
         for path in _PATH.findall(_QUOTED.sub('""', tag)):
             for name, value in _reached(path, variables):
                 said.setdefault(name, _cut(show(value)))
     parts = [f"{name} is {value}" for name, value in said.items()]
-    return ", ".join(parts[:MOST]) + (", …" if len(parts) > MOST else "")
+    if len(parts) > MOST:
+        parts[MOST:] = ["…"]
+    return ", ".join(parts)
 
 
 def _reached(path: str, variables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the value of a dotted path, if it leads to one that is no mapping."""
+    """Yield path and value of a dotted path that leads to a plain value."""
     first, *rest = path.split(".")
     if first not in variables:
         return
@@ -81,7 +90,10 @@ def _cut(text: str) -> str:
 
 
 def local(frame: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the variables at a point of a compiled template: `frame` holds its locals as Jinja names them."""
+    """Return the variables at a point of a compiled template, by the locals of its `frame`.
+
+    Jinja calls them `l_NUMBER_NAME`; a higher number hides a lower one.
+    """
     found = dict(variables)
     for name in sorted(frame, key=lambda n: int(n.split("_")[1]) if re.match(r"l_\d+_", n) else -1):
         match = re.match(r"l_\d+_(.+)", name)
@@ -95,19 +107,17 @@ def _is_missing(value: object) -> bool:
 
 
 def plainly(error: Exception) -> str:
-    """Return an error of Python's as somebody reads it who knows the template alone."""
+    """Return an error of Python in the words of the template's author."""
     message = str(error)
     names = [_KINDS.get(name, name) for name in re.findall(r"'(\w+)'", message)]
-    if isinstance(error, TypeError) and "not supported between" in message and len(names) > 1:
-        return (
-            f"{names[-2]} and {names[-1]} cannot be compared; ask first whether the value is there"
-        )
-    if isinstance(error, TypeError) and (
-        "unsupported operand" in message or "concatenate" in message
-    ):
-        return "+ and - take two numbers, and + two texts; ~ joins any two values"
-    if isinstance(error, TypeError) and "not iterable" in message and names:
-        return f"{names[0]} is no list, and for needs one"
+    if isinstance(error, TypeError):
+        if "not supported between" in message and len(names) > 1:
+            both = f"{names[-2]} and {names[-1]}"
+            return f"{both} cannot be compared; ask first whether the value is there"
+        if "unsupported operand" in message or "concatenate" in message:
+            return "+ and - take two numbers, and + two texts; ~ joins any two values"
+        if "not iterable" in message and names:
+            return f"{names[0]} is no list, and for needs one"
     return f"cannot be worked out: {message} ({type(error).__name__})"
 
 
