@@ -10,10 +10,10 @@ from jinja2 import nodes
 
 from ..errors import PromptForgeError, nearest
 from ..templates import Templates
-from . import weight
-from .findings import Edit, Finding, Text
 from ..templating.excerpts import offset, word_at
 from ..templating.placing import references, syntax_of_name
+from . import weight
+from .findings import Edit, Finding, Text
 from .parsing import Parsed, parse
 from .scopes import Scope, Walk
 from .shapes import ANY, Shape

@@ -1,4 +1,4 @@
-"""A template's text → its syntax tree, in which every node knows the very character it stands at."""
+"""A template's text → its syntax tree and the problems found in it, nothing of it run."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from ..templating.placing import Reader, syntax_of_name
 
 
 class Problem(NamedTuple):
-    """Something wrong at a place of a text."""
+    """One problem at a place of a text."""
 
     start: int
     length: int
     code: str
     message: str
     new: str | None = None
-    """What `--fix` writes in its place."""
+    """Text that `--fix` writes in its place."""
 
 
 class Parsed(NamedTuple):
-    """A template's tree, or `None` where it has none, and what is wrong with it as a text of the language."""
+    """A template's tree, `None` if it cannot be read, and the problems of its language."""
 
     root: nodes.Template | None
     problems: list[Problem]
 
 
 def parse(text: str, name: str) -> Parsed:
-    """Return the tree of a template's text; never raises, and runs nothing of it."""
+    """Return the tree of a template's text; never raises."""
     try:
         root = ENVIRONMENT.tree(text, name)
         return Parsed(root, [*_twice(root, text), *_near_tags(text), *_refusals(root, text, name)])
@@ -47,12 +47,12 @@ def parse(text: str, name: str) -> Parsed:
         return Parsed(None, [Problem(start, length, "PF801", message, new)])
     except RecursionError:
         return Parsed(None, [Problem(0, 1, "PF801", "nests too deeply")])
-    except Exception as error:  # whatever a parser of hostile text comes to
+    except Exception as error:  # a parser of hostile text may fail in any way
         return Parsed(None, [Problem(0, 1, "PF801", f"cannot be read: {type(error).__name__}")])
 
 
 def _twice(root: nodes.Template, text: str) -> Iterator[Problem]:
-    """Yield blocks of a name that another has."""
+    """Yield blocks that have the name of an earlier one."""
     seen: set[str] = set()
     for block in root.find_all(nodes.Block):
         if block.name in seen:
@@ -63,7 +63,7 @@ def _twice(root: nodes.Template, text: str) -> Iterator[Problem]:
 
 
 def _near_tags(text: str) -> Iterator[Problem]:
-    """Yield what is printed as it stands, and was meant as a tag or a value."""
+    """Yield text that was meant as a tag or a value and is printed as it stands."""
     for found in _NEAR_TAG.finditer(without_tags(text)):
         if found["value"]:
             meant = f"{{{{ {found['value'].strip()} }}}}"
@@ -73,11 +73,11 @@ def _near_tags(text: str) -> Iterator[Problem]:
         yield Problem(found.start(), len(found[0]), "PF801", message, meant)
 
 
+# `{ % if x % }`, `{ { item.name } }`, and other languages' `{item.name}` and `${item.name}`.
 _NEAR_TAG = re.compile(
     r"\{[ \t]+%[^{}\n]{1,200}%[ \t]*\}|\{[ \t]+\{[^{}\n]{1,200}\}[ \t]+\}"
     r"|\$?\{(?P<value>[ \t]*(?:item|loop|section|part)\.\w+[^{}\n]{0,200})\}"
 )
-"""`{ % if x % }`, `{ { item.name } }`, and `{item.name}` or `${item.name}` as other languages write it."""
 
 
 class _Collector(Reader):
@@ -112,16 +112,14 @@ def _refusals(root: nodes.Template, text: str, name: str) -> list[Problem]:
 
 
 def _arguments(node: nodes.Filter) -> str | None:
-    """Return what is wrong with the values that a filter is given in brackets."""
+    """Return the message about a filter that takes no such arguments."""
     takes = inspect.signature(FILTERS[node.name])
     try:
         takes.bind(None, *node.args, **{str(pair.key): pair.value for pair in node.kwargs})
     except TypeError:
         most = len(takes.parameters) - 1
-        what = (
-            f"at most {most} value{'s' if most != 1 else ''} in brackets"
-            if most
-            else "no values in brackets"
-        )
-        return f'"{node.name}" takes {what}, and here are {len(node.args) + len(node.kwargs)}'
+        counts = {0: "no values", 1: "at most 1 value"}
+        what = counts.get(most, f"at most {most} values")
+        given = len(node.args) + len(node.kwargs)
+        return f'"{node.name}" takes {what} in brackets, and here are {given}'
     return None
