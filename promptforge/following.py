@@ -1,4 +1,4 @@
-"""Following edits: the newest whole set of templates, or the last good one."""
+"""Templates that follow edits: the newest complete set, or the last good one."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .templates import Templates
 
 
 class Followed:
-    """Templates that are read again when their files change. Used from any thread.
+    """Templates that are read again when their files change; safe in any thread.
 
-    A set is taken when its files have been at rest for `SETTLED` seconds and all of them compile; until then, and
-    where that does not happen, the last good set stands. Whoever holds a set keeps it: a rendering uses one throughout.
+    A new set is taken once its files rest for `SETTLED` seconds and all of them compile; until then
+    the last good set is used. A rendering keeps the set it began with.
     """
 
     def __init__(self, sources: Sequence[Source]) -> None:
@@ -29,12 +29,13 @@ class Followed:
         self._seen = self._stamps()
         self._current: tuple[Templates, str | None] = (Templates(self._sources), None)
         self._again = self._current[0].unread()
-        """Whether to look again though nothing has changed: a disk that fails once may not fail the next time."""
+        """Look again even if nothing has changed: a disk may fail once and not the next time."""
 
     def newest(self) -> tuple[Templates, str | None]:
-        """Return the set to use now, and what is wrong with newer files that were not taken.
+        """Return the set to use now, and the error of newer files that were not taken.
 
-        Waits for files that are being written, at most `PATIENCE` seconds, in one thread; the others go on.
+        One thread waits for files that are being written, at most `PATIENCE` seconds; the others go
+        on with the last good set.
         """
         if self._lock.acquire(blocking=False):
             try:
@@ -60,7 +61,7 @@ class Followed:
         return [template_files.stamps(folder) for folder in self._folders]
 
     def _rested(self, stamps: list[Stamps]) -> tuple[Templates, list[Stamps]]:
-        """Return the templates once their files are at rest, and the state these were in."""
+        """Return the templates once their files are at rest, with the stamps of these."""
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             time.sleep(SETTLED)

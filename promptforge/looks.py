@@ -1,4 +1,4 @@
-"""Looks: one layout in one format, as compiled templates that print its items and its page."""
+"""One layout in one format: the compiled templates that print its items and its page."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class Look:
         self._names: frozenset[str] | None = None
         self._sources: str | None = None
         self.headed = (TITLE,) in self._frame
-        """Whether, in plain text, a section's title is a line of its own: then no line of content may be the same."""
+        """In plain text a section's title is a whole line, so no line of content may equal it."""
         self._patterns: dict[tuple[str, ...], re.Pattern[str] | None] = {}
 
     def files(self) -> list[str]:
-        """Return the names of the templates this look is made of: the page and the looks of all kinds."""
+        """Return the names of its templates, sorted: the page and the item templates."""
         found: dict[str, str] = {}
         for folder in self._chain:
             for name in self._templates.names():
@@ -75,7 +75,7 @@ class Look:
         return None
 
     def uses(self, name: str) -> bool:
-        """Return whether any template of this look names a variable."""
+        """Tell whether any of its templates uses the variable `name`."""
         if self._names is None:
             self._names = frozenset().union(
                 *(self._templates.reading(file).names for file in self.files())
@@ -83,10 +83,10 @@ class Look:
         return name in self._names
 
     def sources(self) -> str:
-        """Return the text of all templates of this look, with those that they draw on."""
+        """Return the text of all its templates and of those they draw on."""
         if self._sources is None:
             names = self.files()
-            for name in names:  # which grows
+            for name in names:  # grows meanwhile
                 names += [
                     other for other in self._templates.reading(name).parents if other not in names
                 ]
@@ -94,12 +94,16 @@ class Look:
         return self._sources
 
     def frame(self, lines: Sequence[str]) -> re.Pattern[str] | None:
-        """Return the pattern of lines that make the frame, with the caller's own `lines` (header, marker, …)."""
+        """Return the pattern of lines that belong to the templates of plain text, else `None`.
+
+        `lines` are more of them, from options: header, marker, titles.
+        """
         if self.syntax != "txt":
             return None
         key = tuple(lines)
         if key not in self._patterns:
-            if len(self._patterns) >= 1000:  # titles come with the items
+            # Titles come with the items: an endless supply must not fill the memory.
+            if len(self._patterns) >= 1000:
                 self._patterns.clear()
             own = {(line,) for text in key for line in text.split("\n")}
             self._patterns[key] = frame_pattern(self._frame | own)
@@ -109,20 +113,16 @@ class Look:
         """Return the template for one item of `kind`: the kind's own, else `item`."""
         template = self._items.get(kind)
         if template is None:
-            own = (
-                self._find(kind)
-                if _KIND.fullmatch(kind) and kind not in ("layout", "item")
-                else None
-            )
-            name = own or self._find("item")
+            name = None
+            if _KIND.fullmatch(kind) and kind not in ("layout", "item"):
+                name = self._find(kind)
+            name = name or self._find("item")
             if name is None:
                 raise TemplateError(
                     f'the layout "{self.layout}" has no "item.{self._ending}.j2" for "{kind}"'
                 )
             template = self._templates.compile(name)
-            if (
-                len(self._items) < 1000
-            ):  # kinds come with the items: an endless supply must not fill the memory
+            if len(self._items) < 1000:  # kinds, too, come with the items
                 self._items[kind] = template
         return template
 
@@ -133,9 +133,10 @@ class Look:
         tank: fuel.Tank | None = None,
         mend: Callable[[list[str]], list[str]] | None = None,
     ) -> Callable[[Fields], Safe]:
-        """Return what prints items of `kind`; `flags` are the options that templates see. For one thread only.
+        """Return the function that prints items of `kind`, for use in one thread.
 
-        `tank` holds the fuel; `mend` is given the pieces of an item's text and returns those to print.
+        `flags` are the options that templates see, `tank` holds the fuel, and `mend` may change the
+        pieces of an item's text before they are joined.
         """
         tank = tank or fuel.Tank()
         template = self.item_template(kind)
@@ -144,7 +145,8 @@ class Look:
 
         def show(item: Fields) -> Safe:
             variables["item"] = item
-            context.vars.clear()  # what a template has set for the item before
+            # One context serves all items; a variable set for the item before must not be seen.
+            context.vars.clear()
             context.exported_vars.clear()
             fuel.use(tank, 1, fuel.chars_in(item.values()))
             try:
@@ -155,7 +157,7 @@ class Look:
         return show
 
     def render_page(self, variables: dict[str, Any], tank: fuel.Tank) -> list[str]:
-        """Return the text of the page in parts, in which each item's text stands whole; `tank` holds its fuel."""
+        """Return the pieces of the page's text; each item's text is one of them."""
         template = self._page
         items = variables["items"]
         fuel.use(tank, len(items), sum([len(item["text"]) for item in items]))

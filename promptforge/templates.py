@@ -1,9 +1,9 @@
-"""Find, compile and render templates."""
+"""The template files: finding, compiling and printing them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,47 +22,47 @@ from .templating.failures import explain
 from .templating.welding import join
 
 PROMPTS = "prompt"
-"""The folder of the sets of templates that print whole prompts: no layout."""
+"""The folder of the sets that print whole prompts. It is no layout."""
 DEPTH_CAP = 50
-"""Templates that draw on each other in a row."""
+"""Length of a chain of templates that extend, include or import from each other."""
 
 _LAYOUT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
 class Found(NamedTuple):
-    """A template file: its name, where it lies, and whether it is a shipped one."""
+    """A template file."""
 
     name: str
     path: Path
     shipped: bool
 
 
+def _read(source: Source) -> Mapping[str, template_files.File]:
+    if isinstance(source, Path):
+        return template_files.read_folder(source)
+    return template_files.given(source)
+
+
+def _is_prompt_part(name: str) -> bool:
+    """Tell whether a name is `prompt/SET/PART.EXT.j2`."""
+    return name.startswith(f"{PROMPTS}/") and name.count("/") == 2
+
+
 class Templates:
     """The template files: the user's first, the shipped ones last. Read once, then unchanging."""
 
     def __init__(self, sources: Sequence[Source] = ()) -> None:
-        """Take the files of `sources` in their order, each before the shipped one of the same name.
+        """Read the files of `sources`; the first of a name wins, the shipped one comes last.
 
         Raises `TemplateError` for a folder that is not there.
         """
         self.folders = tuple(source for source in sources if isinstance(source, Path))
-        """The folders of the user's."""
-        self.own = tuple(
-            template_files.read_folder(source)
-            if isinstance(source, Path)
-            else template_files.given(source)
-            for source in sources
-        )
+        """The user's folders."""
+        self.own = tuple(map(_read, sources))
         """The user's files by name, source by source."""
         self._shipped = template_files.read_folder(_shipped.folder("templates"))
-        self._names: list[str] = sorted(
-            {
-                name
-                for files in (*self.own, self._shipped)
-                for name in files
-                if name.count("/") < (3 if name.startswith(f"{PROMPTS}/") else 2)
-            }
-        )
+        every = set(self._shipped).union(*self.own)
+        self._names = sorted(name for name in every if name.count("/") < 2 or _is_prompt_part(name))
         self._environment = Environment(jinja2.FunctionLoader(self._load))
         self._readings: dict[str, placing.Reading] = {}
         self._looks: dict[tuple[str, str], Look] = {}
@@ -78,12 +78,12 @@ class Templates:
         return (self._shipped[rest], True) if rest in self._shipped else None
 
     def find(self, name: str) -> Found | None:
-        """Return the file that the template `name` stands for; `shipped/NAME` is always the original."""
+        """Return the file of the template `name`; `shipped/NAME` is always the original."""
         found = self._file(name)
         return None if found is None else Found(name, found[0].path, found[1])
 
     def source(self, name: str) -> tuple[str, Found]:
-        """Return the text of the template `name` and where it lies; raises `TemplateError`."""
+        """Return text and file of the template `name`; raises `TemplateError`."""
         found = self._file(name)
         if found is None:
             raise TemplateError(f"there is no template {quote(name)}{nearest(name, self.names())}")
@@ -101,12 +101,15 @@ class Templates:
         return any(file.unread for files in self.own for file in files.values())
 
     def check(self) -> None:
-        """Read and compile all of the user's own templates and layouts; raises `TemplateError`, `ProfileError`."""
+        """Compile all templates of the user and read all layouts.
+
+        Raises `TemplateError` or `ProfileError` for the first that is wrong.
+        """
         for name in sorted({name for files in self.own for name in files}):
             self.check_file(name)
 
     def check_file(self, name: str) -> None:
-        """Read and compile one template with all it draws on, or read a `layout.yaml`."""
+        """Compile one template with all it draws on, or read a `layout.yaml`."""
         if name.endswith(".j2"):
             self.reading(name)
         else:
@@ -124,22 +127,16 @@ class Templates:
     # --- layouts and formats ----------------------------------------------------------------------------------------
 
     def layouts(self) -> list[str]:
-        """Return the names of the layouts, sorted: the folders that hold a `layout.…j2` or a `layout.yaml`."""
+        """Return the layouts, sorted: the folders with a `layout.…j2` or a `layout.yaml`."""
         found = {n.split("/")[0] for n in self.names() if "/layout." in n and not n.startswith("_")}
         return sorted(found - {PROMPTS})
 
     def prompts(self) -> list[str]:
-        """Return the names of the sets that print whole prompts, sorted: the folders in `prompt/`."""
-        return sorted(
-            {
-                n.split("/")[1]
-                for n in self.names()
-                if n.startswith(f"{PROMPTS}/") and n.count("/") == 2
-            }
-        )
+        """Return the sets that print whole prompts, sorted: the folders in `prompt/`."""
+        return sorted({name.split("/")[1] for name in self._names if _is_prompt_part(name)})
 
     def formats(self, layout: str) -> list[str]:
-        """Return the formats that `layout` has, its base's included, in the shipped order and then sorted."""
+        """Return the formats of `layout` and its bases: the shipped ones, then the user's, sorted."""
         own = set()
         for folder in self._chain(layout):
             for name in self.names():
@@ -151,7 +148,7 @@ class Templates:
         return shipped + sorted(own - set(shipped))
 
     def settings(self, layout: str) -> LayoutSettings:
-        """Return the settings of `layout`; what its `layout.yaml` leaves open is its base's."""
+        """Return the settings of `layout`, filled up from its bases."""
         merged = LayoutSettings()
         for folder in reversed(self._chain(layout)):
             merged = self._settings(folder).over(merged)
@@ -164,7 +161,7 @@ class Templates:
         return load_layout_settings(self.source(found.name)[0], str(found.path))
 
     def _chain(self, layout: str) -> list[str]:
-        """Return `layout` and the layouts it is based on, nearest first."""
+        """Return `layout` and its bases, nearest first; raises for one that is not there."""
         chain: list[str] = []
         name: str | None = layout
         while name:
@@ -188,7 +185,7 @@ class Templates:
         return str(found.path) if found else layout
 
     def look(self, layout: str, format: str) -> Look:  # noqa: A002  the public word for it
-        """Return how `layout` shows itself in `format`; raises `TemplateError` when there is no such pair."""
+        """Return `layout` in `format`; raises `OptionError` if it has no such format."""
         key = (layout, format)
         look = self._looks.get(key)
         if look is None:
@@ -218,16 +215,14 @@ class Templates:
                 f'there is no template "{error.name}"{nearest(str(error.name), self.names())}'
             ) from None
         except jinja2.TemplateSyntaxError as error:
-            start, length, message, _ = located.reread(error.source or "", error)
+            start, length, message, _ = located.mistake(error.source or "", error)
             line = excerpts.at(error.source or "", start, length)
             raise TemplateError(
                 message, where=f"{error.name or name}:{line.line}", excerpt=line
             ) from None
         except TemplateError:
             raise
-        except (
-            Exception
-        ) as error:  # whatever Jinja and Python's compiler raise, such as TypeError for {[1]: 2}
+        except Exception as error:  # Jinja and Python's compiler: TypeError for {[1]: 2}, …
             if isinstance(error, RecursionError | MemoryError | SyntaxError):
                 raise TemplateError(
                     "is nested too deep, or one expression in it is too long", where=name
@@ -240,9 +235,9 @@ class Templates:
         variables: dict[str, Any],
         mend: Callable[[list[str]], list[str]] | None = None,
     ) -> Safe:
-        """Return what the template `name` prints; raises `TemplateError` with file and line.
+        """Return the output of the template `name`; raises `TemplateError` with file and line.
 
-        `mend` is given the pieces of the text and returns those to print.
+        `mend` may change the pieces of the output before they are joined.
         """
         template = self.compile(name)
         fuel.use(fuel.Tank(), len(variables), _size(variables))
@@ -254,20 +249,18 @@ class Templates:
             raise explain(error, template, variables) from error
 
     def reading(self, name: str, seen: tuple[str, ...] = ()) -> placing.Reading:
-        """Return what `name` and all templates it draws on use and print, as one reading."""
+        """Return the facts about `name` and all templates it draws on, as one."""
         if name in seen:
-            raise TemplateError(
-                f'extends or includes itself ({" → ".join([*seen, name])}); "shipped/{name}" is the original',
-                where=name,
-            )
+            chain = " → ".join([*seen, name])
+            message = f'extends or includes itself ({chain}); "shipped/{name}" is the original'
+            raise TemplateError(message, where=name)
         known = self._readings.get(name)
         if known is None:
             if len(seen) > DEPTH_CAP:
-                raise TemplateError(
-                    f"more than {DEPTH_CAP} templates that draw on each other in a row", where=name
-                )
+                message = f"more than {DEPTH_CAP} templates that draw on each other in a row"
+                raise TemplateError(message, where=name)
             self.compile(name)
-            own = self._environment.readings[name]
+            own = self._environment.reading(name)
             parents = [self.reading(parent, (*seen, name)) for parent in dict.fromkeys(own.parents)]
             known = self._readings[name] = placing.Reading(
                 own.names.union(*(p.names for p in parents)),
@@ -278,11 +271,12 @@ class Templates:
 
 
 def nearest_format(word: str, have: Sequence[str]) -> str:
-    """Return `nearest` of the formats there are; an ending, or another usual word, means the format of it."""
-    meant = {"text": "plain", **{ending: name for name, ending in EXTENSIONS.items()}}.get(
-        word.lower()
-    )
-    return f'; did you mean "{meant}"?' if meant in have and word != meant else nearest(word, have)
+    """Return `nearest` of the formats; an ending (`md`), or `text`, means its format."""
+    endings = {ending: name for name, ending in EXTENSIONS.items()}
+    meant = {"text": "plain", **endings}.get(word.lower())
+    if meant in have and word != meant:
+        return f'; did you mean "{meant}"?'
+    return nearest(word, have)
 
 
 def _size(value: object) -> int:
@@ -295,12 +289,9 @@ def _size(value: object) -> int:
 
 
 def _endings(format: str, names: Sequence[str]) -> list[str]:  # noqa: A002
-    """Return the endings that stand for a format: `md` for markdown, `slides.md` or `slides` for a user's own."""
+    """Return the endings of a format: `md` for markdown, `slides.md` or `slides` for a user's."""
     if format in EXTENSIONS:
         return [EXTENSIONS[format]]
-    found = {
-        n.split("/layout.")[1].removesuffix(".j2")
-        for n in names
-        if "/layout." in n and n.endswith(".j2")
-    }
+    pages = (name.partition("/layout.")[2] for name in names if name.endswith(".j2"))
+    found = {page.removesuffix(".j2") for page in pages if page}
     return sorted(e for e in found if e.split(".")[0] == format and e not in EXTENSIONS.values())

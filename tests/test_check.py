@@ -27,7 +27,7 @@ from promptforge.options import Options
 from promptforge.page import Page
 from promptforge.selection import Candidates
 from promptforge.templates import Templates
-from promptforge.templating.located import At
+from promptforge.templating.excerpts import At
 from promptforge.tokens import get_tokenizer
 
 PAGE = "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n"

@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parent.parent / "promptforge"
 # A folder is one entry: its files may import each other. A new module is placed in the highest row below what it needs.
 ROWS = [
     "safe",
-    "_shipped boundaries codes diagnostics escaping explanations folders framing items recent writing",
+    "_shipped boundaries diagnostics escaping explanations folders framing items recent writing",
     "controls enclosing errors results wording",
     "plugins",
     "cleaning counting fitting joints merging template_files trimming verdict yamltext",
@@ -22,7 +22,7 @@ ROWS = [
     "sources",
     "_vocab options templating",
     "layouts looks profiles selection tokens",
-    "calibration passages remote shortening tagging templates",
+    "calibration codes passages remote shortening tagging templates",
     "drafts following views",
     "page project",
     "explaining mapping planning",

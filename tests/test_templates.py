@@ -12,11 +12,9 @@ from jinja2 import nodes
 
 import promptforge as pf
 from promptforge.errors import OptionError, ProfileError, TemplateError
-from promptforge.escaping import syntax_of
 from promptforge.options import PARTS
 from promptforge.template_files import EXTENSIONS, SIZE_CAP
 from promptforge.templates import Templates
-from promptforge.templating import placing
 from promptforge.templating.environment import Fields
 from promptforge.templating.filters import FILTERS
 
@@ -64,6 +62,12 @@ def parse(name: str) -> nodes.Template:
     return jinja2.Environment(trim_blocks=True, lstrip_blocks=True).parse(SHIPPED.source(name)[0])
 
 
+def compiled(name: str) -> Any:
+    """Return the facts about one template alone, without those it draws on."""
+    SHIPPED.compile(name)
+    return SHIPPED._environment.reading(name)
+
+
 def said(comment: str, word: str) -> set[str]:
     """Return the names that follow `Uses:` or `Blocks:` in a comment, without what is said of each in brackets."""
     match = re.search(rf"\b{word}s?: (.*?)\.(?:\s|$)", re.sub(r"\([^)]*\)", "", comment))
@@ -79,7 +83,7 @@ def test_the_first_comment_of_a_template_names_what_it_uses(name: str) -> None:
     comment = " ".join(match[1].split())
     assert re.match(r"[^:]*[^:]\. |.*\.$|.*: .*\. ", comment), "a sentence comes first"
     root = parse(name)
-    own = placing.read(root, name, syntax_of(name.removesuffix(".j2").rpartition(".")[2]))
+    own = compiled(name)
     assert said(comment, "Use") == own.names
     parents = [node for node in root.body if isinstance(node, nodes.Extends)]
     inherited = {b.name for p in own.parents if parents for b in parse(p).find_all(nodes.Block)}
@@ -109,10 +113,7 @@ def test_every_shipped_template_is_read_by_some_look_or_by_another_template() ->
             while todo:
                 name = todo.pop()
                 used.add(name)
-                own = placing.read(
-                    parse(name), name, syntax_of(name.removesuffix(".j2").rpartition(".")[2])
-                )
-                todo += own.parents
+                todo += compiled(name).parents
     assert used == set(NAMES)
 
 

@@ -1,4 +1,4 @@
-"""Putting right what can be put right without asking."""
+"""Applying the edits of findings, as far as they need no decision."""
 
 from __future__ import annotations
 
@@ -11,39 +11,38 @@ from .findings import Edit, Finding
 
 
 class Fixed(NamedTuple):
-    """A file as it is and as it would be."""
+    """The text of a file before and after its edits."""
 
     path: Path
     before: str
     after: str
     edits: int
-    """How many findings it puts right."""
+    """Number of findings that are put right."""
 
 
 def fixed(findings: Iterable[Finding]) -> Iterator[Fixed]:
-    """Yield each file that has something to put right, with its new text; nothing is written."""
-    edits: dict[str, list[Edit]] = {}
+    """Yield each file that has edits, with its new text; nothing is written."""
+    edits: dict[str, set[Edit]] = {}
     for finding in findings:
         if finding.edit is not None:
-            edits.setdefault(finding.path, []).append(finding.edit)
-    for path, listed in edits.items():
+            edits.setdefault(finding.path, set()).add(finding.edit)
+    for path, found in edits.items():
         before = Path(path).read_bytes().decode("utf-8")
         text = before.removeprefix("\ufeff").replace("\r\n", "\n")
         start = len(text)
-        for edit in sorted(set(listed), reverse=True):
+        # From the end, so that the offsets of earlier edits stay true.
+        for edit in sorted(found, reverse=True):
             if edit.end <= start:  # of two that overlap the later one alone
                 text = text[: edit.start] + edit.text + text[edit.end :]
                 start = edit.start
         if text != before:
-            yield Fixed(Path(path), before, text, len(set(listed)))
+            yield Fixed(Path(path), before, text, len(found))
 
 
 def difference(one: Fixed) -> Iterator[str]:
-    """Yield the lines of a unified diff; a carriage return is shown as one."""
-    old, new = (
-        text.replace("\r", "^M").splitlines(keepends=True) for text in (one.before, one.after)
-    )
-    for line in difflib.unified_diff(
-        old, new, f"a/{one.path.as_posix()}", f"b/{one.path.as_posix()}"
-    ):
+    """Yield the lines of a unified diff; a carriage return is shown as `^M`."""
+    old = one.before.replace("\r", "^M").splitlines(keepends=True)
+    new = one.after.replace("\r", "^M").splitlines(keepends=True)
+    path = one.path.as_posix()
+    for line in difflib.unified_diff(old, new, f"a/{path}", f"b/{path}"):
         yield line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"

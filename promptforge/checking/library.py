@@ -9,11 +9,12 @@ from typing import NamedTuple
 from jinja2 import nodes
 
 from ..errors import PromptForgeError, nearest
-from ..escaping import syntax_of
 from ..templates import Templates
+from ..templating.excerpts import offset, word_at
+from ..templating.placing import references, syntax_of_name
 from . import weight
 from .findings import Edit, Finding, Text
-from .parsing import Parsed, offset, parse, word_at
+from .parsing import Parsed, parse
 from .scopes import Scope, Walk
 from .shapes import ANY, Shape
 
@@ -66,9 +67,10 @@ class Library:
             self.unreadable.append((str(found.path), str(error).removeprefix(f"{found.path}: ")))
             return None
         parsed = parse(text, name)
-        return Volume(
-            name, Text(found.path, text), found.shipped, parsed, tuple(_links(parsed.root))
-        )
+        links: list[tuple[nodes.Node, int, str]] = []
+        if parsed.root is not None:
+            links = [(node, offset(at), target) for node, at, target in references(parsed.root)]
+        return Volume(name, Text(found.path, text), found.shipped, parsed, tuple(links))
 
     def drawn(self, name: str) -> set[str]:
         """Return the names of a template and of all that it may draw on, told without parsing: rather too many."""
@@ -202,9 +204,7 @@ class Library:
         def follow(target: str, seen: Mapping[str, Shape]) -> None:
             self.walk(target, seen, inside)
 
-        walk = Walk(
-            volume.text.text, syntax_of(name.removesuffix(".j2").rpartition(".")[2]), follow, outer
-        )
+        walk = Walk(volume.text.text, syntax_of_name(name), follow, outer)
         walk.run(root, scope)
         self.findings += [volume.text.problem(p) for p in walk.problems]
         if parent is not None:
@@ -239,16 +239,6 @@ class Library:
             place = max(volume.text.text.find(block.name, at + 5), at)
             message = f'no template above has a block "{block.name}", so it is not shown{nearest(block.name, outer)}'
             self.findings.append(volume.text.at(place, len(block.name), "PF813", message))
-
-
-def _links(root: nodes.Template | None) -> Iterator[tuple[nodes.Node, int, str]]:
-    if root is None:
-        return
-    named: Iterator[nodes.Extends | nodes.Include | nodes.FromImport]
-    named = root.find_all((nodes.Extends, nodes.Include, nodes.FromImport))
-    for node in named:
-        if isinstance(node.template, nodes.Const) and isinstance(node.template.value, str):
-            yield node, offset(node.template), node.template.value
 
 
 def _outside(volume: Volume) -> Iterator[Finding]:

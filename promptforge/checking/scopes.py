@@ -1,4 +1,4 @@
-"""Walking a template as it would run: which names and fields are there, and how values meet on the page."""
+"""Following a template as it would run: the names and fields it uses, and values side by side."""
 
 from __future__ import annotations
 
@@ -7,30 +7,23 @@ from collections.abc import Callable, Iterable, Mapping
 from jinja2 import nodes
 
 from ..errors import did_you_mean, nearest, sure
-from .parsing import Problem, offset, word_after, word_at
+from ..templating.excerpts import offset, word_after, word_at
+from .parsing import Problem
 from .shapes import ANY, FINISHED, LONG, LOOP, VALUE, Shape, list_of
 
 _FILTERS = {
-    "len": "length",
-    "str": "trim",
-    "upper": "upper",
-    "lower": "lower",
-    "join": "join",
-    "round": "decimals(0)",
+    **{"len": "length", "str": "trim", "round": "decimals(0)"},
+    **{name: name for name in ("upper", "lower", "join")},
 }
-"""What stands for a function that somebody may look for."""
+"""Functions of other languages → the filter to use."""
 _FIELDS = {
-    "file": "path",
-    "filename": "path",
-    "text": "content",
-    "body": "content",
-    "type": "kind",
-    "lang": "language",
+    **{"file": "path", "filename": "path", "text": "content", "body": "content"},
+    **{"type": "kind", "lang": "language"},
 }
-"""Words of others for what an item has."""
+"""Fields of other systems → the field of an item."""
 Scope = dict[str, Shape]
 Follow = Callable[[str, Mapping[str, Shape]], None]
-"""Called with the name of an included template and what it sees there."""
+"""Called with the name of an included template and its variables."""
 
 
 class Walk:
@@ -39,22 +32,21 @@ class Walk:
     def __init__(
         self, text: str, syntax: str, follow: Follow, blocks: Mapping[str, Scope] | None = None
     ) -> None:
-        """`blocks`: what the parents' blocks see, by name; `None` where the parents are not known or there are none."""
+        """`blocks` are the variables of the parents' blocks, by name, if there are known parents."""
         self.text = text
         self.problems: list[Problem] = []
         self.blocks: dict[str, Scope] = {}
-        """The blocks of this template, with what each sees."""
+        """The blocks of this template, with the variables of each."""
         self._markdown = syntax == "md"
         self._follow = follow
         self._outer = blocks or {}
         self._root: Scope = {}
 
     def run(self, root: nodes.Template, scope: Mapping[str, Shape]) -> None:
-        """Walk the whole template; `scope` is what it is given."""
+        """Follow the whole template, given the variables of `scope`."""
         self._root = dict(scope)
-        if any(
-            isinstance(node, nodes.Extends) for node in root.body
-        ):  # what it sets is set before its blocks run
+        if any(isinstance(node, nodes.Extends) for node in root.body):
+            # The parent runs its blocks after all that stands outside of them.
             for node in root.body:
                 self._bind_ahead(node)
         self.walk(root.body, self._root)
@@ -71,7 +63,7 @@ class Walk:
     # --- statements -------------------------------------------------------------------------------------------------
 
     def walk(self, body: Iterable[nodes.Node], scope: Scope) -> None:
-        """Walk statements in their order."""
+        """Follow statements in their order."""
         for node in body:
             self._step(node, scope)
 
@@ -80,41 +72,41 @@ class Walk:
             self._output(node, scope)
         elif isinstance(node, nodes.If):
             self.shape(node.test, scope)
-            self.walk(node.body, scope)
-            for branch in node.elif_:
-                self._step(branch, scope)
-            self.walk(node.else_, scope)
+            self.walk([*node.body, *node.elif_, *node.else_], scope)
         elif isinstance(node, nodes.For):
-            given = self.shape(node.iter, scope)
-            inner = {**scope, "loop": LOOP}
-            self._bind(node.target, (given.member if given and given.member else ANY), inner)
-            if node.test is not None:
-                self.shape(node.test, inner)
-            self.walk(node.body, inner)
-            self.walk(node.else_, dict(scope))
+            self._loop(node, scope)
         elif isinstance(node, nodes.Assign):
             self._bind(node.target, self.shape(node.node, scope) or ANY, scope)
         elif isinstance(node, nodes.AssignBlock):
             self.walk(node.body, dict(scope))
             self._bind(node.target, FINISHED, scope)
         elif isinstance(node, nodes.Macro):
-            scope[node.name] = ANY
-            for default in node.defaults:
-                self.shape(default, scope)
-            self.walk(
-                node.body,
-                {**scope, **{argument.name: ANY for argument in node.args}, "caller": ANY},
-            )
+            self._macro(node, scope)
         elif isinstance(node, nodes.Block):
             self._block(node, scope)
         elif isinstance(node, nodes.Include):
             if isinstance(node.template, nodes.Const):
-                self._follow(
-                    str(node.template.value), {k: v for k, v in scope.items() if k != "loop"}
-                )
+                seen = {name: shape for name, shape in scope.items() if name != "loop"}
+                self._follow(str(node.template.value), seen)
         elif isinstance(node, nodes.FromImport):
             for name in node.names:
                 scope[name if isinstance(name, str) else name[1]] = ANY
+
+    def _loop(self, node: nodes.For, scope: Scope) -> None:
+        given = self.shape(node.iter, scope)
+        inner = {**scope, "loop": LOOP}
+        self._bind(node.target, (given and given.member) or ANY, inner)
+        if node.test is not None:
+            self.shape(node.test, inner)
+        self.walk(node.body, inner)
+        self.walk(node.else_, dict(scope))
+
+    def _macro(self, node: nodes.Macro, scope: Scope) -> None:
+        scope[node.name] = ANY
+        for default in node.defaults:
+            self.shape(default, scope)
+        arguments = {argument.name: ANY for argument in node.args}
+        self.walk(node.body, {**scope, **arguments, "caller": ANY})
 
     def _block(self, node: nodes.Block, scope: Scope) -> None:
         inner = dict(scope if node.scoped else self._root)
@@ -138,31 +130,29 @@ class Walk:
                 continue
             shape = self.shape(child, scope)
             if self._markdown:
-                self._on_page(node.nodes, number, shape, before)
+                self._in_markdown(node.nodes, number, shape, before)
             before = shape
 
-    def _on_page(
+    def _in_markdown(
         self, row: list[nodes.Expr], number: int, shape: Shape | None, before: Shape | None
     ) -> None:
+        """Warn of a value that prints otherwise than its author may expect."""
         child = row[number]
         if shape is LONG:
-            self._say(
-                child,
-                "PF810",
-                "a long text without a filter is printed on one line; add | framed, or | prose",
+            message = (
+                "a long text without a filter is printed on one line; add | framed, or | prose"
             )
+            self._say(child, "PF810", message)
         elif shape is VALUE and before is VALUE:
             message = "two values beside each other are escaped more than they need; put a blank between them"
             self._say(child, "PF811", message)
         if isinstance(child, nodes.Filter) and child.name in ("fence", "framed"):
-            left, right = (row[n] if 0 <= n < len(row) else None for n in (number - 1, number + 1))
-            data = [n.data if isinstance(n, nodes.TemplateData) else "" for n in (left, right)]
-            if data[0].rpartition("\n")[2].strip() or data[1].partition("\n")[0].strip():
-                self._say(
-                    child,
-                    "PF816",
-                    "a fence takes lines of its own; what stands beside it moves to another line",
+            left, right = _text(row[number - 1 : number]), _text(row[number + 1 : number + 2])
+            if left.rpartition("\n")[2].strip() or right.partition("\n")[0].strip():
+                message = (
+                    "a fence takes lines of its own; what stands beside it moves to another line"
                 )
+                self._say(child, "PF816", message)
 
     # --- expressions ------------------------------------------------------------------------------------------------
 
@@ -174,16 +164,11 @@ class Walk:
             at, length = word_after(self.text, offset(node), r"\.\s*")
             return self._field(node.node, node.attr, at, length, scope, absent)
         if isinstance(node, nodes.Getitem):
-            if isinstance(node.arg, nodes.Const) and isinstance(node.arg.value, str):
-                at = offset(node.arg)
-                return self._field(
-                    node.node, node.arg.value, at, word_at(self.text, at), scope, absent
-                )
-            shape = self.shape(node.node, scope)
-            self.shape(node.arg, scope)
-            return (shape.member or ANY) if shape else None
+            return self._item(node, scope, absent)
         if isinstance(node, nodes.Filter):
             return self._filter(node, scope)
+        if isinstance(node, nodes.Call):
+            return self._call(node, scope)
         if isinstance(node, nodes.Test):
             self.shape(node.node, scope, absent=node.name in ("defined", "undefined"))
             for argument in node.args:
@@ -191,44 +176,49 @@ class Walk:
             return VALUE
         if isinstance(node, nodes.CondExpr):
             self.shape(node.test, scope)
-            shapes = [
-                self.shape(part, scope) for part in (node.expr1, node.expr2) if part is not None
-            ]
-            return _common(shapes)
+            return self._shape_of_all([node.expr1, node.expr2], scope)
         if isinstance(node, nodes.BinExpr):
-            shapes = [self.shape(node.left, scope), self.shape(node.right, scope)]
-            return _common(shapes)
+            return self._shape_of_all([node.left, node.right], scope)
         if isinstance(node, nodes.List | nodes.Tuple):
-            return list_of(_common([self.shape(part, scope) for part in node.items]) or ANY)
-        if isinstance(node, nodes.Const):
-            return VALUE
-        if (
-            isinstance(node, nodes.Call)
-            and isinstance(node.node, nodes.Name)
-            and node.node.name not in (*scope, "super")
-        ):
-            name = node.node.name
-            hint = (
-                f"write | {_FILTERS[name]} after a value"
-                if name in _FILTERS
-                else "a value is changed by a filter"
-            )
-            self._say(
-                node.node,
-                "PF802",
-                f'there is no macro "{name}", and templates call nothing else; {hint}',
-            )
-            for argument in node.args:
-                self.shape(argument, scope)
-            return None
-        if isinstance(node, nodes.Call) and isinstance(
-            node.node, nodes.Getattr
-        ):  # refused already, whatever it is
-            self.shape(node.node.node, scope)
-            return None
+            return list_of(self._shape_of_all(node.items, scope))
         for child in node.iter_child_nodes():
             self.shape(child, scope)
-        return VALUE if isinstance(node, nodes.Compare | nodes.Not | nodes.Concat) else ANY
+        plain = nodes.Const | nodes.Compare | nodes.Not | nodes.Concat
+        return VALUE if isinstance(node, plain) else ANY
+
+    def _shape_of_all(self, parts: Iterable[nodes.Node | None], scope: Scope) -> Shape:
+        """Return the shape that is right for every part, `ANY` if they differ."""
+        shapes = [self.shape(part, scope) for part in parts if part is not None]
+        if not shapes or any(shape is None or shape != shapes[0] for shape in shapes):
+            return ANY
+        return shapes[0] or ANY
+
+    def _item(self, node: nodes.Getitem, scope: Scope, absent: bool) -> Shape | None:
+        if isinstance(node.arg, nodes.Const) and isinstance(node.arg.value, str):
+            at = offset(node.arg)
+            length = word_at(self.text, at)
+            return self._field(node.node, node.arg.value, at, length, scope, absent)
+        shape = self.shape(node.node, scope)
+        self.shape(node.arg, scope)
+        return (shape.member or ANY) if shape else None
+
+    def _call(self, node: nodes.Call, scope: Scope) -> Shape | None:
+        if isinstance(node.node, nodes.Getattr):  # refused already, whatever it is
+            self.shape(node.node.node, scope)
+            return None
+        if not isinstance(node.node, nodes.Name) or node.node.name in (*scope, "super"):
+            for child in node.iter_child_nodes():
+                self.shape(child, scope)
+            return ANY
+        name = node.node.name
+        hint = "a value is changed by a filter"
+        if name in _FILTERS:
+            hint = f"write | {_FILTERS[name]} after a value"
+        message = f'there is no macro "{name}", and templates call nothing else; {hint}'
+        self._say(node.node, "PF802", message)
+        for argument in node.args:
+            self.shape(argument, scope)
+        return None
 
     def _name(self, node: nodes.Name, scope: Scope, absent: bool) -> Shape | None:
         shape = scope.get(node.name)
@@ -257,28 +247,15 @@ class Walk:
             return None
         shape = owner.fields.get(name)
         if shape is None and not absent:
-            near = did_you_mean(name, owner.fields)
-            hint, new = (
-                near or nearest(name, owner.fields),
-                sure(name, owner.fields) if near else None,
-            )
-            if name == "text" and owner.what == "an item":
-                hint, new = ": only a page has it; here it is item.content", None
-            elif "metadata" in owner.fields and name in _FIELDS:
-                hint, new = f'; did you mean "{_FIELDS[name]}"?', None
-            elif new is None and "metadata" in owner.fields:
-                hint = f"; what an item alone knows is in its metadata: item.metadata.{name}"
-                hint += f"; or {near.removeprefix('; ')}" if near else ""
+            hint, new = _hint(owner, name, owner.fields)
             message = f'{owner.what} has no field "{name}"{hint}'
             self.problems.append(Problem(at, length, "PF806", message, new))
         return shape
 
     def _filter(self, node: nodes.Filter, scope: Scope) -> Shape | None:
-        shape = (
-            self.shape(node.node, scope, absent=node.name == "default")
-            if node.node is not None
-            else None
-        )
+        shape = None
+        if node.node is not None:
+            shape = self.shape(node.node, scope, absent=node.name == "default")
         for argument in (*node.args, *(pair.value for pair in node.kwargs)):
             self.shape(argument, scope)
         if node.name in ("fence", "framed", "prose", "code"):
@@ -302,9 +279,22 @@ class Walk:
             self.problems.append(Problem(at, word_at(self.text, at), code, message, new))
 
 
-def _common(shapes: list[Shape | None]) -> Shape | None:
-    """Return the shape that is right for all of these."""
-    if not shapes or None in shapes:
-        return ANY
-    first = shapes[0]
-    return first if all(shape is first or shape == first for shape in shapes) else ANY
+def _text(row: list[nodes.Expr]) -> str:
+    """Return the template's own text in the one node of `row`, if it is text."""
+    return "".join(node.data for node in row if isinstance(node, nodes.TemplateData))
+
+
+def _hint(owner: Shape, name: str, fields: Mapping[str, Shape]) -> tuple[str, str | None]:
+    """Return the end of the message about an unknown field, and the name that `--fix` writes."""
+    near = did_you_mean(name, fields)
+    if name == "text" and owner.what == "an item":
+        return ": only a page has it; here it is item.content", None
+    if "metadata" not in fields:
+        return near or nearest(name, fields), sure(name, fields) if near else None
+    if name in _FIELDS:
+        return f'; did you mean "{_FIELDS[name]}"?', None
+    new = sure(name, fields) if near else None
+    if new is not None:
+        return near, new
+    hint = f"; what an item alone knows is in its metadata: item.metadata.{name}"
+    return hint + (f"; or {near.removeprefix('; ')}" if near else ""), None

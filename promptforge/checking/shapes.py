@@ -1,4 +1,4 @@
-"""What templates see: the variables of a page and of an item, and which fields each of them has."""
+"""The variables of templates and their fields, as lint knows them before anything is rendered."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from ..templating.environment import LOOP_FIELDS
 
 
 class Shape(NamedTuple):
-    """What is known of a value before anything is rendered."""
+    """The known facts about a value."""
 
     what: str
     """In words, for messages."""
     fields: Mapping[str, Shape] | None = None
     """Its fields; `None` for a value that has none."""
     member: Shape | None = None
-    """What a list is made of."""
+    """The members of a list."""
 
 
 ANY = Shape("anything")
-"""Nothing is known: metadata, and what a template made of other values."""
+"""An unknown value: metadata, or one that a template has made."""
 VALUE = Shape("a text or number")
 LONG = Shape("a long text")
-"""What prints on one line unless a filter says otherwise."""
+"""Text that prints on one line unless a filter says otherwise."""
 FINISHED = Shape("a finished text")
-"""What has been through a template or comes from the caller: it is printed as it is."""
+"""Text from a template or from the caller, printed as it is."""
 LOOP = Shape("a loop", dict.fromkeys(LOOP_FIELDS, VALUE))
 
 
@@ -82,4 +82,4 @@ PROMPT: Mapping[str, Mapping[str, Shape]] = {
     "history": {"history": list_of(_MESSAGE), "boundary": VALUE},
     "prompt": {"parts": list_of(_PART), "boundary": VALUE},
 }
-"""The variables of the templates of a whole prompt, by the part: `prompt/SET/PART.EXT.j2`."""
+"""The variables of `prompt/SET/PART.EXT.j2`, by the part."""

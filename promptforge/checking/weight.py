@@ -1,4 +1,4 @@
-"""How much a template does at the most, told from its text: what does without end is not tried out."""
+"""An upper bound on the work of a template, from its tree: endless ones are not tried out."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from collections.abc import Callable, Iterable
 from jinja2 import nodes
 
 MOST = 200_000
-"""Steps of a template that is tried out; the shipped ones take some hundreds."""
+"""Steps of a template that is still tried out; the shipped ones take some hundreds."""
 _ITEMS = 6
-"""Turns of a loop over items or sections: samples are as few."""
+"""Rounds of a loop over items or sections; samples are as few."""
 _EACH = 45
-"""Turns of any other loop: the text of a sample has as many characters."""
+"""Rounds of any other loop; the text of a sample has as many characters."""
 _LISTS = frozenset({"items", "sections", "explicit", "similarity", "sources"})
 _GROWING = 12
-"""Values made of several others that a template may set: each can be twice as long as the one before."""
+"""Assignments that join values: each can double the one before, so twelve make 4,096 times."""
 
 
 def weigh(root: nodes.Template, other: Callable[[str], int]) -> int:
-    """Return the steps of a template; `other` gives those of a template that it draws on."""
+    """Return the steps of a template; `other` returns those of a template that it draws on."""
     macros = {macro.name: macro for macro in root.find_all(nodes.Macro)}
     known: dict[str, int] = {}
 
     def macro(name: str) -> int:
         if name not in known:
-            known[name] = MOST  # one that calls itself
+            known[name] = MOST  # found by a macro that calls itself
             known[name] = all_of(macros[name].body)
         return known[name]
 
@@ -41,11 +41,11 @@ def weigh(root: nodes.Template, other: Callable[[str], int]) -> int:
             node.template, nodes.Const
         ):
             return min(MOST, 1 + other(str(node.template.value)))
+        steps = 1 + all_of(node.iter_child_nodes())
         callee = node.node if isinstance(node, nodes.Call) else None
-        called = (
-            macro(callee.name) if isinstance(callee, nodes.Name) and callee.name in macros else 0
-        )
-        return min(MOST, 1 + called + all_of(node.iter_child_nodes()))
+        if isinstance(callee, nodes.Name) and callee.name in macros:
+            steps += macro(callee.name)
+        return min(MOST, steps)
 
     growing = sum(
         sum(1 for name in node.find_all(nodes.Name) if name.ctx == "load") > 1
@@ -57,11 +57,9 @@ def weigh(root: nodes.Template, other: Callable[[str], int]) -> int:
 def _turns(over: nodes.Node) -> int:
     if isinstance(over, nodes.List | nodes.Tuple):
         return len(over.items)
-    word = (
-        over.name
-        if isinstance(over, nodes.Name)
-        else over.attr
-        if isinstance(over, nodes.Getattr)
-        else ""
-    )
+    word = ""
+    if isinstance(over, nodes.Name):
+        word = over.name
+    elif isinstance(over, nodes.Getattr):
+        word = over.attr
     return _ITEMS if word in _LISTS else _EACH

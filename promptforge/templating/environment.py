@@ -1,20 +1,24 @@
-"""The guest room of templates: what they see, what they may call, and how their text is put together."""
+"""The environment of templates: what they see, what they may call, how their output is joined."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import jinja2
 from jinja2 import nodes
 from jinja2.compiler import CodeGenerator, Frame
+from jinja2.idtracking import VAR_LOAD_RESOLVE
 from jinja2.lexer import Token, TokenStream
+from jinja2.parser import Parser
 from jinja2.runtime import LoopContext
 
 from .. import escaping, plugins
 from ..errors import TemplateError, nearest
-from . import excerpts, fuel, metering, placing
-from .filters import FILTERS, MARKDOWN_ONLY, NO_MARKDOWN, plugged
+from . import fuel, metering, placing
+from .excerpts import At
+from .filters import FILTERS, MARKDOWN_ONLY, NO_MARKDOWN, TESTS, plugged
 from .welding import join
 
 LOOP_FIELDS = frozenset(
@@ -23,11 +27,11 @@ LOOP_FIELDS = frozenset(
 TOKENS_CAP = 10_000
 """Words and marks in the tags of one template."""
 KEY_CAP = 200
-"""Characters of a field's name."""
+"""Characters in the name of a field."""
 
 
 class Fields(dict[str, Any]):
-    """What a template sees of one thing: a missing field is an error that names those there are."""
+    """A value with fixed fields, such as an item; asking for any other field is an error."""
 
     __slots__ = ()
 
@@ -38,81 +42,92 @@ class Open(dict[str, Any]):
     __slots__ = ()
 
 
-class _Lined(CodeGenerator):
-    """Compiled templates whose table of lines has each text's line too, and that look up what is there in place."""
+class _CodeGenerator(CodeGenerator):
+    """Compiles fields to lookups in place, and notes the line of each text and each free name."""
 
-    def visit_Output(self, node: nodes.Output, frame: Frame) -> None:  # noqa: N802  Jinja's name for it
+    environment: Environment
+
+    def enter_frame(self, frame: Frame) -> None:
+        # A name that is set nowhere above is resolved from the context: it is a variable.
+        # `jinja2.meta` finds them so too, but would generate all the code a second time.
+        super().enter_frame(frame)
+        symbols = frame.symbols
+        used, own = self.environment.names[self.name or "<template>"]
+        used.update(name for action, name in symbols.loads.values() if action == VAR_LOAD_RESOLVE)
+        own.update(symbols.stores)  # a scoped block resolves what the loop around it has set
+
+    def visit_Output(self, node: nodes.Output, frame: Frame) -> None:  # noqa: N802  Jinja's name
+        # Jinja gives all that stands between two tags the line of the first character.
         for child in node.nodes:
             self.newline(child)
             super().visit_Output(nodes.Output([child], lineno=child.lineno), frame)
 
     def visit_Getattr(self, node: nodes.Getattr, frame: Frame) -> None:  # noqa: N802
-        if not isinstance(node.node, nodes.Name):  # one in another nests as deep as Python reads
+        # `item.name` is most of what templates do: one lookup here, no call. Only of a plain name:
+        # in a chain of fields these expressions would nest as deep as Python can compile.
+        if not isinstance(node.node, nodes.Name):
             super().visit_Getattr(node, frame)
             return
         name = repr(node.attr)
         self.write(f"(_at[{name}] if (_at := ")
         self.visit(node.node, frame)
-        self.write(
-            f").__class__ is environment.fields and {name} in _at else environment.getattr(_at, {name}))"
-        )
+        self.write(f").__class__ is environment.fields and {name} in _at")
+        self.write(f" else environment.getattr(_at, {name}))")
 
     def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
-        self.write("(")
+        self.write("(")  # no str(): every printed value comes out of its escape as `Safe`
 
 
 class Environment(jinja2.Environment):
-    """Plain data in, safe text out: fields are looked up in mappings only, never as attributes of objects."""
+    """Plain data in, safe text out: fields are read from mappings, never as attributes."""
 
-    code_generator_class = _Lined
+    code_generator_class = _CodeGenerator
     fields = Fields
     concat = staticmethod(join)
 
     def __init__(self, loader: jinja2.BaseLoader) -> None:
-        # Working out constants beforehand takes time by the cube of an expression's depth, and saves next to nothing.
         super().__init__(
             loader=loader,
             trim_blocks=True,
             lstrip_blocks=True,
             auto_reload=False,
             cache_size=-1,
+            # Folding constants takes time by the cube of an expression's depth.
             optimized=False,
         )
         self.globals.clear()
-        self.filters = {
-            name: metering.paid(name, change) for name, change in FILTERS.items()
-        } | metering.FUNCTIONS
+        self.filters = {name: metering.paid(name, change) for name, change in FILTERS.items()}
+        self.filters |= metering.FUNCTIONS
         for syntax, places in escaping.PLACES.items():
             for place, escape in places.items():
-                self.filters[f"{syntax}.{place}"] = metering.paid_escape(
-                    f"{syntax}.{place}", escape
-                )
+                name = f"{syntax}.{place}"
+                self.filters[name] = metering.paid_escape(name, escape)
         self.filters["txt.line"] = metering.apart_from_frame(self.filters["txt.line"])
-        self.tests = {name: self.tests[name] for name in _TESTS}
+        self.tests = {name: self.tests[name] for name in TESTS}
         self.undefined = Missing
-        self.readings: dict[str, placing.Reading] = {}
+        self._readers: dict[str, placing.Reader] = {}
+        self.names: defaultdict[str, tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
+        """By template, once it is compiled: names it looks up from outside, and names it sets."""
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """Return a field of a mapping, or one of a loop's; no attribute of any other object is ever touched."""
+        """Return a field of a mapping or of a loop; never an attribute of another object."""
         kind = type(obj)
         if kind is Fields:
             try:
                 return obj[attribute]
             except KeyError:
-                fuel.burn(
-                    1000, f"the field {attribute!a}, which is not there, asked for again and again"
-                )
+                # The nearest name is found by comparing with all of them: too dear for a loop.
+                again = f"the field {attribute!a}, which is not there, asked for again and again"
+                fuel.burn(1000, again)
                 return self.undefined(f'there is no field "{attribute}"{nearest(attribute, obj)}')
         if kind is LoopContext and attribute in LOOP_FIELDS:
             return getattr(obj, attribute)
         if isinstance(obj, dict):  # metadata, an open set all the way down
             return obj.get(attribute)
-        if isinstance(
-            obj, jinja2.Undefined
-        ):  # {{ itm.content }}: itm is what there is to be said of
+        if isinstance(obj, jinja2.Undefined):  # {{ itm.content }}: the message is about itm
             return obj
-        what = "nothing (null)" if obj is None else f"a {kind.__name__}"
-        return self.undefined(f'"{attribute}" was asked of {what}, which has no fields')
+        owner = "nothing (null)" if obj is None else f"a {kind.__name__}"
+        return self.undefined(f'"{attribute}" was asked of {owner}, which has no fields')
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         """Return a field by its name, or a member of a list by its number."""
@@ -125,58 +140,47 @@ class Environment(jinja2.Environment):
         except (LookupError, TypeError):
             return self.undefined(f"there is no [{argument!r}] here")
 
+    # --- reading ----------------------------------------------------------------------------------
+
     def _tokenize(
         self, source: str, name: str | None, filename: str | None = None, state: str | None = None
     ) -> TokenStream:
-        return TokenStream(
-            _counted(super()._tokenize(source, name, filename, state)), name, filename
-        )
+        tokens = _located(self.lexer.tokeniter(source, name, filename, state), source)
+        return TokenStream(_counted(self.lexer.wrap(tokens, name, filename)), name, filename)
+
+    def tree(self, source: str, name: str | None, filename: str | None = None) -> nodes.Template:
+        """Return the syntax tree of a text, in which every node knows its offset; runs nothing.
+
+        Raises `jinja2.TemplateSyntaxError`; its `lineno` is an `At`.
+        """
+        return Parser(self, source, name, filename).parse()
+
+    def reading(self, name: str) -> placing.Reading:
+        """Return the facts about a template that has been compiled."""
+        reader = self._readers[name]
+        used, own = self.names[name]
+        names = frozenset(used - own - {"loop", "super"})
+        return placing.Reading(names, frozenset(reader.frame), tuple(reader.parents))
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
-        try:
-            return self._read(source, name, filename)
-        except TemplateError as error:
-            line = (error.where or "").rpartition(":")[2]
-            error.excerpt = (
-                excerpts.excerpt(source, int(line), str(error)) if line.isdigit() else None
-            )
-            raise
-
-    def _read(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
-        root = super()._parse(source, name, filename)
+        root = self.tree(source, name, filename)
         known = name or "<template>"
-        syntax = escaping.syntax_of(known.removesuffix(".j2").rpartition(".")[2])
-        for node in root.find_all((nodes.Filter, nodes.Test)):
-            table: Mapping[str, object] = (
-                self.filters if isinstance(node, nodes.Filter) else self.tests
-            )
-            shown = [n for n in table if "." not in n]
-            if node.name not in shown and not (
-                isinstance(node, nodes.Filter) and self._plug(node, syntax, known)
-            ):
-                what = "filter" if isinstance(node, nodes.Filter) else "test"
-                raise TemplateError(
-                    f'unknown {what} "{node.name}"{nearest(node.name, shown)}',
-                    where=f"{known}:{node.lineno}",
-                )
-        if syntax != "md":
-            for node in root.find_all(nodes.Filter):
-                if node.name in MARKDOWN_ONLY:
-                    raise TemplateError(
-                        f'"{node.name}" {NO_MARKDOWN}',
-                        where=f"{known}:{node.lineno}",
-                    )
+        reader = placing.Reader(known, placing.syntax_of_name(known), source)
+        check_filters(root, reader, lambda node: self._plug(node, reader.prefix, known))
         for node in root.find_all(nodes.Filter):
-            if node.name == "framed" and syntax == "md":
+            if node.name == "framed" and reader.prefix == "md":
                 node.name = "fence"
-        self.readings[known] = placing.read(root, known, syntax)
+        reader.check(root)
+        reader.follow(root)
+        reader.wrap(root)
+        self._readers[known] = reader
         metering.meter(root, self)
         return root
 
     def _plug(self, node: nodes.Filter, syntax: str, template: str) -> bool:
-        """Return whether a plug-in brings this filter, which then stands for it."""
+        """Let a plug-in's filter stand for an unknown one; tell whether there is one."""
         where = f"{template}:{node.lineno}"
-        if "." in node.name:
+        if "." in node.name:  # an escape of the engine's own, which no author may name
             return False
         plugin = plugins.find(
             "filters", node.name, lambda message: TemplateError(message, where=where)
@@ -189,36 +193,49 @@ class Environment(jinja2.Environment):
         return True
 
 
+def check_filters(root: nodes.Template, reader: placing.Reader, plug: Any) -> None:
+    """Refuse unknown filters and tests; `plug` tells of a filter's node if a plug-in brings it."""
+    used: Iterator[nodes.Filter | nodes.Test] = root.find_all((nodes.Filter, nodes.Test))
+    for node in used:
+        if isinstance(node, nodes.Test):
+            if node.name not in TESTS:
+                message = f'unknown test "{node.name}"{nearest(node.name, TESTS)}'
+                reader.refuse(node, "PF804", message)
+        elif node.name not in FILTERS:
+            if not plug(node):
+                message = f'unknown filter "{node.name}"{nearest(node.name, FILTERS)}'
+                reader.refuse(node, "PF803", message)
+        elif node.name in MARKDOWN_ONLY and reader.prefix != "md":
+            reader.refuse(node, "PF809", f'"{node.name}" {NO_MARKDOWN}')
+
+
+def _located(tokens: Iterator[tuple[int, str, str]], source: str) -> Iterator[tuple[int, str, str]]:
+    """Yield tokens with line numbers that also know their offset."""
+    at = 0
+    try:
+        for line, kind, value in tokens:
+            start = source.find(value, at)  # blanks that a tag takes away are in no token
+            start = at if start < 0 else start
+            yield At(line, start), kind, value
+            at = start + len(value)
+    except jinja2.TemplateSyntaxError as error:
+        error.lineno = At(error.lineno, at + len(source[at:]) - len(source[at:].lstrip()))
+        raise
+
+
 def _counted(tokens: Iterable[Token]) -> Iterator[Token]:
     for number, token in enumerate(tokens):
         if number > TOKENS_CAP:
-            raise jinja2.TemplateSyntaxError(
-                f"more than {TOKENS_CAP:,} words and marks in tags", token.lineno
-            )
+            message = f"more than {TOKENS_CAP:,} words and marks in tags"
+            raise jinja2.TemplateSyntaxError(message, token.lineno)
         yield token
 
 
 class Missing(jinja2.StrictUndefined):
-    """What is not there: to be asked about, not to be printed."""
+    """A value that is not there: a template may ask for it, but not print it."""
 
     __slots__ = ()
 
     @property
     def _undefined_message(self) -> str:
         return self._undefined_hint or f'unknown variable "{self._undefined_name}"'
-
-
-_TESTS = (
-    "defined",
-    "undefined",
-    "none",
-    "number",
-    "string",
-    "sequence",
-    "odd",
-    "even",
-    "true",
-    "false",
-    "in",
-    "eq",
-)

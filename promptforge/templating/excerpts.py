@@ -1,4 +1,4 @@
-"""Where in a template something went wrong: the line, the columns, and the values that the line used."""
+"""Places in a template: lines and columns for messages, the values on a line, offsets of nodes."""
 
 from __future__ import annotations
 
@@ -6,25 +6,34 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from jinja2 import nodes
+
 from ..errors import Excerpt, show
 
 _TAG = re.compile(r"\{[{%].*?(?:[}%]\}|$)")
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 _PATH = re.compile(r"(?<![\w.|])(?<!\| )[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 MOST = 6
-"""Values that are named."""
+"""Values shown in one message."""
 _LONGEST = 60
-"""Characters of a value that are shown."""
+"""Characters shown of one value."""
 _KINDS = {
-    "NoneType": "nothing", "int": "a number", "float": "a number", "bool": "yes or no", "str": "a text",
-    "Content": "a text", "Safe": "a text", "Block": "a text", "Verbatim": "a text", "Tags": "a text",
-    "Opens": "a text", "Closes": "a text", "list": "a list", "tuple": "a list", "Open": "fields",
-    "Fields": "fields", "dict": "fields",
-}  # fmt: skip
+    "NoneType": "nothing",
+    "bool": "yes or no",
+    **dict.fromkeys(("int", "float"), "a number"),
+    **dict.fromkeys(("str", "Content", "Safe", "Block", "Verbatim"), "a text"),
+    **dict.fromkeys(("Tags", "Opens", "Closes"), "a text"),
+    **dict.fromkeys(("list", "tuple"), "a list"),
+    **dict.fromkeys(("Open", "Fields", "dict"), "fields"),
+}
+"""Names of types, as an author of templates calls their values."""
 
 
 def excerpt(source: str, line: int, message: str) -> Excerpt | None:
-    """Return the line of `source`, with the columns of what `message` names in quotes, or of its only tag, or all."""
+    """Return a line of `source` with the columns to mark, or `None` for a blank line.
+
+    They are those of the word that `message` quotes, else of the only tag, else of the whole line.
+    """
     lines = source.split("\n")
     if not 1 <= line <= len(lines) or not lines[line - 1].strip():
         return None
@@ -40,7 +49,7 @@ def excerpt(source: str, line: int, message: str) -> Excerpt | None:
 
 
 def at(source: str, start: int, length: int) -> Excerpt:
-    """Return the line of a place of `source`, with the columns of `length` characters, as far as the line goes."""
+    """Return the line at an offset of `source`, with the columns of `length` characters."""
     begin = source.rfind("\n", 0, start) + 1
     line = source[begin:].partition("\n")[0]
     column = start - begin + 1
@@ -50,18 +59,20 @@ def at(source: str, start: int, length: int) -> Excerpt:
 
 
 def values(line: str, variables: Mapping[str, Any]) -> str:
-    """Return what the values that a line uses are, as `item.start_line is none`; capped, and escaped as in messages."""
+    """Return the values that a line uses, as in `item.start_line is none`, at most `MOST`."""
     said: dict[str, str] = {}
     for tag in _TAG.findall(line):
         for path in _PATH.findall(_QUOTED.sub('""', tag)):
             for name, value in _reached(path, variables):
                 said.setdefault(name, _cut(show(value)))
     parts = [f"{name} is {value}" for name, value in said.items()]
-    return ", ".join(parts[:MOST]) + (", …" if len(parts) > MOST else "")
+    if len(parts) > MOST:
+        parts[MOST:] = ["…"]
+    return ", ".join(parts)
 
 
 def _reached(path: str, variables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the value of a dotted path, if it leads to one that is no mapping."""
+    """Yield path and value of a dotted path that leads to a plain value."""
     first, *rest = path.split(".")
     if first not in variables:
         return
@@ -79,7 +90,10 @@ def _cut(text: str) -> str:
 
 
 def local(frame: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the variables at a point of a compiled template: `frame` holds its locals as Jinja names them."""
+    """Return the variables at a point of a compiled template, by the locals of its `frame`.
+
+    Jinja calls them `l_NUMBER_NAME`; a higher number hides a lower one.
+    """
     found = dict(variables)
     for name in sorted(frame, key=lambda n: int(n.split("_")[1]) if re.match(r"l_\d+_", n) else -1):
         match = re.match(r"l_\d+_(.+)", name)
@@ -93,17 +107,108 @@ def _is_missing(value: object) -> bool:
 
 
 def plainly(error: Exception) -> str:
-    """Return an error of Python's as somebody reads it who knows the template alone."""
+    """Return an error of Python in the words of the template's author."""
     message = str(error)
     names = [_KINDS.get(name, name) for name in re.findall(r"'(\w+)'", message)]
-    if isinstance(error, TypeError) and "not supported between" in message and len(names) > 1:
-        return (
-            f"{names[-2]} and {names[-1]} cannot be compared; ask first whether the value is there"
-        )
-    if isinstance(error, TypeError) and (
-        "unsupported operand" in message or "concatenate" in message
-    ):
-        return "+ and - take two numbers, and + two texts; ~ joins any two values"
-    if isinstance(error, TypeError) and "not iterable" in message and names:
-        return f"{names[0]} is no list, and for needs one"
+    if isinstance(error, TypeError):
+        if "not supported between" in message and len(names) > 1:
+            both = f"{names[-2]} and {names[-1]}"
+            return f"{both} cannot be compared; ask first whether the value is there"
+        if "unsupported operand" in message or "concatenate" in message:
+            return "+ and - take two numbers, and + two texts; ~ joins any two values"
+        if "not iterable" in message and names:
+            return f"{names[0]} is no list, and for needs one"
     return f"cannot be worked out: {message} ({type(error).__name__})"
+
+
+# --- the place of a node -----------------------------------------------------------------------------
+
+
+class At(int):
+    """A line number that also knows its offset in the text.
+
+    Jinja keeps nothing but the line of a token in the nodes and errors it makes, and passes it on
+    untouched. So the offset travels inside the line.
+    """
+
+    offset: int = 0
+
+    def __new__(cls, line: int, offset: int) -> At:
+        """Return the line with its offset."""
+        new = super().__new__(cls, line)
+        new.offset = offset
+        return new
+
+
+SIGNS = {"Mul": "*", "Div": "/", "FloorDiv": "//", "Mod": "%", "Pow": "**"}
+"""Arithmetic that templates have not, as it is written."""
+_OPENINGS = {
+    "fence": r"^ {0,3}(`{3,}|~{3,})",
+    "quotes": r'(?<!\\)(")',
+    "HTML": r"(?:\A|\n\s*\n) {0,3}(<[^\s>]*)",
+    "cannot begin or end": r"(<[^\s>]*)",
+}
+"""Keyword of a message → the opening delimiter it refers to."""
+
+
+def offset(node: nodes.Node) -> int:
+    """Return the offset of a node in its text."""
+    line = node.lineno
+    if isinstance(line, At):
+        return line.offset
+    return next((n.lineno.offset for n in node.find_all(nodes.Node) if isinstance(n.lineno, At)), 0)
+
+
+def word_after(text: str, start: int, before: str) -> tuple[int, int]:
+    """Return offset and length of the word that follows the pattern `before` at `start`."""
+    match = re.compile(before).match(text, start)
+    found = match.end() if match else start
+    word = re.compile(r"\w+").match(text, found)
+    return found, len(word[0]) if word else 1
+
+
+def word_at(text: str, start: int) -> int:
+    """Return the length of the word, quoted text or sign at an offset."""
+    match = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|\w+|\S").match(text, start)
+    return len(match[0]) if match else 1
+
+
+def without_tags(text: str) -> str:
+    """Return a template's own text, with every tag, value and comment blanked out by `_`."""
+    tags = r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}"
+    return re.sub(tags, lambda tag: re.sub(r"[^\n]", "_", tag[0]), text, flags=re.DOTALL)
+
+
+def locate(node: nodes.Node, message: str, text: str) -> tuple[int, int]:
+    """Return offset and length of the characters at a node that a `message` refers to."""
+    start = offset(node)
+    if isinstance(node, nodes.Template):  # left open at the end
+        return _opening(message, text)
+    if isinstance(node, nodes.BinExpr):
+        sign = SIGNS.get(type(node).__name__, "+")
+        return max(text.rfind(sign, start, offset(node.right)), start), len(sign)
+    if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr):
+        return word_after(text, offset(node.node), r"\.\s*")
+    if isinstance(node, nodes.Getattr):
+        return word_after(text, start, r"\.\s*")
+    if isinstance(node, nodes.Test):
+        return word_after(text, start, r"is\s+(?:not\s+)?")
+    if isinstance(node, nodes.Filter):
+        return start, len(node.name)
+    if not isinstance(node, nodes.TemplateData):
+        return start, word_at(text, start)
+    if "in double quotes" in message:
+        return max(text.find("'", start), start), 1
+    quoted = re.match(r'"(.+?)" ', message)
+    found = text.find(quoted[1], start) if quoted else -1
+    return (found, len(quoted[1])) if quoted and found >= 0 else (start, 1)
+
+
+def _opening(message: str, text: str) -> tuple[int, int]:
+    """Return offset and length of the delimiter that the template's own text opens and not closes."""
+    own = without_tags(text)
+    for word, pattern in _OPENINGS.items():
+        if word in message and (found := list(re.finditer(pattern, own, re.MULTILINE))):
+            return found[-1].start(1), len(found[-1][1])
+    last = text.rfind("\n", 0, len(text.rstrip())) + 1
+    return last, len(text.rstrip()) - last

@@ -1,4 +1,4 @@
-"""What a template may do with a value; `templates/README.md` explains each."""
+"""The filters and tests of templates; `templates/README.md` explains each."""
 
 from __future__ import annotations
 
@@ -26,38 +26,41 @@ def _join(values: Any, separator: str = ", ") -> str:
 
 
 def _default(value: Any, other: Any = "") -> Any:
-    return other if isinstance(value, jinja2.Undefined) or value is None or value == "" else value
+    if isinstance(value, jinja2.Undefined) or value is None or value == "":
+        return other
+    return value
 
 
 def _text_filter(change: Callable[[str], str]) -> Callable[[Any], str]:
     def filtered(value: Any) -> str:
-        text = escaping.to_text(value)
-        changed = change(text)
+        changed = change(escaping.to_text(value))
         if isinstance(value, Verbatim):
             return value.like(changed)
-        return Content(changed) if isinstance(value, Content) else changed
+        if isinstance(value, Content):  # still the long text of an item, not a label
+            return Content(changed)
+        return changed
 
     return filtered
 
 
 def plugged(name: str, plugin: plugins.Plugin, syntax: str) -> Callable[..., Any]:
-    """Return a filter of a plug-in: what it makes is plain data, cleaned and escaped like what came in."""
+    """Return a plug-in's filter; its result is plain data, cleaned and escaped like its input."""
 
     def filtered(value: Any, *arguments: Any, **named: Any) -> Any:
         if isinstance(value, jinja2.Undefined):
-            str(value)  # says what is missing
+            str(value)  # raises, with the name of what is missing
+        # A plug-in gets an ordinary string: no marker class of the engine may leak or come back.
         given = str.__str__(value) if isinstance(value, str) else value
-        made = plugins.guarded(
-            plugin, f'filter "{name}"', TemplateError, given, *arguments, **named
-        )
+        what = f'filter "{name}"'
+        made = plugins.guarded(plugin, what, TemplateError, given, *arguments, **named)
         found = plaindata.copy(made, lambda change: None)
-        if isinstance(found, str):
-            fuel.burn_text(len(found), metering.PRICES["other"])
-        else:
+        if not isinstance(found, str):
             fuel.weigh(found, deep=True)
-        if isinstance(value, Verbatim) and isinstance(found, str):
+            return found
+        fuel.burn_text(len(found), metering.PRICES["other"])
+        if isinstance(value, Verbatim):
             return value.like(clean(found, VERBATIM).text)
-        if isinstance(value, Content) and isinstance(found, str) and syntax != "txt":
+        if isinstance(value, Content) and syntax != "txt":
             return clean(found, syntax).text
         return found
 
@@ -68,18 +71,28 @@ def _length(value: Any) -> int:
     return len(value) if isinstance(value, str | list | tuple | dict) else 0
 
 
+def _first(values: Any) -> Any:
+    return values[0] if values else None
+
+
+def _last(values: Any) -> Any:
+    return values[-1] if values else None
+
+
+def _framed(value: Any, language: Any = None) -> Any:
+    return value  # in Markdown the engine calls `fence` instead; elsewhere the escape frames it
+
+
 FILTERS: dict[str, Callable[..., Any]] = {
     "capitalize": wording.capitalize,
     "code": escaping.md_code,
     "decimals": wording.decimals,
     "default": _default,
     "fence": fencing.fence,
-    "first": lambda values: values[0] if values else None,
-    "framed": lambda value, language=None: (
-        value
-    ),  # the escape of its place frames it; in Markdown it is `fence`
+    "first": _first,
+    "framed": _framed,
     "join": _join,
-    "last": lambda values: values[-1] if values else None,
+    "last": _last,
     "length": _length,
     "lower": _text_filter(str.lower),
     "percent": wording.percent,
@@ -87,8 +100,10 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "trim": _text_filter(str.strip),
     "upper": _text_filter(str.upper),
 }
-"""By name."""
-
 MARKDOWN_ONLY = frozenset({"code", "fence", "prose"})
-"""Filters that make Markdown."""
 NO_MARKDOWN = "makes Markdown, and this template is not: print the value as it is"
+TESTS = frozenset(
+    {"defined", "undefined", "none", "number", "string", "sequence"}
+    | {"odd", "even", "true", "false", "in", "eq"}
+)
+"""Words that may stand after `is`; Jinja brings them."""

@@ -1,8 +1,9 @@
-"""Fuel: how much templates may do for one text. What they repeat, join and compare is paid for before it is done.
+"""Fuel: a limit on the work of templates for one text, paid before the work is done.
 
-A template is a guest, and even one's own can run away: eighteen loops in each other, a text doubled thirty times. Every
-template, macro and block pays for its size when it begins, a loop for its body times its rounds, and whatever makes or
-reads long text for the characters. No clock has a say in it: the same input ends the same way on any machine.
+Even an honest template can run away: eighteen nested loops, a text doubled thirty times. Every
+template, macro and block pays for its size when it begins, a loop for its body times its rounds,
+and every operation on long text for the characters. No clock is read: equal input ends the same
+way on any machine.
 """
 
 from __future__ import annotations
@@ -15,27 +16,27 @@ from typing import Any
 from ..errors import PromptForgeError, TemplateError
 
 START = 3_000_000
-"""Units of fuel for one rendering, above what is ordinary; one is roughly a value looked up, 0.1 microseconds."""
+"""Units for one rendering beside the allowances below. A unit is about one lookup, 0.1 µs."""
 ORDINARY = 1_000
-"""Units that come in addition each time a template is run, ..."""
+"""Units added each time a template is run."""
 PER_ITEM = 5_000
-"""... for each item that it shows, ..."""
+"""Units added for each item it shows."""
 PER_CHAR = 12
-"""... and for each character of their texts: several times what the shipped templates need."""
+"""Units added for each character of the items: several times the need of the shipped templates."""
 CHARS = 8
-"""Characters for a unit."""
+"""Characters of text that one unit pays for."""
 PER_MEMBER = 3
-"""Units for a member of a list that is looked at."""
+"""Units for one member of a list."""
 SHORT = 64
-"""Characters of a text that costs no more than the value itself."""
+"""Characters of a text that is as cheap as any other value."""
 
 
 class SpentError(PromptForgeError):
-    """The fuel is used up; the message says by what."""
+    """The fuel is used up; the message names the operation that needed more."""
 
 
 class Tank:
-    """The fuel of one rendering, and what its templates may not print."""
+    """The fuel of one rendering, and the lines of plain text that its values must not imitate."""
 
     __slots__ = ("frame", "left", "spent", "taken")
 
@@ -44,26 +45,28 @@ class Tank:
         self.frame: re.Pattern[str] | None = None
         """Lines of plain text that no value may pass for."""
         self.taken = 0
-        """How many values would have passed for one, counted by who sets it to 0."""
+        """Values that would have passed for one; the caller sets it to 0."""
         self.spent: TemplateError | None = None
-        """What is raised for every template of the rendering once the fuel is used up."""
+        """Raised for every later template of the rendering once the fuel is used up."""
 
 
 class _Here(threading.local):
-    """The tank that is in use in this thread; an empty one where no template runs."""
+    """The tank in use in this thread; an empty one while no template runs."""
 
     tank = Tank(0)
 
 
 _here = _Here()
-_MADE = (list, tuple, dict)  # what a template makes itself; what it is given is of subclasses
+# Types of values a template makes itself. The engine gives it subclasses of these, which are
+# shared between renderings and so cost nothing.
+_MADE = (list, tuple, dict)
 
 
 def use(tank: Tank, items: int = 1, chars: int = 0) -> None:
-    """Let the template that runs next in this thread burn what is in `tank`.
+    """Let the next template of this thread burn from `tank`, after adding the usual allowance.
 
-    How often one is run is for the engine to say, so what is ordinary for so many items with so many characters is
-    added each time. Raises `TemplateError` where the tank has run out before.
+    The engine decides how often a template is run, so each run brings its own allowance, for
+    `items` items with `chars` characters. Raises `TemplateError` if the tank has run out before.
     """
     if tank.spent is not None:
         raise tank.spent
@@ -72,7 +75,7 @@ def use(tank: Tank, items: int = 1, chars: int = 0) -> None:
 
 
 def passes_for_frame(text: str) -> bool:
-    """Tell whether a text that begins a line would pass for a line of the frame, and count it."""
+    """Tell whether the text of a whole line looks like one of the template's, and count it."""
     tank = _here.tank
     if tank.frame is None or tank.frame.match(text) is None:
         return False
@@ -81,24 +84,26 @@ def passes_for_frame(text: str) -> bool:
 
 
 def chars_in(values: Iterable[Any]) -> int:
-    """Return the characters of all texts in an item's fields: a long name, too, is no work of the template's."""
+    """Return the characters of all texts in an item's fields, however deep."""
     total = 0
     for value in values:
         if isinstance(value, str):
             total += len(value)
-        elif value and isinstance(value, _MADE):
-            total += chars_in(value.values() if isinstance(value, dict) else value)
+        elif value and isinstance(value, dict):
+            total += chars_in(value.values())
+        elif value and isinstance(value, list | tuple):
+            total += chars_in(value)
     return total
 
 
 def end(error: SpentError, where: str) -> TemplateError:
-    """Return the error for the rendering whose fuel was used up at `where`, a template's name and line."""
+    """Return the error of a rendering that ran out of fuel at `where` (name:line), and keep it."""
     found = _here.tank.spent = TemplateError(str(error), where=where)
     return found
 
 
 def burn(units: int, what: str) -> None:
-    """Take units out of the tank; raises `SpentError` where there are not as many, with `what` they were to do."""
+    """Take units out of the tank; raises `SpentError`, naming `what`, if it holds fewer."""
     tank = _here.tank
     tank.left -= units
     if tank.left < 0:
@@ -106,7 +111,7 @@ def burn(units: int, what: str) -> None:
 
 
 def burn_text(chars: int, price: int = 1) -> None:
-    """Pay for a text of so many characters; `price` is how much more than copying it takes."""
+    """Pay for a text of so many characters; copying it has the `price` 1."""
     tank = _here.tank
     tank.left -= chars * price // CHARS
     if tank.left < 0:
@@ -114,18 +119,18 @@ def burn_text(chars: int, price: int = 1) -> None:
 
 
 def weigh(value: Any, *, deep: bool = False) -> None:
-    """Pay for a value by all it holds; an item or other fields of the engine's count as one, unless `deep`."""
+    """Pay for a value and all it holds; the engine's own mappings count as one unless `deep`."""
     left = _here.tank.left
     total = 0
     waiting = [value]
     while waiting and total <= left:
         one = waiting.pop()
+        total += PER_MEMBER
         if isinstance(one, str):
-            total += PER_MEMBER + len(one) // CHARS
+            total += len(one) // CHARS
         elif type(one) in _MADE or (deep and isinstance(one, dict)):
-            total += PER_MEMBER * (1 + len(one))
-            if total <= left:
-                waiting.extend(one.values() if isinstance(one, dict) else one)
-        else:
-            total += PER_MEMBER
+            total += PER_MEMBER * len(one)
+            if total > left:  # too large even to list
+                break
+            waiting.extend(one.values() if isinstance(one, dict) else one)
     burn(total, "a list or text of very many parts")

@@ -1,7 +1,7 @@
-"""Rewriting a template, once it has been read, so that it pays for what it does: see `fuel`.
+"""Rewriting a parsed template so that it pays fuel for its work.
 
-Nothing of it is seen by an author. The operators that can make much of little are taken over by functions here, which
-also keeps Jinja from working them out while it compiles.
+Authors see nothing of it. Operators that make much out of little (`~`, `+`, `==`, lists) become
+calls of the functions below, so Jinja cannot work them out for free while it compiles either.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from ..safe import Content, Safe
 from . import fuel
 
 PRICES = {"prose": 80, "capitalize": 50, "code": 20, "md": 50, "other": 5}
-"""What filters and escapes take for a character, by the cheapest (a copy): measured on the worst texts known."""
+"""Fuel for one character of a filter or escape; a copy is 1. Measured on the worst texts known."""
 VALUE = 100
-"""Units for printing a value, however short: its escape may have to look at each character."""
+"""Units for printing a value, however short: an escape is a call with a regular expression."""
 ENTRY = 60
-"""Units for entering a template, a macro or a block, beside those for what it holds."""
+"""Units for entering a template, macro or block, beside those for its nodes."""
 
 
 def meter(root: nodes.Template, environment: jinja2.Environment) -> None:
-    """Rewrite a parsed template."""
+    """Insert the payments into a parsed template."""
+    # Loops first: the body of an inner loop counts for the outer one as it was written.
     for loop in root.find_all(nodes.For):
         weight = nodes.Const(sum(map(_price, loop.find_all(nodes.Node))), lineno=loop.lineno)
         loop.iter = _call("fuel.rounds", cast(nodes.Expr, loop.iter), weight)
@@ -42,9 +43,9 @@ def meter(root: nodes.Template, environment: jinja2.Environment) -> None:
 
 
 def _price(node: nodes.Node) -> int:
-    return (
-        VALUE if isinstance(node, nodes.Filter) and ("." in node.name or node.name in PRICES) else 1
-    )
+    # A dot is in the names of escapes and plug-ins alone.
+    costly = isinstance(node, nodes.Filter) and ("." in node.name or node.name in PRICES)
+    return VALUE if costly else 1
 
 
 def _own(place: nodes.Node) -> Iterator[nodes.Node]:
@@ -76,9 +77,9 @@ def _metered(node: nodes.Node) -> nodes.Node:
         isinstance(node, nodes.List | nodes.Tuple) and getattr(node, "ctx", "load") == "load"
     ):
         members = node.items if isinstance(node, nodes.Dict | nodes.List | nodes.Tuple) else ()
-        return (
-            node if all(isinstance(m, nodes.Const) for m in members) else _call("fuel.made", node)
-        )
+        if all(isinstance(member, nodes.Const) for member in members):
+            return node
+        return _call("fuel.made", node)
     if isinstance(node, nodes.Compare) and not _is_short(node):
         node.expr = _call("fuel.read", node.expr)
         for operand in node.ops:
@@ -90,21 +91,22 @@ def _metered(node: nodes.Node) -> nodes.Node:
 
 
 def _is_short(node: nodes.Compare) -> bool:
-    """Tell whether a comparison costs no more than a constant in it is long."""
-    return any(
-        isinstance(side, nodes.Const) for side in (node.expr, *(o.expr for o in node.ops))
-    ) and all(operand.op not in ("in", "notin") for operand in node.ops)
+    """Tell whether a constant bounds the work: `==` ends with the shorter side, `in` does not."""
+    sides = (node.expr, *(operand.expr for operand in node.ops))
+    if not any(isinstance(side, nodes.Const) for side in sides):
+        return False
+    return all(operand.op not in ("in", "notin") for operand in node.ops)
 
 
 def _call(name: str, value: nodes.Expr, *arguments: nodes.Expr) -> nodes.Filter:
     return nodes.Filter(value, name, list(arguments), [], None, None, lineno=value.lineno)
 
 
-# --- filters and escapes -------------------------------------------------------------------------------------------
+# --- filters and escapes --------------------------------------------------------------------------
 
 
 def paid(name: str, change: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the filter `name` such that it pays for the text it reads and the text it makes."""
+    """Return the filter `name`, paying for the text it reads and the text it makes."""
     price = PRICES.get(name, 1)
 
     def filtered(value: Any, *arguments: Any, **named: Any) -> Any:
@@ -122,19 +124,21 @@ def paid(name: str, change: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def paid_escape(name: str, escape: Escape) -> Escape:
-    """Return the escape `name` such that it pays likewise; safe text is passed on wherever the escape does that."""
-    labels = name.startswith("md.")
-    price = PRICES["md" if labels else "other"]
+    """Return the escape `name`, paying for the text it reads and the text it makes."""
+    labels = name.startswith("md.")  # Markdown's escapes are slow, but cut a label first
+    price = PRICES["md"] if labels else PRICES["other"]
 
     def escaped(value: object) -> Safe:
         if isinstance(value, str):
             if isinstance(value, Safe):
-                text = escape(value)  # in an attribute, or inside quotes, it is changed
+                text = escape(value)
+                # Safe text passes untouched, but for attributes and quotes.
                 if text is not value and len(text) > fuel.SHORT:
                     fuel.burn_text(len(text), price)
                 return text
             if len(value) > fuel.SHORT:
-                fuel.burn_text(min(len(value), LABEL_CAP) if labels else len(value), price)
+                chars = min(len(value), LABEL_CAP) if labels else len(value)
+                fuel.burn_text(chars, price)
         elif isinstance(value, list | tuple | dict):
             fuel.weigh(value, deep=True)
         text = escape(value)
@@ -146,7 +150,7 @@ def paid_escape(name: str, escape: Escape) -> Escape:
 
 
 def apart_from_frame(escape: Escape) -> Escape:
-    """Return the escape for the begin of a line of plain text such that no label passes for a line of the frame."""
+    """Return the escape of plain text, with a backslash before labels like a template's line."""
 
     def escaped(value: object) -> Safe:
         text = escape(value)
@@ -157,7 +161,8 @@ def apart_from_frame(escape: Escape) -> Escape:
     return escaped
 
 
-# --- what the rewritten template calls; whatever takes the context is not worked out by the compiler -----------------
+# --- functions that a rewritten template calls ----------------------------------------------------
+# `pass_context` keeps Jinja's compiler from calling them beforehand on constants.
 
 
 @jinja2.pass_context
@@ -170,8 +175,8 @@ def _rounds(_: Context, values: Any, weight: int) -> Any:
     if isinstance(values, jinja2.Undefined):
         return values
     if not isinstance(values, list | tuple | dict | str):
-        what = "nothing (null)" if values is None else f"a {type(values).__name__}"
-        raise TemplateError(f"a loop goes through a list, and this is {what}")
+        given = "nothing (null)" if values is None else f"a {type(values).__name__}"
+        raise TemplateError(f"a loop goes through a list, and this is {given}")
     fuel.burn(len(values) * weight, f"a loop of {len(values):,} rounds")
     return values
 
@@ -220,4 +225,4 @@ FUNCTIONS = {
     "fuel.read": _read,
     "fuel.rounds": _rounds,
 }
-"""By the names under which a rewritten template knows them; no author can write such a name."""
+"""The functions by the filter names of a rewritten template; authors may write no such name."""

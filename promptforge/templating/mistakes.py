@@ -1,7 +1,8 @@
-"""A template that cannot be read → where the mistake was made, which, and the way out.
+"""A template that cannot be read → the place of the mistake, the mistake, and the way out.
 
-Jinja says where it could not go on. Whoever wrote the template wants to know where it went wrong: at the tag, bracket
-or quote that was opened and not closed, far above perhaps. So the tags are read once more, as a person would.
+Jinja says where it could not go on. The author wants to know where it went wrong: at the tag,
+bracket or quote that was opened and not closed, perhaps far above. So the tags are read once more,
+as a person would read them.
 """
 
 from __future__ import annotations
@@ -13,25 +14,33 @@ from typing import NamedTuple
 from ..errors import nearest
 
 CLOSES = {"{{": "}}", "{%": "%}", "{#": "#}"}
-PAIRS = frozenset({"if", "for", "block", "macro", "call", "filter", "with", "autoescape", "raw"})
-"""Tags that are closed by one of their own, besides `{% set x %}` without a value."""
+PAIRS = ("if", "for", "block", "macro", "call", "filter", "with", "autoescape", "raw")
+"""Tags that an end tag closes. So is `{% set x %}` without a value."""
 KNOWN = ("if", "elif", "else", "for", "set", "block", "extends", "include", "from", "macro")
 _IN_TAG = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[%}]\}|\{[{%#]")
+_QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
+_ENDRAW = re.compile(r"\{%[-+]?\s*endraw\s*[-+]?%\}")
+_WORD = re.compile(r"&&|\|\||\"[^\"\n]*\"|'[^'\n]*'|\w+|\S")
 _SPELT = {"elseif": "elif", "elsif": "elif", "elsf": "elif", "foreach": "for", "endfi": "endif"}
-_WORDS = {"&": "and", "&&": "and", "||": "or", "!": "not ", "=": "=="}
-_NAMES = {
-    "end of statement block": "%}", "end of print statement": "}}", "end of template": "the end of the file",
-    "begin of statement block": "{%", "begin of print statement": "{{", "end of comment": "#}",
-}  # fmt: skip
+_OPERATORS = {"&": "and", "&&": "and", "||": "or", "!": "not ", "=": "=="}
+_JINJA_NAMES = {
+    "end of statement block": "%}",
+    "end of print statement": "}}",
+    "end of template": "the end of the file",
+    "begin of statement block": "{%",
+    "begin of print statement": "{{",
+    "end of comment": "#}",
+}
 
 
 class Mistake(NamedTuple):
-    """Where, how long, what, and what `--fix` may write in its place."""
+    """One mistake at a place of a template."""
 
     start: int
     length: int
     message: str
     new: str | None = None
+    """Text that `--fix` writes in its place."""
 
 
 class Tag(NamedTuple):
@@ -45,13 +54,16 @@ class Tag(NamedTuple):
     """The first word of a statement, such as `if`."""
     closed: bool
 
+    def mistake(self, message: str) -> Mistake:
+        """Return a mistake that is the whole tag."""
+        return Mistake(self.start, self.end - self.start, message)
+
 
 def find(source: str, message: str, at: int) -> Mistake:
-    """Return the mistake behind Jinja's `message` about the place `at`; `source` has been refused there."""
+    """Return the mistake behind Jinja's `message` about the offset `at` of `source`."""
     ended = "end of template" in message or "Missing end of" in message or not source[at:].strip()
-    until = len(source) if ended else at
     tags = list(_tags(source))
-    mistake = _structure(source, tags, until)
+    mistake = _structure(source, tags, len(source) if ended else at)
     if mistake is not None:
         return mistake
     tag = next((tag for tag in tags if tag.start <= at < tag.end), None)
@@ -65,137 +77,128 @@ def _tags(source: str) -> Iterator[Tag]:
         start, mark = begin.start(), begin[0]
         word = re.compile(r"[-+]?\s*(\w*)").match(source, begin.end())
         name = word[1] if word and mark == "{%" else ""
-        end = (
-            source.find("#}", begin.end()) + 2
-            if mark == "{#"
-            else _end(source, begin.end(), CLOSES[mark])
-        )
-        if name == "raw" and end >= 2:
-            closing = re.compile(r"\{%[-+]?\s*endraw\s*[-+]?%\}").search(source, end)
-            at = closing.end() if closing else len(source)
-            yield Tag(start, at, mark, "" if closing else name, closing is not None)
-            continue
-        closed = end >= 2
-        line = source.find("\n", start)
-        at = end if closed else len(source) if line < 0 else line
+        at = _end(source, begin.end(), mark)
+        closed = at > 0
+        if name == "raw" and closed:  # nothing in it is a tag
+            endraw = _ENDRAW.search(source, at)
+            if endraw is not None:
+                name, at = "", endraw.end()
+            else:
+                closed, at = False, len(source)
+        elif not closed:
+            at = source.find("\n", start)
+            if at < 0:
+                at = len(source)
         yield Tag(start, at, mark, name, closed)
 
 
-def _end(source: str, at: int, close: str) -> int:
-    """Return the place past the `close` of a tag, or 0 where it has none before another tag begins."""
+def _end(source: str, at: int, mark: str) -> int:
+    """Return the offset past the end of the tag that `mark` opens, 0 if another one begins first."""
+    if mark == "{#":
+        return source.find("#}", at) + 2 if "#}" in source[at:] else 0
     for found in _IN_TAG.finditer(source, at):
-        if found[0] == close:
+        if found[0] == CLOSES[mark]:
             return found.end()
         if found[0][0] == "{" or found[0] in CLOSES.values():
             return 0
     return 0
 
 
+# --- tags that do not go together -----------------------------------------------------------------
+
+
 def _structure(source: str, tags: list[Tag], until: int) -> Mistake | None:
-    """Return the first tag before `until` that is not closed, closes nothing, or is none; else what is open there."""
-    stack: list[Tag] = []
+    """Return the first tag before `until` that is unclosed, unknown or in no pair, else `None`."""
+    opened: list[Tag] = []
     for tag in tags:
         if tag.start > until:
             break
         if not tag.closed:
             return _unclosed(source, tag)
-        if tag.open != "{%":
-            continue
-        inside = source[tag.start : tag.end]
-        if tag.word in PAIRS or (tag.word == "set" and not re.search(r"(?<![=!<>])=(?!=)", inside)):
-            stack.append(tag)
-        elif tag.word.startswith("end") and tag.word[3:] in (*PAIRS, "set"):
-            if not stack or stack[-1].word != tag.word[3:]:
-                return _wrong_end(source, tag, stack)
-            stack.pop()
-        elif tag.word in ("else", "elif"):
-            other = re.search(r"else\s+if\b", inside)
-            if other:
-                begin = tag.start + other.start()
-                return Mistake(begin, len(other[0]), "write elif for else if", "elif")
-            if not stack or stack[-1].word not in (
-                ("if", "for") if tag.word == "else" else ("if",)
-            ):
-                return _word(
-                    source, tag, f"{{% {tag.word} %}} stands in no {{% if %}}{_open(source, stack)}"
-                )
-        elif tag.word not in (*KNOWN, "import"):
-            return _no_tag(source, tag, stack)
-    if stack and until >= len(source.rstrip()):
-        tag = stack[-1]
-        end = f"{{% end{tag.word} %}}"
-        length = tag.end - tag.start
-        return Mistake(
-            tag.start, length, f"{{% {tag.word} %}} is not closed; write {end} where it ends"
-        )
+        if tag.open == "{%" and (mistake := _follow(source, tag, opened)) is not None:
+            return mistake
+    if opened and until >= len(source.rstrip()):
+        word = opened[-1].word
+        message = f"{{% {word} %}} is not closed; write {{% end{word} %}} where it ends"
+        return opened[-1].mistake(message)
+    return None
+
+
+def _follow(source: str, tag: Tag, opened: list[Tag]) -> Mistake | None:
+    """Open or close a pair, or return the mistake."""
+    inside = source[tag.start : tag.end]
+    if tag.word in PAIRS or (tag.word == "set" and not re.search(r"(?<![=!<>])=(?!=)", inside)):
+        opened.append(tag)
+    elif tag.word.startswith("end") and tag.word[3:] in (*PAIRS, "set"):
+        if not opened or opened[-1].word != tag.word[3:]:
+            return _wrong_end(source, tag, opened)
+        opened.pop()
+    elif tag.word in ("else", "elif"):
+        if other := re.search(r"else\s+if\b", inside):
+            return Mistake(tag.start + other.start(), len(other[0]), "write elif for else if", "elif")
+        owners = ("if", "for") if tag.word == "else" else ("if",)
+        if not opened or opened[-1].word not in owners:
+            message = f"{{% {tag.word} %}} stands in no {{% if %}}{_opened(source, opened)}"
+            return _word(source, tag, message)
+    elif tag.word not in (*KNOWN, "import"):
+        return _no_tag(source, tag, opened)
     return None
 
 
 def _unclosed(source: str, tag: Tag) -> Mistake:
-    rest = source[tag.start + 2 : tag.end]
-    length = 2 + len(rest.rstrip())
     close = CLOSES[tag.open]
     if tag.open == "{#":
-        return Mistake(
-            tag.start, 2, f"the comment that begins here is not closed; write {close} where it ends"
-        )
-    bare = re.sub(
-        r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", lambda quoted: "_" * len(quoted[0]), rest
-    )
+        message = f"the comment that begins here is not closed; write {close} where it ends"
+        return Mistake(tag.start, 2, message)
+    rest = source[tag.start + 2 : tag.end]
+    bare = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), rest)
     if quote := re.search(r"[\"']", bare):
         return _quote(tag.start + 2 + quote.start(), quote[0])
-    wrong = re.search(r"%\s*\}|\}\s*\}|\}|%(?=\s*$)", bare)
-    if wrong:
-        return Mistake(
-            tag.start, 2 + wrong.end(), f"{tag.open} ends with {wrong[0]} here; write {close}"
-        )
-    return Mistake(tag.start, length, f"{tag.open} is not closed; write {close} where it ends")
+    if wrong := re.search(r"%\s*\}|\}\s*\}|\}|%(?=\s*$)", bare):
+        message = f"{tag.open} ends with {wrong[0]} here; write {close}"
+        return Mistake(tag.start, 2 + wrong.end(), message)
+    message = f"{tag.open} is not closed; write {close} where it ends"
+    return Mistake(tag.start, 2 + len(rest.rstrip()), message)
 
 
 def _quote(at: int, mark: str) -> Mistake:
-    return Mistake(
-        at, 1, f"the text that begins with this {mark} is not closed; write {mark} where it ends"
-    )
+    message = f"the text that begins with this {mark} is not closed; write {mark} where it ends"
+    return Mistake(at, 1, message)
 
 
-def _wrong_end(source: str, tag: Tag, stack: list[Tag]) -> Mistake:
-    wanted = tag.word[3:]
-    if any(other.word == wanted for other in stack):
-        inner = stack[-1]
-        message = (
-            f"{{% {inner.word} %}} is not closed before the {{% {tag.word} %}} of line {_line(source, tag)};"
+def _wrong_end(source: str, tag: Tag, opened: list[Tag]) -> Mistake:
+    if any(other.word == tag.word[3:] for other in opened):
+        inner = opened[-1]
+        line = _line(source, tag)
+        return inner.mistake(
+            f"{{% {inner.word} %}} is not closed before the {{% {tag.word} %}} of line {line};"
             f" write {{% end{inner.word} %}} before that"
         )
-        return Mistake(inner.start, inner.end - inner.start, message)
-    return _word(source, tag, f"{{% {tag.word} %}} closes nothing{_open(source, stack)}")
+    return _word(source, tag, f"{{% {tag.word} %}} closes nothing{_opened(source, opened)}")
 
 
-def _open(source: str, stack: list[Tag]) -> str:
-    if not stack:
+def _opened(source: str, opened: list[Tag]) -> str:
+    """Return the end of a message: the tag that is open here."""
+    if not opened:
         return "; take it out, or write what it belongs to before it"
-    inner = stack[-1]
-    line = _line(source, inner)
-    return (
-        f"; open is the {{% {inner.word} %}} of line {line}, which {{% end{inner.word} %}} closes"
-    )
+    word, line = opened[-1].word, _line(source, opened[-1])
+    return f"; open is the {{% {word} %}} of line {line}, which {{% end{word} %}} closes"
 
 
-def _no_tag(source: str, tag: Tag, stack: list[Tag]) -> Mistake:
-    ends = [f"end{other.word}" for other in stack]
-    if tag.word in ("end", "") and stack:
-        return _word(
-            source,
-            tag,
-            f'there is no tag "{tag.word}"; {{% {ends[-1]} %}} closes what is open here',
-        )
+def _no_tag(source: str, tag: Tag, opened: list[Tag]) -> Mistake:
+    ends = [f"end{other.word}" for other in opened]
+    message = f'there is no tag "{tag.word}"'
+    if tag.word in ("end", "") and opened:
+        return _word(source, tag, f"{message}; {{% {ends[-1]} %}} closes what is open here")
     known = _SPELT.get(tag.word)
-    hint = f'; did you mean "{known}"?' if known else nearest(tag.word, [*KNOWN, *ends])
-    return _word(
-        source, tag, f'there is no tag "{tag.word}"{hint}', "elif" if known == "elif" else None
-    )
+    if known is None:
+        return _word(source, tag, message + nearest(tag.word, [*KNOWN, *ends]))
+    new = known if known == "elif" else None
+    return _word(source, tag, f'{message}; did you mean "{known}"?', new)
 
 
 def _word(source: str, tag: Tag, message: str, new: str | None = None) -> Mistake:
+    """Return a mistake that is the first word of a tag."""
     start = source.find(tag.word, tag.start + 2) if tag.word else tag.start
     return Mistake(start, len(tag.word) or 2, message, new)
 
@@ -204,53 +207,52 @@ def _line(source: str, tag: Tag) -> int:
     return source.count("\n", 0, tag.start) + 1
 
 
-# --- inside of one tag ------------------------------------------------------------------------------------------------
+# --- inside of one tag ----------------------------------------------------------------------------
 
 
 def _inside(source: str, tag: Tag | None, message: str, at: int) -> Mistake:
-    """Return what is wrong with the words of a tag."""
-    here = re.compile(r"&&|\|\||\"[^\"\n]*\"|'[^'\n]*'|\w+|\S").match(source, at)
+    """Return the mistake in the words of a tag, or in the text outside of all tags."""
+    here = _WORD.match(source, at)
     said = here[0] if here else ""
+    length = max(1, len(said))
     if found := re.match(r"block '(.*)' defined twice", message):
-        return Mistake(
-            at,
-            max(1, len(said)),
-            f'the block "{found[1]}" is there twice; a name stands for one place',
-        )
+        twice = f'the block "{found[1]}" is there twice; a name stands for one place'
+        return Mistake(at, length, twice)
     if tag is None:
-        return Mistake(at, max(1, len(said)), _plain(message))
-    bracket = _bracket(source, tag)
-    if bracket is not None and re.search(
-        r"unexpected '[%}]'|expected token '[,)\]]|expected '[)\]]", message
-    ):
+        return Mistake(at, length, _plain(message))
+    brackets = r"unexpected '[%}]'|expected token '[,)\]]|expected '[)\]]"
+    if re.search(brackets, message) and (bracket := _bracket(source, tag)) is not None:
         return bracket
-    if said.startswith("|") and source[at - 1 : at + 1] == "||":
+    if (mistake := _sign(source, tag, at, said)) is not None:
+        return mistake
+    if tag.word == "for" and "expected token 'in'" in message:
+        example = "{% for item in items %}"
+        return Mistake(at, len(said), f'"{said}" stands where a loop says in: {example}')
+    if "unexpected end" in message or said in ("}", "%"):
+        return tag.mistake("something is missing at the end of this tag")
+    return Mistake(at, length, _plain(message))
+
+
+def _sign(source: str, tag: Tag, at: int, said: str) -> Mistake | None:
+    """Return the mistake if the sign at `at` is another language's."""
+    if said.startswith("|") and source[at - 1 : at + 1] == "||":  # Jinja stops at the second
         at, said = at - 1, "||"
-    if said in _WORDS and (said != "=" or tag.word in ("if", "elif", "")):
-        new = _WORDS[said]
+    if said in _OPERATORS and (said != "=" or tag.word in ("if", "elif", "")):
+        new = _OPERATORS[said]
         why = "to compare, write ==" if said == "=" else f"write {new.strip()}"
         return Mistake(at, len(said), f"{said} is no part of the template language; {why}", new)
     if said in ('"', "'"):
         return _quote(at, said)
     if said and said[0] in "“”„«»‘’‚":
         return Mistake(at, 1, f"{said[0]} is no quote to a template; write \" or '")
-    if tag.word == "for" and "expected token 'in'" in message:
-        return Mistake(
-            at, len(said), f'"{said}" stands where a loop says in: {{% for item in items %}}'
-        )
-    if "unexpected end" in message or said in ("}", "%"):
-        return Mistake(
-            tag.start, tag.end - tag.start, "something is missing at the end of this tag"
-        )
-    return Mistake(at, max(1, len(said)), _plain(message))
+    return None
 
 
 def _bracket(source: str, tag: Tag) -> Mistake | None:
     """Return the bracket of a tag that is not closed in it."""
     opened: list[int] = []
-    for found in re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|[()\[\]]").finditer(
-        source, tag.start, tag.end - 2
-    ):
+    marks = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|[()\[\]]")
+    for found in marks.finditer(source, tag.start, tag.end - 2):
         if found[0] in "([":
             opened.append(found.start())
         elif found[0] in ")]" and opened:
@@ -258,16 +260,15 @@ def _bracket(source: str, tag: Tag) -> Mistake | None:
     if not opened:
         return None
     mark = source[opened[-1]]
-    return Mistake(
-        opened[-1], 1, f"{mark} is not closed; write {')' if mark == '(' else ']'} where it ends"
-    )
+    close = ")" if mark == "(" else "]"
+    return Mistake(opened[-1], 1, f"{mark} is not closed; write {close} where it ends")
 
 
 def _plain(message: str) -> str:
-    """Return Jinja's own words with tags as they are written."""
+    """Return Jinja's own message, with tags as they are written."""
     message = message.rstrip(".")
-    for name, mark in _NAMES.items():
+    for name, mark in _JINJA_NAMES.items():
         message = message.replace(f"'{name}'", f"'{mark}'").replace(name, mark)
-    found = re.match(r"expected token '(.*)', got '(.*)'$", message)
-    message = f'"{found[2]}" stands where {found[1]} belongs' if found else message
+    if found := re.match(r"expected token '(.*)', got '(.*)'$", message):
+        return f'"{found[2]}" stands where {found[1]} belongs'
     return re.sub(r"^unexpected (?:char )?'(.*)'$", r'"\1" does not belong here', message)
