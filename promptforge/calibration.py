@@ -76,9 +76,8 @@ def calibrate(pairs: Iterable[tuple[str, int]], *, base: str = "o200k_base") -> 
     rows: list[tuple[int, int, int]] = []
     for place, (text, true) in enumerate(pairs):
         if not isinstance(true, int) or isinstance(true, bool) or true < 0:
-            raise TokenizerError(
-                f"pair {place}: its count is {quote(str(true))}; it must be a whole number from 0 up"
-            )
+            problem = "it must be a whole number from 0 up"
+            raise TokenizerError(f"pair {place}: its count is {quote(str(true))}; {problem}")
         if own := counter.count(text):
             rows.append((own, true, place))
     if not any(true for _, true, _ in rows):

@@ -68,7 +68,7 @@ class SavedPrompt(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def build(self) -> Build:
         """The prompt as a build, with the items of its context."""
-        own = {"text": self.text, "tokens": self.tokens, "manifest": self.manifest}
+        own: dict[str, Any] = {"text": self.text, "tokens": self.tokens, "manifest": self.manifest}
         if self.context is None:
             return Build(items=[], **own)
         return msgspec.structs.replace(self.context, **own)
