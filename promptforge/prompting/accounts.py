@@ -97,7 +97,7 @@ def account(
 def _told(
     composed: Composed, history: PromptHistory, to: str, options: Options, profile: Profile
 ) -> Diagnostics:
-    """Say which parts lost something, and what the shape cannot carry."""
+    """Report lost turns, imitated tags, and options that the shape cannot carry."""
     shape, diagnostics = SHAPES[to], Diagnostics()
     if history.dropped:
         turns = history.kept + history.dropped
