@@ -1,4 +1,4 @@
-"""What another tokenizer takes, estimated by one at hand: the factor, from texts whose true counts are known."""
+"""Estimate an unknown tokenizer by a known one times a factor, learnt from true counts."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from .errors import TokenizerError, quote
 from .tokens import get_tokenizer, is_scaled
 
 ENOUGH = 59
-"""Pairs that make it 95 % sure that 95 % of texts like them take no more than the largest ratio: 1 - 0.95**59 > 0.95
-(S. S. Wilks, Determination of sample sizes for setting tolerance limits, 1941)."""
+"""Pairs that make it 95 % sure that 95 % of such texts take no more than the largest ratio."""
+# 1 - 0.95**59 > 0.95: S. S. Wilks, Determination of sample sizes for setting tolerance limits,
+# 1941.
 SURE = 2
-"""Standard errors that a constant must be above nothing to be believed."""
+"""Standard errors above 0 from which a constant is believed."""
 FEWEST = 10
-"""Pairs without which no constant is believed."""
+"""Pairs needed to believe a constant."""
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
-    """What was learnt from texts and their true counts."""
+    """A factor learnt from texts and their true counts."""
 
     base: str
-    """The tokenizer that the texts were counted by."""
+    """The known tokenizer."""
     pairs: int
-    """How many texts were used: those that have a token by `base`."""
+    """Texts used: those with a token by `base`."""
     mean: float
-    """Of the ratios true / base."""
+    """Mean of the ratios true / base."""
     spread: float
     """Their standard deviation; 0 for one pair."""
     least: float
@@ -36,17 +37,19 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     largest: float
     """The largest ratio."""
     slope: float
-    """a of true = a · base + b, the line through all pairs; each weighs as its ratio does, long or short."""
+    """a of true = a · base + b, the line through all pairs; each weighs as its ratio does, long or
+    short.
+    """
     intercept: float
-    """b of that line: what each text costs besides its own tokens, such as the frame of a message."""
+    """b of that line: the overhead of each text, such as that of a message."""
     constant: int
-    """Tokens taken off each true count before its ratio: the intercept, rounded, where it is sure, else 0."""
+    """Tokens subtracted from each true count: the intercept rounded if it is sure, else 0."""
     factor: float
     """The declared upper factor: the largest (true - constant) / base, rounded up to hundredths."""
     worst: int
-    """The place of the pair that gave it, from 0."""
+    """The index of the pair that gave it."""
     enough: bool
-    """Whether there were `ENOUGH` pairs."""
+    """True if there were `ENOUGH` pairs."""
 
     @property
     def tokenizer(self) -> str:
@@ -55,15 +58,15 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def calibrate(pairs: Iterable[tuple[str, int]], *, base: str = "o200k_base") -> Calibration:
-    """Return by what factor the true counts in `pairs` (text, tokens) exceed those of the tokenizer `base`.
+    """Learn the factor between the true counts of `pairs` (text, tokens) and those by `base`.
 
-    No pair takes more than `factor` times its tokens by `base` plus `constant`. Of n pairs and one more text like them,
-    that text is the worst once in n + 1 times, and only then it takes more. The line is fitted by least squares,
-    weighted by 1 / base², that is to the ratios: true / base = a + b · (1 / base). `constant` is used where there
-    are ten pairs and b is more than two standard errors above 0.
+    No pair takes more than `factor` times its tokens by `base`, plus `constant`. With n pairs, one
+    more such text exceeds that at most once in n + 1 times. The line is fitted by least squares to
+    the ratios: true / base = a + b · (1 / base). `constant` is used from ten pairs on, if b is more
+    than two standard errors above 0.
 
-    Raises `TokenizerError`: no such `base`, one that has a factor already, a true count that is no whole number from 0
-    up, no pair with tokens in it, or a factor past 9999.
+    Raises `TokenizerError` for an unknown `base` or one with a factor, a count that is no whole
+    number from 0 up, pairs without any token, or a factor past 9999.
     """
     counter = get_tokenizer(base)
     if is_scaled(base):
@@ -73,9 +76,8 @@ def calibrate(pairs: Iterable[tuple[str, int]], *, base: str = "o200k_base") -> 
     rows: list[tuple[int, int, int]] = []
     for place, (text, true) in enumerate(pairs):
         if not isinstance(true, int) or isinstance(true, bool) or true < 0:
-            raise TokenizerError(
-                f"pair {place}: its count is {quote(str(true))}; it must be a whole number from 0 up"
-            )
+            problem = "it must be a whole number from 0 up"
+            raise TokenizerError(f"pair {place}: its count is {quote(str(true))}; {problem}")
         if own := counter.count(text):
             rows.append((own, true, place))
     if not any(true for _, true, _ in rows):
@@ -87,6 +89,7 @@ def calibrate(pairs: Iterable[tuple[str, int]], *, base: str = "o200k_base") -> 
     constant = 0
     if len(rows) >= FEWEST and intercept >= 1 and intercept > SURE * error:
         constant = max(0, min(round(intercept), min(true for _, true, _ in rows) - 1))
+    # In whole numbers, because a float rounded up could fall short of the largest ratio.
     hundredths, _, worst = max(
         (-(-100 * (true - constant) // own), own, -place) for own, true, place in rows
     )

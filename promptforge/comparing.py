@@ -1,7 +1,8 @@
-"""Two builds side by side: which items each holds, in which form, for how many tokens, and what they were made of."""
+"""Compare two builds: their items, variants and tokens, and the inputs they were made of."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from .results import Result
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """What a build says of one item; see `ResultItem`."""
+    """One item of a build; see `ResultItem`."""
 
     id: str
     status: str
@@ -35,7 +36,7 @@ class PartHash(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Prefix(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts of a prompt in their order, and how much of its beginning is to be cached; see `Prompt.manifest`."""
+    """The parts of a prompt in order, and the end of its cached prefix; see `Prompt.manifest`."""
 
     parts: list[PartHash] = []
     after: str | None = None
@@ -43,7 +44,7 @@ class Prefix(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a build was made of; see `Result.manifest`."""
+    """The inputs of a build; see `Result.manifest`."""
 
     promptforge: str = ""
     options: dict[str, Any] = {}
@@ -51,13 +52,13 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     templates: dict[str, str] = {}
     tokenizer: dict[str, Any] = {}
     items: list[str] = []
-    """A hash of each item that was given."""
+    """A hash of each item given."""
     prefix: Prefix | None = None
-    """Of a whole prompt alone."""
+    """`None` but for a whole prompt."""
 
 
 class SavedPrompt(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole prompt, as far as it can be compared."""
+    """The fields of a whole prompt that are compared."""
 
     text: str
     tokens: int
@@ -66,16 +67,15 @@ class SavedPrompt(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def build(self) -> Build:
-        """It as a build: the items are those of its context."""
-        items = self.context.items if self.context is not None else []
-        sources = self.context.sources if self.context is not None else []
-        return Build(
-            text=self.text, tokens=self.tokens, items=items, sources=sources, manifest=self.manifest
-        )
+        """The prompt as a build, with the items of its context."""
+        own: dict[str, Any] = {"text": self.text, "tokens": self.tokens, "manifest": self.manifest}
+        if self.context is None:
+            return Build(items=[], **own)
+        return msgspec.structs.replace(self.context, **own)
 
 
 class Build(msgspec.Struct, frozen=True, kw_only=True):
-    """A result, as far as it can be compared."""
+    """The fields of a result that are compared."""
 
     text: str
     tokens: int
@@ -85,7 +85,7 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that differs: as it is in A and in B, `None` where it is not there."""
+    """One difference: the values in A and in B, `None` if absent."""
 
     name: str
     a: Any
@@ -96,48 +96,48 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """One item in both builds."""
 
     how: str
-    """`same`, `changed` (another form or text), `only A`, `only B`: on that page alone, `neither`."""
+    """`same`, `changed` (another variant or text), `only A`, `only B` or `neither`."""
     a: Entry | None
-    """`None` where it was not given."""
+    """`None` if it was not given."""
     b: Entry | None
     delta: int
-    """Tokens that the item takes in B more than in A."""
+    """Tokens in B less those in A."""
 
 
 class Beginning(msgspec.Struct, frozen=True, kw_only=True):
-    """How far two prompts begin alike."""
+    """The common beginning of two prompts."""
 
     same: list[str]
-    """The parts, from the first on, that are the same in both."""
+    """The leading parts that are equal in both."""
     first: str | None
-    """The first part that is not, as it is called in A, or in B where A has no more; `None` where all are the same."""
+    """The first other part, named as in A, or as in B if A has no more; `None` if all are equal."""
     cached: bool | None
-    """Whether what both mark as their stable prefix is the same; `None` where one of them marks none."""
+    """True if the cached prefixes are equal; `None` if a prompt marks none."""
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """What differs between two builds A and B."""
+    """The differences of two builds A and B."""
 
     differs: bool
-    """Whether the texts differ, or an item; of manifests alone: whether anything does."""
+    """True if the text or an item differs; of manifests alone, if anything does."""
     figures: list[Pair]
-    """`tokens`, `characters`, and items `in`, `cut` and `out`: all of them, whether they differ or not."""
+    """`tokens`, `characters`, and items `in`, `cut` and `out`, equal ones too."""
     items: list[Change]
     """All items: those of A in its order, then those that only B was given."""
     moved: bool
-    """Whether items that are on both pages stand in another order."""
+    """True if the items of both texts stand in another order."""
     options: list[Pair]
     profile: list[Pair]
     templates: list[Pair]
     tokenizer: list[Pair]
     given: list[Pair]
-    """Items that only one build was given, by their hashes."""
+    """Items given to one build only, by hash."""
     prefix: Beginning | None
-    """Of two whole prompts alone."""
+    """`None` but for two whole prompts."""
 
 
 def build_of(result: Result, *, brief: bool = False) -> Build:
-    """Return a result as a build; if `brief`, without the budgets at which items come back."""
+    """Return a result as a build; if `brief`, without `fits_at`, which costs renderings."""
     names = ("text", "tokens", "sources", "manifest")
     facts = {name: getattr(result, name) for name in names}
     facts["items"] = result._get("brief") if brief else result.items
@@ -147,30 +147,36 @@ def build_of(result: Result, *, brief: bool = False) -> Build:
 
 
 def _listed(value: Any) -> Any:
-    """Return `value` with lists for tuples, as it would come back from JSON."""
+    """Turn tuples into lists, as they come back from JSON."""
     if isinstance(value, dict):
         return {name: _listed(part) for name, part in value.items()}
-    return [_listed(part) for part in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return list(map(_listed, value))
+    return value
 
 
 def compare(a: Build | Manifest, b: Build | Manifest) -> Difference:
-    """Return what differs. Of a manifest alone nothing is known but what it was made of."""
-    parts = [side.manifest if isinstance(side, Build) else side for side in (a, b)]
+    """Compare two builds; a manifest alone tells only the inputs."""
+    ours, theirs = (side.manifest if isinstance(side, Build) else side for side in (a, b))
     made_of: dict[str, Any] = {
-        "options": _pairs(parts[0].options, parts[1].options),
-        "profile": _pairs(_flat(parts[0].profile), _flat(parts[1].profile)),
-        "templates": _pairs(parts[0].templates, parts[1].templates),
-        "tokenizer": _pairs(parts[0].tokenizer, parts[1].tokenizer),
-        "given": _pairs(_numbered(parts[0].items), _numbered(parts[1].items)),
+        "options": _pairs(ours.options, theirs.options),
+        "profile": _pairs(_flat(ours.profile), _flat(theirs.profile)),
+        "templates": _pairs(ours.templates, theirs.templates),
+        "tokenizer": _pairs(ours.tokenizer, theirs.tokenizer),
+        "given": _pairs(Counter(ours.items), Counter(theirs.items)),
     }
     differs = any(made_of.values())
-    made_of["prefix"] = _beginning(parts[0].prefix, parts[1].prefix)
+    made_of["prefix"] = _beginning(ours.prefix, theirs.prefix)
     if not isinstance(a, Build) or not isinstance(b, Build):
         return Difference(differs=differs, figures=[], items=[], moved=False, **made_of)
-    items = _changes(a.items, b.items)
+    keyed_a, keyed_b = _keyed(a.items), _keyed(b.items)
+    items = [_change(keyed_a.get(key), keyed_b.get(key)) for key in keyed_a | keyed_b]
+    figures_b = _figures(b)
     return Difference(
         differs=a.text != b.text or any(change.how not in ("same", "neither") for change in items),
-        figures=[Pair(name=name, a=_figures(a)[name], b=_figures(b)[name]) for name in _figures(a)],
+        figures=[
+            Pair(name=name, a=value, b=figures_b[name]) for name, value in _figures(a).items()
+        ],
         items=items,
         moved=_moved(a, b),
         **made_of,
@@ -185,73 +191,66 @@ def _beginning(a: Prefix | None, b: Prefix | None) -> Beginning | None:
         if ours != theirs:
             break
         same.append(ours.name)
-    rest = [*a.parts[len(same) :], *b.parts[len(same) :]]
-    cached = a.sha256 == b.sha256 if a.sha256 and b.sha256 else None
-    return Beginning(same=same, first=rest[0].name if rest else None, cached=cached)
+    others = (part.name for part in (*a.parts[len(same) :], *b.parts[len(same) :]))
+    cached = None
+    if a.sha256 and b.sha256:
+        cached = a.sha256 == b.sha256
+    return Beginning(same=same, first=next(others, None), cached=cached)
 
 
 def _figures(build: Build) -> dict[str, int]:
-    counts = {
-        word: sum(entry.status == status for entry in build.items)
-        for word, status in _STATUS.items()
+    statuses = Counter(entry.status for entry in build.items)
+    return {
+        "tokens": build.tokens,
+        "characters": len(build.text),
+        "in": statuses["included"],
+        "cut": statuses["trimmed"],
+        "out": statuses["dropped"],
     }
-    return {"tokens": build.tokens, "characters": len(build.text), **counts}
-
-
-_STATUS = {"in": "included", "cut": "trimmed", "out": "dropped"}
 
 
 def _flat(profile: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the name of a profile, and the hashes of the files that it is made of under their names."""
+    """Return the name of a profile, and beside it the hash of each of its files."""
+    flat = {name: value for name, value in profile.items() if name != "files"}
     files = profile.get("files")
-    own = {name: value for name, value in profile.items() if name != "files"}
-    return (
-        {**own, **{f"{name}.yaml": value for name, value in files.items()}}
-        if isinstance(files, dict)
-        else own
-    )
-
-
-def _numbered(hashes: Sequence[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for each in hashes:
-        found[each] = found.get(each, 0) + 1
-    return found
+    if isinstance(files, dict):
+        flat |= {f"{name}.yaml": value for name, value in files.items()}
+    return flat
 
 
 def _pairs(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[Pair]:
-    return [
-        Pair(name=n, a=a.get(n), b=b.get(n))
-        for n in dict.fromkeys((*a, *b))
-        if a.get(n) != b.get(n)
-    ]
+    names = dict.fromkeys((*a, *b))
+    return [Pair(name=n, a=a.get(n), b=b.get(n)) for n in names if a.get(n) != b.get(n)]
 
 
 def _keyed(entries: Sequence[Entry]) -> dict[tuple[str, int], Entry]:
-    """Return entries by their id and, as several may have one, its how-many-eth each is."""
-    seen: dict[str, int] = {}
+    """Key entries by id and number, because several may share an id."""
+    seen: Counter[str] = Counter()
     found = {}
     for entry in entries:
-        seen[entry.id] = seen.get(entry.id, 0) + 1
+        seen[entry.id] += 1
         found[entry.id, seen[entry.id]] = entry
     return found
 
 
-def _changes(a: Sequence[Entry], b: Sequence[Entry]) -> list[Change]:
-    ours, theirs = _keyed(a), _keyed(b)
-    return [_change(ours.get(key), theirs.get(key)) for key in dict.fromkeys((*ours, *theirs))]
-
-
 def _change(a: Entry | None, b: Entry | None) -> Change:
-    tokens = [entry.tokens if entry is not None else 0 for entry in (a, b)]
-    return Change(how=_how(a, b), a=a, b=b, delta=tokens[1] - tokens[0])
-
-
-def _how(a: Entry | None, b: Entry | None) -> str:
-    in_a, in_b = (entry is not None and entry.status != "dropped" for entry in (a, b))
-    if in_a and in_b and a is not None and b is not None:
-        return "same" if (a.form, a.text, a.tokens) == (b.form, b.text, b.tokens) else "changed"
-    return "only A" if in_a else "only B" if in_b else "neither"
+    delta = (b.tokens if b else 0) - (a.tokens if a else 0)
+    shown_a = a if a and a.status != "dropped" else None
+    shown_b = b if b and b.status != "dropped" else None
+    how = "neither"
+    if shown_a and shown_b:
+        how = "changed"
+        if (shown_a.form, shown_a.text, shown_a.tokens) == (
+            shown_b.form,
+            shown_b.text,
+            shown_b.tokens,
+        ):
+            how = "same"
+    elif shown_a:
+        how = "only A"
+    elif shown_b:
+        how = "only B"
+    return Change(how=how, a=a, b=b, delta=delta)
 
 
 def _moved(a: Build, b: Build) -> bool:

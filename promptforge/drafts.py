@@ -1,4 +1,4 @@
-"""Files to begin with: copies of layouts, formats, looks of kinds, prompts and profiles, under a name of one's own."""
+"""Copies of layouts, formats, item templates, prompts and profiles, to be edited."""
 
 from __future__ import annotations
 
@@ -22,34 +22,35 @@ _SCHEMA = "layout.schema.json"
 _LAYOUT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _KIND = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _PROFILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-_FIRST = re.compile(r"\A\{#.*?#\}", re.DOTALL)
+_FIRST_COMMENT = re.compile(r"\A\{#.*?#\}", re.DOTALL)
+# Keys that are true of the original alone: its LLMs, and the sources of its figures.
 _ORIGIN = re.compile(
     r"^(?:match|as_of|references|unknown):.*\n(?:[ \t]+\S.*\n|- .*\n)*", re.MULTILINE
 )
 _DEVICES = frozenset(
     {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))}
 )
-"""What Windows takes for a device whatever its ending."""
+"""Names of devices on Windows, with any ending."""
 
 
 class Draft(NamedTuple):
-    """A file that is to be written."""
+    """A file to be written."""
 
     path: Path
     text: str
     shared: bool = False
-    """Whether it may be there already, and stays as it is."""
+    """True if an existing file is kept instead of being an error."""
 
 
 def missing(drafts: Sequence[Draft]) -> list[Draft]:
-    """Return those that are to be written: all but what is shared and there."""
+    """Return the files to write: all but shared ones that exist."""
     return [draft for draft in drafts if not (draft.shared and draft.path.exists())]
 
 
 def write(drafts: Sequence[Draft]) -> list[Draft]:
-    """Write files that are not there yet, all of them or none; return those that are `missing`.
+    """Write all files or none; return those written.
 
-    Raises `OptionError` where one is there already, or lies where no file can be.
+    Raises `OptionError` if one exists, or if its folder cannot be made.
     """
     try:
         for draft in drafts:
@@ -58,9 +59,8 @@ def write(drafts: Sequence[Draft]) -> list[Draft]:
         drafts = missing(drafts)
         _see(drafts)
     except OSError as error:
-        raise OptionError(
-            f"{quote(str(error.filename))} cannot be read: {error.strerror}"
-        ) from None
+        name = quote(str(error.filename))
+        raise OptionError(f"{name} cannot be read: {error.strerror}") from None
     done: list[Path] = []
     try:
         for draft in drafts:
@@ -71,46 +71,43 @@ def write(drafts: Sequence[Draft]) -> list[Draft]:
             with whole(draft.path, new=True) as file:
                 file.write(draft.text.encode())
     except BaseException as error:
-        if not isinstance(error, FileExistsError):
-            _undo(done)
-        elif done:
-            _undo(done[:-1])  # somebody else has just made the last one
+        # An interrupt takes the files back too. A file that exists by now is somebody else's.
+        if isinstance(error, FileExistsError):
+            done = done[:-1]
+        _undo(done)
         if isinstance(error, OSError):
-            raise OptionError(
-                f"{quote(str(error.filename))} cannot be written: {error.strerror}"
-            ) from None
+            name = quote(str(error.filename))
+            raise OptionError(f"{name} cannot be written: {error.strerror}") from None
         raise
     return list(drafts)
 
 
 def _see(drafts: Sequence[Draft]) -> None:
-    """Raise `OptionError` where a file cannot be made."""
+    """Raise `OptionError` if a file cannot be made."""
     for draft in drafts:
-        there = next(
-            (p for p in (draft.path, *draft.path.parents) if p.exists() or p.is_symlink()), None
-        )
-        if there == draft.path:
-            raise OptionError(
-                f"{quote(str(draft.path))} is there already, and nothing is overwritten"
-            )
-        if there is not None and not there.is_dir():
-            raise OptionError(f"{quote(str(there))} is a file, so no folder can be made there")
-        twin = _twin(draft.path)
-        if twin is not None:
-            raise OptionError(
-                f"{quote(str(twin))} is there already; on some systems that is the same name"
-            )
+        path = draft.path
+        existing = next(p for p in (path, *path.parents, Path()) if p.exists() or p.is_symlink())
+        if existing == path:
+            raise OptionError(f"{quote(str(path))} is there already, and nothing is overwritten")
+        if not existing.is_dir():
+            raise OptionError(f"{quote(str(existing))} is a file, so no folder can be made there")
+        if other := _same_name(path):
+            name = quote(str(other))
+            raise OptionError(f"{name} is there already; on some systems that is the same name")
 
 
 def _undo(made: Sequence[Path]) -> None:
-    """Remove files and folders that were made, the last first."""
+    """Remove files and folders made, the last first."""
     for path in reversed(made):
         with contextlib.suppress(OSError):
-            path.unlink(missing_ok=True) if not path.is_dir() else path.rmdir()
+            if path.is_dir():
+                path.rmdir()
+            else:
+                path.unlink(missing_ok=True)
 
 
-def _twin(path: Path) -> Path | None:
-    """Return the file or folder beside `path` whose name differs in capitals alone."""
+def _same_name(path: Path) -> Path | None:
+    """Return a file beside `path`, or a folder beside its folder, that differs in case alone."""
     for each in (path, path.parent):
         try:
             for other in each.parent.iterdir():
@@ -121,86 +118,74 @@ def _twin(path: Path) -> Path | None:
     return None
 
 
-def _named(what: str, name: str, allowed: re.Pattern[str], taken: Iterable[str] = ()) -> None:
+def _check_name(thing: str, name: str, allowed: re.Pattern[str], taken: Iterable[str] = ()) -> None:
+    """Raise `OptionError` for a name that no file should have."""
+    problem = None
     if not allowed.fullmatch(name):
         letters = "small letters" if allowed is _KIND else "letters"
         dot = ", '.'" if allowed is _PROFILE else ""
-        raise OptionError(
-            f"a {what} cannot be called {quote(name)}: a name keeps to {letters}, digits, '_'{dot} and '-', and begins"
+        problem = (
+            f"a name keeps to {letters}, digits, '_'{dot} and '-', and begins"
             " with a letter or digit"
         )
-    if name.split(".")[0].lower() in _DEVICES:
-        raise OptionError(
-            f"a {what} cannot be called {quote(name)}: Windows has a device of that name"
-        )
-    if name.lower() in taken:
-        raise OptionError(
-            f"a {what} cannot be called {quote(name)}: that word has a meaning of its own"
-        )
+    elif name.split(".")[0].lower() in _DEVICES:
+        problem = "Windows has a device of that name"
+    elif name.lower() in taken:
+        problem = "that word has a meaning of its own"
+    if problem:
+        raise OptionError(f"a {thing} cannot be called {quote(name)}: {problem}")
 
 
 def layout(templates: Templates, folder: Path, name: str, like: str | None = None) -> list[Draft]:
-    """Return a copy of the layout `like` (of the layout `name` itself, if there is one; else of chunks) as `name`.
+    """Copy the layout `like` as `name`; the default is `name` itself, or else chunks.
 
-    What the copied files say of their own folder is changed to the new one. Raises `OptionError`.
+    Names of the copied folder in the files become the new one. Raises `OptionError`.
     """
-    _named("layout", name, _LAYOUT, {"shipped", "prompt"})
+    _check_name("layout", name, _LAYOUT, {"shipped", "prompt"})
     known = templates.layouts()
     source = like or (name if name in known else "chunks")
-    if source.removeprefix("shipped/") not in known:
-        raise OptionError(
-            f"there is no layout {quote(source)}{nearest(source, known)}", option="layout"
-        )
-    drafts = []
     plain = source.removeprefix("shipped/")
+    if plain not in known:
+        hint = nearest(source, known)
+        raise OptionError(f"there is no layout {quote(source)}{hint}", option="layout")
+    origin = source.removesuffix(plain)
+    texts: dict[str, str] = {}
     for template in templates.names():
         if template.startswith(f"{plain}/"):
-            text = templates.source(f"shipped/{template}" if source != plain else template)[0]
-            text = text.replace(f'"{plain}/', f'"{name}/')
-            drafts.append(Draft(folder / name / template.removeprefix(f"{plain}/"), text))
-    if not any(draft.path.name == "layout.yaml" for draft in drafts):
-        drafts.insert(
-            0, Draft(folder / name / "layout.yaml", f'description: "A copy of {plain}"\n')
-        )
-    drafts = [_told(draft) if draft.path.name == "layout.yaml" else draft for draft in drafts]
+            text = templates.source(f"{origin}{template}")[0]
+            texts[template.removeprefix(f"{plain}/")] = text.replace(f'"{plain}/', f'"{name}/')
+    if "layout.yaml" not in texts:
+        texts = {"layout.yaml": f'description: "A copy of {plain}"\n', **texts}
+    # Editors find the schema by this line.
+    if not texts["layout.yaml"].startswith(MODELINE):
+        texts["layout.yaml"] = f"{MODELINE}../{_SCHEMA}\n{texts['layout.yaml']}"
     schema = json.dumps(layouts.schema(), indent=2, ensure_ascii=False) + "\n"
+    drafts = [Draft(folder / name / file, text) for file, text in texts.items()]
     return [*drafts, Draft(folder / _SCHEMA, schema, shared=True)]
-
-
-def _told(settings: Draft) -> Draft:
-    """Return the settings of a layout with the line that tells editors where the schema is."""
-    line = f"{MODELINE}../{_SCHEMA}\n"
-    return (
-        settings
-        if settings.text.startswith(MODELINE)
-        else Draft(settings.path, line + settings.text)
-    )
 
 
 def new_format(
     templates: Templates, folder: Path, name: str, like: str | None = None, only: Sequence[str] = ()
 ) -> list[Draft]:
-    """Return copies of the templates of the format `like` (default markdown), for all or some layouts, as `name`.
+    """Copy the templates of the format `like` (default markdown) as `name`, for all or some
+    layouts.
 
-    The copies end as the originals do, so that they are escaped alike; one of XML that is called html ends in html.
-    Raises `OptionError`.
+    The copies keep the ending of the originals, and so their escaping; only a name of the same
+    syntax, such as html for XML, is an ending itself. Raises `OptionError`.
     """
-    _named("format", name, _LAYOUT, {*EXTENSIONS, *EXTENSIONS.values(), "yaml", "j2"})
+    _check_name("format", name, _LAYOUT, {*EXTENSIONS, *EXTENSIONS.values(), "yaml", "j2"})
     source = like or "markdown"
     known = templates.layouts()
     for one in only:
         _there(one, known)
     formats = {one: templates.formats(one) for one in only or known}
     if not any(source in have for have in formats.values()):
-        every = {each for have in formats.values() for each in have}
-        raise OptionError(
-            f"there is no format {quote(source)}{nearest(source, every)}", option="format"
-        )
+        hint = nearest(source, {each for have in formats.values() for each in have})
+        raise OptionError(f"there is no format {quote(source)}{hint}", option="format")
     missing = [one for one, have in formats.items() if source not in have]
     if only and missing:
-        raise OptionError(
-            f'the layout "{missing[0]}" has no format {quote(source)}', option="format"
-        )
+        message = f'the layout "{missing[0]}" has no format {quote(source)}'
+        raise OptionError(message, option="format")
     drafts: list[Draft] = []
     for one in sorted(set(formats) - set(missing)):
         look = templates.look(one, source)
@@ -218,10 +203,12 @@ def new_format(
 
 
 def _there(layout: str, known: Sequence[str]) -> None:
-    """Raise `OptionError` where a layout is not there yet."""
+    """Raise `OptionError` if there is no such layout."""
     if layout not in known:
-        hint = did_you_mean(layout, known) or f"; make it first: promptforge new layout {layout}"
-        hint = hint if _LAYOUT.fullmatch(layout) else nearest(layout, known)
+        hint = nearest(layout, known)
+        if _LAYOUT.fullmatch(layout):
+            make = f"; make it first: promptforge new layout {layout}"
+            hint = did_you_mean(layout, known) or make
         raise OptionError(f"there is no layout {quote(layout)}{hint}", option="layout")
 
 
@@ -237,18 +224,18 @@ def kind(
     like: str | None = None,
     formats: Sequence[str] = (),
 ) -> list[Draft]:
-    """Return the look of items of the kind `name` in the layout `of`: a copy of that of `like` (default: any other).
+    """Copy an item template of the layout `of` for items of the kind `name`.
 
-    Raises `OptionError`.
+    The original is that of the kind `like`; the default is that of all other kinds. Raises
+    `OptionError`.
     """
-    _named("kind", name, _KIND, {"layout", "item"})
+    _check_name("kind", name, _KIND, {"layout", "item"})
     _there(of, templates.layouts())
     have = templates.formats(of)
     for one in formats:
         if one not in have:
-            raise OptionError(
-                f'the layout "{of}" has no format {quote(one)}{nearest(one, have)}', option="format"
-            )
+            message = f'the layout "{of}" has no format {quote(one)}{nearest(one, have)}'
+            raise OptionError(message, option="format")
     drafts = []
     for one in formats or have:
         look = templates.look(of, one)
@@ -257,45 +244,38 @@ def kind(
         source = files.get(like or name) or files.get("item")
         if source is None:
             raise TemplateError(f'the layout "{of}" has no "item.{ending}.j2" to copy')
-        text = _FIRST.sub(
-            lambda found: _about(name, found[0]), templates.source(source)[0], count=1
-        )
+        text = templates.source(source)[0]
+        text = _FIRST_COMMENT.sub(lambda found: _about(name, found[0]), text, count=1)
         drafts.append(Draft(folder / of / f"{name}.{ending}.j2", text))
     return drafts
 
 
 def _about(kind: str, comment: str) -> str:
-    """Return the first comment of a look, of which only what it uses stays, for another kind."""
+    """Rewrite the first comment of an item template for another kind; the list of uses stays."""
     uses = re.search(r"Uses:.*", comment, re.DOTALL)
     return f'{{# One item of the kind "{kind}". {uses[0] if uses else "#}"}'
 
 
 def prompt(templates: Templates, folder: Path, name: str, like: str | None = None) -> list[Draft]:
-    """Return a copy of the prompt templates `like` (of `name` itself, if there are such; else of default) as `name`.
+    """Copy the prompt templates `like` as `name`; the default is `name` itself, or else default.
 
-    It is whole: what `like` leaves to default is in it too. Raises `OptionError`.
+    The copy is whole: it holds the templates of default that `like` lacks. Raises `OptionError`.
     """
-    _named("prompt", name, _LAYOUT, {"shipped"})
+    _check_name("prompt", name, _LAYOUT, {"shipped"})
     known = templates.prompts()
     source = like or (name if name in known else "default")
     plain = source.removeprefix("shipped/")
     if plain not in known:
-        raise OptionError(
-            f"there are no prompt templates {quote(source)}{nearest(source, known)}",
-            option="prompt",
-        )
+        hint = nearest(source, known)
+        raise OptionError(f"there are no prompt templates {quote(source)}{hint}", option="prompt")
     copied: dict[str, str] = {}
     for own, shipped in ((plain, source.removesuffix(plain)), ("default", "")):
         lead = f"{PROMPTS}/{own}/"
         there = {_part(file) for file in copied}
         for template in templates.names():
-            file = template.removeprefix(lead)
-            if (
-                file != template
-                and _part(file) not in there
-                and templates.find(f"{shipped}{template}")
-            ):
-                text = templates.source(f"{shipped}{template}")[0]
+            file, original = template.removeprefix(lead), f"{shipped}{template}"
+            if file != template and _part(file) not in there and templates.find(original):
+                text = templates.source(original)[0]
                 copied[file] = text.replace(f'"{lead}', f'"{PROMPTS}/{name}/')
     return [Draft(folder / PROMPTS / name / file, text) for file, text in sorted(copied.items())]
 
@@ -307,33 +287,32 @@ def _part(file: str) -> str:
 def profile(
     folders: Sequence[Path], folder: Path, name: str, like: str | None = None
 ) -> list[Draft]:
-    """Return a copy of the profile `like` as `name`, or one that lists every key and sets none; and its schema.
+    """Copy the profile `like` as `name`, with the schema; by default, list every key as a comment.
 
     Raises `OptionError`.
     """
-    _named("profile", name, _PROFILE)
+    _check_name("profile", name, _PROFILE)
     known = {each: path for each, _, path in find_profiles(folders)}
     source = (like or (name if name in known else "default")).removeprefix("shipped/")
     if source not in known:
-        raise OptionError(
-            f"there is no profile {quote(source)}{nearest(source, known)}", option="profile"
-        )
+        hint = nearest(source, known)
+        raise OptionError(f"there is no profile {quote(source)}{hint}", option="profile")
     path = known[source]
     if like is not None and like.startswith("shipped/"):
         path = _shipped.folder("profiles") / f"{source}.yaml"
     text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
     if source == "default":
         text = _every_key(text, name)
-    elif (
-        name != source
-    ):  # which LLMs it is for, and where its figures are from, is said of the original alone
+    elif name != source:
         text = _ORIGIN.sub("", text)
     keys = json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
     return [Draft(folder / f"{name}.yaml", text), Draft(folder / "schema.json", keys, shared=True)]
 
 
 def _every_key(text: str, name: str) -> str:
-    """Return the default profile with each key as a comment: a key that is stated takes it out of a layout's hands."""
+    """Turn each key of the default profile into a comment, since a key set there binds every
+    layout.
+    """
     first, _, rest = text.partition("\n")
     lines = []
     for line in rest.split("\n"):

@@ -1,7 +1,7 @@
-"""What runs behind the wall: the loop of the worker, its limits, and the tasks for templates that nobody trusts.
+"""The sandbox's worker: its loop, its limits, and the tasks for untrusted templates.
 
-Started by `wall.Wall` as a process of its own. Requests come in and answers go out as JSON, a frame each: four bytes of
-length, then the text. Nothing that a template made is ever unpickled or evaluated on the other side.
+`wall.Wall` starts it as a process. Requests and answers are JSON texts, each behind four bytes of
+length. The other side never unpickles or evaluates anything that comes from templates.
 """
 
 from __future__ import annotations
@@ -24,53 +24,29 @@ from .templates import Templates
 from .tokens import get_tokenizer
 from .wall import HEAD
 
-_FORBIDDEN = (
-    *(
-        "os.exec",
-        "os.fork",
-        "os.forkpty",
-        "os.posix_spawn",
-        "os.spawn",
-        "os.startfile",
-        "os.system",
-        "os.kill",
-    ),
-    *(
-        "os.chmod",
-        "os.chown",
-        "os.link",
-        "os.mkdir",
-        "os.remove",
-        "os.rename",
-        "os.rmdir",
-        "os.symlink",
-        "os.truncate",
-    ),
-    *(
-        "ctypes.dlopen",
-        "pty.spawn",
-        "socket.__new__",
-        "socket.connect",
-        "socket.bind",
-        "subprocess.Popen",
-    ),
-)
+# Audit events that rendering never raises. `open` is judged by its flags.
+_FORBIDDEN = {
+    *("os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.startfile"),
+    *("os.system", "os.kill", "pty.spawn", "subprocess.Popen", "ctypes.dlopen"),
+    *("os.chmod", "os.chown", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir"),
+    *("os.symlink", "os.truncate", "socket.__new__", "socket.connect", "socket.bind"),
+}
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
-# --- tasks: plain data in, plain data out ---------------------------------------------------------------------------
+# --- tasks: plain data in, plain data out ---
 
 
 def render(request: Mapping[str, Any], begin: Callable[[], None]) -> dict[str, Any]:
-    """Return `Result.to_dict()` of a rendering, with its `map` and `explanation` where the request asks for them.
+    """Return `Result.to_dict()`, with `map` and `explanation` if the request asks for them.
 
-    `request` holds `items` (records), `options`, `profile`, `profiles`, `templates` (see `sources`), `with`. What is
-    only loaded, the profile and the tokenizer, is loaded before `begin` is called, from when on the time counts.
+    `request` holds `items` (records), `options`, `profile`, `profiles`, `templates`, and `with`.
     """
     options = dict(request["options"])
     renderer = _renderer(request)
     tokenizer = (
         options.get("tokenizer") or renderer.profile.options.get("tokenizer") or "o200k_base"
     )
+    # Loading a vocabulary takes seconds, and they are not the templates' fault.
     get_tokenizer(tokenizer).count("a text")
     begin()
     result = renderer.render(request["items"], **options)
@@ -86,22 +62,23 @@ _latest: dict[str, ContextRenderer] = {}
 
 
 def _renderer(request: Mapping[str, Any]) -> ContextRenderer:
-    """Return the renderer that a request asks for: the last one again, if it was made of the same texts."""
+    """Return the renderer of a request: the last one again if it was made of the same texts."""
     made_of = {name: request[name] for name in ("profile", "profiles", "templates")}
     key = json.dumps(made_of)
     renderer = _latest.get(key)
     if renderer is None:
         renderer = ContextRenderer(**{**made_of, "templates": sources(request["templates"])})
         _latest.clear()
+        # Files may change between two requests, texts cannot.
         if not request["profiles"] and all(isinstance(each, dict) for each in request["templates"]):
-            _latest[key] = renderer  # files may have changed since
+            _latest[key] = renderer
     return renderer
 
 
 def check(request: Mapping[str, Any], begin: Callable[[], None]) -> list[dict[str, Any]]:
-    """Return what is wrong with the user's own templates: `{"name", "where", "message"}` each, none if all is well.
+    """Compile the user's templates and read each `layout.yaml`; return the errors.
 
-    Each template is read and compiled with all it draws on, and each `layout.yaml` is read; nothing is rendered.
+    An error is `{"name", "where", "message"}`. Nothing is rendered.
     """
     templates = Templates(sources(request["templates"]))
     begin()
@@ -110,20 +87,19 @@ def check(request: Mapping[str, Any], begin: Callable[[], None]) -> list[dict[st
         try:
             templates.check_file(name)
         except PromptForgeError as error:
-            found.append(
-                {"name": name, "where": getattr(error, "where", None), "message": str(error)}
-            )
+            where = getattr(error, "where", None)
+            found.append({"name": name, "where": where, "message": str(error)})
     return found
 
 
-# --- the worker -----------------------------------------------------------------------------------------------------
+# --- the worker ---
 
 
 def serve(seconds: float, memory: int) -> None:
     """Answer requests from standard input until it ends."""
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb", buffering=0)
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)  # whatever prints must not print into an answer
+    os.dup2(nowhere, 1)  # a print must not end up in an answer
     limited = _limit(memory)
     sys.addaudithook(_watch)
     _send(answers, {"ready": True, "memory": limited})
@@ -150,14 +126,13 @@ def _answer(data: bytes, begin: Callable[[], None]) -> dict[str, Any]:
         }
     except MemoryError:
         return {"error": "MemoryError", "message": ""}
-    except (
-        BaseException
-    ) as error:  # such as the panics of a library in Rust; a worker that is in doubt is replaced
+    # Such as a panic of a library in Rust. The caller replaces a worker in doubt.
+    except BaseException as error:
         return {"error": type(error).__name__, "message": str(error)[:1000]}
 
 
 def _facts(error: PromptForgeError) -> dict[str, Any]:
-    """Return what an error knows beside its message, as far as it is plain data."""
+    """Return the attributes of an error that are plain data."""
     facts = {name: value for name, value in vars(error).items() if name != "result"}
     kept: dict[str, Any] = msgspec.to_builtins(facts)
     return kept
@@ -174,22 +149,25 @@ def _send(answers: Any, value: object) -> None:
 
 
 def _limit(memory: int) -> bool:
-    """Set what this process may take, for good; return whether the limit of memory holds on this system."""
+    """Limit this process for good; return true if the system keeps the limit of memory."""
     try:
         import resource
     except ImportError:  # Windows
         return False
-    for name, most in (("RLIMIT_CORE", 0), ("RLIMIT_FSIZE", 0)):
-        resource.setrlimit(getattr(resource, name), (most, most))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     try:
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     except (AttributeError, ValueError, OSError):
         return False
-    return sys.platform != "darwin"  # which takes the limit and does not keep it
+    return sys.platform != "darwin"  # macOS takes the limit and does not keep it
 
 
 def _allow(seconds: float) -> None:
-    """Allow this process so many more seconds of the processor: it ends by itself where nobody is left to end it."""
+    """Allow this process some more seconds of processor time.
+
+    So it ends by itself even if its caller was killed and nobody keeps the deadline.
+    """
     try:
         import resource
     except ImportError:
@@ -199,12 +177,12 @@ def _allow(seconds: float) -> None:
 
 
 def _watch(event: str, arguments: tuple[Any, ...]) -> None:
-    """Refuse what no template needs: programs, the network, writing. A second lock, should the first ever give way."""
+    """Refuse programs, the network and writing: a second lock, should the engine's give way."""
     if event == "open":
         mode, flags = arguments[1], arguments[2]
         if (isinstance(mode, str) and set(mode) & set("wax+")) or (
             isinstance(flags, int) and flags & _WRITING
         ):
-            raise PermissionError("nothing is written behind the wall")
+            raise PermissionError("nothing is written in the sandbox")
     elif event in _FORBIDDEN:
-        raise PermissionError(f"{event} is not for guests")
+        raise PermissionError(f"{event} is not allowed in the sandbox")

@@ -1,4 +1,6 @@
-"""The files of a project to start from: one layout, one profile, items to try them on, and golden cases."""
+"""The files of a project to start from: one layout, one profile, items to try them on, and golden
+cases.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,16 @@ from . import layouts, profiles
 from .drafts import Draft
 
 _START = Path(__file__).parent / "_start"
-"""The files themselves, to be read and edited there."""
+"""The folder of the files."""
 NAMES = (
-    "items.json", "templates/mine/layout.yaml", "templates/mine/item.md.j2", "profiles/mine.yaml", "tests/mine.yaml",
-)  # fmt: skip
+    "items.json",
+    "templates/mine/layout.yaml",
+    "templates/mine/item.md.j2",
+    "profiles/mine.yaml",
+    "tests/mine.yaml",
+)
 SCHEMAS = {"templates/layout.schema.json": layouts.schema, "profiles/schema.json": profiles.schema}
-"""What editors check the files by, made when a project is."""
+"""The schemas for editors, made when the project is."""
 
 
 def project(folder: Path) -> list[Draft]:

@@ -1,7 +1,8 @@
-"""Which folders of templates and profiles, that came with a project, the user has trusted.
+"""The user's list of trusted projects.
 
-A cloned repository may bring a folder `.promptforge` with `templates` and `profiles`. It is used only while its files
-are those that the user has seen and trusted: the list is the user's own file, of folders and hashes of what they held.
+A cloned repository may bring a folder `.promptforge` with `templates` and `profiles`. It is used
+only while its files are those that the user has seen and trusted. The list is a file of the user's
+own: folders, and hashes of their files.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from .folders import YAML
 from .writing import clean, whole
 
 FOLDER = ".promptforge"
-"""The folder of a project that is looked for."""
+"""The folder that a project may bring."""
 KINDS = ("templates", "profiles")
-"""What it may hold, each in a folder of its own."""
+"""The folders in it."""
 PROFILES_CAP = 200
-"""Profiles of one project."""
+"""The most profiles of one project."""
 
 
 class Entry(NamedTuple):
@@ -37,16 +38,16 @@ class Entry(NamedTuple):
     """Characters."""
     sha256: str
     invisible: int
-    """Characters in it that its reader cannot see."""
+    """Characters that its reader cannot see."""
 
 
 class Project(NamedTuple):
-    """The folder of a project as it is now."""
+    """The folder of a project, as it is now."""
 
     folder: Path
-    """Its real place."""
+    """Its path, with links resolved."""
     files: tuple[Entry, ...]
-    """What would be used of it, by name."""
+    """The files that would be used, sorted by name."""
 
     @property
     def sha256(self) -> str:
@@ -56,35 +57,28 @@ class Project(NamedTuple):
 
     def folders(self, kind: str) -> list[Path]:
         """Return its folder of `templates` or `profiles`, if it has one."""
-        return (
-            [self.folder / kind]
-            if any(entry.name.startswith(f"{kind}/") for entry in self.files)
-            else []
-        )
+        if any(entry.name.startswith(f"{kind}/") for entry in self.files):
+            return [self.folder / kind]
+        return []
 
 
 def find(workspace: str | os.PathLike[str]) -> Project | None:
-    """Return the folder of a project, from its workspace or the folder itself; None where there is nothing to use.
+    """Read a project's folder, given its workspace or the folder itself; `None` if it is empty.
 
-    Raises `TemplateError` for one that cannot be read whole (too many files, or files that keep changing).
+    Raises `TemplateError` if it cannot be read whole: too many files, or files that keep changing.
     """
     folder = Path(os.path.realpath(workspace))
     if folder.name != FOLDER:
         folder = Path(os.path.realpath(folder / FOLDER))
     if not folder.is_dir():
         return None
-    entries = [
-        *(
-            _entry("templates", name, file)
-            for name, file in _templates(folder / "templates").items()
-        ),
-        *(_entry("profiles", name, file) for name, file in _profiles(folder / "profiles").items()),
-    ]
+    entries = []
+    if (folder / "templates").is_dir():
+        templates = template_files.read_folder(folder / "templates")
+        entries += [_entry("templates", name, file) for name, file in templates.items()]
+    profiles = _profiles(folder / "profiles")
+    entries += [_entry("profiles", name, file) for name, file in profiles.items()]
     return Project(folder, tuple(sorted(entries))) if entries else None
-
-
-def _templates(folder: Path) -> dict[str, template_files.File]:
-    return template_files.read_folder(folder) if folder.is_dir() else {}
 
 
 def _profiles(folder: Path) -> dict[str, template_files.File]:
@@ -100,10 +94,10 @@ def _profiles(folder: Path) -> dict[str, template_files.File]:
         paths = {name: folder / name for name in names if (folder / name).is_file()}
     except OSError as error:
         raise OptionError(f"{error.filename}: cannot be read: {error.strerror}") from None
-    if linked := next((name for name, path in paths.items() if path.is_symlink()), None):
-        raise OptionError(
-            f"{folder / linked}: a link; a project's profiles must be files of its own"
-        )
+    for path in paths.values():
+        # The target of a link could change without a change of the project.
+        if path.is_symlink():
+            raise OptionError(f"{path}: a link; a project's profiles must be files of its own")
     return {
         name: template_files.read_file(path, yamltext.MAX_BYTES) for name, path in paths.items()
     }
@@ -113,29 +107,27 @@ def _entry(kind: str, name: str, file: template_files.File) -> Entry:
     if file.unread:
         raise TemplateError(str(file.problem), where=str(file.path))
     text = f"{file.problem or ''}\0{file.text}"
-    return Entry(
-        f"{kind}/{name}",
-        len(file.text),
-        hashlib.sha256(text.encode()).hexdigest(),
-        len(yamltext.invisible(file.text)),
-    )
+    sha256 = hashlib.sha256(text.encode()).hexdigest()
+    return Entry(f"{kind}/{name}", len(file.text), sha256, len(yamltext.invisible(file.text)))
 
 
-# --- the user's list --------------------------------------------------------------------------------------------------
+# --- the user's list ---
 
 
 class _List(msgspec.Struct):
-    """The file of what is trusted."""
+    """The list as its file holds it."""
 
     folders: dict[str, str] = {}
-    """Hash by real path."""
+    """Hashes by path, links resolved."""
     version: int = 1
 
 
 def state(project: Project) -> str:
     """Return `trusted`, `changed` (since it was trusted) or `unknown`."""
     known = _load().folders.get(str(project.folder))
-    return "unknown" if known is None else "trusted" if known == project.sha256 else "changed"
+    if known is None:
+        return "unknown"
+    return "trusted" if known == project.sha256 else "changed"
 
 
 def add(project: Project) -> None:
@@ -146,7 +138,7 @@ def add(project: Project) -> None:
 
 
 def remove(folder: Path) -> bool:
-    """Trust a folder no longer; return whether it was on the list."""
+    """Trust a folder no longer; return true if it was on the list."""
     listed = _load()
     found = listed.folders.pop(str(folder), None)
     if found is not None:
@@ -155,7 +147,7 @@ def remove(folder: Path) -> bool:
 
 
 def list_path() -> Path:
-    """Return the file of the list, in the user's folder of settings on this system."""
+    """Return the path of the list, in the user's folder of settings on this system."""
     home = Path(os.path.expanduser("~"))
     if sys.platform == "win32":
         base = Path(os.environ.get("APPDATA") or home / "AppData" / "Roaming")

@@ -1,8 +1,8 @@
-"""The wall: templates that nobody trusts compile and render in a process of their own, which is killed when it is late.
+"""Compile and render templates of strangers in a process of their own, killed when it is late.
 
-What the language of templates allows is bounded inside the engine too; the wall holds where that fails, and
-holds for memory, which no check inside a process can. Plain data goes in and comes back as JSON. On systems that
-cannot limit the memory of a process (Windows, macOS) the deadline alone holds; `Wall.limits_memory` tells.
+The engine bounds templates inside a process too; the sandbox holds if that fails, and bounds
+memory, which no check inside a process can. Plain data goes in and comes back as JSON. Windows and
+macOS cannot limit the memory of a process; there only the deadline holds (`Wall.limits_memory`).
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from .errors import PromptForgeError, TemplateError
 from .folders import Folders, Source, Sources, paths, sources
 
 START_SECONDS = 60.0
-"""How long a worker may take to start, and to load what is not the templates' (a profile, a tokenizer)."""
+"""Time for a worker to start, and to load its profile and tokenizer, in seconds."""
 HEAD = struct.Struct("!I")
-"""Before each frame of JSON, its length in bytes."""
+"""The length in bytes, before each JSON text."""
 
 _PROGRAM = """
 import json, sys
@@ -37,16 +37,19 @@ sys.path[:] = json.loads(sys.argv[1])
 from promptforge.guests import serve
 serve(float(sys.argv[2]), int(sys.argv[3]))
 """
+# Everything else in the environment, such as keys of services, is kept from templates.
 _KEPT = ("LANG", "LC_ALL", "LC_CTYPE", "PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR")
+# One thread and one arena: both reserve address space, and that is limited.
 _ALONE = {"MALLOC_ARENA_MAX": "1", "TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1"}
 _FACTS = ("where", "option", "field", "needed", "largest")
 
 
 class Wall:
-    """A worker for templates that nobody trusts. Started at the first call, used from any thread, one call at a time.
+    """A worker process for untrusted templates, started at the first call.
 
-    Templates that take more than `seconds`, or `memory` bytes, or make an answer of more than `answer` bytes are
-    stopped with a `TemplateError`; the next call finds a new worker. Close it, or use it in `with`.
+    Any thread may use it; calls wait for each other. Templates are stopped with a `TemplateError`
+    if they take more than `seconds`, more than `memory` bytes, or answer with more than `answer`
+    bytes. The next call gets a new worker. Close it, or use it in `with`.
     """
 
     def __init__(
@@ -56,12 +59,10 @@ class Wall:
         self.memory = memory
         self.answer = answer
         self.limits_memory: bool | None = None
-        """Whether `memory` is enforced on this system; None before the first call."""
+        """True if `memory` is enforced on this system; `None` before the first call."""
         self._lock = threading.Lock()
         self._worker: _Worker | None = None
         self._closed = False
-
-    # --- what it is for ---------------------------------------------------------------------------------------------
 
     def render(
         self,
@@ -73,11 +74,12 @@ class Wall:
         also: Iterable[str] = (),
         **options: Any,
     ) -> dict[str, Any]:
-        """Return what `Renderer(...).render(items, **options).to_dict()` returns.
+        """Return the same as `Renderer(...).render(items, **options).to_dict()`.
 
-        `items` are records of plain data; `templates` folders or texts by name; `also` may name `map` and
-        `explanation`, which come under these keys. Raises what `Renderer.render` raises, and `TemplateError` where the
-        templates had to be stopped.
+        `items` are records of plain data, `templates` folders or texts by name. `also` may name
+        `map` and `explanation`, added under these keys.
+
+        Raises the errors of `Renderer.render`, and `TemplateError` if the templates were stopped.
         """
         request = {
             "items": items,
@@ -91,31 +93,31 @@ class Wall:
         return answer
 
     def check(self, templates: Sources) -> list[dict[str, Any]]:
-        """Return what is wrong with templates, without rendering them: `{"name", "where", "message"}` for each.
+        """Compile all `.j2` files and read every `layout.yaml`, without rendering.
 
-        All `.j2` files are compiled with what they draw on, all `layout.yaml` are read.
+        Returns the errors found: `{"name", "where", "message"}` each.
         """
         request = {"templates": [_plain(each) for each in sources(templates)]}
         answer: list[dict[str, Any]] = self.call("promptforge.guests:check", request)
         return answer
 
     def call(self, task: str, argument: object) -> Any:
-        """Return what the function `task` (`module:function`) returns there for `argument`; plain data both.
+        """Run the function `task` (`module:function`) in the worker; return its plain data.
 
-        The function takes the argument and `begin`, a function to call when what is trusted has been loaded and the
-        time of the templates begins.
+        The function takes `argument`, plain data too, and `begin`. It calls `begin` after loading
+        everything that is trusted; from then on the seconds of the templates count.
         """
         with self._lock:
             if self._closed:
-                raise PromptForgeError("this wall has been closed")
+                raise PromptForgeError("this sandbox has been closed")
             worker = self._worker
-            if worker is None or worker.owner != os.getpid():  # a fork has no workers of its own
+            # A forked process must not read the answers of its parent's worker.
+            if worker is None or worker.owner != os.getpid():
                 worker = self._worker = _Worker(self)
             try:
                 answer = worker.ask({"task": task, "argument": argument})
-            except (
-                BaseException
-            ):  # an interrupt too: its answer is still under way, and nobody is to read it
+            # After an interrupt an answer is still under way, and the next call must not read it.
+            except BaseException:
                 self._replace(worker)
                 raise
             self.limits_memory = worker.limits_memory
@@ -130,7 +132,7 @@ class Wall:
         self._worker = None if self._closed else _Worker(self)
 
     def close(self) -> None:
-        """End the worker; a call that is under way fails."""
+        """End the worker; a call under way fails."""
         self._closed = True
         worker = self._worker
         if worker is not None:
@@ -148,12 +150,12 @@ class Wall:
 
 
 class _Worker:
-    """One process behind the wall."""
+    """One process."""
 
     def __init__(self, wall: Wall) -> None:
         self.owner = os.getpid()
         self.limits_memory: bool | None = None
-        self._seconds, self._memory, self._most = wall.seconds, wall.memory, wall.answer
+        self._seconds, self._max_answer = wall.seconds, wall.answer
         path = [os.path.abspath(entry) for entry in sys.path]
         root = str(Path(__file__).resolve().parent.parent)
         self._process = subprocess.Popen(
@@ -171,12 +173,12 @@ class _Worker:
             stderr=subprocess.DEVNULL,
             bufsize=0,
             env={**{name: os.environ[name] for name in _KEPT if name in os.environ}, **_ALONE},
-            start_new_session=True,  # an interrupt from the keyboard is for the caller
+            start_new_session=True,  # Ctrl+C is for the caller
         )
         self.end = weakref.finalize(self, _end, self._process)
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the answer to a request; raises `TemplateError` where there is none in time."""
+        """Return the answer to a request; raises `TemplateError` if it is late."""
         data = json.dumps(request).encode()
         if self.limits_memory is None:
             self.limits_memory = bool(self._hear(START_SECONDS)["memory"])
@@ -186,7 +188,9 @@ class _Worker:
             except OSError:
                 raise self._failure(deadline) from None
             answer = self._read(deadline)
-        return self._hear(self._seconds) if "begin" in answer else answer
+        if "begin" in answer:
+            return self._hear(self._seconds)
+        return answer
 
     def _hear(self, seconds: float) -> dict[str, Any]:
         with _Deadline(self._process, seconds) as deadline:
@@ -201,12 +205,13 @@ class _Worker:
     def _read(self, deadline: _Deadline) -> dict[str, Any]:
         stream: Any = self._process.stdout
         head = _exactly(stream, HEAD.size)
-        size = HEAD.unpack(head)[0] if head else 0
-        if size > self._most:
-            raise TemplateError(
-                f"the templates made more than {self._most >> 20} MiB and were stopped"
-            )
-        frame = _exactly(stream, size) if head else b""
+        if not head:
+            raise self._failure(deadline)
+        (size,) = HEAD.unpack(head)
+        if size > self._max_answer:
+            mebibytes = self._max_answer >> 20
+            raise TemplateError(f"the templates made more than {mebibytes} MiB and were stopped")
+        frame = _exactly(stream, size)
         if not frame:
             raise self._failure(deadline)
         try:
@@ -216,26 +221,25 @@ class _Worker:
         return answer
 
     def _failure(self, deadline: _Deadline) -> PromptForgeError:
-        """Return the error for a worker that has gone."""
+        """Return the error for a worker that has ended."""
         self._process.kill()
         code = self._process.wait()
         if self.limits_memory is None:
             return PromptForgeError(f"the worker for templates did not start (exit code {code})")
-        if deadline.passed or code == -getattr(
-            signal, "SIGXCPU", 0
-        ):  # its time on the processor was up first
+        # The limit of processor time may end it before the deadline does.
+        if deadline.passed or code == -getattr(signal, "SIGXCPU", 0):
             return TemplateError(
                 f"the templates ran for more than {deadline.seconds:g} s and were stopped"
             )
         return TemplateError(f"the templates ended the process that they ran in (exit code {code})")
 
     def kill(self) -> None:
-        """End the process from another thread; whoever waits for its answer is told."""
+        """End the process from another thread; the call that waits for it fails."""
         self._process.kill()
 
 
 class _Deadline:
-    """Kills a process at the end of a time, unless it is left before."""
+    """Kills a process after some seconds, unless it is left before."""
 
     def __init__(self, process: subprocess.Popen[bytes], seconds: float) -> None:
         self.passed = False
@@ -265,7 +269,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _exactly(stream: BinaryIO, size: int) -> bytes | None:
-    """Return the next `size` bytes of a stream; None where it ends before."""
+    """Return the next `size` bytes of a stream; `None` if it ends before."""
     parts = []
     while size:
         part = stream.read(min(size, 1 << 20))
@@ -277,11 +281,13 @@ def _exactly(stream: BinaryIO, size: int) -> bytes | None:
 
 
 def _plain(given: Source) -> Any:
-    return dict(given) if isinstance(given, Mapping) else os.path.abspath(given)
+    if isinstance(given, Mapping):
+        return dict(given)
+    return os.path.abspath(given)
 
 
 def _error(answer: Mapping[str, Any], wall: Wall) -> PromptForgeError:
-    """Return the error that an answer tells of, as it was raised behind the wall."""
+    """Rebuild an error that was raised in the worker."""
     kind, message = str(answer.get("error")), str(answer.get("message", ""))
     if kind == "MemoryError":
         return TemplateError(
@@ -290,6 +296,7 @@ def _error(answer: Mapping[str, Any], wall: Wall) -> PromptForgeError:
     known = getattr(errors, kind, None)
     if not (isinstance(known, type) and issubclass(known, PromptForgeError)):
         return TemplateError(f"the templates failed: {kind}: {message}")
+    # The constructors of errors take other arguments, so only the message and facts are restored.
     error = known.__new__(known)
     Exception.__init__(error, message)
     facts = answer.get("facts", {})

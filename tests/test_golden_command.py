@@ -89,7 +89,7 @@ WRONG = {
     "3": "a case has lines of the form",
     "{items: []}": "the case expects nothing",
     "{text: a}": "the case has no items",
-    "{items: [], text: a, file: b}": "text and file are two words",
+    "{items: [], text: a, file: b}": "text and file both give the expected text",
     "{items: [], text: a, tokens_at_most: many}": "tokens_at_most takes a whole number",
     "{items: [], text: a, options: {max_tokns: 3}}": 'did you mean "max_tokens"',
     "{items: [], text: a, statuses: {a: gone}}": "statuses takes",

@@ -1,1 +1,1 @@
-"""The user's own golden cases: items and options in, what the text must be out."""
+"""Golden cases of the user: items and options in, the expected text out."""

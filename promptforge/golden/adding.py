@@ -1,4 +1,4 @@
-"""Writing a case that nobody has written yet at the end of a file of cases; what stands there already stays."""
+"""Add a new case at the end of a file of cases; the text above it stays as it is."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _HEAD = "# Cases to be compared by `promptforge test`.\ncases:\n"
 
 
 def added(source: str, path: Path, keys: Mapping[str, Any]) -> str:
-    """Return the file `source` (empty: a new one), which is at `path`, with a case of these keys at its end.
+    """Return the file `source` (empty: a new one) at `path` with a case of these keys added.
 
-    Raises `ItemError` where it would not be read as it is meant, such as under options that the whole file shares.
+    Raises `ItemError` if it would be read otherwise, such as under options of the whole file.
     """
-    known = parse(source, path) if source.strip() else []
+    known, margin, before = [], "  ", _HEAD
+    if source.strip():
+        known = parse(source, path)
+        before = source.rstrip("\n") + "\n\n"
     if any(case.name == keys["name"] for case in known):
-        raise ItemError(
-            f"there is a case called {quote(keys['name'])}; choose another name", where=str(path)
-        )
-    margin = "  "
+        message = f"there is a case called {quote(keys['name'])}; choose another name"
+        raise ItemError(message, where=str(path))
     if known:
         row = source.split("\n")[known[-1].line - 1]
         margin = row[: len(row) - len(row.lstrip(" "))]
-    before = source.rstrip("\n") + "\n\n" if source.strip() else _HEAD
     result = before + "\n".join(_rows(keys, margin)) + "\n"
     _verify(parse(result, path), len(known), keys)
     return result
@@ -43,25 +43,25 @@ def _rows(keys: Mapping[str, Any], margin: str) -> list[str]:
         elif name == "items" and isinstance(value, list):
             rows += [start, *(f"{margin}    - {plain(record)}" for record in value)]
         elif isinstance(value, Mapping):
-            rows.append(
-                f"{start} {{{', '.join(f'{plain(key)}: {plain(each)}' for key, each in value.items())}}}"
-            )
+            pairs = ", ".join(f"{plain(key)}: {plain(each)}" for key, each in value.items())
+            rows.append(f"{start} {{{pairs}}}")
         else:
             rows.append(f"{start} {plain(value)}")
     return rows
 
 
 def _verify(cases: list[Case], number: int, keys: Mapping[str, Any]) -> None:
-    """Raise `ItemError` unless the last case is the one that was to be written."""
+    """Raise `ItemError` unless the last case is read with the keys given."""
     found = cases[-1]
     for name, rule in VOCABULARY.rules.items():
-        wanted = keys.get(name, rule.default)
+        wanted, read = keys.get(name, rule.default), found.keys[name]
         if name == "text" and wanted is not None:
-            same = (found.keys[name] or "").rstrip("\n") == wanted.rstrip("\n")
-        else:
-            same = found.keys[name] == (
-                tuple(wanted) if isinstance(rule.default, tuple) else wanted
+            wanted, read = wanted.rstrip("\n"), (read or "").rstrip("\n")
+        elif isinstance(rule.default, tuple):
+            wanted = tuple(wanted)
+        if len(cases) != number + 1 or read != wanted:
+            message = (
+                f"the case cannot be written here: its {name} would be read otherwise;"
+                " use another file"
             )
-        if len(cases) != number + 1 or not same:
-            message = f"the case cannot be written here as it is: its {name} would be read otherwise; use another file"
             raise ItemError(message, where=f"{found.path}:{found.line}")

@@ -1,4 +1,4 @@
-"""Cases as they stand in a YAML file: what is rendered, and what is expected of it."""
+"""Golden cases in YAML files: items and options in, the expected text and figures out."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,45 +25,30 @@ _Count = Annotated[int, Meta(ge=0)]
 
 
 class _Keys(msgspec.Struct, frozen=True):
-    name: Annotated[str, "What the case is called in reports."] = ""
-    items: Annotated[
-        _Items, "The items, or the file they are in, as seen from the case's own file."
-    ] = None
+    name: Annotated[str, "The case's name in reports."] = ""
+    items: Annotated[_Items, "The items, or their file, relative to the file of cases."] = None
     options: Annotated[_Options, "The options of the rendering; `profile` is one here."] = {}
     templates: Annotated[
-        tuple[str, ...], "Folders of templates, as seen from the case's own file."
+        tuple[str, ...], "Folders of templates, relative to the file of cases."
     ] = ()
-    profiles: Annotated[
-        tuple[str, ...], "Folders of profiles, as seen from the case's own file."
-    ] = ()
+    profiles: Annotated[tuple[str, ...], "Folders of profiles, relative to the file of cases."] = ()
     text: Annotated[str | None, "The text; line ends at its end do not count."] = None
     file: Annotated[str | None, "The file that holds the text, every byte of it."] = None
     tokens_at_most: Annotated[_Count | None, "The most tokens the text may cost."] = None
     chars_at_most: Annotated[_Count | None, "The most characters the text may have."] = None
-    contains: Annotated[tuple[str, ...], "What the text must hold."] = ()
-    lacks: Annotated[tuple[str, ...], "What the text must not hold."] = ()
+    contains: Annotated[tuple[str, ...], "Strings that the text must hold."] = ()
+    lacks: Annotated[tuple[str, ...], "Strings that the text must not hold."] = ()
     statuses: Annotated[
         _Statuses, "By id, name or path of an item: included, trimmed or dropped."
     ] = {}
     warnings: Annotated[
         tuple[str, ...] | None, "The codes that are said, notes aside; none: any."
     ] = None
-    fails: Annotated[str | None, "What the message holds with which the rendering must fail."] = (
-        None
-    )
+    fails: Annotated[str | None, "A part of the message that the rendering must fail with."] = None
 
 
-EXPECTED = (
-    "text",
-    "file",
-    "tokens_at_most",
-    "chars_at_most",
-    "contains",
-    "lacks",
-    "statuses",
-    "warnings",
-    "fails",
-)
+EXPECTED = ("text", "file", "tokens_at_most", "chars_at_most", "contains", "lacks", "statuses",
+            "warnings", "fails")  # fmt: skip
 """The keys that say what is expected."""
 _SHARED = ("items", "options", "templates", "profiles")
 VOCABULARY = Vocabulary("key", rules_of(_Keys))
@@ -78,23 +63,23 @@ class Case(NamedTuple):
 
     name: str
     path: Path
-    """Its file."""
+    """The file of cases."""
     line: int
-    """The line of the file at which it begins."""
+    """Its first line in the file."""
     number: int
-    """Its place in the file, from 0."""
+    """Its index in the file."""
     keys: dict[str, Any]
     """Every key of `VOCABULARY`, checked."""
     problem: str | None = None
-    """Why the case cannot be run."""
+    """The reason it cannot be run; `None` if it can."""
 
     def near(self, name: str) -> Path:
-        """Return a path as it is seen from the case's own file."""
+        """Return a path relative to the file of cases."""
         return self.path.parent / name
 
 
 def is_cases(path: Path) -> bool:
-    """Whether a YAML file holds cases: it says `cases:` at the margin."""
+    """Tell a file of cases by a line that begins with `cases:`."""
     try:
         text = contents(path).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError):
@@ -113,18 +98,18 @@ def read(path: Path) -> str:
 
 
 def load(path: Path) -> list[Case]:
-    """Return the cases of a file, with its `problem` one that is wrong; raises `ItemError` for the file as a whole."""
+    """Read a file of cases; a wrong one gets a `problem`. Raises `ItemError` for the file."""
     return parse(read(path), path, lenient=True)
 
 
 def parse(text: str, path: Path, *, lenient: bool = False) -> list[Case]:
-    """Return the cases in the text of a file that is, or is to be, at `path`. Raises `ItemError` with file and line.
+    """Parse the text of a file of cases at `path`, or meant for it.
 
-    `lenient`: not for what is wrong in one case alone, which becomes its `problem`.
+    Raises `ItemError` with file and line. If `lenient`, an error in one case becomes its `problem`.
     """
     try:
         return _parse(text, path, lenient)
-    except ProfileError as error:  # that of YAML and of keys
+    except ProfileError as error:  # raised by the reader of YAML and the check of keys
         raise ItemError(error.bare, where=error.where) from None
 
 
@@ -147,7 +132,8 @@ def _parse(text: str, path: Path, lenient: bool) -> list[Case]:
             if not lenient:
                 raise
             name = given.get("name") if isinstance(given, dict) else None
-            name = name if isinstance(name, str) and name else f"case {number + 1}"
+            if not isinstance(name, str) or not name:
+                name = f"case {number + 1}"
             case = Case(name, path, lines.get(("cases", number), 1), number, {}, str(error))
         found.append(case)
     return found
@@ -178,8 +164,10 @@ def _case(
         if option not in OPTIONS and option != "profile":
             OPTIONS.refuse(option, lambda _: where("options"))
     if not any(key in own for key in EXPECTED):
-        message = 'the case expects nothing: add `text: ""` and `promptforge test --update` writes what is printed'
+        message = (
+            'the case expects nothing: add `text: ""`, and `promptforge test --update` writes it'
+        )
         raise ItemError(message, where=f"{path}:{line}")
     if "text" in own and "file" in own:
-        raise ItemError("text and file are two words for one thing; keep one", where=where("file"))
+        raise ItemError("text and file both give the expected text; keep one", where=where("file"))
     return Case(keys["name"] or f"case {number + 1}", path, line, number, keys)

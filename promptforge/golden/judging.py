@@ -1,4 +1,4 @@
-"""Rendering a case and comparing it with what is expected of it."""
+"""Render a case and compare it with its expectation."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ from .cases import Case
 
 
 class Outcome(NamedTuple):
-    """What came of a case."""
+    """The outcome of a case."""
 
     case: Case
     problems: tuple[str, ...]
-    """What is not as expected, each on some lines; empty: the case holds."""
-    text: str | None
-    """What was printed; `None` where the rendering failed."""
-    tokens: int | None
-    stale: bool
-    """Whether the expected text is another than the printed one, so that `--update` has something to write."""
+    """Differences from the expectation, each on some lines; empty if the case holds."""
+    text: str | None = None
+    """The rendered text; `None` if the rendering failed."""
+    tokens: int | None = None
+    stale: bool = False
+    """True if the rendered text is not the expected one, so `--update` has something to write."""
 
 
 def judge(case: Case, templates: Sequence[Path] = (), profiles: Sequence[Path] = ()) -> Outcome:
-    """Render a case and compare. The folders come after those that the case names itself.
+    """Render a case and compare; the folders come after those that the case names.
 
-    What cannot be read, items or the expected text, is a problem of the case.
+    Unreadable items or an unreadable expected text are problems of the case.
     """
     if case.problem is not None:
-        return Outcome(case, (case.problem,), None, None, stale=False)
+        return Outcome(case, (case.problem,))
     keys = case.keys
     options = dict(keys["options"])
     diagnostics = Diagnostics()
     try:
         items = _items(case, diagnostics)
-        wanted_text = _wanted(case)
+        wanted = _wanted(case)
     except ItemError as error:
-        return Outcome(case, (str(error),), None, None, stale=False)
+        return Outcome(case, (str(error),))
     try:
         renderer = ContextRenderer(
             profile=options.pop("profile", None),
@@ -56,27 +56,36 @@ def judge(case: Case, templates: Sequence[Path] = (), profiles: Sequence[Path] =
         )
         result = renderer.render(items, before=tuple(diagnostics), **options)
     except PromptForgeError as error:
-        wanted = keys["fails"]
-        if wanted is not None and wanted in str(error):
-            return Outcome(case, (), None, None, stale=False)
-        expected = "" if wanted is None else f"\nexpected a message with {quote(wanted)}"
-        return Outcome(case, (f"failed: {error}{expected}",), None, None, stale=False)
-    differs = wanted_text is not None and not _same(case, wanted_text, result.text)
+        return Outcome(case, tuple(_failure(str(error), keys["fails"])))
     problems = []
     if keys["fails"] is not None:
         problems.append(f"did not fail; expected a message with {quote(keys['fails'])}")
-    if differs:
-        assert wanted_text is not None
-        sides = [wanted_text, result.text]
-        if keys["file"] is None:
-            sides = [side.rstrip("\n") for side in sides]
-        said = "the text differs"
-        if keys["file"] is not None and not case.near(keys["file"]).exists():
-            said = f"the file {quote(keys['file'])} is not there; --update writes it"
-        problems.append("\n".join([said, *difference(*sides)]))
-    problems += _bounds(keys, result)
+    differs = _differences(case, wanted, result.text)
+    problems += [*differs, *_bounds(keys, result)]
     problems += [f"the template failed: {w.message}" for w in result.warnings if w.code == "PF401"]
-    return Outcome(case, tuple(problems), result.text, result.tokens, stale=differs)
+    return Outcome(case, tuple(problems), result.text, result.tokens, stale=bool(differs))
+
+
+def _failure(message: str, wanted: str | None) -> Iterator[str]:
+    if wanted is None:
+        yield f"failed: {message}"
+    elif wanted not in message:
+        yield f"failed: {message}\nexpected a message with {quote(wanted)}"
+
+
+def _differences(case: Case, wanted: str | None, text: str) -> list[str]:
+    """Return a problem if the text is not the wanted one."""
+    said = "the text differs"
+    if wanted is None:
+        return []
+    if case.keys["file"] is None:
+        # YAML's block of text ends with a line end or without one, by its header.
+        wanted, text = wanted.rstrip("\n"), text.rstrip("\n")
+    elif not case.near(case.keys["file"]).exists():
+        said = f"the file {quote(case.keys['file'])} is not there; --update writes it"
+    if wanted == text:
+        return []
+    return ["\n".join([said, *difference(wanted, text)])]
 
 
 def _items(case: Case, diagnostics: Diagnostics) -> list[Item]:
@@ -100,24 +109,18 @@ def _wanted(case: Case) -> str | None:
         raise ItemError("cannot be read as UTF-8 text", where=str(path)) from None
 
 
-def _same(case: Case, wanted: str, text: str) -> bool:
-    return (
-        wanted == text
-        if case.keys["file"] is not None
-        else wanted.rstrip("\n") == text.rstrip("\n")
-    )
-
-
 def name_of(entry: ResultItem) -> str:
-    """Return what a case calls an item."""
+    """Return the name of an item in a case."""
     return entry.name or entry.path or entry.id
 
 
 def _bounds(keys: dict[str, Any], result: Result) -> Iterator[str]:
-    if keys["tokens_at_most"] is not None and result.tokens > keys["tokens_at_most"]:
-        yield f"the text costs {result.tokens:,} tokens, at most {keys['tokens_at_most']:,} expected"
-    if keys["chars_at_most"] is not None and result.chars > keys["chars_at_most"]:
-        yield f"the text has {result.chars:,} characters, at most {keys['chars_at_most']:,} expected"
+    limit = keys["tokens_at_most"]
+    if limit is not None and result.tokens > limit:
+        yield f"the text costs {result.tokens:,} tokens, at most {limit:,} expected"
+    limit = keys["chars_at_most"]
+    if limit is not None and result.chars > limit:
+        yield f"the text has {result.chars:,} characters, at most {limit:,} expected"
     for part in keys["contains"]:
         if part not in result.text:
             yield f"the text lacks {quote(part)}"
@@ -136,11 +139,12 @@ def _bounds(keys: dict[str, Any], result: Result) -> Iterator[str]:
     if keys["warnings"] is not None:
         said = sorted({w.code for w in result.warnings if w.severity != "info"})
         if said != sorted(set(keys["warnings"])):
-            yield f"warnings: {', '.join(said) or 'none'}; expected: {', '.join(sorted(keys['warnings'])) or 'none'}"
+            expected = ", ".join(sorted(keys["warnings"])) or "none"
+            yield f"warnings: {', '.join(said) or 'none'}; expected: {expected}"
 
 
 def difference(expected: str, printed: str) -> Iterator[str]:
-    """Yield the lines of a unified diff on which every character can be seen; a blank at a line's end is a `·`."""
+    """Yield a unified diff with every character visible; blanks at a line's end are `·`."""
     old, new = (text.split("\n") for text in (expected, printed))
     for line in difflib.unified_diff(old, new, "expected", "printed", lineterm="", n=2):
         mark, text = line[:1], line[1:]

@@ -8,14 +8,14 @@ from ..results import Result, ResultItem
 from .composing import Context
 from .messages import Cited
 
-TITLE = 200
-"""Characters of a title or source at the most."""
+MAX_TITLE_CHARS = 200
+"""Characters of a title or a source that are kept."""
 
 
 def show(result: Result, cited: bool, controls: Controls | None) -> Context | None:
-    """Return what is to be printed of a context; `None` where no item of it is left.
+    """Return the context to print; `None` if it holds no item.
 
-    `controls` come out of no title and no source; out of texts they did not come before.
+    `controls` are broken up in titles and sources; the rendering has done so in the texts.
     """
     if not result.items_included:
         return None
@@ -27,25 +27,22 @@ def show(result: Result, cited: bool, controls: Controls | None) -> Context | No
 
 
 def _in_order(result: Result) -> list[ResultItem]:
-    """Return the items that are in the text, in its order; several may have the same id."""
+    """Return the items of the text in its order; several may share an id."""
     by_id: dict[str, list[ResultItem]] = {}
     for item in result._get("brief"):
         if item.status != "dropped":
             by_id.setdefault(item.id, []).append(item)
-    return [
-        by_id[name].pop(0)
-        for section in result.sections
-        for name in section.items
-        if by_id.get(name)
-    ]
+    names = [name for section in result.sections for name in section.items]
+    return [by_id[name].pop(0) for name in names if by_id.get(name)]
 
 
 def _cited(item: ResultItem, controls: Controls | None) -> Cited:
-    name = item.path or item.name or item.id
+    source = item.path or item.name or item.id
     title = item.name or item.path or item.id
     if item.line_range and item.path:
         title = f"{title} ({item.line_range})"
-    shown, source = label(title), label(name)
+    title, source = label(title), label(source)
     if controls is not None:
-        shown, source = controls.write_apart(shown)[0], controls.write_apart(source)[0]
-    return Cited(shown[:TITLE], source[:TITLE], item.text, item.origin == "similarity")
+        title, source = controls.write_apart(title)[0], controls.write_apart(source)[0]
+    found = item.origin == "similarity"
+    return Cited(title[:MAX_TITLE_CHARS], source[:MAX_TITLE_CHARS], item.text, found)

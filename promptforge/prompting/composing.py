@@ -1,4 +1,4 @@
-"""Parts → messages, and where it is wanted one text; and what these cost."""
+"""Parts → messages, or one text; and their cost in tokens."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .messages import Block, Call, Cited, Message, Output, Role, Text, join, tex
 
 
 class Context(NamedTuple):
-    """What retrieval gave, as it is to be shown: a text, or blocks that answers can point at."""
+    """The context to show: a text, or blocks that answers can point at."""
 
     text: str
     cited: tuple[Cited, ...] = ()
@@ -27,7 +27,7 @@ class Printed(NamedTuple):
     role: str
     text: str
     messages: tuple[Message, ...] = ()
-    """As they go into the request; none where the prompt is one text."""
+    """Its messages in the request; none if the prompt is one text."""
 
 
 class Composed(NamedTuple):
@@ -35,17 +35,17 @@ class Composed(NamedTuple):
 
     messages: tuple[Message, ...]
     text: str | None
-    """The one text, where that is what was asked for."""
+    """The one text, if one text was asked for."""
     parts: tuple[Printed, ...]
-    """In the order of the prompt; a part that comes twice is there twice."""
+    """The parts in the prompt's order; a part named twice is there twice."""
     boundary: str
-    """What the templates put into their tags; empty where nothing imitates them."""
+    """The nonce in the tags of the templates; empty if no part imitates a tag."""
     tokens: int
-    """What it takes of the window, the LLM's own frame included, as far as that is known."""
+    """Tokens of the window, with the LLM's own overhead as far as it is known."""
 
 
 class Composer:
-    """Puts the parts of one prompt together, as often as fitting them takes."""
+    """Composes one prompt, as often as fitting it takes."""
 
     def __init__(
         self,
@@ -58,10 +58,10 @@ class Composer:
         blocks: bool,
         native: bool,
     ) -> None:
-        """Make one for the texts `fixed` of system, instructions and question.
+        """Take the texts `fixed` of system, instructions and question.
 
-        `whole`: as one text. `blocks`: the shape keeps the blocks of a message apart. `native`: the provider asks for
-        citations itself.
+        `whole`: make one text. `blocks`: the shape keeps the texts of a message apart. `native`:
+        the provider asks for citations itself.
         """
         self.whole = whole
         self._frame = frame
@@ -69,27 +69,29 @@ class Composer:
         self._counter = counter
         self._fixed = fixed
         self._blocks = blocks
-        self._citation = options.citation if options.cite and not native else None
+        self._citation: str | None = None
+        if options.cite and not native:
+            self._citation = options.citation
         self._counts: dict[str, int] = {}
 
     def compose(self, context: Context | None, history: Sequence[Message]) -> Composed:
-        """Return the prompt with this context and this history; raises `TemplateError`."""
+        """Return the prompt with this context and history; raises `TemplateError`."""
         pieces = self._pieces(context, history)
         boundary = self._frame.boundary(pieces, whole=self.whole, citation=self._citation)
         printed = [(piece, self._print(piece, boundary)) for piece in pieces]
+        text = None
         if self.whole:
             parts = tuple(Printed(piece.name, piece.role, text) for piece, text in printed)
             text = str.__str__(self._frame.whole(printed, boundary))
-            message = Message("user", (Text(text),))
-            tokens = self._options.prompt_tokens + self.price(message)
-            return Composed((message,), text, parts, boundary, tokens)
-        parts = tuple(self._part(piece, text) for piece, text in printed)
-        messages = tuple(self._joined(parts))
+            messages = [Message("user", (Text(text),))]
+        else:
+            parts = tuple(self._part(piece, text) for piece, text in printed)
+            messages = self._joined(parts)
         tokens = self._options.prompt_tokens + sum(map(self.price, messages))
-        return Composed(messages, None, parts, boundary, tokens)
+        return Composed(tuple(messages), text, parts, boundary, tokens)
 
     def turn_prices(self, turns: Sequence[Sequence[Message]]) -> list[int]:
-        """Return about what each turn of a history costs, rather too much than too little."""
+        """Estimate the cost of each turn of a history, rather too high than too low."""
         if not self.whole:
             return [sum(map(self.price, turn)) + len(turn) for turn in turns]
         pieces = self._pieces(None, [message for turn in turns for message in turn])
@@ -100,18 +102,12 @@ class Composer:
         return [self.count(text) + 2 for text in texts]
 
     def recount(self, composed: Composed, counter: Counter) -> int:
-        """Return what a prompt takes by another counter, which is asked once: for all its texts together."""
-        texts = [
-            text
-            for message in composed.messages
-            for block in message.blocks
-            for text in texts_of(block)
-        ]
-        framed = len(composed.messages) + sum(
-            not isinstance(b, Text) for m in composed.messages for b in m.blocks
-        )
-        own = self._options.prompt_tokens + self._options.message_tokens * framed
-        return own + counter.count("\n\n".join(texts))
+        """Return the prompt's tokens by another counter, called once with all texts joined."""
+        blocks = [block for message in composed.messages for block in message.blocks]
+        others = sum(not isinstance(block, Text) for block in blocks)
+        overhead = self._options.message_tokens * (len(composed.messages) + others)
+        texts = [text for block in blocks for text in texts_of(block)]
+        return self._options.prompt_tokens + overhead + counter.count("\n\n".join(texts))
 
     def count(self, text: str) -> int:
         """Return the tokens of a text, counted once."""
@@ -120,7 +116,7 @@ class Composer:
         return self._counts[text]
 
     def price(self, message: Message) -> int:
-        """Return what a message costs, the frame around it and its blocks included."""
+        """Return the cost of a message, with the overhead of it and its blocks."""
         texts = [block.text for block in message.blocks if isinstance(block, Text)]
         if self._blocks:
             tokens = sum(map(self.count, texts)) + max(0, len(texts) - 1)
@@ -129,20 +125,18 @@ class Composer:
         return self._options.message_tokens + tokens + sum(map(self._extra, message.blocks))
 
     def _extra(self, block: Block) -> int:
-        """Return what a block costs that is no text: its own texts, and the frame around them.
-
-        Many LLMs are shown each argument of a call in tags of its own, so each is taken to cost a frame.
-        """
+        """Return the cost of a block that is no text."""
         if isinstance(block, Text):
             return 0
-        around = self._options.message_tokens
+        overhead = self._options.message_tokens
         if isinstance(block, Call):
-            around = self._options.call_tokens * (1 + len(json.loads(block.arguments)))
+            # Many LLMs are shown each argument in tags of its own, so each costs an overhead.
+            overhead = self._options.call_tokens * (1 + len(json.loads(block.arguments)))
         elif isinstance(block, Output):
-            around = self._options.call_tokens
-        return around + sum(map(self.count, texts_of(block)))
+            overhead = self._options.call_tokens
+        return overhead + sum(map(self.count, texts_of(block)))
 
-    # --- parts ------------------------------------------------------------------------------------------------------
+    # --- parts ---
 
     def _pieces(self, context: Context | None, history: Sequence[Message]) -> list[Piece]:
         pieces = []
@@ -161,29 +155,32 @@ class Composer:
 
     def _print(self, piece: Piece, boundary: str) -> str:
         if piece.name == "history" and not self.whole:
-            return "\n\n".join(text for text in piece.texts if text)
-        more = {"citation": self._citation} if piece.name == "context" else {}
+            return "\n\n".join(filter(None, piece.texts))
+        more = {}
+        if piece.name == "context":
+            more["citation"] = self._citation
         return str.__str__(self._frame.part(piece, boundary, **more))
 
     def _part(self, piece: Piece, text: str) -> Printed:
         if piece.name == "history":
             return Printed(piece.name, piece.role, text, piece.messages)
+        blocks = [block for message in piece.messages for block in message.blocks]
+        texts = [each for block in blocks for each in texts_of(block)]
+        said = "\n\n".join(filter(None, [*texts, text]))
+        if text.strip():
+            blocks.append(Text(text))
         role: Role = piece.role  # type: ignore[assignment]
-        cited = [block for message in piece.messages for block in message.blocks]
-        message = Message(role, (*cited, *((Text(text),) if text.strip() else ())))
-        said = "\n\n".join(
-            filter(None, [*(each for block in cited for each in texts_of(block)), text])
-        )
-        return Printed(piece.name, role, said, (message,) if message.blocks else ())
+        messages = (Message(role, tuple(blocks)),) if blocks else ()
+        return Printed(piece.name, piece.role, said, messages)
 
     def _joined(self, parts: Sequence[Printed]) -> list[Message]:
+        """Join the messages of the parts, with a mark where a prefix to be cached ends."""
         messages: list[Message] = []
         marked = set(self._options.cache_after or ())
         for part in parts:
             own = list(part.messages)
-            if (
-                part.name in marked and own
-            ):  # of a part that comes twice the first: there the prefix ends
+            # The prefix ends at the first place of a part that comes twice.
+            if part.name in marked and own:
                 marked.discard(part.name)
                 last = own.pop()
                 own.append(Message(last.role, last.blocks, (len(last.blocks),)))
@@ -191,12 +188,13 @@ class Composer:
         return join(messages)
 
     def lost(self, composed: Composed) -> list[tuple[str, str]]:
-        """Return the parts of a prompt that its templates do not print, each with the template that leaves it out."""
+        """Return parts that the templates do not print, each with the template at fault."""
         names = [part.name for part in composed.parts if self.whole or part.name in self._fixed]
         return self._frame.lost(names, whole=self.whole)
 
     @cached_property
     def files(self) -> list[str]:
-        """The names of the templates that may print this prompt."""
-        parts = [name for name in self._options.prompt_order if self.whole or name != "history"]
-        return self._frame.files([*parts, *(["prompt"] if self.whole else [])])
+        """Names of the templates that may print this prompt."""
+        if self.whole:
+            return self._frame.files([*self._options.prompt_order, "prompt"])
+        return self._frame.files(name for name in self._options.prompt_order if name != "history")

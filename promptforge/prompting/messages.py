@@ -1,7 +1,8 @@
-"""Messages as all families of LLMs have them, in one form that any of their shapes is made from."""
+"""Messages in one form of our own. Every provider's shape is read into it and made from it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -13,18 +14,20 @@ ROLES: tuple[Role, ...] = ("system", "developer", "user", "assistant", "tool")
 
 
 def sound(text: str) -> str:
-    """Return `text` with U+FFFD for each lone surrogate, which no request can carry."""
-    return text if text.isascii() else SURROGATE.sub("\ufffd", text)
+    """Replace each lone surrogate by U+FFFD, because no request can carry one."""
+    if text.isascii():
+        return text
+    return SURROGATE.sub("\ufffd", text)
 
 
 class Text(msgspec.Struct, frozen=True):
-    """What a message says."""
+    """Plain text in a message."""
 
     text: str
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A tool that the LLM called."""
+    """A tool call by the LLM."""
 
     id: str
     name: str
@@ -33,45 +36,45 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class Output(msgspec.Struct, frozen=True):
-    """What a tool gave back."""
+    """The result of a tool call."""
 
     id: str
-    """That of the call."""
+    """The id of the call."""
     name: str
-    """The tool's; empty where it is not known."""
+    """The tool's name; empty if unknown."""
     text: str
     failed: bool = False
 
 
 class Cited(msgspec.Struct, frozen=True):
-    """An item as a block of its own, for providers whose answers point at such blocks."""
+    """An item as a block of its own, for providers that let answers point at such blocks."""
 
     title: str
     source: str
     text: str
     found: bool
-    """Whether a search found it, rather than the user named it."""
+    """True if a search found the item, false if the user named it."""
 
 
 Block = Text | Call | Output | Cited
 
 
 class Message(msgspec.Struct, frozen=True):
-    """One message. Roles are set here and nowhere else: no text is ever read for them."""
+    """One message. Its role is set by code; no text is ever searched for a role."""
 
     role: Role
     blocks: tuple[Block, ...]
     breaks: tuple[int, ...] = ()
-    """How many blocks there are up to each end of a stable prefix that is to be marked."""
+    """Numbers of leading blocks after which a cache mark goes."""
 
     @property
     def text(self) -> str:
-        """What it says, a blank line between blocks."""
+        """The text blocks, joined by blank lines."""
         return "\n\n".join(block.text for block in self.blocks if isinstance(block, Text))
 
 
 def texts_of(block: Block) -> list[str]:
-    """Return every text of a block."""
+    """Return every text in a block."""
     if isinstance(block, Text):
         return [block.text]
     if isinstance(block, Call):
@@ -81,8 +84,8 @@ def texts_of(block: Block) -> list[str]:
     return [block.title, block.source, block.text]
 
 
-def join(messages: list[Message]) -> list[Message]:
-    """Return the messages with neighbours of the same role as one."""
+def join(messages: Iterable[Message]) -> list[Message]:
+    """Merge neighbouring messages of the same role."""
     joined: list[Message] = []
     for message in messages:
         if joined and joined[-1].role == message.role:

@@ -1,81 +1,77 @@
-"""Calls of tools and their results: each call has its result right after it, or both are left out (PF209)."""
+"""Tool calls and their results. Providers refuse a call without its result right after it."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from ..diagnostics import Diagnostics
 from ..errors import quote
 from .messages import Block, Call, Message, Output
 
 
+class _Waiting(NamedTuple):
+    """A call without a result so far, and its place in the row of kept blocks."""
+
+    call: Call
+    row: list[Block | None]
+    at: int
+
+
 def pair(messages: list[Message], where: str, diagnostics: Diagnostics) -> list[Message]:
-    """Return the messages without calls that have no result and results that have no call, and with ids for all."""
-    waiting: dict[str, tuple[int, int]] = {}
-    named: list[list[Block | None]] = [[] for _ in messages]
+    """Drop calls without a result and results without a call (PF209); give every call an id."""
+    waiting: dict[str, _Waiting] = {}
+    rows: list[list[Block | None]] = []
     lost: list[str] = []
-    given = {
+    given_ids = {
         block.id
         for message in messages
         for block in message.blocks
         if isinstance(block, Call | Output)
     }
-    for at, message in enumerate(messages):
-        if message.role != "tool" and waiting:  # the results of a call follow it at once
-            lost += _forget(waiting, named)
+    for index, message in enumerate(messages):
+        row: list[Block | None] = []
+        rows.append(row)
+        if message.role != "tool":
+            lost += _give_up(waiting)
         for block in message.blocks:
-            kept: Block | None = block
             if isinstance(block, Call):
-                own = block.id
-                if not own or own in waiting:
-                    own = f"{own or 'call'}_{at}_{len(named[at])}"
-                    while own in given:
-                        own += "_"
-                waiting[own] = (at, len(named[at]))
-                kept = Call(own, block.name, block.arguments)
+                id_ = block.id
+                # Gemini's calls may come without an id, and a broken history may use one id twice.
+                if not id_ or id_ in waiting:
+                    id_ = f"{id_ or 'call'}_{index}_{len(row)}"
+                    while id_ in given_ids:
+                        id_ += "_"
+                call = Call(id_, block.name, block.arguments)
+                waiting[id_] = _Waiting(call, row, len(row))
+                row.append(call)
             elif isinstance(block, Output):
-                kept = _answer(block, waiting, named)
-                if kept is None:
+                answered = waiting.pop(block.id or _first_waiting(waiting, block.name), None)
+                if answered is None:
                     lost.append(f"the result of {quote(block.name or block.id)} has no call")
-            named[at].append(kept)
-    lost += _forget(waiting, named)
+                    row.append(None)
+                    continue
+                id_, name = answered.call.id, answered.call.name
+                row.append(Output(id_, name, block.text, block.failed))
+            else:
+                row.append(block)
+    lost += _give_up(waiting)
     for text in lost:
         diagnostics.add("PF209", f"{text}; it was left out", where=where)
-    kept_blocks = (tuple(block for block in blocks if block is not None) for blocks in named)
-    return [
-        Message(m.role, blocks) for m, blocks in zip(messages, kept_blocks, strict=True) if blocks
-    ]
+    kept = [tuple(block for block in row if block is not None) for row in rows]
+    return [Message(m.role, blocks) for m, blocks in zip(messages, kept, strict=True) if blocks]
 
 
-def _answer(
-    output: Output, waiting: dict[str, tuple[int, int]], named: list[list[Block | None]]
-) -> Output | None:
-    own = output.id
-    if not own:  # Gemini's may have no id: the first call of that name that still waits
-        calls = ((key, named[at][n]) for key, (at, n) in waiting.items())
-        own = next(
-            (
-                key
-                for key, call in calls
-                if isinstance(call, Call) and output.name in ("", call.name)
-            ),
-            "",
-        )
-    if own not in waiting:
-        return None
-    at, n = waiting.pop(own)
-    call = named[at][n]
-    return Output(
-        own, call.name if isinstance(call, Call) else output.name, output.text, output.failed
-    )
+def _first_waiting(waiting: dict[str, _Waiting], name: str) -> str:
+    """Find the call for a result without an id: the first waiting call of that tool."""
+    fitting = (id_ for id_, entry in waiting.items() if name in ("", entry.call.name))
+    return next(fitting, "")
 
 
-def _forget(waiting: dict[str, tuple[int, int]], named: list[list[Block | None]]) -> list[str]:
-    """Take out the calls that still wait, and return what there is to say of them."""
+def _give_up(waiting: dict[str, _Waiting]) -> list[str]:
+    """Drop the calls that still wait; return a sentence for each."""
     lost = []
-    for at, n in waiting.values():
-        call = named[at][n]
-        lost.append(
-            f"the call of {quote(call.name if isinstance(call, Call) else '')} has no result"
-        )
-        named[at][n] = None
+    for call, row, at in waiting.values():
+        lost.append(f"the call of {quote(call.name)} has no result")
+        row[at] = None
     waiting.clear()
     return lost

@@ -1,9 +1,10 @@
-"""What comes out: a prompt as the provider's call takes it, and the account of its parts."""
+"""The finished prompt: the keywords of a provider's call, and a report of the parts."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, overload
 
 import msgspec
@@ -18,17 +19,17 @@ class PromptPart(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     """`system`, `instructions`, `context`, `history` or `question`."""
     role: str
-    """Whose message it is; empty for the history, whose messages have their own."""
+    """The role of its message; empty for the history, since its messages have their own."""
     tokens: int
-    """Tokens of its text on its own."""
+    """Tokens of its text alone."""
     kept: int
-    """Items of the context, turns of the history that are in it; 1 for any other part."""
+    """Items of the context or turns of the history in the prompt; 1 for any other part."""
     dropped: int
-    """Items or turns that are not."""
+    """Items or turns left out."""
 
 
 class PromptHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the history."""
+    """Numbers of turns of the history."""
 
     kept: int
     """Turns in the prompt, the newest."""
@@ -36,58 +37,45 @@ class PromptHistory(msgspec.Struct, frozen=True, kw_only=True):
     """Turns left out, the oldest."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Prompt(Sequence[dict[str, Any]]):
-    """A whole prompt: a sequence of its messages, in the shape that was asked for.
+    """A whole prompt: a sequence of its messages, in the shape asked for.
 
-    `client.messages.create(model=…, max_tokens=…, **prompt.request)` sends it, and so does the call of any other
-    provider; `list(prompt)` are its messages alone.
+    Send it with `client.messages.create(model=…, max_tokens=…, **prompt.request)`, or with the call
+    of any other provider; `list(prompt)` are its messages alone.
     """
 
-    def __init__(
-        self,
-        *,
-        to: str,
-        request: dict[str, Any],
-        messages: list[dict[str, Any]],
-        text: str,
-        tokens: int,
-        window: int | None,
-        exact: bool,
-        parts: tuple[PromptPart, ...],
-        context: Result | None,
-        history: PromptHistory,
-        warnings: tuple[Diagnostic, ...],
-        manifest: dict[str, Any],
-    ) -> None:
-        self.to = to
-        """The shape: `text roles openai openai-responses anthropic gemini`."""
-        self.request = request
-        """The keywords of the provider's call that hold the prompt."""
-        self.text = text
-        """The whole as one text; in other shapes than `text` what its parts say, a blank line between."""
-        self.tokens = tokens
-        """What it takes of the window: its texts and the LLM's own frame around them, or what `verify` counted."""
-        self.window = window
-        """Tokens there are for it: `context_window` less `reserve`; `None` where that is not known."""
-        self.exact = exact
-        """False where the tokenizer is an estimate, or the provider adds what the texts do not show."""
-        self.parts = parts
-        """In the order of the prompt."""
-        self.context = context
-        """The account of the context; `None` where the prompt has none."""
-        self.history = history
-        self.warnings = warnings
-        """What there is to be said of the prompt and of its context."""
-        self.manifest = manifest
-        """Versions and hashes of everything it depends on; `prefix` says up to where it is as another one was."""
-        self._messages = messages
+    to: str
+    """The shape: `text roles openai openai-responses anthropic gemini`."""
+    request: dict[str, Any]
+    """The keywords of the provider's call that hold the prompt."""
+    text: str
+    """The whole as one text; in other shapes than `text`, the parts' texts with blank lines
+    between.
+    """
+    tokens: int
+    """Tokens of the window: texts and the LLM's own overhead, or the count of `verify`."""
+    window: int | None
+    """Tokens of room: `context_window` less `reserve`; `None` if not known."""
+    exact: bool
+    """False if the tokenizer is an estimate, or the provider adds text that is not seen here."""
+    parts: tuple[PromptPart, ...]
+    """The parts in the prompt's order."""
+    context: Result | None
+    """The result of the context; `None` if there is none."""
+    history: PromptHistory
+    warnings: tuple[Diagnostic, ...]
+    """Diagnostics of the prompt and of its context."""
+    manifest: dict[str, Any]
+    """Versions and hashes of all inputs; `prefix` tells how far two prompts begin alike."""
+    _messages: list[dict[str, Any]]
 
     @overload
     def __getitem__(self, index: int) -> dict[str, Any]: ...
     @overload
     def __getitem__(self, index: slice) -> list[dict[str, Any]]: ...
     def __getitem__(self, index: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
-        """Return a message, or some."""
+        """Return one message, or a slice of them."""
         return self._messages[index]
 
     def __len__(self) -> int:
@@ -103,7 +91,7 @@ class Prompt(Sequence[dict[str, Any]]):
         return f"<Prompt {self.tokens} tokens, {len(self)} messages, {self.to}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as plain data."""
+        """Return everything as plain data."""
         return {
             "to": self.to,
             "request": self.request,
@@ -120,7 +108,7 @@ class Prompt(Sequence[dict[str, Any]]):
 
 
 def printed(prompt: Prompt) -> str:
-    """Return what is sent: the text of `to="text"`, else the keywords of the call as JSON, a line end after them."""
+    """Return the output of the command: the text of `to="text"`, else the request as JSON."""
     if prompt.to == "text":
         return prompt.text
     return json.dumps(prompt.request, ensure_ascii=False, indent=2) + "\n"

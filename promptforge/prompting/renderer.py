@@ -1,9 +1,10 @@
-"""The renderer that the package gives out: contexts, and whole prompts around them."""
+"""The public renderer: contexts, and whole prompts around them."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,30 +24,39 @@ from ..tokens import get_tokenizer
 from ..verdict import judge, stood_in
 from . import accounts, citing, recounts
 from .apart import write_apart
-from .composing import Composer
+from .composing import Composer, Context
 from .conversations import read
 from .frame import Frame, texts_in
 from .messages import Message, join, sound
 from .prompts import Prompt
 from .recounts import Verify
-from .shapes import SHAPES
+from .shapes import SHAPES, SYSTEM
 from .turns import turns_of
 from .window import Window
 
+# Citable blocks are sent item by item, so nothing may be printed around an item.
 _CITED = {
-    **{"layout": "cited", "format": "plain", "framing": "auto", "separator": "\n\n"},
-    **{"header": None, "footer": None, "sources": False},
+    "layout": "cited",
+    "format": "plain",
+    "framing": "auto",
+    "separator": "\n\n",
+    "header": None,
+    "footer": None,
+    "sources": False,
 }
 
 
 class Renderer(ContextRenderer):
-    """Configuration: a profile, templates and options. Renders contexts and prompts, any number, from any thread.
+    """Render contexts and whole prompts by one profile, one set of templates and options.
 
-    `profile` is a name or a `.yaml` file; `templates` and `profiles` are folders of the user's that come before the
-    shipped ones (templates may also be texts by name); `options` are those of the profile vocabulary. `embed` maps a
-    list of texts to a vector each: with a query it adds to the words, with `rerank: mmr` it tells what is alike. Files
-    are read once, when the renderer is made; with `follow_edits` template files are read again when they change, all of
-    them at once, and a set that does not compile is not taken (PF402 says so).
+    `profile` is a name or a `.yaml` file. `templates` and `profiles` are folders that come before
+    the shipped ones; `templates` may also be texts by name. `embed` maps a list of texts to
+    vectors: with a query it adds to the words, with `rerank: mmr` it finds texts that are alike.
+    `options` are the words of a profile.
+
+    Files are read once, when the renderer is made. With `follow_edits`, template files are read
+    again when they change; a set that does not compile is not used (PF402). Threads may share a
+    renderer.
 
     Raises `ProfileError`, `TemplateError`, `OptionError`.
     """
@@ -68,27 +78,32 @@ class Renderer(ContextRenderer):
         before: tuple[Diagnostic, ...] = (),
         **options: Any,
     ) -> Prompt:
-        """Return the whole prompt: `system` text, `instructions`, the context made of `items`, `history` and the
-        question of the `user`, in the order `prompt_order`, within `context_window` less `reserve`.
+        """Return the whole prompt in at most `context_window` less `reserve` tokens.
 
-        `history` is a list of messages in the shape of OpenAI, Anthropic or Gemini, or plain `role` and `content`; its
-        oldest turns go when room is short. `to` is the shape that comes out: `text roles openai openai-responses
-        anthropic gemini`. `max_tokens` and `max_chars` are ceilings of the context alone, `max_tokens` only where
-        somebody set it or no window is known. The question is also the `query`, unless one is given (`query=None`: no
-        query). `verify` takes the finished request and returns its true tokens: where these are more than the window,
-        or fewer than our own count while something was left out, the prompt is fitted again, at most twice.
+        Its parts are the `system` text, `instructions`, the context made of `items`, `history` and
+        the question of the `user`; `prompt_order` orders them. `history` is a list of messages as
+        OpenAI, Anthropic or Gemini have them, or with `role` and `content`; its oldest turns go
+        when room is short. `to` is the shape that comes out: `text roles openai openai-responses
+        anthropic gemini`.
 
-        Raises `BudgetError` when what cannot be left out does not fit, `ItemError` for a history that is no list of
-        messages, `OptionError` for an unknown option or shape, `TemplateError` when a template cannot be used.
+        `max_tokens` and `max_chars` limit the context alone; the default of `max_tokens` counts
+        only if no window is known. The question is also the `query`, unless one is given
+        (`query=None`: no query). `verify` takes the finished request and returns its true tokens.
+        If these exceed the window, or fall short of it while something was left out, the prompt is
+        fitted again, at most twice.
+
+        Raises `BudgetError` if the required parts do not fit, `ItemError` for a history that is no
+        list of messages, `OptionError` for an unknown option or shape, and `TemplateError` for a
+        template that cannot be used.
         """
         given = {"profile": profile, "templates": templates, "profiles": profiles, "embed": embed}
         named = {name: value for name, value in given.items() if value is not None}
         if named:
             other = type(self)(**{**self._made_of, **named}, **self._given)
+            parts: dict[str, Any] = {"system": system, "instructions": instructions, "user": user}
             return other.prompt(
-                items, system=system, instructions=instructions, user=user, history=history, to=to, verify=verify,
-                before=before, **options,
-            )  # fmt: skip
+                items, **parts, history=history, to=to, verify=verify, before=before, **options
+            )
         if to not in SHAPES:
             raise OptionError(f"there is no shape {quote(to)}{nearest(to, SHAPES)}", option="to")
         diagnostics = Diagnostics()
@@ -97,39 +112,47 @@ class Renderer(ContextRenderer):
         current = self._current(diagnostics)
         _, chosen = self._settle(current, asked, diagnostics)
         loaded = load(items, diagnostics)
-        given = {"system": system, "instructions": instructions, "user": user}
-        fixed = {name: _text(value, name, diagnostics) for name, value in given.items()}
-        fixed["question"] = fixed.pop("user")
+        texts = {
+            "system": _text(system, "system", diagnostics),
+            "instructions": _text(instructions, "instructions", diagnostics),
+            "question": _text(user, "user", diagnostics),
+        }
         messages = read(history, "history", diagnostics) if history is not None else []
-        messages = _hoist(messages, fixed, diagnostics)
-        query = fixed["question"]
-        if (controls := self._stages.controls(chosen, diagnostics)) is not None:
-            fixed["question"], asking = controls.write_apart(query)
-            messages, told = write_apart(messages, controls)
-            for where, count in (("user", asking), ("history", told)):
-                if count:
-                    diagnostics.add("PF704", f"control tokens written apart: {count}", where=where)
+        messages = _hoist(messages, texts, diagnostics)
+        # The words of the query are compared with the items' own, so it keeps its control tokens.
+        query = texts["question"]
+        controls = self._stages.controls(chosen, diagnostics)
+        if controls is not None:
+            texts["question"], messages = _break_up(query, messages, controls, diagnostics)
         order = chosen.prompt_order
-        _say_unused(order, {**fixed, "context": loaded, "history": messages}, diagnostics)
+        _say_unused(order, {**texts, "context": loaded, "history": messages}, diagnostics)
         set_ = {**self.profile.options, **asked}
         if query and "query" not in set_:
-            asked = {**asked, "query": query}
-        if "history" not in order:
-            messages = []
-        loaded = loaded if "context" in order else []
-        made = _Making(self, chosen, asked, to, fixed, loaded, messages, verify, controls)
-        cap = chosen.max_tokens if "max_tokens" in set_ or chosen.context_window is None else None
+            asked["query"] = query
+        cap = None
+        if "max_tokens" in set_ or chosen.context_window is None:
+            cap = chosen.max_tokens
+        making = _Making(
+            renderer=self,
+            options=chosen,
+            asked=asked,
+            to=to,
+            texts=texts,
+            items=loaded if "context" in order else [],
+            history=messages if "history" in order else [],
+            verify=verify,
+            controls=controls,
+            cap=cap,
+        )
         said = tuple(diagnostics)
         try:
-            prompt = made.make(current, cap, said)
+            prompt = making.make(current, said)
         except TemplateError as error:
             shipped = Templates()
-            if (
-                not current.templates.own
-                or chosen.prompt.removeprefix("shipped/") not in shipped.prompts()
-            ):
+            known = chosen.prompt.removeprefix("shipped/") in shipped.prompts()
+            if not current.templates.own or not known:
                 raise
-            prompt = made.make(TemplateSet(shipped), cap, (*said, stood_in(error)))
+            prompt = making.make(TemplateSet(shipped), (*said, stood_in(error)))
         judge(prompt, prompt.warnings, chosen.on_error == "raise")
         return prompt
 
@@ -140,122 +163,117 @@ class Renderer(ContextRenderer):
         current: TemplateSet,
         beside: Sequence[str],
     ) -> Result:
-        """Return a context that nobody has judged yet, to stand in a prompt with the texts `beside` it."""
+        """Render a context to stand beside other texts; a strict run judges the whole prompt."""
         return self._render(list(items), (), options, current, beside)[0]
 
 
+@dataclass(frozen=True, kw_only=True)
 class _Making:
     """One prompt in the making."""
 
-    def __init__(
-        self,
-        renderer: Renderer,
-        options: Options,
-        asked: Mapping[str, Any],
-        to: str,
-        fixed: Mapping[str, str],
-        items: Sequence[Item],
-        history: Sequence[Message],
-        verify: Verify | None,
-        controls: Controls | None,
-    ) -> None:
-        self._controls = controls
-        self._renderer = renderer
-        self._options = options
-        self._to = to
-        self._shape = SHAPES[to]
-        self._fixed = fixed
-        self._items = items
-        self._turns = turns_of(history)
-        self._beside = [
-            *fixed.values(),
-            *(text for message in history for text in texts_in(message)),
-        ]
-        self._verify = verify
-        self._cites = options.cite and self._shape.cites
-        own: dict[str, Any] = {"context_window": None, "reserve": None, "on_error": "warn"}
-        self._asked = {**asked, **own, **(_CITED if self._cites else {})}
+    renderer: Renderer
+    options: Options
+    asked: Mapping[str, Any]
+    """The options as given, for the rendering of the context."""
+    to: str
+    texts: Mapping[str, str]
+    """System, instructions and question."""
+    items: Sequence[Item]
+    history: Sequence[Message]
+    verify: Verify | None
+    controls: Controls | None
+    cap: int | None
+    """Tokens of the context at most."""
 
-    def make(self, current: TemplateSet, cap: int | None, said: tuple[Diagnostic, ...]) -> Prompt:
-        """Return the prompt printed by these templates, its context at most `cap` tokens."""
-        options = self._options
-        remote = (
-            counter
-            if isinstance(counter := get_tokenizer(options.tokenizer), RemoteTokenizer)
-            else None
-        )
-        priced = counter if remote is None else remote.estimate
-        made_for = options.prompt, options.format, self._controls
-        frame = current.frames.get(made_for)
-        if frame is None:
-            frame = current.frames[made_for] = Frame(current.templates, *made_for)
+    def make(self, current: TemplateSet, said: tuple[Diagnostic, ...]) -> Prompt:
+        """Return the prompt as these templates print it."""
+        options, shape = self.options, SHAPES[self.to]
+        counter: Counter = get_tokenizer(options.tokenizer)
+        # A provider's own count is asked for finished prompts alone; parts are fitted by estimate.
+        fitting_counter = counter
+        if isinstance(counter, RemoteTokenizer):
+            fitting_counter = counter.estimate
         composer = Composer(
-            frame,
+            self._frame(current),
             options,
-            priced,
-            self._fixed,
-            whole=self._to == "text",
-            blocks=self._shape.blocks,
+            fitting_counter,
+            self.texts,
+            whole=self.to == "text",
+            blocks=shape.blocks,
             native=self._cites,
         )
         window = None
         if options.context_window is not None:
             window = max(0, options.context_window - (options.reserve or 0))
+        turns = turns_of(self.history)
+        render = None
+        if self.items:
+            render = functools.partial(self._context, fitting_counter, current)
         fitting = Window(
-            composer,
-            self._turns,
-            (lambda most: self._context(most, priced, current)) if self._items else None,
-            self._show,
-            cap=cap,
-            share=options.history_share,
+            composer, turns, render, self._show, cap=self.cap, share=options.history_share
         )
         counted = None
-        if self._verify is not None:
-            verify = recounts.by_verify(
-                self._verify, lambda composed: self._shape.make(composed.messages)
-            )
-            fitted, counted = recounts.fit(fitting, window, verify, "verify")
-        elif remote is not None:
-            asked = functools.partial(composer.recount, counter=remote)
-            fitted, counted = recounts.fit(fitting, window, asked, remote.name)
+        if self.verify is not None:
+            count = recounts.by_verify(self.verify, lambda made: shape.make(made.messages))
+            fitted, counted = recounts.fit(fitting, window, count, "verify")
+        elif isinstance(counter, RemoteTokenizer):
+            count = functools.partial(composer.recount, counter=counter)
+            fitted, counted = recounts.fit(fitting, window, count, counter.name)
         else:
             fitted = fitting.fit(window)
         if not fitted.composed.parts:
             raise OptionError(
-                "there is nothing to make a prompt of: give items, or system, instructions, history or user"
+                "there is nothing to make a prompt of: give items, or system, instructions,"
+                " history or user"
             )
         return accounts.account(
             fitted,
-            self._shape.make(fitted.composed.messages),
-            to=self._to,
+            shape.make(fitted.composed.messages),
+            to=self.to,
             options=options,
-            profile=self._renderer.profile,
+            profile=self.renderer.profile,
             composer=composer,
             templates=current.templates,
             counter=counter,
-            turns=len(self._turns),
+            turns=len(turns),
             window=window,
             counted=counted,
-            verified=self._verify is not None,
+            verified=self.verify is not None,
             said=said,
         )
 
-    def _context(self, most: int | None, counter: Counter, current: TemplateSet) -> Result:
-        asked = {**self._asked, "max_tokens": most, "tokenizer": counter}
-        return self._renderer._result(self._items, asked, current, self._beside)
+    @property
+    def _cites(self) -> bool:
+        """True if items go as blocks that answers can point at."""
+        return self.options.cite and SHAPES[self.to].cites
 
-    def _show(self, result: Result) -> Any:
-        return citing.show(result, self._cites, self._controls)
+    def _frame(self, current: TemplateSet) -> Frame:
+        made_for = self.options.prompt, self.options.format, self.controls
+        frame: Frame | None = current.frames.get(made_for)
+        if frame is None:
+            frame = current.frames[made_for] = Frame(current.templates, *made_for)
+        return frame
+
+    def _context(self, counter: Counter, current: TemplateSet, limit: int | None) -> Result:
+        asked = {**self.asked, "context_window": None, "reserve": None, "on_error": "warn"}
+        if self._cites:
+            asked |= _CITED
+        asked |= {"max_tokens": limit, "tokenizer": counter}
+        # The nonce of tagged contents must be absent from the prompt's other texts too.
+        beside = [*self.texts.values(), *(t for m in self.history for t in texts_in(m))]
+        return self.renderer._result(self.items, asked, current, beside)
+
+    def _show(self, result: Result) -> Context | None:
+        return citing.show(result, self._cites, self.controls)
 
 
 def _text(value: object, name: str, diagnostics: Diagnostics) -> str:
-    """Return a text that the caller wrote; blank is none. Raises `OptionError` for what is no text."""
+    """Return a caller's text, empty if blank; raises `OptionError` if it is no text."""
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise OptionError(
-            f"{name} takes text; got a value of type {type(value).__name__}", option=name
-        )
+        kind = type(value).__name__
+        raise OptionError(f"{name} takes text; got a value of type {kind}", option=name)
     plain = str.__str__(value)
     text = sound(plain)
     if text != plain:
@@ -263,22 +281,31 @@ def _text(value: object, name: str, diagnostics: Diagnostics) -> str:
     return text if text.strip() else ""
 
 
+def _break_up(
+    question: str, messages: list[Message], controls: Controls, diagnostics: Diagnostics
+) -> tuple[str, list[Message]]:
+    """Break up control tokens in the question and the history (PF704)."""
+    question, in_question = controls.write_apart(question)
+    messages, in_history = write_apart(messages, controls)
+    for where, count in (("user", in_question), ("history", in_history)):
+        if count:
+            diagnostics.add("PF704", f"control tokens written apart: {count}", where=where)
+    return question, messages
+
+
 def _hoist(
-    messages: list[Message], fixed: dict[str, str], diagnostics: Diagnostics
+    messages: list[Message], texts: dict[str, str], diagnostics: Diagnostics
 ) -> list[Message]:
-    """Return the history without system messages at its beginning, which are the system text if there is no other."""
-    start = next(
-        (n for n, m in enumerate(messages) if m.role not in ("system", "developer")), len(messages)
-    )
+    """Take leading system messages out of a history; they are the system text if none is given."""
+    start = 0
+    while start < len(messages) and messages[start].role in SYSTEM:
+        start += 1
     text = "\n\n".join(message.text for message in messages[:start] if message.text)
-    if text and not fixed["system"]:
-        fixed["system"] = text
-    elif text and text != fixed["system"]:
-        diagnostics.add(
-            "PF208",
-            "the system message at its beginning was left out: system is given",
-            where="history",
-        )
+    if text and not texts["system"]:
+        texts["system"] = text
+    elif text and text != texts["system"]:
+        message = "the system message at its beginning was left out: system is given"
+        diagnostics.add("PF208", message, where="history")
     return join(messages[start:])
 
 

@@ -1,4 +1,4 @@
-"""Turns of a conversation, and how many of the old ones go when room is short."""
+"""Turns of a conversation. The oldest are left out when tokens are short."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from collections.abc import Sequence
 from .messages import Message
 
 STEPS = 4
-"""The cut moves in steps of so much of the room: a fourth."""
+"""The number of steps in the room: the cut moves by a fourth of it."""
 
 
 def turns_of(messages: Sequence[Message]) -> list[list[Message]]:
-    """Return the messages in turns: one begins with each message of the user that says something of its own.
-
-    Results of tools are never the beginning of one, so that a call and its result are always in the same.
-    """
+    """Split messages into turns, each beginning with a message of the user."""
     turns: list[list[Message]] = []
     for message in messages:
+        # A tool result is no user message here, so a call and its result share a turn.
         if not turns or (message.role == "user" and turns[-1][-1].role != "user"):
             turns.append([])
         turns[-1].append(message)
@@ -24,15 +22,15 @@ def turns_of(messages: Sequence[Message]) -> list[list[Message]]:
 
 
 def cut(costs: Sequence[int], room: int) -> int:
-    """Return how many turns go from the old end so that what is left costs at most `room`.
+    """Return how many of the oldest turns to leave out so that the others fit into `room` tokens.
 
-    `costs` are the turns' tokens, the oldest first. Where any must go, so many do that their tokens reach a multiple of
-    a step: while a conversation grows by less than a step the cut stays where it is, and so does the beginning of the
-    prompt, which a provider may have cached. The newest turn stays if it fits at all.
+    `costs` are the turns' tokens, oldest first. The newest turn stays if it fits at all.
     """
     over = sum(costs) - room
     if over <= 0:
         return 0
+    # Cutting a whole step keeps the cut in place while the conversation grows by less than a step.
+    # So the prompt begins with the same bytes, and the provider's cache of them stays useful.
     step = _round(room // STEPS)
     goal = -(-over // step) * step
     gone = 0
@@ -40,11 +38,13 @@ def cut(costs: Sequence[int], room: int) -> int:
         if gone >= goal:
             return n
         gone += cost
-    return len(costs) - 1 if costs[-1] <= room else len(costs)
+    if costs[-1] <= room:
+        return len(costs) - 1
+    return len(costs)
 
 
 def _round(step: int) -> int:
-    """Return `step` with its first two binary digits alone: a room that differs by a little has the same step."""
+    """Keep the first two binary digits, so that rooms of nearly the same size have one step."""
     if step < 1:
         return 1
     low = max(0, step.bit_length() - 2)

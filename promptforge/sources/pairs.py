@@ -1,4 +1,4 @@
-"""Files of texts with their true counts of tokens: JSON Lines of `{"text": …, "tokens": N}`; `-` is standard input."""
+"""Read texts with their true counts of tokens: JSON Lines of `{"text": …, "tokens": N}`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from . import workspace as places
 
 
 class Pair(NamedTuple):
-    """A text and what it really takes."""
+    """A text and its true tokens."""
 
     text: str
     tokens: int
@@ -21,16 +21,16 @@ class Pair(NamedTuple):
 
 
 def load(path: str, *, diagnostics: Diagnostics, workspace: str | os.PathLike[str]) -> list[Pair]:
-    """Return the pairs in a file the user named, or on standard input (`-`); a bad line costs only itself (PF204).
+    """Read the pairs in a file, or on standard input (`-`); a bad line costs only itself (PF204).
 
-    Raises `ItemError` when the file cannot be read.
+    Raises `ItemError` if the file cannot be read.
     """
     text, where = places.read_named(path, workspace=workspace, diagnostics=diagnostics)
     return parse(text, where=where, diagnostics=diagnostics)
 
 
 def parse(text: str, *, where: str, diagnostics: Diagnostics) -> list[Pair]:
-    """Return the pairs in a text, a line each; fields other than `text` and `tokens` are passed over."""
+    """Parse one pair a line; fields other than `text` and `tokens` are ignored."""
     found = []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
@@ -41,10 +41,8 @@ def parse(text: str, *, where: str, diagnostics: Diagnostics) -> list[Pair]:
         except json.JSONDecodeError as error:
             message = f"not valid JSON: {error.msg} (column {error.colno}); the line is left out"
             diagnostics.add("PF204", message, where=f"{where}:{number}")
-        except (
-            ValueError,
-            RecursionError,
-        ) as error:  # a number of too many digits, too much nesting, a wrong field
+        # A wrong field, a number of too many digits, or too much nesting.
+        except (ValueError, RecursionError) as error:
             message = f"{str(error) or 'it nests too deeply'}; the line is left out"
             diagnostics.add("PF204", message, where=f"{where}:{number}")
         else:
@@ -62,8 +60,8 @@ def _take(record: object) -> tuple[str, int]:
     if not isinstance(text, str):
         raise ValueError(f"text: expected a text, not {type(text).__name__}")
     if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 0:
-        shown = (
-            json.dumps(tokens)[:40] if isinstance(tokens, int | float) else type(tokens).__name__
-        )
+        shown = type(tokens).__name__
+        if isinstance(tokens, int | float):
+            shown = json.dumps(tokens)[:40]
         raise ValueError(f"tokens: expected a whole number from 0 up, not {shown}")
     return text, tokens
