@@ -33,8 +33,8 @@ class Cases(NamedTuple):
 def load(desk: Desk, seen: str | None = None) -> Cases:
     """Read the file; with `seen`, refuse any other version.
 
-    Raises `SaveError`: read-only (403), changed meanwhile (412), no folder, no text or behind a link (409); `ItemError`
-    where the file holds no cases.
+    Raises `SaveError`: read-only (403), changed meanwhile (412), no folder, no text or behind a
+    link (409). Raises `ItemError` where the file holds no cases.
     """
     if not desk.edit:
         raise SaveError("this preview only shows; start it with --edit to save", 403)

@@ -73,27 +73,25 @@ _PLACE = re.compile(r"^(?P<name>.*?):(?P<line>\d+)$", re.DOTALL)
 
 
 def facts(error: PromptForgeError, desk: Desk) -> dict[str, Any]:
-    """Return what a page is told of an error: what is wrong, and in which file and line; no path of this machine."""
+    """Return kind, message and place of an error for the page, without a path of this machine."""
     where, message = error.where or "", error.bare
     found = _PLACE.match(where)
-    name, line = (found["name"], int(found["line"])) if found else (where, None)
-    roots = [
-        *desk.templates,
-        *desk.profiles,
-        _shipped.folder("templates"),
-        _shipped.folder("profiles"),
-    ]
-    roots += [place for place in (desk.tests, desk.items_file and desk.items_file.parent) if place]
+    name, line = where, None
+    if found:
+        name, line = found["name"], int(found["line"])
+    roots = [*desk.templates, *desk.profiles]
+    roots += [_shipped.folder("templates"), _shipped.folder("profiles")]
+    if desk.tests:
+        roots.append(desk.tests)
+    if desk.items_file:
+        roots.append(desk.items_file.parent)
     name, message = _bare(name, roots), _bare(message, roots)
-    names = {file.name: file.id for file in desk.files.values()} | {
-        f.shown: f.id for f in desk.files.values()
-    }
-    said: dict[str, Any] = {
-        "kind": type(error).__name__.removesuffix("Error").lower(),
-        "message": message,
-    }
+    kind = type(error).__name__.removesuffix("Error").lower()
+    said: dict[str, Any] = {"kind": kind, "message": message}
     if name:
-        said |= {"name": name, "line": line, "file": names.get(name)}
+        ids = {file.name: file.id for file in desk.files.values()}
+        ids |= {file.shown: file.id for file in desk.files.values()}
+        said |= {"name": name, "line": line, "file": ids.get(name)}
     for fact in ("needed", "largest", "option"):
         if getattr(error, fact, None) is not None:
             said[fact] = getattr(error, fact)

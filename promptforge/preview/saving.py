@@ -67,7 +67,9 @@ def target(desk: Desk, file: File) -> Path:
         return file.path
     folder = desk.own_folder(file.what)
     if folder is None:
-        message = f"there is no folder of your own to save it in; start again with --{file.what} DIR"
+        message = (
+            f"there is no folder of your own to save it in; start again with --{file.what} DIR"
+        )
         raise SaveError(message, 409)
     return folder / file.shown
 
@@ -75,7 +77,8 @@ def target(desk: Desk, file: File) -> Path:
 def save(desk: Desk, file: File, text: str, seen: str) -> str:
     """Write a file if its version is still `seen`; return the new version.
 
-    Raises `SaveError`: read-only (403), changed meanwhile (412), too large (413), cannot be written (409).
+    Raises `SaveError`: read-only (403), changed meanwhile (412), too large (413),
+    cannot be written (409).
     """
     if not desk.edit:
         raise SaveError("this preview only shows; start it with --edit to save", 403)
@@ -97,7 +100,7 @@ def save(desk: Desk, file: File, text: str, seen: str) -> str:
 
 
 def write(path: Path, folder: Path, data: bytes, shown: str) -> None:
-    """Write a file inside `folder`, at one stroke; make the folder if need be. Raises `SaveError`."""
+    """Write a file inside `folder`, at one stroke; make its folder. Raises `SaveError`."""
     if not path.parent.resolve().is_relative_to(folder.resolve()):
         raise SaveError(f"{shown} lies behind a link that leads out of your folder", 409)
     try:
