@@ -124,7 +124,7 @@ class Desk:
     def look(self, view: View, drafts: Mapping[str, str], drafted: Path) -> dict[str, Any]:
         """Return the settings of a rendering as plain data, for another process.
 
-        `drafts` maps ids of files to unsaved texts; those of profiles go into the folder `drafted`.
+        `drafts` maps ids of files to unsaved texts; those of profiles go into `drafted`.
         Raises `OptionError` for a value that an option does not take, and for an unknown file.
         """
         names = [name for name, _, _ in find_profiles(self.profiles)]

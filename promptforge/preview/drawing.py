@@ -204,7 +204,7 @@ _OPTIONS = ("context_window", "reserve", "max_chars", "packing", "query")
 
 
 def _files(result: Result) -> list[list[str]]:
-    """Return `["templates" or "profiles", name]` of each file behind a rendering, its page first."""
+    """Return `["templates" or "profiles", name]` of each file behind a text, its page first."""
     page, templates, profile = result._get("made_of")
     named = [
         page.look.page_name,
