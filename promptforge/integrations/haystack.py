@@ -70,7 +70,7 @@ class ContextBuilder:
     def to_dict(self) -> dict[str, Any]:
         """Write the component as plain data, with functions by their names.
 
-        Raises `OptionError` for an option that cannot be written down: an object, or a function without a name.
+        Raises `OptionError` for an object, or a function without a name, among the options.
         """
         written = {name: _plain(name, value) for name, value in self.options.items()}
         data: dict[str, Any] = default_to_dict(self, **written)

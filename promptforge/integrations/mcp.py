@@ -33,8 +33,8 @@ except ImportError as error:
 
 MOST_CHARS = 32 << 20
 """Characters of all texts in one request; more are refused."""
-_INSTRUCTIONS = """Give code, documents and search results as items. Get one context text that costs
-at most max_tokens, counted exactly, with every item escaped. explain says why an item is missing."""
+_INSTRUCTIONS = """Give code, documents and search results as items. Get one context text of at most
+max_tokens, counted exactly, with every item escaped. explain says why an item is missing."""
 
 
 class Rendered(TypedDict):
@@ -73,7 +73,7 @@ class Listed(TypedDict):
 Items = Annotated[
     list[dict[str, Any]],
     Field(
-        description="The pieces: objects with content, and optionally kind, path, start_line, end_line, name, "
+        description="Objects with content, and optionally kind, path, start_line, end_line, name, "
         "language, score, summary, required, metadata."
     ),
 ]
@@ -253,7 +253,7 @@ def _prompt(layout: str, render: Callable[..., Result]) -> Callable[..., str]:
     def prompt(
         items: Annotated[
             str,
-            Field(description="The pieces: a JSON array of objects with content, path, kind, …"),
+            Field(description="A JSON array of objects with content, path, kind, …"),
         ],
         query: Annotated[str, Field(description="What is asked.")] = "",
         max_tokens: Annotated[

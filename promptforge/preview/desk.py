@@ -169,7 +169,7 @@ class Desk:
     def listed(
         self, *, own: bool = False, named: Sequence[Sequence[str]] = ()
     ) -> list[dict[str, Any]]:
-        """Describe files for the page: all of the user's own, or those `named` by `(what, name)`."""
+        """Describe files for the page: all of the user's own, or those `named`, as pairs."""
         known = {(file.what, file.name): file for file in self.files.values()}
         if own:
             return [file.about() for file in known.values() if not file.shipped]
