@@ -124,7 +124,7 @@ class Guard:
         try:
             self._check(scope)
             body = await _body(scope, receive)
-            seconds = ANSWER
+            seconds: float | None = ANSWER
             if scope["path"] == EVENTS:  # a stream has no end
                 seconds = None
             async with asyncio.timeout(seconds):

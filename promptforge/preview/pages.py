@@ -121,10 +121,10 @@ class Pages:
         for name, value in given.items():
             if value == "none":
                 given[name] = None
-        own: dict[str, str | None] = {}
+        own: dict[str, str | None] = dict.fromkeys(_WHAT)
         for what in _WHAT:
-            folder = desk.own_folder(what)
-            own[what] = folder and folder.name
+            if folder := desk.own_folder(what):
+                own[what] = folder.name
         return _json(
             {
                 **desk.choices(),
