@@ -1,4 +1,4 @@
-"""Rows as columns, as Ray Data, datasets of Hugging Face, Daft and pandas hand them over."""
+"""Rows as columns, for Ray Data, Hugging Face datasets, Daft and pandas."""
 
 from __future__ import annotations
 
@@ -13,18 +13,23 @@ from .reading import encode
 from .rows import FAILED, RowRenderer
 from .spec import CONTEXT, check, make
 
-_FIELDS: dict[str, Any] = {
-    "id": "", "text": "", "request": "", "tokens": 0, "items_included": 0, "items_trimmed": 0, "items_dropped": 0,
-    "truncated": False, "error": "",
+_DEFAULTS: dict[str, Any] = {
+    "id": "", "text": "", "request": "", "tokens": 0, "items_included": 0, "items_trimmed": 0,
+    "items_dropped": 0, "truncated": False, "error": "",
 }  # fmt: skip
 
 
 class RenderBatch:
-    """A function from columns to columns, as plain data, so that it can be pickled and made again elsewhere.
+    """A function from columns to columns; it can be pickled and sent to another process.
 
-    It takes `{"request": [one JSON text a row]}`, or a column for each key of a row. It gives `id text request tokens
-    items_included items_trimmed items_dropped truncated error`, a row for each; `request` is JSON, and `error` is empty
-    or says what is wrong with that row. Made with the keywords of `run` that say how a row is rendered.
+    Takes `{"request": [JSON text, …]}`, or one column per key of a row. Returns the columns
+    `id text request tokens items_included items_trimmed items_dropped truncated error`, one entry
+    per row; `request` is JSON text, and `error` is empty for a row that has a result.
+
+    The keywords are those of `run` that say how a row is rendered; a wrong one is an `OptionError`.
+
+        results = RenderBatch(max_tokens=500)({"request": ['{"items": [{"content": "x"}]}']})
+        results["text"][0], results["tokens"][0]
     """
 
     def __init__(
@@ -43,31 +48,29 @@ class RenderBatch:
         self._renderer: RowRenderer | None = None
 
     def __call__(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-        """Return the results of the rows of `batch`. Never raises for what is wrong with a row."""
+        """Render the rows of `batch`. A wrong row is an entry in `error`; it never raises."""
         if self._renderer is None:
             self._renderer = RowRenderer(self._spec)
-        columns = {name: _plain(values) for name, values in batch.items()}
-        rows = [
-            dict(zip(columns, values, strict=True))
-            for values in zip(*columns.values(), strict=True)
-        ]
-        made: dict[str, list[Any]] = {name: [] for name in _FIELDS}
-        for number, row in enumerate(rows, 1):
-            record = self._record(row, number)
+        columns = {name: _to_list(values) for name, values in batch.items()}
+        made: dict[str, list[Any]] = {name: [] for name in _DEFAULTS}
+        for number, values in enumerate(zip(*columns.values(), strict=True), 1):
+            row = dict(zip(columns, values, strict=True))
+            record = _DEFAULTS | self._render(self._renderer, row, number)
             for name, column in made.items():
-                column.append(record.get(name, _FIELDS[name]))
+                column.append(record[name])
         return made
 
     def __getstate__(self) -> dict[str, Any]:
+        # Templates and tokenizers do not pickle; the other process makes its own renderer.
         return {"_spec": self._spec, "_renderer": None}
 
-    def _record(self, row: dict[str, Any], number: int) -> dict[str, Any]:
-        assert self._renderer is not None
+    @staticmethod
+    def _render(renderer: RowRenderer, row: dict[str, Any], number: int) -> dict[str, Any]:
         try:
             raw = encode(row)
         except ItemError as error:
             return {"id": str(row.get("id", "")), "error": f"ItemError: {error}"}
-        line = self._renderer.row(number, raw)[0]
+        line = renderer.row(number, raw)[0]
         record: dict[str, Any] = msgspec.json.decode(line)
         if line.startswith(FAILED):
             return {"id": record["id"], "error": f"{record['error']}: {record['message']}"}
@@ -76,6 +79,6 @@ class RenderBatch:
         return record
 
 
-def _plain(values: Any) -> list[Any]:
-    """Return a column as a list: NumPy's arrays and pandas' series know how."""
+def _to_list(values: Any) -> list[Any]:
+    # NumPy arrays and pandas series: `list` would keep their own number types, which no JSON has.
     return values.tolist() if hasattr(values, "tolist") else list(values)

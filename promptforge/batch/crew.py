@@ -1,15 +1,17 @@
-"""Some workers at once: parts in, results out as they come, none lost when a worker dies.
+"""Render shards on several workers at once; none is lost when a worker dies.
 
-A worker is a process of this machine or an actor of Ray. One thread talks to each, and waits most of the time.
+A worker is a process of this machine or an actor of Ray; one thread waits for each. The standard
+library's `ProcessPoolExecutor` does not do: it breaks as a whole when one process dies, does not
+say which task killed it, cannot end a task, and imports the caller's script again.
 """
 
 from __future__ import annotations
 
-import threading
+from collections import deque
 from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_completed, wait
 from contextlib import AbstractContextManager
 from itertools import chain
-from queue import SimpleQueue
 from typing import NamedTuple, Protocol
 
 from ..errors import PromptForgeError
@@ -18,60 +20,60 @@ from .reading import Part, Row
 from .rows import Rendered, failed, name_of
 
 STARTS = 20
-"""How often a worker may die in a row before it has begun."""
+"""Deaths in a row before a worker has begun, after which the run gives up."""
 TRIES = 3
-"""How often a row is tried that its worker dies of, before it becomes an error record."""
+"""Workers that may die of one row, before it becomes an error record."""
 AHEAD = 2
-"""Parts that are read ahead for each worker: all the memory that a run takes, however long its input."""
+"""Shards read ahead for each worker: all the memory that a run takes, however long its input."""
 
 
-class WorkerDied(Exception):  # noqa: N818  it is caught, and a new worker made
-    """The worker has gone, and with it what it was doing; the message says how."""
+class WorkerDied(Exception):  # noqa: N818  no error of the user's: a new worker is made
+    """A worker has gone, and with it its shard; the message tells its end."""
 
 
 class Worker(Protocol):
-    """What renders parts in another process."""
+    """Renders shards in another process."""
 
     def start(self) -> None:
-        """Begin, or begin anew after a death; `WorkerDied`, or the error that rows could not be rendered for."""
+        """Begin, or begin again. Raises `WorkerDied`, or an error that ends the run."""
         ...
 
     def render(self, part: Part, known: str) -> Rendered | None:
-        """Return the results, or None where what the rows name is still what `known` is the hash of."""
+        """Render; return None if `known` is still the hash of the files that the rows name."""
         ...
 
     def stop(self) -> None:
-        """End at once, and for good, whatever it is doing; any thread may call it."""
+        """Kill the process for good; any thread may call it, also amid `render`."""
         ...
 
     def close(self) -> None:
-        """Let go of what it holds; the last call, by the thread that made all others but `stop`."""
+        """Release files and pipes; the last call."""
         ...
 
 
 class Job(NamedTuple):
-    """A part to be done."""
+    """A shard to be rendered."""
 
     part: Part
     key: str
-    """What its file is called by."""
+    """Name of its file in the store."""
     done: Summary | None = None
-    """What its file says, where that is there: it is done unless what its rows name has changed."""
+    """Summary of an earlier rendering, to be kept unless files that its rows name have changed."""
 
 
 Outcome = tuple[Job, Rendered | None]
-"""A job and its results, None where it was done."""
+"""A job and its results; None if the earlier rendering holds."""
 
 
 Crew = AbstractContextManager[Callable[[], Worker]]
-"""What gives the maker of workers, for as long as it is open."""
+"""A context that gives a maker of workers while it is open."""
 
 
 def work(jobs: Iterator[Job], crew: Crew, count: int) -> Generator[Outcome, None, None]:
-    """Yield each job with its results as they are done, in any order.
+    """Yield each job with its results, as they are done, in any order.
 
-    Jobs are taken from the iterator as the workers need them; without any, no worker begins. Raises what a worker could
-    not start for.
+    Takes jobs from the iterator as workers need them; without any, no worker begins. Raises the
+    error of a worker that cannot start.
     """
     first = next(jobs, None)
     if first is None:
@@ -81,53 +83,37 @@ def work(jobs: Iterator[Job], crew: Crew, count: int) -> Generator[Outcome, None
 
 
 def _work(jobs: Iterator[Job], workers: list[Worker]) -> Generator[Outcome, None, None]:
-    todo: SimpleQueue[Job | None] = SimpleQueue()
-    done: SimpleQueue[Outcome | Exception] = SimpleQueue()
-    threads = [
-        threading.Thread(target=_serve, args=(worker, todo, done), daemon=True)
-        for worker in workers
-    ]
+    # Started workers go back to the left, so a run of one shard starts one process, not all.
+    idle = deque((worker, False) for worker in workers)
+
+    def render(job: Job) -> Outcome:
+        worker, started = idle.popleft()
+        try:
+            if not started:
+                _start(worker)
+                started = True
+            known = job.done.references if job.done else ""
+            return job, _render(worker, job.part, known)
+        finally:
+            idle.appendleft((worker, started))
+
+    waiting: set[Future[Outcome]] = set()
+    threads = ThreadPoolExecutor(len(workers))
     try:
-        for thread in threads:
-            thread.start()
-        waiting = 0
         for job in jobs:
-            todo.put(job)
-            waiting += 1
-            if waiting == AHEAD * len(workers):
-                yield _next(done)
-                waiting -= 1
-        for _ in range(waiting):
-            yield _next(done)
+            waiting.add(threads.submit(render, job))
+            if len(waiting) == AHEAD * len(workers):
+                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield future.result()
+        for future in as_completed(waiting):
+            yield future.result()
     finally:
         for worker in workers:
-            todo.put(None)
             worker.stop()
-        for thread in threads:
-            thread.join()
-
-
-def _next(done: SimpleQueue[Outcome | Exception]) -> Outcome:
-    found = done.get()
-    if isinstance(found, Exception):
-        raise found
-    return found
-
-
-def _serve(
-    worker: Worker, todo: SimpleQueue[Job | None], done: SimpleQueue[Outcome | Exception]
-) -> None:
-    begun = False
-    try:
-        while (job := todo.get()) is not None:
-            if not begun:  # a worker without work is never made
-                _start(worker)
-                begun = True
-            done.put((job, _render(worker, job.part, job.done.references if job.done else "")))
-    except Exception as error:  # to be raised where somebody waits
-        done.put(error)
-    finally:
-        worker.close()
+        threads.shutdown(cancel_futures=True)
+        for worker in workers:
+            worker.close()
 
 
 def _start(worker: Worker) -> None:
@@ -144,9 +130,8 @@ def _render(worker: Worker, part: Part, known: str) -> Rendered | None:
         return worker.render(part, known)
     except WorkerDied:
         _start(worker)
-    alone = [
-        _row(worker, part.index, row) for row in part.rows
-    ]  # one of them may be what it died of
+    # One of the rows may be the cause. Alone, it takes no other row with it.
+    alone = [_row(worker, part.index, row) for row in part.rows]
     return Rendered(
         b"".join(one.body for one in alone),
         len(alone),
@@ -160,13 +145,12 @@ def _row(worker: Worker, index: int, row: Row) -> Rendered:
     for _ in range(TRIES):
         try:
             found = worker.render(Part(index, [row]), "")
-            assert found is not None  # only for a hash to compare
+            assert found is not None  # None answers a hash, and there was none
             return found
         except WorkerDied as death:
             reason = str(death)
             _start(worker)
     number, raw = row
     message = f"the worker died {TRIES} times while it rendered this row: {reason}"
-    return Rendered(
-        failed(name_of(raw, f"row-{number}"), number, "WorkerDied", message) + b"\n", 1, 1, 0, []
-    )
+    line = failed(name_of(raw, f"row-{number}"), number, "WorkerDied", message)
+    return Rendered(line + b"\n", 1, 1, 0, [])

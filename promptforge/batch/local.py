@@ -1,7 +1,7 @@
-"""Workers as processes of this machine: `python -m promptforge.batch.local`, framed messages over its two pipes.
+"""Workers as processes of this machine: `python -m promptforge.batch.local`, two pipes to each.
 
-A worker writes no file, and ends when the process that made it ends, in whatever way. It is no fork: no lock, thread or
-open file of a caller's comes along, and a script that calls `run` needs no `if __name__ == "__main__"`.
+A worker writes no file, and ends when its parent ends, killed or not. It is no fork: it takes over
+no lock, thread or open file, and a script that calls `run` needs no `if __name__ == "__main__"`.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from .rows import Rendered
 from .spec import Spec
 
 _SIZE = 8
-"""Bytes of the length before each message."""
+"""Bytes of the length in front of each message."""
 
 
 class LocalWorker:
-    """A process; see `crew.Worker`."""
+    """A process of this machine; see `Worker`."""
 
     def __init__(self, spec: Spec, ground: str) -> None:
         self._hello = msgspec.msgpack.encode((spec, ground))
@@ -41,7 +41,7 @@ class LocalWorker:
         self._stopped = False
 
     def start(self) -> None:
-        """See `crew.Worker`."""
+        """See `Worker`."""
         self._end()
         with self._guard:
             if self._stopped:
@@ -52,18 +52,18 @@ class LocalWorker:
             raise PromptForgeError(refusal)
 
     def render(self, part: Part, known: str) -> Rendered | None:
-        """See `crew.Worker`."""
+        """See `Worker`."""
         return serving.decode(self._ask(serving.encode(part, known)))
 
     def stop(self) -> None:
-        """See `crew.Worker`."""
+        """See `Worker`."""
         with self._guard:
             self._stopped = True
             if self._process is not None:
                 self._process.kill()
 
     def close(self) -> None:
-        """See `crew.Worker`."""
+        """See `Worker`."""
         self._end()
         self._said.close()
 
@@ -71,12 +71,8 @@ class LocalWorker:
         package = Path(__file__).parents[2]
         path = os.pathsep.join([str(package), *(entry for entry in sys.path if entry)])
         return subprocess.Popen(
-            [
-                sys.executable,
-                "-P",
-                "-m",
-                __name__,
-            ],  # -P: no file of the working directory is taken for a library
+            # -P: a file `json.py` in the working directory is not taken for the library.
+            [sys.executable, "-P", "-m", __name__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._said,
@@ -108,7 +104,7 @@ class LocalWorker:
         process = self._process
         if process is not None:
             process.kill()
-            with contextlib.suppress(OSError):  # what could not be sent any more
+            with contextlib.suppress(OSError):  # the rest of a message that nobody took
                 process.communicate()
 
 
@@ -119,7 +115,7 @@ def _send(pipe: IO[bytes], message: bytes) -> None:
 
 
 def _receive(pipe: IO[bytes]) -> bytes | None:
-    """Return the next message, None where the other side has gone."""
+    """Return the next message; None if the other side has gone."""
     head = pipe.read(_SIZE)
     size = int.from_bytes(head, "big")
     message = pipe.read(size) if len(head) == _SIZE else b""
@@ -129,7 +125,7 @@ def _receive(pipe: IO[bytes]) -> bytes | None:
 def main() -> None:
     """Be a worker."""
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints goes to standard error
+    os.dup2(2, 1)  # a library that prints must not print into an answer
     inbox: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_listen, args=(sys.stdin.buffer, inbox), daemon=True).start()
     spec, ground = msgspec.msgpack.decode(inbox.get(), type=tuple[Spec, str])
@@ -144,7 +140,7 @@ def main() -> None:
 
 
 def _listen(pipe: IO[bytes], inbox: SimpleQueue[bytes]) -> None:
-    """Take messages in; end the process when nobody is there any more who sends them, also amid a row."""
+    """Read messages; end this process once the parent has gone, even amid a row."""
     while (message := _receive(pipe)) is not None:
         inbox.put(message)
     os._exit(0)

@@ -1,7 +1,7 @@
-"""Workers as actors of Ray, on a cluster or on this machine. Plain bytes go to them and come back.
+"""Workers as actors of Ray, on a cluster or on this machine; they take and give plain bytes.
 
-Actors are driven one part at a time and not through a Ray Dataset: so the input is never held whole, its order stays,
-a row that kills its process costs itself and not its block, and a part is written by the one process that started it.
+Actors get one shard at a time, not a Ray Dataset. The input is never held whole, its order stays,
+a row that kills its process costs no other row, and only the process of the run writes files.
 `RenderBatch` is for pipelines of Ray Data.
 """
 
@@ -22,32 +22,30 @@ from .rows import Rendered
 from .spec import Spec
 
 CPUS = 0.5
-"""What an actor asks for: below one, so that a cluster whose processors are all given to something else has room."""
+"""CPUs per actor: below one, so that a cluster with all CPUs but a part of one taken has room."""
 LEAST = (2, 54)
 """The first version of Ray that can ask for a token."""
 _TOKEN = (
-    "; where the cluster asks for a token, set RAY_AUTH_MODE=token and either RAY_AUTH_TOKEN, or RAY_AUTH_TOKEN_PATH to"
-    " the file that holds it"
+    "; where the cluster asks for a token, set RAY_AUTH_MODE=token and either RAY_AUTH_TOKEN, or"
+    " RAY_AUTH_TOKEN_PATH to the file that holds it"
 )
-"""Ray raises the same for a cluster that is not there and for one that refuses."""
+"""Ray raises the same error for a cluster that is not there and for one that refuses us."""
 
 
 @contextlib.contextmanager
 def actors(
     spec: Spec, ground: str, address: str | None, count: int
 ) -> Iterator[Callable[[], Worker]]:
-    """Give what makes workers, for as long as the connection to Ray is open.
+    """Connect to Ray and give a maker of workers.
 
-    Without an address it is the connection that the process has, else a Ray of its own that ends with it, without a
-    dashboard and on 127.0.0.1. Raises `OptionError` where Ray is missing, too old, cannot be reached, or has no room
-    for `count` actors, which would wait for ever.
+    Without an address, use the connection of this process if there is one, else start Ray on
+    127.0.0.1 for this run. Raises `OptionError` if Ray is missing, too old or out of reach, or has
+    no room for `count` actors: they would wait for ever.
     """
     ray = _ray()
     mine = not ray.is_initialized()
     if mine:
-        os.environ.setdefault(
-            "RAY_USAGE_STATS_ENABLED", "0"
-        )  # its own processes are to tell nobody
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # send nobody any statistics
         own: dict[str, Any] = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
         try:
             ray.init(
@@ -57,24 +55,19 @@ def actors(
                 **({} if address else own),
             )
         except (
-            ConnectionError,
-            ValueError,
-            RuntimeError,
-            ImportError,
-            ray.exceptions.RayError,
-        ) as error:
-            way_out = _TOKEN if address and isinstance(error, ConnectionError) else ""
-            raise OptionError(
-                f"no Ray at {address or 'this machine'}: {error}{way_out}", option="address"
-            ) from None
+            ConnectionError, ValueError, RuntimeError, ImportError, ray.exceptions.RayError
+        ) as error:  # fmt: skip
+            message = f"no Ray at {address or 'this machine'}: {error}"
+            if address and isinstance(error, ConnectionError):
+                message += _TOKEN
+            raise OptionError(message, option="address") from None
     try:
         free = ray.available_resources().get("CPU", 0.0)
         if count * CPUS > free:
             most = int(free / CPUS)
-            way_out = f"--workers {most}" if most else "wait until something ends there"
-            raise OptionError(
-                f"{count} actors need {count * CPUS:g} CPUs and Ray has {free:g} free: {way_out}"
-            )
+            remedy = f"--workers {most}" if most else "wait until something ends there"
+            message = f"{count} actors need {count * CPUS:g} CPUs and Ray has {free:g} free"
+            raise OptionError(f"{message}: {remedy}")
         yield lambda: RayWorker(spec, ground)
     finally:
         if mine:
@@ -82,7 +75,7 @@ def actors(
 
 
 class RayWorker:
-    """An actor; see `crew.Worker`."""
+    """An actor; see `Worker`."""
 
     def __init__(self, spec: Spec, ground: str) -> None:
         self._hello = msgspec.msgpack.encode((spec, ground))
@@ -90,10 +83,10 @@ class RayWorker:
         self._stopped = False
 
     def start(self) -> None:
-        """See `crew.Worker`."""
+        """See `Worker`."""
         if self._stopped:
             raise PromptForgeError("the run was stopped")
-        # Without restarts: `crew` makes a new one, and keeps count of what a row does to its actors.
+        # No restarts by Ray: the run makes new actors, and counts the deaths that a row causes.
         self._actor = (
             _ray().remote(_Actor).options(num_cpus=CPUS, max_restarts=0).remote(self._hello)
         )
@@ -102,18 +95,18 @@ class RayWorker:
             raise PromptForgeError(refusal)
 
     def render(self, part: Part, known: str) -> Rendered | None:
-        """See `crew.Worker`."""
+        """See `Worker`."""
         return serving.decode(self._wait(self._actor.render.remote(serving.encode(part, known))))
 
     def stop(self) -> None:
-        """See `crew.Worker`."""
+        """See `Worker`."""
         self._stopped = True
         if self._actor is not None:
             with contextlib.suppress(Exception):  # it has gone already, or Ray has
                 _ray().kill(self._actor)
 
     def close(self) -> None:
-        """See `crew.Worker`."""
+        """See `Worker`."""
         self.stop()
 
     def _wait(self, reference: Any) -> Any:
@@ -127,7 +120,7 @@ class RayWorker:
 
 
 class _Actor:
-    """What runs in Ray's process."""
+    """The actor itself, in Ray's process."""
 
     def __init__(self, hello: bytes) -> None:
         spec, ground = msgspec.msgpack.decode(hello, type=tuple[Spec, str])

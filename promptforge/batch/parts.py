@@ -1,7 +1,8 @@
-"""What is done: a folder with one file for each part of the input, whole or not there, called by what it was made of.
+"""Finished shards in a folder: one atomic file each, named by the hash of its inputs.
 
-A file is `000042-KEY.jsonl`, KEY a hash of the part's rows and of all that their results depend on; so a part is done
-when its file is there, and a changed input or profile never meets an old result. Its last line says what is in it.
+A file is `000042-KEY.jsonl`: number of the shard, and a hash of its rows and of all that their
+results depend on. So a shard is done when its file is there, and a changed input or profile never
+meets an old result. The last line of a file is its `Summary`.
 """
 
 from __future__ import annotations
@@ -24,22 +25,22 @@ _NAME = re.compile(r"[0-9]+-.*\.jsonl")
 
 
 class Summary(msgspec.Struct, frozen=True, tag="part"):
-    """The last line of a part's file."""
+    """Last line of the file of a shard."""
 
     rows: int
     errors: int
     tokens: int
     references: str
-    """A hash of what was read for rows that name files; empty where no row does."""
+    """Hash of the files that its rows name; empty where no row names any."""
     sha256: str
-    """Of the lines before it."""
+    """Hash of all lines before this one."""
 
 
 class Parts:
-    """The parts of one run, for the one process that writes them."""
+    """The finished shards of one run; only the process that started the run writes them."""
 
     def __init__(self, folder: Path) -> None:
-        """Take over `folder`: files that a killed process left half written are removed.
+        """Lock `folder` and remove the half-written files of killed processes.
 
         Raises `OptionError` while another run is writing there.
         """
@@ -55,11 +56,11 @@ class Parts:
             self.close()
             raise
         self.outdated = 0
-        """How many parts were looked for of which earlier runs left only others."""
+        """Shards asked for that earlier runs had done with other inputs only."""
         self._done: dict[int, tuple[str, Summary]] = {}
 
     def find(self, part: Part, key: str) -> Summary | None:
-        """Return what the finished file of `part` says, if there is one and it is as it was written."""
+        """Return the summary of a finished shard; None where it is missing or damaged."""
         name = _file(part.index, key)
         known = self._names.get(part.index, set())
         if name not in known:
@@ -70,14 +71,15 @@ class Parts:
             summary = msgspec.json.decode(last, type=Summary)
         except msgspec.DecodeError:
             return None
+        # The file was written at one stroke; but disks fail, and people edit files.
         return summary if summary.sha256 == digest(body + b"\n") else None
 
     def keep(self, part: Part, key: str, summary: Summary) -> None:
-        """Note that `part` is done."""
+        """Count a shard among those of this run."""
         self._done[part.index] = (_file(part.index, key), summary)
 
     def put(self, part: Part, key: str, rendered: Rendered) -> Summary:
-        """Write what became of `part` and return what its file says; when this returns it is on the disk."""
+        """Write the results of a shard; they are on the disk when this returns."""
         summary = Summary(
             rendered.rows,
             rendered.errors,
@@ -93,7 +95,7 @@ class Parts:
         return summary
 
     def drop_others(self) -> int:
-        """Remove the files of parts that are not of this run, once all of its own are done; return how many."""
+        """Remove the shards of earlier runs, once all of this run are done; return their number."""
         wanted = {name for name, _ in self._done.values()}
         others = [name for names in self._names.values() for name in names if name not in wanted]
         for name in others:
@@ -101,12 +103,12 @@ class Parts:
         return len(others)
 
     def state(self) -> str:
-        """Return a hash of what is done: equal for equal results."""
+        """Return one hash of all finished shards: equal for equal results."""
         lines = [f"{index} {summary.sha256}" for index, (_, summary) in sorted(self._done.items())]
         return digest("\n".join(lines).encode())
 
     def bodies(self) -> Iterator[tuple[Summary, bytes]]:
-        """Yield what is done, in the order of the input: the lines of each part."""
+        """Yield summary and result lines of each finished shard, in the order of the input."""
         for _, (name, summary) in sorted(self._done.items()):
             data = self._read(name)
             yield summary, data[: data[:-1].rfind(b"\n") + 1]
@@ -117,12 +119,12 @@ class Parts:
             return path.read_bytes()
 
     def close(self) -> None:
-        """Let another run write there."""
+        """Release the lock."""
         os.close(self._lock)
 
 
 def referring(references: list[str]) -> str:
-    """Return one hash for those of many rows."""
+    """Combine the hashes of many rows into one; empty for none."""
     return digest("\n".join(references).encode()) if references else ""
 
 
@@ -131,11 +133,10 @@ def _file(index: int, key: str) -> str:
 
 
 def _lock(folder: Path) -> int:
-    """Take the folder for this process alone, until it ends in whatever way."""
+    """Lock the folder; the system releases the lock when this process ends, killed or not."""
     handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
-    with contextlib.suppress(
-        ImportError, OSError
-    ):  # Windows, and some file systems, have no such lock
+    # Windows, and some file systems, have no such lock: there two runs at once are the user's risk.
+    with contextlib.suppress(ImportError, OSError):
         import fcntl
 
         try:

@@ -1,4 +1,4 @@
-"""What comes out at the end: the lines of all parts, in order, as one file of JSON Lines or Parquet; errors apart."""
+"""Output files: results of all shards as JSON Lines or Parquet; error records in a file apart."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from .parts import Summary
 from .rows import lines
 
 Bodies = Iterable[tuple[Summary, bytes]]
+"""Summary and lines of each shard, in order."""
 
 
 class Failures:
-    """The lines of rows that have no result, on their way to a file of their own."""
+    """Error records, on their way to a file of their own."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self.count = 0
 
     def add(self, line: bytes) -> None:
-        """Take one line."""
+        """Write one record."""
         self._file.write(line + b"\n")
         self.count += 1
 
     def taken_out(self, body: bytes) -> Iterator[bytes]:
-        """Yield the lines of `body` that are results, without their line ends."""
+        """Yield the results in `body`, without their line ends; write its error records."""
         for bad, line in lines(body):
             if bad:
                 self.add(line)
@@ -38,15 +39,18 @@ class Failures:
 
 
 class Product(Protocol):
-    """What makes files of the lines of results."""
+    """A kind of output."""
 
     def write(self, bodies: Bodies, failures: Failures) -> list[Path]:
-        """Write all files, each whole or not at all, and return them; what is no result goes to `failures`."""
+        """Write the output files, each whole or not at all; return their paths."""
         ...
 
 
 def write(product: Product, bodies: Bodies, errors: Path) -> tuple[list[Path], int]:
-    """Write the files of `product`, and the file `errors` if there are any; return the files, and how many errors."""
+    """Write results and error records; return the paths of results and the number of errors.
+
+    The file `errors` is there afterwards only if there are any.
+    """
     with whole(errors) as file:
         failures = Failures(file)
         files = product.write(bodies, failures)
@@ -56,7 +60,7 @@ def write(product: Product, bodies: Bodies, errors: Path) -> tuple[list[Path], i
 
 
 class JsonLines:
-    """One file with a line for each result, as `rows` made it."""
+    """One file, one line per result."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -67,38 +71,33 @@ class JsonLines:
             for summary, body in bodies:
                 if summary.errors:
                     file.writelines(line + b"\n" for line in failures.taken_out(body))
-                else:
+                else:  # the usual case: copy the shard without looking at its lines
                     file.write(body)
         return [self._path]
 
 
 class Parquet:
-    """One file with a row for each result; a request and the warnings are columns of JSON text."""
+    """One file, one row per result; a request and the warnings are columns of JSON text."""
 
     def __init__(self, path: Path) -> None:
         try:
             import pyarrow.parquet
         except ImportError:
-            message = f"{path.name}: Parquet needs pyarrow, which is not installed: pip install '.[parquet]'"
-            raise OptionError(message) from None
+            message = "Parquet needs pyarrow, which is not installed: pip install '.[parquet]'"
+            raise OptionError(f"{path.name}: {message}") from None
         self._arrow, self._path = pyarrow, path
 
     def write(self, bodies: Bodies, failures: Failures) -> list[Path]:
         """See `Product`."""
         arrow = self._arrow
         text, number, truth = arrow.string(), arrow.int64(), arrow.bool_()
-        schema = arrow.schema(
-            [
-                ("id", text),
-                ("line", number),
-                ("text", text),
-                ("request", text),
-                ("tokens", number),
-                ("exact", truth),
-            ]
-            + [(f"items_{what}", number) for what in ("included", "trimmed", "dropped")]
-            + [("truncated", truth), ("warnings", text)]
-        )
+        # Written out, not inferred: the first shard may have no request, or no warning.
+        columns = {
+            "id": text, "line": number, "text": text, "request": text, "tokens": number,
+            "exact": truth, "items_included": number, "items_trimmed": number,
+            "items_dropped": number, "truncated": truth, "warnings": text,
+        }  # fmt: skip
+        schema = arrow.schema(columns)
         with whole(self._path) as file, arrow.parquet.ParquetWriter(file, schema) as writer:
             for _, body in bodies:
                 records = [_flat(line) for line in failures.taken_out(body)]

@@ -1,4 +1,4 @@
-"""Files of requests for the providers' batch services, each within the limits, and an index of what is where."""
+"""Request files for providers' batch services, each within the limits, and an index of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import msgspec
 
@@ -19,23 +19,23 @@ from .rows import failed
 Json = dict[str, Any]
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""What Anthropic takes as `custom_id`, and OpenAI too."""
+"""Anthropic's rule for a `custom_id`; OpenAI takes these too."""
 
 
 class Provider(NamedTuple):
-    """What a batch service takes."""
+    """A batch service and its limits."""
 
     shape: str
-    """Of `Renderer.prompt`: what comes back are the keywords of one call."""
+    """Shape for `Renderer.prompt`, which returns the keywords of one call."""
     wrap: Callable[[str, Json], Json]
-    """A `custom_id` and the keywords of a call → a request of a batch."""
+    """A `custom_id` and the keywords of a call → one request of a batch."""
     requests: int
-    """How many requests a file may have."""
+    """Maximum of requests per file."""
     size: int
-    """How many bytes a file may have."""
+    """Maximum of bytes per file."""
     suffix: str
     frame: tuple[bytes, bytes, bytes]
-    """What stands before, between and after the requests of a file."""
+    """Text before, between and after the requests of a file."""
 
 
 def _openai(url: str) -> Callable[[str, Json], Json]:
@@ -51,7 +51,7 @@ PROVIDERS: Mapping[str, Provider] = {
     "openai-responses-batch": Provider(
         "openai-responses", _openai("/v1/responses"), 50_000, 200_000_000, ".jsonl", _LINES
     ),
-    # Anthropic's guide to Message Batches: up to 100,000 requests or 256 MB in the body of one call.
+    # Anthropic's guide to Message Batches: up to 100,000 requests or 256 MB in one call's body.
     "anthropic-batch": Provider(
         "anthropic",
         lambda name, body: {"custom_id": name, "params": body},
@@ -61,7 +61,7 @@ PROVIDERS: Mapping[str, Provider] = {
         (b'{"requests":[\n', b",\n", b"\n]}\n"),
     ),
 }
-"""What `to` may say for a batch service."""
+"""Batch services by their name in `to`."""
 
 
 class _Request(NamedTuple):
@@ -77,76 +77,84 @@ class ProviderFiles:
     def __init__(
         self, folder: Path, provider: Provider, model: str | None, body: Json, options: Options
     ) -> None:
-        """`body` is what every request has beside prompt and model. Raises `OptionError` for what a provider needs."""
+        """Check the keywords that all requests share: `model` and `body`. Raises `OptionError`."""
         if not model:
             raise OptionError("a batch of requests needs --model", option="model")
         body = {"model": model, **body}
         if provider.shape == "anthropic":
             if "max_tokens" not in body and not options.reserve:
-                message = (
-                    "needs the most tokens of an answer: --reserve N, or --body '{max_tokens: N}'"
+                message = "anthropic-batch needs the most tokens of an answer"
+                raise OptionError(
+                    f"{message}: --reserve N, or --body '{{max_tokens: N}}'", option="reserve"
                 )
-                raise OptionError(f"anthropic-batch {message}", option="reserve")
             body = {"max_tokens": options.reserve, **body}
         self._folder, self._provider, self._body = folder, provider, body
 
     def write(self, bodies: Bodies, failures: Failures) -> list[Path]:
-        """Write the files; the index says for each `custom_id` the row, the file and the line in it."""
-        head, between, tail = self._provider.frame
+        """Write the files; the index names row, file and line for each `custom_id`."""
         files: list[Path] = []
         requests = self._requests(bodies, failures)
         index_path = self._folder / "index.jsonl"
         with whole(index_path) as index:
             request = next(requests, None)
             while request:
-                files.append(self._folder / f"requests-{len(files) + 1:05d}{self._provider.suffix}")
-                count, size, first = 0, len(head + tail), head.count(b"\n") + 1
-                with whole(files[-1]) as file:
-                    file.write(head)
-                    while request and count < self._provider.requests:
-                        data = between + request.data if count else request.data
-                        if size + len(data) > self._provider.size:
-                            break
-                        file.write(data)
-                        entry = {
-                            "custom_id": request.custom_id, "id": request.id, "row": request.line,
-                            "file": files[-1].name, "line": first + count,
-                        }  # fmt: skip
-                        index.write(msgspec.json.encode(entry) + b"\n")
-                        count, size = count + 1, size + len(data)
-                        request = next(requests, None)
-                    file.write(tail)
+                name = f"requests-{len(files) + 1:05d}{self._provider.suffix}"
+                files.append(self._folder / name)
+                request = self._fill(files[-1], request, requests, index)
         for old in self._folder.glob("requests-[0-9]*.json*"):
             if old not in files:
                 old.unlink()
         return [*files, index_path]
 
+    def _fill(
+        self, path: Path, request: _Request | None, more: Iterator[_Request], index: IO[bytes]
+    ) -> _Request | None:
+        """Write one file with `request` and as many more as it may hold; return the next one."""
+        head, between, tail = self._provider.frame
+        count, size, first_line = 0, len(head + tail), head.count(b"\n") + 1
+        with whole(path) as file:
+            file.write(head)
+            while request and count < self._provider.requests:
+                data = between + request.data if count else request.data
+                if size + len(data) > self._provider.size:
+                    break
+                file.write(data)
+                entry = {
+                    "custom_id": request.custom_id, "id": request.id, "row": request.line,
+                    "file": path.name, "line": first_line + count,
+                }  # fmt: skip
+                index.write(msgspec.json.encode(entry) + b"\n")
+                count, size = count + 1, size + len(data)
+                request = next(more, None)
+            file.write(tail)
+        return request
+
     def _requests(self, bodies: Bodies, failures: Failures) -> Iterator[_Request]:
+        """Yield the requests that can be sent; the others become error records."""
         head, _, tail = self._provider.frame
         room = self._provider.size - len(head + tail)
-        seen = sqlite3.connect(
-            ""
-        )  # on the disk and gone with its connection: ids of any number take no memory
+        # A database without a name lies on the disk and goes with its connection: the ids of
+        # ten million rows take no memory.
+        seen = sqlite3.connect("")
         try:
             seen.execute("CREATE TABLE ids (name TEXT PRIMARY KEY, line INTEGER) WITHOUT ROWID")
             for line in (line for _, body in bodies for line in failures.taken_out(body)):
                 record = msgspec.json.decode(line)
                 name, number = record["id"], record["line"]
-                custom = name if _ID.fullmatch(name) else f"row-{number}"
-                used = seen.execute("SELECT line FROM ids WHERE name = ?", (custom,)).fetchone()
-                data = msgspec.json.encode(
-                    self._provider.wrap(custom, {**self._body, **record["request"]})
-                )
+                custom_id = name if _ID.fullmatch(name) else f"row-{number}"
+                call = {**self._body, **record["request"]}
+                data = msgspec.json.encode(self._provider.wrap(custom_id, call))
+                used = seen.execute("SELECT line FROM ids WHERE name = ?", (custom_id,)).fetchone()
                 if used:
-                    message = f"the id stands for line {used[0]} already, and the provider takes each id once"
+                    message = f"the id stands for line {used[0]} already"
+                    message += ", and the provider takes each id once"
                     failures.add(failed(name, number, "DuplicateId", message))
                 elif len(data) > room:
-                    message = (
-                        f"the request takes {len(data):,} bytes, and a whole file may take {room:,}"
-                    )
+                    message = f"the request takes {len(data):,} bytes"
+                    message += f", and a whole file may take {room:,}"
                     failures.add(failed(name, number, "RequestTooLarge", message))
                 else:
-                    seen.execute("INSERT INTO ids VALUES (?, ?)", (custom, number))
-                    yield _Request(data, custom, name, number)
+                    seen.execute("INSERT INTO ids VALUES (?, ?)", (custom_id, number))
+                    yield _Request(data, custom_id, name, number)
         finally:
             seen.close()

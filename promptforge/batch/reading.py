@@ -1,4 +1,4 @@
-"""Requests in: JSON Lines, Parquet or mappings → rows, one JSON text each → parts of the input, of fixed rows."""
+"""Read requests: JSON Lines, Parquet or mappings → rows, one JSON text each → shards of rows."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ from ..sources.workspace import shown
 from .spec import digest
 
 Row = tuple[int, bytes]
-"""Its line in the file (its number, where there are no lines), from 1, and its JSON, or `WRONG` and what is wrong."""
+"""Number of the line (or of the row, where there are no lines) from 1, and its JSON.
+
+In place of JSON: `WRONG` and the reason why it could not be read.
+"""
 
 WRONG = b" "
-"""How a row begins that could not be read; what is read begins with no blank."""
+"""First byte of a row that could not be read: JSON comes here stripped, so never with a blank."""
 
 MAX_ROW = 64 << 20
 """Bytes of one row; a longer one becomes an error record."""
 PART_BYTES = 4 << 20
-"""A part ends with the row that brings it to so many bytes: rows of any size take the same memory."""
+"""Bytes after which a shard ends, so that long rows take no more memory than short ones."""
 _FOREIGN = {
     b"\x1f\x8b": "gzip",
     b"\x28\xb5\x2f\xfd": "zstd",
@@ -34,11 +37,11 @@ _FOREIGN = {
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
 }
-"""How files begin whose every line would be an error."""
+"""First bytes of files in other formats: each of their lines would be an error of its own."""
 
 
 class Part(msgspec.Struct, frozen=True):
-    """Some rows of the input that follow each other: what is rendered, kept and done again as one."""
+    """Consecutive rows of the input; they are rendered, stored and done again as one."""
 
     index: int
     rows: list[Row]
@@ -49,7 +52,8 @@ class Part(msgspec.Struct, frozen=True):
         return sum(len(row) for _, row in self.rows)
 
     def key(self, ground: str) -> str:
-        """Return the hash of its rows, their places and what they are rendered with."""
+        """Hash the rows, their places and `ground`, the hash of all else that results depend on."""
+        # The lengths go in first: without them, rows cut at other places would hash alike.
         heads = msgspec.json.encode(
             [ground, self.index, [(line, len(row)) for line, row in self.rows]]
         )
@@ -57,24 +61,25 @@ class Part(msgspec.Struct, frozen=True):
 
 
 def parts(rows: Iterable[Row], size: int, limit: int | None = None) -> Iterator[Part]:
-    """Yield the rows in parts of at most `size`, up to the row number `limit`."""
+    """Yield shards of at most `size` rows, made of the first `limit` rows."""
     held: list[Row] = []
-    weight = index = 0
+    held_bytes = index = 0
     for row in islice(rows, limit):
         held.append(row)
-        weight += len(row[1])
-        if len(held) >= size or weight >= PART_BYTES:
+        held_bytes += len(row[1])
+        if len(held) >= size or held_bytes >= PART_BYTES:
             yield Part(index, held)
-            held, weight, index = [], 0, index + 1
+            held, held_bytes, index = [], 0, index + 1
     if held:
         yield Part(index, held)
 
 
 def rows(source: str | os.PathLike[str] | Iterable[Mapping[str, Any]]) -> Iterator[Row]:
-    """Yield the rows of a file (`-`: standard input, JSON Lines), or of mappings. Blank lines are none.
+    """Yield the rows of a file (`-`: JSON Lines on standard input), or of mappings.
 
-    A column `request` of a Parquet file holds whole rows; else columns are keys, and what is null is not there. Raises
-    `ItemError` for a file that cannot be read, never for a row.
+    Blank lines are skipped. In Parquet, a column `request` holds whole rows; without it the columns
+    are keys, and null is left out. Raises `ItemError` for a file that cannot be read, never for a
+    single row.
     """
     if not isinstance(source, str | os.PathLike):
         for number, mapping in enumerate(source, 1):
@@ -92,20 +97,21 @@ def rows(source: str | os.PathLike[str] | Iterable[Mapping[str, Any]]) -> Iterat
 
 
 def check(source: object, output: Path) -> None:
-    """Raise `ItemError` for an input that cannot be read, or that the output would take the place of."""
+    """Raise `ItemError` for an input that cannot be read or that `output` would replace."""
     if isinstance(source, str | os.PathLike) and source != "-":
         path = Path(source)
-        if not path.is_fifo():  # who writes into one would be cut off
+        if not path.is_fifo():  # opening and closing one would cut off its writer
             _open(path).close()
         if output.exists() and output.samefile(path):
             raise ItemError("is the input and the output; give another output", where=shown(path))
 
 
 def weigh(source: object) -> int | None:
-    """Return the bytes that the rows of a file of lines have in all, None where that is not known beforehand."""
+    """Return the bytes of a file of lines; None for inputs of unknown length."""
     if not isinstance(source, str | os.PathLike) or source == "-" or _is_parquet(source):
         return None
-    return Path(source).stat().st_size if Path(source).is_file() else None
+    path = Path(source)
+    return path.stat().st_size if path.is_file() else None
 
 
 def _is_parquet(source: str | os.PathLike[str]) -> bool:
@@ -113,27 +119,27 @@ def _is_parquet(source: str | os.PathLike[str]) -> bool:
 
 
 def _open(path: Path) -> IO[bytes]:
+    where = shown(path)
     try:
         if path.is_dir():
-            raise ItemError(
-                "is a folder; name one file of JSON Lines or Parquet", where=shown(path)
-            )
+            raise ItemError("is a folder; name one file of JSON Lines or Parquet", where=where)
         return path.open("rb")
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise ItemError(f"cannot be read: {reason}", where=shown(path)) from None
+    except OSError as error:
+        raise ItemError(f"cannot be read: {error.strerror}", where=where) from None
+    except ValueError as error:  # a NUL in the name
+        raise ItemError(f"cannot be read: {error}", where=where) from None
 
 
 def _lines(file: IO[bytes], where: str) -> Iterator[Row]:
     number = 0
+    # One byte more than allowed: a line of this length is known to be too long, and no longer read.
     while line := file.readline(MAX_ROW + 1):
         number += 1
         if number == 1:
             for magic, name in _FOREIGN.items():
                 if line.startswith(magic):
-                    raise ItemError(
-                        f"is {name}; a batch reads JSON Lines in UTF-8, and Parquet", where=where
-                    )
+                    message = f"is {name}; a batch reads JSON Lines in UTF-8, and Parquet"
+                    raise ItemError(message, where=where)
             line = line.removeprefix(b"\xef\xbb\xbf")
         if len(line) > MAX_ROW:
             while line and not line.endswith(b"\n"):
@@ -144,34 +150,38 @@ def _lines(file: IO[bytes], where: str) -> Iterator[Row]:
 
 
 def _parquet(path: Path) -> Iterator[Row]:
+    where = shown(path)
     try:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        message = f"{shown(path)}: Parquet needs pyarrow, which is not installed: pip install '.[parquet]'"
-        raise OptionError(message) from None
+        message = "Parquet needs pyarrow, which is not installed: pip install '.[parquet]'"
+        raise OptionError(f"{where}: {message}") from None
     with _open(path) as file:
         number = 0
         try:
             stored = pyarrow.parquet.ParquetFile(file)
             names = stored.schema_arrow.names
             if len(set(names)) < len(names):
-                raise ItemError("two columns have one name", where=shown(path))
+                raise ItemError("two columns have one name", where=where)
             for table in stored.iter_batches(batch_size=256):
                 for row in _records(table):
                     number += 1
                     yield number, row
         except (pyarrow.ArrowException, OSError) as error:
-            raise ItemError(f"no Parquet that can be read: {error}", where=shown(path)) from None
+            raise ItemError(f"no Parquet that can be read: {error}", where=where) from None
 
 
 def _records(table: Any) -> Iterator[bytes]:
-    """Yield the rows of an Arrow table; one that Python has no value for (a year of five digits) costs itself alone."""
+    """Yield the rows of an Arrow table."""
     try:
         yield from map(_row, table.to_pylist())
     except (ValueError, OverflowError) as error:
+        # Python has no value for a date in the year 38,505. Go on row by row, so that only the row
+        # with that date fails.
         if table.num_rows > 1:
-            yield from (row for n in range(table.num_rows) for row in _records(table.slice(n, 1)))
+            for n in range(table.num_rows):
+                yield from _records(table.slice(n, 1))
         else:
             yield _wrong(f"a row must be plain data: {error}")
 
@@ -188,32 +198,40 @@ def _wrong(message: str) -> bytes:
 
 
 def encode(mapping: object) -> bytes:
-    """Return a row given as a mapping as JSON, without what is null: a column has every key that any row has.
+    """Write a row given as a mapping as JSON, without nulls: a column has the keys of all rows.
 
-    What is under `request` is the row, as JSON or as a mapping. Raises `ItemError` for what is no plain data.
+    The value of `request` is the row itself, as JSON or as a mapping. Raises `ItemError` for values
+    that are no plain data.
     """
     whole = mapping.get("request") if isinstance(mapping, dict) else None
-    if isinstance(whole, str | bytes):
-        return (whole.encode("utf-8", "surrogatepass") if isinstance(whole, str) else whole).strip()
+    if isinstance(whole, str):
+        return whole.encode("utf-8", "surrogatepass").strip()
+    if isinstance(whole, bytes):
+        return whole.strip()
     try:
-        plain = _there(whole if isinstance(whole, dict) else mapping)
+        plain = _without_nulls(whole if isinstance(whole, dict) else mapping)
         try:
-            return msgspec.json.encode(plain, enc_hook=_listed)
-        except UnicodeEncodeError:  # a lone surrogate: the renderer replaces and says it
-            return json.dumps(plain, default=_listed).encode()
+            return msgspec.json.encode(plain, enc_hook=_refuse)
+        except UnicodeEncodeError:  # a lone surrogate: the renderer replaces it and says so
+            return json.dumps(plain, default=_refuse).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise ItemError(f"a row must be plain data: {error}") from None
 
 
-def _there(value: Any) -> Any:
+def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
-        return {_there(key): _there(inner) for key, inner in value.items() if inner is not None}
-    if isinstance(value, bytes):  # as some write text to Parquet; others would be Base64, unseen
+        found = {}
+        for key, inner in value.items():
+            if inner is not None:
+                found[_without_nulls(key)] = _without_nulls(inner)
+        return found
+    if isinstance(value, bytes):
+        # Some programs write text to Parquet as bytes, which would come out as Base64.
         return value.decode()
     if hasattr(value, "tolist"):
         value = value.tolist()
-    return [_there(inner) for inner in value] if isinstance(value, list) else value
+    return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _listed(value: Any) -> Any:
+def _refuse(value: Any) -> Any:
     raise TypeError(f"found a value of type {type(value).__name__}")

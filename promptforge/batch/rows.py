@@ -1,4 +1,4 @@
-"""One row: a request as JSON → its result, or a record of what is wrong with it, as one line of JSON."""
+"""Render one row: a request in JSON becomes one line of JSON, its result or an error record."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from ..sources.decoding import say_twice
 from ..sources.jobs import Job, job_of
 from ..sources.knowledge import Wanted, gather
 from ..sources.records import load_records
-from . import spec as specs
 from .reading import WRONG, Part
-from .spec import CONTEXT, Spec
+from .spec import CONTEXT, Spec, digest
+from .spec import renderer as make_renderer
 
 FAILED = b'{"error":'
-"""How the line of a row begins that has no result."""
+"""First bytes of an error record; the line of a result begins otherwise."""
 
-_KEYS = (
+_OWN_KEYS = {
     "id",
     "profile",
     "items",
@@ -39,52 +39,54 @@ _KEYS = (
     "instructions",
     "user",
     "history",
-)
+}
+_NO_CONTEXT = {"items_included": 0, "items_trimmed": 0, "items_dropped": 0, "truncated": False}
+"""Figures of a prompt that has no context."""
 
 
 class Rendered(msgspec.Struct, frozen=True):
-    """What became of some rows."""
+    """Results of some rows."""
 
     body: bytes
-    """A line of JSON for each row, in their order."""
+    """One line of JSON per row, in their order."""
     rows: int
     errors: int
-    """Rows that have no result."""
+    """Rows without a result."""
     tokens: int
     """Tokens of all results."""
     references: list[str]
-    """A hash of what was read, for each row that names files, man pages or techniques."""
+    """One hash per row that names files, man pages or techniques: of the data read for it."""
 
 
-class _Asked(NamedTuple):
-    """What a row asks for."""
+class _Request(NamedTuple):
+    """A row, understood."""
 
     job: Job
     profile: str | None
     options: dict[str, Any]
 
 
-class _Loaded(NamedTuple):
-    """What a row is made of."""
+class _Inputs(NamedTuple):
+    """The data of a row, read."""
 
     items: list[Item]
     history: list[Message] | None
     said: Diagnostics
     failure: ItemError | None
-    """Why there is nothing."""
+    """The error that left the row without data."""
     reference: str
-    """A hash of all this where the row names any of it, since what is named may change; else empty."""
+    """Hash of the fields above; empty where the row holds all its data and names no file."""
 
 
 class RowRenderer:
-    """Renders rows, any number, in one thread."""
+    """Renders any number of rows, in one thread."""
 
     def __init__(self, spec: Spec) -> None:
         self._spec = spec
-        self._renderers = {spec.profile: specs.renderer(spec)}
+        self._renderers = {spec.profile: make_renderer(spec)}
 
     def render(self, part: Part) -> Rendered:
-        """Return the results of all rows of `part`."""
+        """Render all rows of `part`."""
         lines: list[bytes] = []
         references: list[str] = []
         tokens = 0
@@ -97,70 +99,73 @@ class RowRenderer:
         return Rendered(b"".join(lines), len(part.rows), errors, tokens, references)
 
     def references(self, part: Part) -> list[str]:
-        """Return `Rendered.references` as they are now; nothing is rendered."""
+        """Compute `Rendered.references` for the files as they are now, without rendering."""
         found = []
         for number, raw in part.rows:
             try:
-                found.append(self._load(_asked(decode(raw, {}), self._spec.to), number).reference)
+                request = _understand(decode(raw, {}), self._spec.to)
+                found.append(self._load(request, number).reference)
             except Exception:
                 continue  # a row that cannot be read names nothing
         return [reference for reference in found if reference]
 
     def row(self, number: int, raw: bytes) -> tuple[bytes, int, str]:
-        """Return the line of a row, the tokens of its result, and the hash of what was read for it. Never raises."""
+        """Render one row; return its line, its tokens and its reference. Never raises."""
         name, reference = f"row-{number}", ""
         try:
             twice: dict[str, None] = {}
             value = decode(raw, twice)
-            name = _name(value, name)
-            asked = _asked(value, self._spec.to)
-            loaded = self._load(asked, number)
-            reference = loaded.reference
-            say_twice(twice, loaded.said, "row")
-            if loaded.failure:
-                raise loaded.failure
-            facts = self._render(asked, loaded)
+            name = _id_of(value, name)
+            request = _understand(value, self._spec.to)
+            inputs = self._load(request, number)
+            reference = inputs.reference
+            say_twice(twice, inputs.said, "row")
+            if inputs.failure:
+                raise inputs.failure
+            facts = self._render(request, inputs)
             return _line({"id": name, "line": number, **facts}), facts["tokens"], reference
-        except Exception as error:  # whatever it is, it must not end the other rows
+        except Exception as error:  # any error at all: it must not end the other rows
             return failed(name, number, type(error).__name__, str(error)), 0, reference
 
-    def _render(self, asked: _Asked, loaded: _Loaded) -> dict[str, Any]:
-        profile = asked.profile or self._spec.profile
+    def _render(self, request: _Request, inputs: _Inputs) -> dict[str, Any]:
+        profile = request.profile or self._spec.profile
         renderer = self._renderers.get(profile)
         if renderer is None:
-            renderer = self._renderers[profile] = specs.renderer(self._spec, profile)
-        before = tuple(loaded.said)
+            renderer = self._renderers[profile] = make_renderer(self._spec, profile)
+        before = tuple(inputs.said)
         if self._spec.to == CONTEXT:
-            context = renderer.render(loaded.items, before=before, **asked.options)
-            return {"text": context.text, **_account(context, context)}
+            context = renderer.render(inputs.items, before=before, **request.options)
+            return {"text": context.text, **_figures(context, context)}
         prompt = renderer.prompt(
-            loaded.items,
-            system=asked.job.texts.get("system"),
-            instructions=asked.job.texts.get("instructions"),
-            user=asked.job.texts.get("question"),
-            history=loaded.history,
+            inputs.items,
+            system=request.job.texts.get("system"),
+            instructions=request.job.texts.get("instructions"),
+            user=request.job.texts.get("question"),
+            history=inputs.history,
             to=self._spec.to,
             before=before,
-            **asked.options,
+            **request.options,
         )
-        made = {"text": prompt.text} if self._spec.to == "text" else {"request": prompt.request}
-        return {**made, **_account(prompt, prompt.context)}
+        figures = _figures(prompt, prompt.context)
+        if self._spec.to == "text":
+            return {"text": prompt.text, **figures}
+        return {"request": prompt.request, **figures}
 
-    # --- what a row names -------------------------------------------------------------------------------------------
+    # --- data that a row names --------------------------------------------------------------------
 
-    def _load(self, asked: _Asked, number: int) -> _Loaded:
-        job, said = asked.job, Diagnostics()
+    def _load(self, request: _Request, number: int) -> _Inputs:
+        job, said = request.job, Diagnostics()
         named = [entry for entry in job.items if isinstance(entry, str)]
         records = [entry for entry in job.items if not isinstance(entry, str)]
-        paths = [
-            *named,
-            *job.files,
-            *job.documents,
-            *([job.history] if isinstance(job.history, str) else []),
-        ]
+        paths = [*named, *job.files, *job.documents]
+        if isinstance(job.history, str):
+            paths.append(job.history)
         if not paths and not job.man_pages and not job.mitre_techniques:
             items = load_records(records, where="items", diagnostics=said)
-            return _Loaded(items, _messages(job.history, "history", said), said, None, "")
+            return _Inputs(items, _messages(job.history, "history", said), said, None, "")
+        attack_index = None
+        if job.mitre_techniques and self._spec.attack:
+            attack_index = self._attack
         wanted = Wanted(
             items=named,
             records=records,
@@ -168,7 +173,7 @@ class RowRenderer:
             documents=job.documents,
             man_pages=job.man_pages,
             techniques=job.mitre_techniques,
-            attack=self._attack if job.mitre_techniques and self._spec.attack else None,
+            attack=attack_index,
             workspace=self._spec.workspace,
         )
         items, history, failure = [], None, None
@@ -179,10 +184,10 @@ class RowRenderer:
             history = self._history(job.history, said)
         except ItemError as error:
             failure = error
+        # Errors and warnings are part of the hash: a file that comes to be there changes it too.
         read = repr((items, history, list(said), failure))
-        return _Loaded(
-            items, history, said, failure, specs.digest(read.encode("utf-8", "backslashreplace"))
-        )
+        reference = digest(read.encode("utf-8", "backslashreplace"))
+        return _Inputs(items, history, said, failure, reference)
 
     def _history(self, given: Any, said: Diagnostics) -> list[Message] | None:
         if not isinstance(given, str):
@@ -194,103 +199,109 @@ class RowRenderer:
 
     @cached_property
     def _attack(self) -> attack.Index:
+        # Read once a process: the public bundle has 50 MB, and thousands of rows look into it.
         return attack.read(
             self._spec.attack or "", workspace=self._spec.workspace, diagnostics=Diagnostics()
         )
 
 
 def _confine(path: str) -> None:
-    """Refuse what a user may type and a row may not name: rows come from anywhere, and stay in the workspace."""
-    if path == "-" or os.path.isabs(path):
-        what = (
-            "standard input" if path == "-" else "an absolute path, only what is in the workspace"
-        )
-        raise ItemError(f"a row cannot name {what}", where=workspace.shown(path))
+    """Refuse paths that a user may type and a row may not name: rows come from anywhere."""
+    if path == "-":
+        raise ItemError("a row cannot name standard input", where=workspace.shown(path))
+    if os.path.isabs(path):
+        message = "a row cannot name an absolute path, only what is in the workspace"
+        raise ItemError(message, where=workspace.shown(path))
 
 
 def decode(raw: bytes, twice: dict[str, None]) -> dict[str, Any]:
-    """Return the object that a row is, as `sources.decoding` reads it; raises `ItemError`."""
+    """Parse a row into an object; put keys that an object has twice into `twice`.
+
+    Raises `ItemError`.
+    """
     if raw.startswith(WRONG):
         raise ItemError(raw.removeprefix(WRONG).decode())
     try:
         value = decode_json(raw, twice)
-    except (ValueError, RecursionError) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        if raw in (b"[", b"{"):
+    except RecursionError:
+        raise ItemError("not valid JSON: nested too deeply") from None
+    except ValueError as error:
+        reason = str(error)
+        if raw in (b"[", b"{"):  # the first line of JSON that is printed over many
             reason += "; a row is one object in one line"
         raise ItemError(f"not valid JSON: {reason}") from None
+    if value is None:
+        raise ItemError("expected an object, found null")
     if not isinstance(value, dict):
-        raise ItemError(
-            f"expected an object, found {'null' if value is None else type(value).__name__}"
-        )
+        raise ItemError(f"expected an object, found {type(value).__name__}")
     return value
 
 
 def failed(name: str, number: int, kind: str, message: str) -> bytes:
-    """Return the line of a row that has no result."""
+    """Write the error record of a row."""
     return _line({"error": kind, "id": name, "line": number, "message": message})
 
 
 def name_of(raw: bytes, derived: str) -> str:
     """Return the id of a row, or `derived` where it has none or cannot be read."""
     try:
-        return _name(decode(raw, {}), derived)
+        return _id_of(decode(raw, {}), derived)
     except PromptForgeError:
         return derived
 
 
 def lines(body: bytes) -> Iterator[tuple[bool, bytes]]:
-    """Yield whether a row of `body` failed, and its line without the line end."""
+    """Yield each line of `body` without its line end, after a flag: True for an error record."""
     for line in body.splitlines():
         yield line.startswith(FAILED), line
 
 
-def _name(value: Mapping[str, Any], derived: str) -> str:
+def _id_of(value: Mapping[str, Any], derived: str) -> str:
     given = value.get("id")
     if given is None or given == "":
         return derived
     if isinstance(given, bool) or not isinstance(given, str | int):
-        raise OptionError(
-            f"id: expected text or a whole number, found {type(given).__name__}", option="id"
-        )
+        message = f"id: expected text or a whole number, found {type(given).__name__}"
+        raise OptionError(message, option="id")
     return str(given)
 
 
-def _asked(value: dict[str, Any], to: str) -> _Asked:
-    """Return what a decoded row asks for; raises `OptionError` for what a row cannot say."""
+def _understand(value: dict[str, Any], to: str) -> _Request:
+    """Check the keys of a row; raises `OptionError` for a key that rows do not take."""
     given = {key: inner for key, inner in value.items() if key not in ("id", "profile", "user")}
     if value.get("user") is not None:
         if given.get("question") is not None:
-            raise OptionError(
-                "user and question are two names of one text; write one", option="user"
-            )
+            message = "user and question are two names of one text; write one"
+            raise OptionError(message, option="user")
         given["question"] = value["user"]
     profile = value.get("profile")
-    if profile is not None and (
-        not isinstance(profile, str) or profile.endswith((".yaml", ".yml"))
-    ):
-        raise OptionError(
-            "profile: a row takes the name of a profile, not a file", option="profile"
-        )
+    is_name = isinstance(profile, str) and not profile.endswith((".yaml", ".yml"))
+    if profile is not None and not is_name:
+        message = "profile: a row takes the name of a profile, not a file"
+        raise OptionError(message, option="profile")
     job = job_of(given, lambda *_: "")
-    if job.search is not None or job.plugged:
-        named = "from" if job.plugged else "search"
-        raise OptionError(
-            f"{named}: not in a row; it names items, files, documents and the like", option=named
-        )
+    for key, used in (("from", job.plugged), ("search", job.search is not None)):
+        if used:
+            message = f"{key}: not in a row; it names items, files, documents and the like"
+            raise OptionError(message, option=key)
     for name, inner in job.options.items():
-        if name not in VOCABULARY:
-            raise OptionError(
-                f"unknown key {quote(name)}{nearest(name, [*_KEYS, *VOCABULARY])}", option=name
-            )
-        if name == "tokenizer" and isinstance(inner, str) and inner.startswith("file:"):
-            raise OptionError("tokenizer: only the whole run can take one from a file", option=name)
+        _check_option(name, inner)
     if to == CONTEXT and (job.texts or job.history is not None):
-        said = "user" if "question" in job.texts else next(iter(job.texts), "history")
+        key = "user"
+        if "question" not in job.texts:
+            key = next(iter(job.texts), "history")
         raise OptionError(
-            f"{said}: a context alone has no place for it; --to text or openai makes a prompt"
+            f"{key}: a context alone has no place for it; --to text or openai makes a prompt"
         )
-    return _Asked(job, profile, job.options)
+    return _Request(job, profile, job.options)
+
+
+def _check_option(name: str, value: object) -> None:
+    if name not in VOCABULARY:
+        hint = nearest(name, [*_OWN_KEYS, *VOCABULARY])
+        raise OptionError(f"unknown key {quote(name)}{hint}", option=name)
+    if name == "tokenizer" and isinstance(value, str) and value.startswith("file:"):
+        raise OptionError("tokenizer: only the whole run can take one from a file", option=name)
 
 
 def _messages(
@@ -299,23 +310,18 @@ def _messages(
     return None if given is None else read_messages(given, where, said, locate)
 
 
-def _account(made: Any, context: Any) -> dict[str, Any]:
-    """Return what there is to say of a result or prompt and of its context, if it has one."""
-    return {
-        "tokens": made.tokens,
-        "exact": made.exact,
-        "items_included": context.items_included if context else 0,
-        "items_trimmed": context.items_trimmed if context else 0,
-        "items_dropped": context.items_dropped if context else 0,
-        "truncated": context.truncated if context else False,
-        "warnings": msgspec.to_builtins(made.warnings),
-    }
+def _figures(made: Any, context: Any) -> dict[str, Any]:
+    """Return the counts of a result or prompt, and of its context if it has one."""
+    figures = _NO_CONTEXT
+    if context is not None:
+        figures = {name: getattr(context, name) for name in _NO_CONTEXT}
+    warnings = msgspec.to_builtins(made.warnings)
+    return {"tokens": made.tokens, "exact": made.exact, **figures, "warnings": warnings}
 
 
 def _line(facts: dict[str, Any]) -> bytes:
     try:
         return msgspec.json.encode(facts)
-    except UnicodeEncodeError:  # a lone surrogate
-        return json.dumps(facts, ensure_ascii=False, separators=(",", ":")).encode(
-            "utf-8", "replace"
-        )
+    except UnicodeEncodeError:  # a lone surrogate in an id or a message
+        text = json.dumps(facts, ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-8", "replace")

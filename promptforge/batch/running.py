@@ -1,4 +1,4 @@
-"""A run: the parts of the input that are not done go through workers into a folder; of all parts comes the product."""
+"""Run a batch: render the shards that are not done yet, then write the results of all shards."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -16,38 +16,43 @@ from ..errors import OptionError, nearest, quote
 from ..folders import Folders
 from ..options import Options
 from ..writing import clean
-from . import products, reading
-from . import spec as specs
 from .crew import Crew, Job, work
 from .local import LocalWorker
 from .parts import Parts, Summary
 from .places import Manifest, Place, Report
+from .products import JsonLines, Parquet, Product
+from .products import write as write_product
 from .providers import PROVIDERS, ProviderFiles
-from .reading import Part
-from .spec import CONTEXT, Spec
+from .reading import Part, weigh
+from .reading import check as check_input
+from .reading import parts as split_shards
+from .reading import rows as read_rows
+from .spec import CONTEXT, Spec, ground, made_of
+from .spec import check as check_spec
+from .spec import make as make_spec
 
 PART_ROWS = 500
-"""Rows of a part, which is what a killed run loses at most for each worker: some tenths of a second of work."""
+"""Rows of a shard: the most that a killed worker loses, some tenths of a second of work."""
 ENGINES = ("local", "ray")
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far a run is."""
+    """Figures of a run so far."""
 
     rows: int
-    """Rows that are done, by this run or before."""
+    """Rows that are done, by this run or an earlier one."""
     kept: int
-    """Those of them that were done before."""
+    """Rows done by an earlier run."""
     errors: int
-    """Those of them that have no result."""
+    """Rows without a result."""
     bytes: int
-    """Of their input."""
+    """Bytes of the rows that are done."""
     total: int | None
-    """Bytes of the whole input; None where that is not known."""
+    """Bytes of the whole input; None where nobody knows them."""
 
 
 def run(
-    input: str | os.PathLike[str] | Iterable[Mapping[str, Any]],  # noqa: A002  the word for it on the command line
+    input: str | os.PathLike[str] | Iterable[Mapping[str, Any]],  # noqa: A002  as on the command line
     output: str | os.PathLike[str],
     *,
     to: str = CONTEXT,
@@ -68,59 +73,68 @@ def run(
     progress: Callable[[Progress], None] | None = None,
     **options: Any,
 ) -> Report:
-    """Render every request of `input`; results come to `output` in the order of the input, whatever the workers.
+    """Render every request of `input` into `output`, in the order of the input.
 
-    `input`: a file of JSON Lines or Parquet, `-`, or mappings. `output`: a file that ends in `.jsonl` or `.parquet`,
-    beside which the folder `OUTPUT.batch` holds what is done so far; or a folder that holds all. `to`: `context`, a
-    shape of `Renderer.prompt`, or `openai-batch openai-responses-batch anthropic-batch`, which take a `model` and in
-    `body` what each request has besides. `options` are those of the vocabulary; a row's own win.
+    - `input`: a file of JSON Lines or Parquet, `-` for standard input, or mappings.
+    - `output`: a file `*.jsonl` or `*.parquet`, with its state in the folder `OUTPUT.batch`; or a
+      folder for everything.
+    - `to`: `context`, a shape of `Renderer.prompt`, or a batch service: `openai-batch`,
+      `openai-responses-batch`, `anthropic-batch`. A batch service needs a `model`; `body` holds
+      more keywords for each of its requests.
+    - `options`: as in `Renderer`; a row's own options win. `workspace` holds the files rows name.
+    - `engine`: `local` for processes of this machine, or `ray` for actors on the cluster at
+      `address` (without one, Ray on this machine). `workers`: their number; default, one a CPU.
+    - `limit`: rows read at most. `max_errors`: end when more rows fail. `retry`: do failed rows
+      again. `part_rows`: rows per shard. `progress`: called after each shard.
 
-    A run that ended, in whatever way, goes on when it is called again: what is done is known by its content. `retry`:
-    rows without a result are done again. `limit`: of so many rows at most. `max_errors`: it ends when more rows fail.
-    `workers`: processes; as many as there are processors. `engine`: `local`, or `ray`: actors on the cluster at
-    `address`, or on one of its own. `progress` is called after each part.
+    Call it again after any kind of end, and it goes on: a finished shard is known by its inputs.
 
-    Raises `PromptForgeError` for what is wrong with all rows; a single one never ends a run.
+    Raises `PromptForgeError` for settings that no row can use; a single row never ends a run.
+
+        report = run("requests.jsonl", "results.jsonl", to="openai", max_tokens=4000)
     """
     started = time.perf_counter()
     shape = PROVIDERS[to].shape if to in PROVIDERS else to
-    spec = specs.make(shape, profile, templates, profiles, workspace, attack, options)
-    chosen, made_of = specs.check(spec), specs.made_of(spec)
+    spec = make_spec(shape, profile, templates, profiles, workspace, attack, options)
+    chosen, inputs = check_spec(spec), made_of(spec)
     place = Place(Path(output), ".jsonl")
-    reading.check(input, place.results)
+    check_input(input, place.results)
     product = _product(to, place, model, dict(body or {}), chosen)
-    ground = specs.ground(made_of)
+    fingerprint = ground(inputs)
     if engine not in ENGINES:
-        raise OptionError(
-            f"there is no engine {quote(engine)}{nearest(engine, ENGINES)}", option="engine"
-        )
+        message = f"there is no engine {quote(engine)}{nearest(engine, ENGINES)}"
+        raise OptionError(message, option="engine")
     count = workers or os.cpu_count() or 1
-    crew = _workers(engine, spec, ground, address, count)
+    crew = _workers(engine, spec, fingerprint, address, count)
+    target = _Target(place, product, inputs, msgspec.json.encode([to, model, body]).decode())
     before = place.read()
-    asked = msgspec.json.encode([to, model, body]).decode()
     with closing(Parts(place.parts)) as parts:
         clean(place.folder)
         clean(place.results.parent, place.results.name)
-        if not before or (before.made_of, before.product) != (made_of, asked):
-            place.write(Manifest(made_of=made_of, product=asked))
-        course = _Course(parts, ground, retry, max_errors, reading.weigh(input), progress)
-        complete = course.run(reading.parts(reading.rows(input), part_rows, limit), crew, count)
-        changed = _changed(before, made_of) if parts.outdated else ()
+        if not before or (before.made_of, before.product) != (inputs, target.asked):
+            target.write_manifest()
+        tally = _Tally(parts, fingerprint, retry, max_errors, weigh(input), progress)
+        complete = tally.run(split_shards(read_rows(input), part_rows, limit), crew, count)
+        changed = _changed(before, inputs) if parts.outdated else ()
+        if tally.files_changed:
+            changed += ("what rows name",)
         report = Report(
-            rows=course.rows, errors=course.errors, kept=course.kept, tokens=course.tokens,
-            changed=(*changed, *(["what rows name"] if course.moved else [])), complete=complete,
+            rows=tally.rows, errors=tally.errors, kept=tally.kept, tokens=tally.tokens,
+            changed=changed, complete=complete,
         )  # fmt: skip
         if complete:
-            report = _finish(report, parts, place, product, made_of, asked, before, limit)
+            if limit is None:
+                parts.drop_others()
+            report = target.finish(report, parts, before)
         return msgspec.structs.replace(report, seconds=time.perf_counter() - started)
 
 
 @dataclass
-class _Course:
-    """What a run has done so far."""
+class _Tally:
+    """A run at work, and its figures so far."""
 
     parts: Parts
-    ground: str
+    fingerprint: str
     retry: bool
     max_errors: int | None
     total: int | None
@@ -130,30 +144,31 @@ class _Course:
     errors: int = field(default=0, init=False)
     tokens: int = field(default=0, init=False)
     bytes: int = field(default=0, init=False)
-    moved: bool = field(default=False, init=False)
-    """Whether what some row names is not as an earlier run found it."""
+    files_changed: bool = field(default=False, init=False)
+    """True once a file that some row names differs from the one an earlier run read."""
 
-    def run(self, pieces: Iterable[Part], crew: Crew, count: int) -> bool:
-        """Do what is not done; return False when too many rows failed."""
-        with closing(work(self._jobs(pieces), crew, count)) as outcomes:
+    def run(self, shards: Iterable[Part], crew: Crew, count: int) -> bool:
+        """Render all shards that are not done; return False when too many rows failed."""
+        with closing(work(self._jobs(shards), crew, count)) as outcomes:
             for job, rendered in outcomes:
                 if rendered is None:
                     assert job.done is not None
                     self._note(job, job.done, kept=True)
                 else:
-                    self.moved |= job.done is not None
+                    self.files_changed |= job.done is not None
                     self._note(job, self.parts.put(job.part, job.key, rendered), kept=False)
                 if self._failed():
                     return False
         return not self._failed()
 
-    def _jobs(self, pieces: Iterable[Part]) -> Iterator[Job]:
-        for part in pieces:
-            key = part.key(self.ground)
+    def _jobs(self, shards: Iterable[Part]) -> Iterator[Job]:
+        for part in shards:
+            key = part.key(self.fingerprint)
             done = self.parts.find(part, key)
             if done is None or (self.retry and done.errors):
                 yield Job(part, key)
-            elif done.references:  # whether what they name has changed is seen where it is read
+            elif done.references:
+                # Its rows name files, which may have changed: only a worker can tell, by reading.
                 yield Job(part, key, done)
             else:
                 self._note(Job(part, key), done, kept=True)
@@ -174,75 +189,67 @@ class _Course:
         return self.max_errors is not None and self.errors > self.max_errors
 
 
-def _finish(
-    report: Report,
-    parts: Parts,
-    place: Place,
-    product: products.Product,
-    made_of: dict[str, str],
-    asked: str,
-    before: Manifest | None,
-    limit: int | None,
-) -> Report:
-    """Return the report with the files of the product, which are written unless they are there already."""
-    if limit is None:
-        parts.drop_others()
-    state = parts.state()
-    if (
-        before
-        and before.report
-        and (before.state, before.product) == (state, asked)
-        and place.holds(before.report)
-    ):
-        return msgspec.structs.replace(
-            report,
-            errors=before.report.errors,
-            files=before.report.files,
-            errors_file=before.report.errors_file,
-        )
-    place.write(Manifest(made_of=made_of, product=asked))  # what was there is being replaced
-    files, errors = products.write(product, parts.bodies(), place.errors)
-    report = msgspec.structs.replace(
-        report,
-        errors=errors,
-        files=tuple(map(str, files)),
-        errors_file=str(place.errors) if errors else None,
-    )
-    place.write(Manifest(made_of=made_of, product=asked, state=state, report=report))
-    return report
+class _Target(NamedTuple):
+    """The output files of a run, and the inputs that the manifest records for them."""
+
+    place: Place
+    product: Product
+    made_of: dict[str, str]
+    asked: str
+
+    def write_manifest(self, state: str = "", report: Report | None = None) -> None:
+        manifest = Manifest(made_of=self.made_of, product=self.asked, state=state, report=report)
+        self.place.write(manifest)
+
+    def finish(self, report: Report, parts: Parts, before: Manifest | None) -> Report:
+        """Write the output files, unless an earlier run wrote the same; return the whole report."""
+        state = parts.state()
+        same = before is not None and (before.state, before.product) == (state, self.asked)
+        earlier = before.report if before and same else None
+        if earlier and self.place.holds(earlier):
+            return msgspec.structs.replace(
+                report, errors=earlier.errors, files=earlier.files, errors_file=earlier.errors_file
+            )
+        # A manifest without state first: killed amid the writing, the next run writes them again.
+        self.write_manifest()
+        files, errors = write_product(self.product, parts.bodies(), self.place.errors)
+        report = msgspec.structs.replace(report, errors=errors, files=tuple(map(str, files)))
+        if errors:
+            report = msgspec.structs.replace(report, errors_file=str(self.place.errors))
+        self.write_manifest(state, report)
+        return report
 
 
 def _product(
     to: str, place: Place, model: str | None, body: dict[str, Any], chosen: Options
-) -> products.Product:
+) -> Product:
     if to in PROVIDERS:
         if place.is_file:
-            name = place.results.name
-            raise OptionError(
-                f"{to} writes several files: the output is a folder, so no name such as {quote(name)}"
-            )
+            message = f"{to} writes several files: the output is a folder"
+            raise OptionError(f"{message}, so no name such as {quote(place.results.name)}")
         return ProviderFiles(place.folder, PROVIDERS[to], model, body, chosen)
     if place.results.suffix.lower() == ".parquet":
-        return products.Parquet(place.results)
-    return products.JsonLines(place.results)
+        return Parquet(place.results)
+    return JsonLines(place.results)
 
 
-def _workers(engine: str, spec: Spec, ground: str, address: str | None, count: int) -> Crew:
-    """Return what gives the maker of workers, once a worker is needed."""
+def _workers(engine: str, spec: Spec, fingerprint: str, address: str | None, count: int) -> Crew:
+    """Return a context that gives the maker of workers; nothing starts before it is entered."""
     if engine == "ray":
         from . import on_ray
 
-        return on_ray.actors(spec, ground, address, count)
+        return on_ray.actors(spec, fingerprint, address, count)
     if address is not None:
         raise OptionError("an address is for the engine ray", option="address")
-    return nullcontext(lambda: LocalWorker(spec, ground))
+    return nullcontext(lambda: LocalWorker(spec, fingerprint))
 
 
-def _changed(before: Manifest | None, made_of: dict[str, str]) -> tuple[str, ...]:
-    """Return why there are parts of an earlier run that are of no use."""
+def _changed(before: Manifest | None, inputs: dict[str, str]) -> tuple[str, ...]:
+    """Name the inputs that differ from those of an earlier run."""
     if before is None:
         return ()
-    other = tuple(name for name, value in made_of.items() if before.made_of.get(name) != value)
-    return other or (
-        ("input",) if before.state else ("input or options",)
-    )  # a killed run may have changed these
+    other = tuple(name for name, value in inputs.items() if before.made_of.get(name) != value)
+    if other:
+        return other
+    # The manifest of a killed run holds this run's options, not those of its old shards.
+    return ("input",) if before.state else ("input or options",)

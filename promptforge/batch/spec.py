@@ -1,4 +1,4 @@
-"""What all rows of a run have in common, as plain data, and the key of everything that their results depend on."""
+"""Settings shared by all rows of a run, as plain data, and the hash that results depend on."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from ..tokens import get_tokenizer
 from ..writing import naming
 
 CONTEXT = "context"
-"""What `to` says for the context text alone."""
+"""The value of `to` for the context text alone, without a prompt around it."""
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True):
-    """How the rows of a run are rendered. Plain data: it travels to other processes and machines."""
+    """Settings of a run. Plain data: it travels to other processes and machines."""
 
     profile: str | None = None
     templates: tuple[str, ...] = ()
-    """Folders of the user's, the first wins; so are `profiles`."""
+    """Folders of the user's; the first wins. The same holds for `profiles`."""
     profiles: tuple[str, ...] = ()
     workspace: str = "."
-    """What a row names lies in this folder."""
+    """Folder that holds all files a row may name."""
     attack: str | None = None
-    """Where techniques are looked up."""
+    """ATT&CK data, in which techniques are looked up."""
     to: str = CONTEXT
     """`context`, or a shape of `Renderer.prompt`."""
     options: dict[str, Any] = {}
@@ -49,7 +49,7 @@ def make(
     attack: str | None,
     options: dict[str, Any],
 ) -> Spec:
-    """Return the spec of what a caller said, with folders that mean the same to a process elsewhere."""
+    """Build the spec; its folders are absolute, so they mean the same to any process."""
     return Spec(
         profile=None if profile is None else str(profile),
         templates=_absolute(templates),
@@ -62,22 +62,20 @@ def make(
 
 
 def check(spec: Spec) -> Options:
-    """Return the options in force; raises `PromptForgeError` for what no row could be rendered with."""
+    """Return the options in force; raises `PromptForgeError` for settings that no row can use."""
     if spec.to != CONTEXT and spec.to not in SHAPES:
-        raise OptionError(
-            f"there is no shape {quote(spec.to)}{nearest(spec.to, [CONTEXT, *SHAPES])}", option="to"
-        )
+        hint = nearest(spec.to, [CONTEXT, *SHAPES])
+        raise OptionError(f"there is no shape {quote(spec.to)}{hint}", option="to")
     try:
         msgspec.json.encode(spec.options)
     except TypeError as error:
-        raise OptionError(
-            f"options of a batch are plain data, for other processes: {error}"
-        ) from None
+        message = f"options of a batch are plain data, for other processes: {error}"
+        raise OptionError(message) from None
     return renderer(spec).check()
 
 
 def renderer(spec: Spec, profile: str | None = None) -> Renderer:
-    """Return the renderer of a run, or that of a row with a profile of its own."""
+    """Build the renderer of a run, or of a row with another profile."""
     return Renderer(
         profile=profile or spec.profile,
         templates=spec.templates,
@@ -87,38 +85,34 @@ def renderer(spec: Spec, profile: str | None = None) -> Renderer:
 
 
 def made_of(spec: Spec) -> dict[str, str]:
-    """Return a hash of each thing, besides the row itself, that a result depends on.
+    """Hash each input of a run that results depend on, rows excepted; keys name the inputs.
 
     All templates and profiles count, since a row may name another layout or profile.
     """
-    chosen = check(spec)
-    chain = {
-        file.name: file.sha256
-        for file in load_profile(spec.profile or "default", spec.profiles).chain
-    }
-    things: dict[str, object] = {
+    tokenizer = get_tokenizer(check(spec).tokenizer)
+    profile = load_profile(spec.profile or "default", spec.profiles)
+    chain = {file.name: file.sha256 for file in profile.chain}
+    inputs: dict[str, object] = {
         "version": __version__,
         "options": [spec.to, spec.options],
         "profile": [spec.profile, chain, list(_files(spec.profiles, "profiles"))],
         "templates": list(_files(spec.templates, "templates")),
-        "tokenizer": [
-            get_tokenizer(chosen.tokenizer).name,
-            get_tokenizer(chosen.tokenizer).fingerprint,
-        ],
+        "tokenizer": [tokenizer.name, tokenizer.fingerprint],
     }
-    return {
-        name: digest(msgspec.json.encode(thing, order="deterministic"))
-        for name, thing in things.items()
-    }
+    return {name: _digest_of(value) for name, value in inputs.items()}
 
 
 def ground(things: dict[str, str]) -> str:
-    """Return one hash of all that `made_of` names."""
-    return digest(msgspec.json.encode(things, order="deterministic"))
+    """Combine the hashes of `made_of` into one."""
+    return _digest_of(things)
+
+
+def _digest_of(value: object) -> str:
+    return digest(msgspec.json.encode(value, order="deterministic"))
 
 
 def digest(data: bytes) -> str:
-    """Return the SHA-256 of `data`, hexadecimal."""
+    """Return the SHA-256 of `data` in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -127,20 +121,24 @@ def _absolute(folders: Folders) -> tuple[str, ...]:
 
 
 def _files(folders: Sequence[str], kind: str) -> Iterator[tuple[str, str]]:
-    """Yield the name and hash of each file in `folders` and in the shipped folder of that kind."""
+    """Yield name and hash of each file in `folders` and in the shipped folder of that kind."""
     for folder in (*map(Path, folders), _shipped.folder(kind)):
-        for path in sorted(_below(folder)):
+        for path in sorted(_walk(folder)):
             if path.suffix in (".j2", ".yaml", ".yml") and path.is_file():
                 with naming(path):
                     yield path.relative_to(folder).as_posix(), digest(path.read_bytes())
 
 
-def _below(folder: Path) -> Iterator[Path]:
-    """Yield the files below a folder that is there; raises `OSError` where one cannot be looked into."""
+def _walk(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder; raises `OSError` for a folder that cannot be read.
 
-    def closed(error: OSError) -> None:
+    `os.walk` and `Path.rglob` pass over such a folder in silence: a template that nobody could
+    read would then be missing from the hash.
+    """
+
+    def refuse(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError | NotADirectoryError):
             raise error
 
-    for inside, _, names in os.walk(folder, onerror=closed):
+    for inside, _, names in os.walk(folder, onerror=refuse):
         yield from (Path(inside, name) for name in names)

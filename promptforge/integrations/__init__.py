@@ -1,1 +1,1 @@
-"""Bridges into the frameworks people use: each is imported only when it is asked for, and needs its extra."""
+"""Bridges into frameworks; each is imported only where you ask for it, and needs its extra."""

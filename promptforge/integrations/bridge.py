@@ -1,4 +1,4 @@
-"""What the bridges share: options checked at once, documents into items, and what is shown back to its document."""
+"""Common part of the bridges: check options, turn documents into items, fit them to a budget."""
 
 from __future__ import annotations
 
@@ -25,43 +25,44 @@ from .retrieval import oriented
 from .vectors import embedding
 
 NOTE = "promptforge"
-"""The key of a document's metadata under which a bridge notes what was done to its text."""
+"""Key in a document's metadata for the note of a bridge about a shortened text."""
 JOINED = "\n\n"
-"""What frameworks put between the texts of documents."""
+"""Text that frameworks put between the texts of documents."""
 _MADE_UP = re.compile(
     r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}|[0-9a-f]{40}|[0-9a-f]{64}", re.IGNORECASE
 )
-"""An id that a program made up: as a heading it costs tokens and tells nothing."""
+"""Ids made up by programs: as a heading such an id costs tokens and tells nothing."""
 _OWN_TEMPLATES = Path(__file__).parent / "templates"
 _CHOSEN = {"max_items": None, "min_score": None}
-"""A retriever has chosen already: how many, and how good, is limited only where somebody asks for it."""
+"""A retriever has chosen already, so these limits hold only where the user sets them."""
 _ALONE = {"layout": "contents", "format": "plain", "separator": JOINED, "framing": "auto"}
+"""Options for documents that the framework itself will join."""
 
 
 class Kept(NamedTuple):
-    """A document of the text."""
+    """A document that is in the text."""
 
     place: int
-    """Its place among the documents that were given."""
+    """Its place among the given documents."""
     text: str
     whole: bool
-    """Whether `text` is the document's own, so that the document itself can be handed back."""
+    """True if `text` is the document's own, so that the same object can be handed back."""
     note: dict[str, Any]
-    """For a shortened document's metadata: the form it is in, and the characters it had."""
+    """For the metadata of a shortened document: its form, and the characters it had."""
 
 
 class Fitted(NamedTuple):
-    """What became of documents."""
+    """Documents after fitting."""
 
     result: Result
     kept: list[Kept]
-    """Those of the text, in the order of the page."""
+    """Documents in the text, in its order."""
     dropped: list[int]
-    """The places of the others, in their order."""
+    """Places of the others."""
 
 
 class Bridge:
-    """One configuration of a renderer for documents of a framework; safe to share between threads and copies."""
+    """A configured renderer for the documents of a framework; threads and copies may share it."""
 
     def __init__(
         self,
@@ -75,12 +76,14 @@ class Bridge:
         on_result: Callable[[Result], None] | None = None,
         **options: Any,
     ) -> None:
-        """Check everything now, so that a wrong word is an error where it is written and not in the first request.
+        """Check everything now: a wrong option is an error where it is written, not later.
 
-        `alone`: the framework joins the texts of the documents itself, so without a `layout` the budget is for these
-        alone. `embed` is what `retrieval.embedding` takes. `score_order="lower"`: scores are distances; `None`: a
-        pair of a document and a score is refused, since nobody said which it is. `on_result` is called with the
-        account of each rendering. Everything else is as in `Renderer`.
+        - `alone`: the framework joins the documents' texts itself. So, unless a `layout` is given,
+          the budget is for these texts alone.
+        - `embed`: see `embedding`.
+        - `score_order`: `"lower"` for distances; None refuses pairs of a document and a score.
+        - `on_result`: called with the `Result` of each rendering.
+        - `options`: as in `Renderer`.
 
         Raises `OptionError`, `ProfileError`, `TemplateError`, `TokenizerError`.
         """
@@ -89,29 +92,25 @@ class Bridge:
         for name, value in options.items():
             VOCABULARY.check(name, value)
         if score_order == "lower" and options.get("min_score") is not None:
-            message = "min_score is for scores of which a higher one is better; with distances, let the store limit them"
-            raise OptionError(message, option="min_score")
+            message = "min_score is for scores that are better when higher"
+            raise OptionError(
+                f"{message}; with distances, let the store limit them", option="min_score"
+            )
         self._given = {
-            **{
-                "alone": alone,
-                "profile": profile,
-                "templates": templates,
-                "profiles": profiles,
-                "embed": embed,
-            },
-            **{"score_order": score_order, "on_result": on_result, **options},
-        }
+            "alone": alone, "profile": profile, "templates": templates, "profiles": profiles,
+            "embed": embed, "score_order": score_order, "on_result": on_result, **options,
+        }  # fmt: skip
         folders = paths(templates)
         set_already = load_profile(profile or "default", paths(profiles)).options
-        ground: dict[str, Any] = {
+        defaults: dict[str, Any] = {
             name: value for name, value in _CHOSEN.items() if name not in set_already
         }
         if score_order == "lower":
-            ground["min_score"] = None
+            defaults["min_score"] = None
         self.alone = alone and "layout" not in options
-        """Whether the text is the documents' own texts, joined."""
+        """True if the text is the documents' own texts, joined."""
         if self.alone:
-            ground |= _ALONE
+            defaults |= _ALONE
             folders = (*folders, _OWN_TEMPLATES)
         self._order = score_order
         self._on_result = on_result
@@ -123,11 +122,11 @@ class Bridge:
             templates=folders,
             profiles=profiles,
             embed=None if embed is None else embedding(embed),
-            **ground | options,
+            **defaults | options,
         )
-        with contextlib.suppress(
-            BudgetError
-        ):  # strict, and no room for the frame: that is for the first request
+        # Render nothing once, to find errors in templates. In strict mode the budget may be too
+        # small even for that; this error belongs to the first request.
+        with contextlib.suppress(BudgetError):
             self._renderer.render([])
 
     def fit(
@@ -138,38 +137,29 @@ class Bridge:
         before: Callable[[Any], Sequence[str]] | None = None,
         **changes: Any,
     ) -> Fitted:
-        """Render `documents` and tell what became of each.
+        """Render `documents`; return the result, the documents in it and those left out.
 
-        `documents` are what a framework hands on, a text standing for a document; `query` is what is asked, unless the
-        options say it; `before` gives the lines that the framework prints before a document's text, which count too;
-        `changes` are options for this call. A document that cannot be read is left out and said (PF204).
+        - `documents`: objects of the framework, or texts.
+        - `query`: the question, unless the options set one.
+        - `before`: returns the lines that the framework prints before a document; they count too.
+        - `changes`: options for this call.
 
-        Raises `BudgetError`, `StrictError`, and `OptionError` for a score of which nobody said what it means.
+        A document that cannot be read is left out with a warning (PF204). Raises `BudgetError`,
+        `StrictError`, and `OptionError` for a score without a `score_order`.
         """
         diagnostics = Diagnostics()
         given = [documents] if isinstance(documents, str) else list(_each(documents))
         items: list[Item] = []
         places: list[int] = []
         for place, document in enumerate(given):
-            record = (
-                {"content": document}
-                if isinstance(document, str)
-                else oriented(document, self._order)
-            )
             where = f"documents[{place}]"
             try:
-                item = to_item(record, where=where, diagnostics=diagnostics)
+                item = to_item(self._record(document), where=where, diagnostics=diagnostics)
             except ItemError as error:
                 diagnostics.add("PF204", f"document left out: {error.bare}", where=where)
                 continue
-            if item.id and _MADE_UP.fullmatch(item.id):
-                item = msgspec.structs.replace(item, id=None)
             lines = before(document) if before else ()
-            if lines or NOTE in item.metadata:  # a note of an earlier bridge is no knowledge
-                own = {key: value for key, value in item.metadata.items() if key != NOTE}
-                metadata = own | ({NOTE: {"before": list(lines)}} if lines else {})
-                item = msgspec.structs.replace(item, metadata=metadata)
-            items.append(item)
+            items.append(_cleaned(item, lines))
             places.append(place)
         if query and self._asks:
             changes["query"] = query
@@ -180,6 +170,11 @@ class Bridge:
         there = {each.place for each in kept}
         return Fitted(result, kept, [place for place in range(len(given)) if place not in there])
 
+    def _record(self, document: Any) -> Any:
+        if isinstance(document, str):
+            return {"content": document}
+        return oriented(document, self._order)
+
     def fit_joined(
         self,
         documents: Iterable[Any],
@@ -189,10 +184,9 @@ class Bridge:
         read: Callable[[Any], str],
         before: Callable[[Any], Sequence[str]] | None = None,
     ) -> list[Any]:
-        """Return the documents of the text, in its order: the same objects, and of shortened ones what `copy` makes.
+        """Return the documents in the text: the same objects, but `copy` of shortened ones.
 
-        What `read` reads in them, joined, keeps the budget. It is what was counted; only where the framework's own
-        lines before a text hold what had to be escaped can it be more, and then less is taken.
+        The texts that `read` finds in them, joined, keep the budget.
         """
         given = list(_each(documents))
         changes: dict[str, Any] = {}
@@ -207,10 +201,14 @@ class Bridge:
             budget = most if budget is None else budget
             if not self.alone or most is None or not budget or not found:
                 return found
+            # The rendering was counted as the framework will print it. Only lines `before` a text
+            # that had to be escaped can make more tokens of it; then try again with less.
             over = self._counter.count(JOINED.join(map(read, found))) - budget
             if over <= 0:
                 return found
             changes["max_tokens"] = max(0, most - over)
+
+    # Frameworks copy their components; a renderer has locks, and needs no copy.
 
     def __deepcopy__(self, memo: object) -> Self:
         return self
@@ -220,7 +218,7 @@ class Bridge:
 
 
 def _each(documents: Any) -> Iterable[Any]:
-    """Return documents one by one; one alone is a list of one."""
+    """Return an iterable of documents; one document alone becomes a list of one."""
     single = (
         isinstance(documents, Mapping)
         or not isinstance(documents, Iterable)
@@ -231,11 +229,22 @@ def _each(documents: Any) -> Iterable[Any]:
 
 def _kept(shown: Shown, item: Item, place: int) -> Kept:
     own = item.content or ""
-    return Kept(
-        place, shown.content, shown.content == own, {"form": shown.form, "chars_whole": len(own)}
-    )
+    note = {"form": shown.form, "chars_whole": len(own)}
+    return Kept(place, shown.content, shown.content == own, note)
+
+
+def _cleaned(item: Item, lines: Sequence[str]) -> Item:
+    """Drop a made-up id and the note of an earlier bridge; note the lines before the text."""
+    if item.id and _MADE_UP.fullmatch(item.id):
+        item = msgspec.structs.replace(item, id=None)
+    if not lines and NOTE not in item.metadata:
+        return item
+    metadata = {key: value for key, value in item.metadata.items() if key != NOTE}
+    if lines:
+        metadata[NOTE] = {"before": list(lines)}
+    return msgspec.structs.replace(item, metadata=metadata)
 
 
 def missing(extra: str, error: ImportError) -> ImportError:
-    """Return (not raise) the error that says how to get what a bridge needs."""
+    """Return the error that says how to install the framework of a bridge."""
     return ImportError(f"this bridge needs {error.name or extra}: pip install '.[{extra}]'")

@@ -1,4 +1,4 @@
-"""Haystack: a component that makes one context text of documents, within a budget."""
+"""Haystack: a component that renders documents into one context text, within a budget."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ __all__ = ["ContextBuilder", "aretrieve", "embedding", "retrieve"]
 
 @component
 class ContextBuilder:
-    """Makes one text of documents, for a prompt builder's variable.
+    """Renders documents into one text, for a variable of a prompt builder.
 
-    Takes every option by its name, and what `bridge.Bridge` takes. A pipeline that holds it is loaded with
+    Takes every option by its name, and the arguments of `Bridge`. Load a pipeline that holds it by
     `Pipeline.loads(text, allowed_modules=["promptforge.integrations.haystack"])`.
     """
 
     def __init__(self, **options: Any) -> None:
         self.options = options
-        """As they were given."""
+        """The options as given."""
         self._bridge = Bridge(**options)
 
     @component.output_types(
@@ -41,11 +41,10 @@ class ContextBuilder:
     def run(
         self, documents: list[Document], query: str = "", max_tokens: int | None = None
     ) -> dict[str, Any]:
-        """Return the text and what became of the documents.
+        """Render `documents` for the question `query`; `max_tokens` is for this run alone.
 
-        `query` is what is asked. `max_tokens`, where it is given, is the budget of this run. `kept` are the documents
-        of the text in its order: the same objects, shortened ones as copies with a note under `promptforge` in their
-        metadata. `warnings` are what there is to be said, a line each.
+        Output `kept` holds the documents in the text, in its order: the same objects, but copies
+        of shortened ones, with a note under `promptforge` in their metadata.
         """
         changes: dict[str, Any] = {}
         if max_tokens is not None:
@@ -53,13 +52,10 @@ class ContextBuilder:
         fitted = self._bridge.fit(documents, query, **changes)
         return {
             "context": fitted.result.text,
-            "kept": [
-                documents[k.place] if k.whole else _shortened(documents[k.place], k)
-                for k in fitted.kept
-            ],
+            "kept": [_handed_back(documents[kept.place], kept) for kept in fitted.kept],
             "dropped": [documents[place] for place in fitted.dropped],
             "tokens": fitted.result.tokens,
-            "warnings": [str(d) for d in fitted.result.warnings],
+            "warnings": list(map(str, fitted.result.warnings)),
         }
 
     @component.output_types(
@@ -68,13 +64,13 @@ class ContextBuilder:
     async def run_async(
         self, documents: list[Document], query: str = "", max_tokens: int | None = None
     ) -> dict[str, Any]:
-        """Return what `run` does, made in a thread; an async `embed` is awaited."""
+        """Do `run` in a thread; an async `embed` is awaited."""
         return await in_thread(lambda: self.run(documents, query, max_tokens))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data; functions by their names.
+        """Write the component as plain data, with functions by their names.
 
-        Raises `OptionError` for an option that cannot be written down: an object, or a function without a name.
+        Raises `OptionError` for an object, or a function without a name, among the options.
         """
         written = {name: _plain(name, value) for name, value in self.options.items()}
         data: dict[str, Any] = default_to_dict(self, **written)
@@ -82,7 +78,7 @@ class ContextBuilder:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ContextBuilder:
-        """Return the component that `to_dict` wrote down; functions are found by their names, where that is allowed."""
+        """Read a component; functions are looked up by name, in the modules Haystack allows."""
         given = dict(data.get("init_parameters", {}))
         for name in _FUNCTIONS:
             if isinstance(given.get(name), str):
@@ -99,10 +95,10 @@ def _plain(name: str, value: Any) -> Any:
         try:
             return serialize_callable(value)
         except (SerializationError, AttributeError) as error:
-            message = (
-                f"{name} cannot be written down: {error}; give a function of a module, by its name"
-            )
-            raise OptionError(message, option=name) from None
+            message = f"{name} cannot be written down: {error}"
+            raise OptionError(
+                f"{message}; give a function of a module, by its name", option=name
+            ) from None
     if isinstance(value, tuple | list | set | frozenset):
         return [_plain(name, one) for one in value]
     if isinstance(value, Mapping):
@@ -113,9 +109,11 @@ def _plain(name: str, value: Any) -> Any:
         return str(value)
     if dataclasses.is_dataclass(value) or hasattr(value, "__struct_fields__"):
         return _plain(name, {field: getattr(value, field) for field in value.__struct_fields__})
-    message = f"{name} cannot be written down: it is an object of type {type(value).__name__}; give its name"
-    raise OptionError(message, option=name)
+    message = f"{name} cannot be written down: it is an object of type {type(value).__name__}"
+    raise OptionError(f"{message}; give its name", option=name)
 
 
-def _shortened(document: Document, kept: Kept) -> Document:
+def _handed_back(document: Document, kept: Kept) -> Document:
+    if kept.whole:
+        return document
     return dataclasses.replace(document, content=kept.text, meta={**document.meta, NOTE: kept.note})

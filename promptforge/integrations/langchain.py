@@ -1,4 +1,4 @@
-"""LangChain: documents fitted to a budget, and a prompt with the rendered context in its messages."""
+"""LangChain: documents fitted to a budget, and a chat prompt that holds the rendered context."""
 
 from __future__ import annotations
 
@@ -25,10 +25,13 @@ _MESSAGES = (("human", "{context}\n\n{question}"),)
 
 
 class ContextCompressor(BaseDocumentCompressor):
-    """Fits documents to a budget: their texts, joined with an empty line between, cost at most `max_tokens`.
+    """Fits documents to a budget: their texts, joined by empty lines, cost at most `max_tokens`.
 
-    Takes every option by its name, and what `bridge.Bridge` takes. With a `layout` of your own choice the budget is
-    for the page in that layout.
+    Takes every option by its name, and the arguments of `Bridge`. With a `layout`, the budget is
+    for the text in that layout.
+
+        compressor = ContextCompressor(max_tokens=2000)
+        fitting = compressor.compress_documents(documents, "what does tar do")
     """
 
     options: Mapping[str, Any]
@@ -43,9 +46,9 @@ class ContextCompressor(BaseDocumentCompressor):
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Any = None
     ) -> Sequence[Document]:
-        """Return the documents that fit, in the order of the page: the same objects, shortened ones as copies.
+        """Return the documents that fit: the same objects, but copies of shortened ones.
 
-        A copy says in its metadata, under `promptforge`, in which form it is and how many characters it had.
+        The metadata of a copy notes its form and its former length under `promptforge`.
         """
         found = self._bridge.fit_joined(documents, query, copy=_shortened, read=_read)
         return list(map(_document, found))
@@ -53,16 +56,16 @@ class ContextCompressor(BaseDocumentCompressor):
     async def acompress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Any = None
     ) -> Sequence[Document]:
-        """Return what `compress_documents` does, made in a thread; an async `embed` is awaited."""
+        """Do `compress_documents` in a thread; an async `embed` is awaited."""
         return await in_thread(lambda: self.compress_documents(documents, query, callbacks))
 
 
 class ContextPrompt(BaseChatPromptTemplate):
-    """A chat prompt of which one variable takes documents and becomes the context made of them.
+    """A chat prompt that renders the documents in one of its variables.
 
-    `prompt` is a `ChatPromptTemplate` or a list of messages for one; `context_key` names the variable that takes
-    documents (or pairs with a score, or a text), `query_key` the one that holds what is asked. Takes every option by
-    its name, and what `bridge.Bridge` takes. The budget is for the context alone.
+    `prompt` is a `ChatPromptTemplate` or its messages. The variable `context_key` takes documents,
+    pairs with a score, or a text; `query_key` holds the question. Takes every option by its name,
+    and the arguments of `Bridge`. The budget is for the context alone.
     """
 
     prompt: ChatPromptTemplate
@@ -81,15 +84,14 @@ class ContextPrompt(BaseChatPromptTemplate):
         options: Mapping[str, Any] | None = None,
         **given: Any,
     ) -> None:
-        chat = (
-            prompt
-            if isinstance(prompt, ChatPromptTemplate)
-            else ChatPromptTemplate.from_messages(list(prompt))
-        )
+        chat = prompt
+        if not isinstance(prompt, ChatPromptTemplate):
+            chat = ChatPromptTemplate.from_messages(list(prompt))
         if context_key not in chat.input_variables:
-            message = f"context_key: the prompt has no variable {quote(context_key)}; it has {chat.input_variables}"
-            raise OptionError(message, option="context_key")
-        given.pop("_serialized", None)  # what `partial` hands on of a prompt that was invoked
+            message = f"context_key: the prompt has no variable {quote(context_key)}"
+            raise OptionError(f"{message}; it has {chat.input_variables}", option="context_key")
+        # LangChain's `partial` hands on all attributes of a prompt, this one after it was invoked.
+        given.pop("_serialized", None)
         fields = {name: given.pop(name) for name in list(given) if name in type(self).model_fields}
         every = {**(options or {}), **given}
         bridge = Bridge(**{"score_order": None, **every})
@@ -105,16 +107,16 @@ class ContextPrompt(BaseChatPromptTemplate):
 
     @classmethod
     def is_lc_serializable(cls) -> bool:
-        """Return no: an option may be an object of the caller's."""
+        """Return False: an option may be any object of the caller's."""
         return False
 
     def format_messages(self, **kwargs: Any) -> list[BaseMessage]:
-        """Return the messages, the context in the place of the documents."""
+        """Return the messages, with the context in the place of the documents."""
         messages: list[BaseMessage] = self.prompt.format_messages(**self._filled(kwargs))
         return messages
 
     async def aformat_messages(self, **kwargs: Any) -> list[BaseMessage]:
-        """Return what `format_messages` does, the context made in a thread; an async `embed` is awaited."""
+        """Do `format_messages`, rendering in a thread; an async `embed` is awaited."""
         values = await in_thread(lambda: self._filled(kwargs))
         messages: list[BaseMessage] = await self.prompt.aformat_messages(**values)
         return messages
@@ -122,18 +124,18 @@ class ContextPrompt(BaseChatPromptTemplate):
     def _filled(self, given: dict[str, Any]) -> dict[str, Any]:
         values: dict[str, Any] = self._merge_partial_and_user_variables(**given)
         query = values.get(self.query_key)
-        fitted = self._bridge.fit(
-            values[self.context_key], query if isinstance(query, str) else None
-        )
+        if not isinstance(query, str):
+            query = None
+        fitted = self._bridge.fit(values[self.context_key], query)
         return {**values, self.context_key: fitted.result.text}
 
     def pretty_repr(self, html: bool = False) -> str:
-        """Return the prompt as it is before anything is put in."""
+        """Return the prompt with its variables unfilled."""
         return str(self.prompt.pretty_repr(html))
 
 
 def _document(given: Any) -> Document:
-    """Return a document without the score that may be beside it."""
+    """Return the document of a pair with a score, or the document itself."""
     return given[0] if isinstance(given, tuple) else given
 
 

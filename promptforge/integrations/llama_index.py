@@ -22,11 +22,11 @@ __all__ = ["ContextPostprocessor", "ContextPromptTemplate", "aretrieve", "embedd
 
 
 class ContextPostprocessor(BaseNodePostprocessor):
-    """Fits nodes to a budget: what a response synthesizer reads of them, joined, costs at most `max_tokens`.
+    """Fits nodes to a budget: the text a response synthesizer joins costs at most `max_tokens`.
 
-    That is each node's text after those of its metadata that are for the LLM, with an empty line between two nodes.
-    Takes every option by its name, and what `bridge.Bridge` takes. With a `layout` of your own choice the budget is
-    for the page in that layout.
+    This text is that of all nodes, each after its metadata for the LLM, joined by empty lines.
+    Takes every option by its name, and the arguments of `Bridge`. With a `layout`, the budget is
+    for the text in that layout.
     """
 
     options: Mapping[str, Any]
@@ -41,34 +41,36 @@ class ContextPostprocessor(BaseNodePostprocessor):
 
     @classmethod
     def class_name(cls) -> str:
-        """Return the name under which LlamaIndex writes it down."""
+        """Return the name for LlamaIndex's serialization."""
         return "PromptForgeContextPostprocessor"
 
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        """Return the nodes that fit, in the order of the page: the same objects, shortened ones as copies.
+        """Return the nodes that fit: the same objects, but copies of shortened ones.
 
-        A copy says in its metadata, under `promptforge` and not for the LLM, in which form it is and how many
-        characters it had.
+        The metadata of a copy notes its form and its former length under `promptforge`; the LLM
+        does not see this note.
         """
-        query = query_bundle.query_str if query_bundle is not None else None
+        query = getattr(query_bundle, "query_str", None)
         return self._bridge.fit_joined(nodes, query, copy=_shortened, read=_read, before=_before)
 
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        """Return what `_postprocess_nodes` does, made in a thread; an async `embed` is awaited."""
+        """Do `_postprocess_nodes` in a thread; an async `embed` is awaited."""
         return await in_thread(lambda: self._postprocess_nodes(nodes, query_bundle))
 
 
 class ContextPromptTemplate(PromptTemplate):
-    """A prompt template of which one variable takes nodes, or the text a synthesizer joined, and becomes the context.
+    """A prompt template that renders the nodes, or the joined text, in one of its variables.
 
-    The text of a synthesizer is one text: it is fenced and kept to the budget as a whole. Give nodes where you call
-    `format` yourself, or a `ContextPostprocessor` before the synthesizer, to have them chosen and shortened each.
-    `context_key` names the variable, `query_key` the one that holds what is asked. Takes every option by its name, and
-    what `bridge.Bridge` takes. The budget is for the context alone.
+    A synthesizer joins the nodes into one text, which is fenced and cut as a whole. To choose and
+    shorten nodes one by one, call `format` with nodes, or put a `ContextPostprocessor` before the
+    synthesizer.
+
+    The variable `context_key` takes nodes or a text; `query_key` holds the question. Takes every
+    option by its name, and the arguments of `Bridge`. The budget is for the context alone.
     """
 
     context_key: str = "context_str"
@@ -89,17 +91,19 @@ class ContextPromptTemplate(PromptTemplate):
         super().__init__(template)
         self.context_key, self.query_key, self.options = context_key, query_key, options
         if context_key not in self.template_vars:
-            message = f"context_key: the template has no variable {quote(context_key)}; it has {self.template_vars}"
-            raise OptionError(message, option="context_key")
+            message = f"context_key: the template has no variable {quote(context_key)}"
+            raise OptionError(f"{message}; it has {self.template_vars}", option="context_key")
         self._bridge = bridge
 
     def format(self, llm: Any = None, completion_to_prompt: Any = None, **kwargs: Any) -> str:
-        """Return the prompt, the context in the place of the nodes or of the joined text."""
+        """Return the prompt, with the context in the place of the nodes or the joined text."""
         values = {**self.kwargs, **kwargs}
         documents = values.get(self.context_key)
         if documents:
             query = values.get(self.query_key)
-            fitted = self._bridge.fit(documents, query if isinstance(query, str) else None)
+            if not isinstance(query, str):
+                query = None
+            fitted = self._bridge.fit(documents, query)
             values[self.context_key] = fitted.result.text
         elif documents is not None:
             values[self.context_key] = ""
@@ -107,15 +111,19 @@ class ContextPromptTemplate(PromptTemplate):
 
 
 def _read(scored: NodeWithScore) -> str:
-    """Return what a response synthesizer reads of a node."""
+    """Return the text that a response synthesizer takes of a node."""
     return str(scored.node.get_content(metadata_mode=MetadataMode.LLM))
 
 
 def _before(scored: NodeWithScore) -> list[str]:
-    """Return the lines of its metadata that a synthesizer reads before a node's text."""
+    """Return the lines of metadata that a synthesizer puts before a node's text."""
     text = str(scored.node.get_content(metadata_mode=MetadataMode.NONE))
-    head, found, _ = _read(scored).rpartition(text) if text else ("", "", "")
-    return head.removesuffix("\n").split("\n") if found and head else []
+    if not text:
+        return []
+    # The last place of the text: metadata may quote it. Without any place, a template of the node's
+    # own has changed the text, and no line is known to be before it.
+    head = _read(scored).rpartition(text)[0]
+    return head.removesuffix("\n").split("\n") if head else []
 
 
 def _shortened(scored: NodeWithScore, kept: Kept) -> NodeWithScore:

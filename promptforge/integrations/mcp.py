@@ -1,7 +1,7 @@
-"""An MCP server: contexts rendered and explained for a client, and the layouts as prompts. It opens no file for anyone.
+"""MCP server: tools to render and explain a context, and each layout as a prompt.
 
-What a client sends are items and options; a tokenizer or a profile that is a file's name is refused. Folders of
-templates and profiles are the operator's to name, when the server is started.
+It opens no file for a client: clients send items and options, and the name of a file as tokenizer
+or profile is refused. Only the operator names folders, when he starts the server.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ except ImportError as error:
     raise missing("mcp", error) from error
 
 MOST_CHARS = 32 << 20
-"""Characters of the texts of one request: more is refused."""
-_INSTRUCTIONS = """Give retrieved pieces (code, documents, search results) as items, and get one context text that costs
-at most max_tokens, counted exactly, with every item escaped in its place. explain says why an item is missing."""
+"""Characters of all texts in one request; more are refused."""
+_INSTRUCTIONS = """Give code, documents and search results as items. Get one context text of at most
+max_tokens, counted exactly, with every item escaped. explain says why an item is missing."""
 
 
 class Rendered(TypedDict):
-    """A context text and its account."""
+    """A context text and its figures."""
 
     text: str
     tokens: int
@@ -51,7 +51,7 @@ class Rendered(TypedDict):
 
 
 class Explained(TypedDict):
-    """What became of each item, and where the budget went."""
+    """Status and reason of each item, and the spending of the budget."""
 
     tokens: int
     max_tokens: int | None
@@ -62,7 +62,7 @@ class Explained(TypedDict):
 
 
 class Listed(TypedDict):
-    """What there is to choose from."""
+    """All names and options to choose from."""
 
     layouts: list[dict[str, Any]]
     profiles: list[dict[str, str]]
@@ -73,7 +73,7 @@ class Listed(TypedDict):
 Items = Annotated[
     list[dict[str, Any]],
     Field(
-        description="The pieces: objects with content, and optionally kind, path, start_line, end_line, name, "
+        description="Objects with content, and optionally kind, path, start_line, end_line, name, "
         "language, score, summary, required, metadata."
     ),
 ]
@@ -89,7 +89,7 @@ Others = Annotated[
 
 
 class _Server(MCPServer):
-    """A server that passes over no argument it does not know: who misspells one would wait in vain for what it does."""
+    """A server that refuses unknown arguments, which the library would drop without a word."""
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         for tool in await self.list_tools():
@@ -110,12 +110,13 @@ class _Server(MCPServer):
 
 
 def _unknown(given: Iterable[str], known: Collection[str]) -> str | None:
-    """Return what is wrong with the first argument that is not known; None where all are."""
+    """Return an error message for the first unknown argument, None without any."""
     for name in given:
         if name not in known:
-            among = "options" in known and name in VOCABULARY
-            way_out = "; it is one of the options: {...}" if among else nearest(name, known)
-            return f"there is no argument {quote(name)}{way_out}"
+            hint = nearest(name, known)
+            if "options" in known and name in VOCABULARY:
+                hint = "; it is one of the options: {...}"
+            return f"there is no argument {quote(name)}{hint}"
     return None
 
 
@@ -126,7 +127,7 @@ def server(
     profiles: Folders = None,
     **options: Any,
 ) -> MCPServer:
-    """Return a server; `profile`, the folders and the options are what its requests begin with.
+    """Build a server; `profile`, the folders and the options are defaults for its requests.
 
     Raises `OptionError`, `ProfileError`, `TemplateError`.
     """
@@ -136,8 +137,14 @@ def server(
     folders = paths(profiles)
 
     def render(
-        items: Any, query: Any, max_tokens: Any, layout: Any, format: Any, profile: Any, others: Any
-    ) -> Result:  # noqa: A002
+        items: Any,
+        query: Any,
+        max_tokens: Any,
+        layout: Any,
+        format: Any,  # noqa: A002
+        profile: Any,
+        others: Any,
+    ) -> Result:
         named = {"query": query, "max_tokens": max_tokens, "layout": layout, "format": format}
         wanted = {name: value for name, value in named.items() if value is not None}
         for name in wanted.keys() & (others or {}).keys():
@@ -195,7 +202,7 @@ def server(
 def _tool(
     show: Callable[[Result], Any], name: str, render: Callable[..., Result]
 ) -> Callable[..., Any]:
-    """Return the tool `name`: `show` of what is rendered, whose words and shape are the tool's."""
+    """Build the tool `name`: it renders, then returns `show(result)`, which lends its docstring."""
 
     def tool(
         items: Items,
@@ -230,7 +237,7 @@ def _rendered(result: Result) -> Rendered:
 
 
 def _explained(result: Result) -> Explained:
-    """Say which item is in the text, shortened or left out and why, what it costs, and at which budget it fits."""
+    """Explain each item: in the text, shortened or left out, why, its cost, the budget it fits."""
     rows = [msgspec.to_builtins(item) for item in result.items]
     return Explained(
         tokens=result.tokens,
@@ -246,7 +253,7 @@ def _prompt(layout: str, render: Callable[..., Result]) -> Callable[..., str]:
     def prompt(
         items: Annotated[
             str,
-            Field(description="The pieces: a JSON array of objects with content, path, kind, …"),
+            Field(description="A JSON array of objects with content, path, kind, …"),
         ],
         query: Annotated[str, Field(description="What is asked.")] = "",
         max_tokens: Annotated[
@@ -255,9 +262,10 @@ def _prompt(layout: str, render: Callable[..., Result]) -> Callable[..., str]:
         format: Annotated[str, Field(description="markdown, xml, json or plain.")] = "",  # noqa: A002
     ) -> str:
         try:
-            most: Any = (
-                int(max_tokens) if re.fullmatch("[0-9]{1,18}", max_tokens) else max_tokens or None
-            )
+            # Arguments of prompts are texts; one that is no number is refused where options are.
+            most: Any = max_tokens or None
+            if re.fullmatch("[0-9]{1,18}", max_tokens):
+                most = int(max_tokens)
             result = render(
                 _records(items), query or None, most, layout, format or None, None, None
             )
@@ -285,7 +293,7 @@ def _checked(name: str, value: Any) -> Any:
 
 
 def _weigh(items: Any) -> None:
-    """Refuse more text than a request may bring; what is no text is looked at by whoever reads it."""
+    """Raise `ItemError` for more text than one request may bring."""
     left = MOST_CHARS
     waiting = [items]
     while waiting:
@@ -308,4 +316,4 @@ def _told(make: Callable[[], Any]) -> Any:
 
 
 def _warnings(result: Result) -> list[str]:
-    return [str(d) for d in result.warnings]
+    return list(map(str, result.warnings))

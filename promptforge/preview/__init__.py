@@ -1,1 +1,1 @@
-"""The live preview: a local page on which a template, a profile or a budget is changed and the prompt follows."""
+"""Live preview: a local web page to edit templates, profiles and budgets and watch the prompt."""

@@ -1,4 +1,4 @@
-"""The file of golden cases that the page adds to: what it is now, and what is written to it."""
+"""The file of golden cases that the page adds to."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from .views import Wish
 
 
 class Cases(NamedTuple):
-    """The file as it is now."""
+    """The file at one moment."""
 
     path: Path
     source: str
-    """Its text; empty where it is not there yet."""
+    """Its text; empty before the first case."""
     tag: str
     names: list[str]
-    """Those of its cases."""
+    """Names of its cases."""
 
     @property
     def shown(self) -> str:
-        """What the page calls it."""
+        """Its name on the page."""
         return f"{self.path.parent.name}/{self.path.name}"
 
 
 def load(desk: Desk, seen: str | None = None) -> Cases:
-    """Return the file, which must be as it was `seen`.
+    """Read the file; with `seen`, refuse any other version.
 
-    Raises `SaveError`: read-only (403), changed meanwhile (412), no folder, no text or behind a link (409); `ItemError`
-    where the file holds no cases.
+    Raises `SaveError`: read-only (403), changed meanwhile (412), no folder, no text or behind a
+    link (409). Raises `ItemError` where the file holds no cases.
     """
     if not desk.edit:
         raise SaveError("this preview only shows; start it with --edit to save", 403)
@@ -47,18 +47,20 @@ def load(desk: Desk, seen: str | None = None) -> Cases:
     found = saving.read(path, shown) if path.exists() else saving.Text("", saving.tag(b""))
     if seen is not None and seen != found.tag:
         raise SaveError(f"{shown} was changed by somebody else meanwhile", 412)
-    names = [case.name for case in parse(found.text, path)] if found.text.strip() else []
-    return Cases(path, found.text, found.tag, names)
+    cases = parse(found.text, path) if found.text.strip() else []
+    return Cases(path, found.text, found.tag, [case.name for case in cases])
 
 
 def asked(desk: Desk, found: Cases, look: Mapping[str, Any], wish: Wish) -> dict[str, Any]:
-    """Return what `recording.record` takes. The folder is made: names of other files are seen from it."""
+    """Return the request for `recording.record`, and make the folder of the file.
+
+    The case names other files relative to that folder, so it has to be there.
+    """
     try:
         found.path.parent.mkdir(exist_ok=True)
     except OSError as error:
-        raise SaveError(
-            f"{found.path.parent.name}/ cannot be made: {error.strerror}", 409
-        ) from None
+        message = f"{found.path.parent.name}/ cannot be made: {error.strerror}"
+        raise SaveError(message, 409) from None
     return {
         "look": look,
         "name": wish.name,
@@ -70,11 +72,12 @@ def asked(desk: Desk, found: Cases, look: Mapping[str, Any], wish: Wish) -> dict
 
 
 def save(desk: Desk, found: Cases, source: str) -> None:
-    """Write what came from behind the wall, if it adds to what is there and nobody has changed that meanwhile."""
-    if (
-        not source.startswith(found.source.rstrip("\n"))
-        or len(parse(source, found.path)) != len(found.names) + 1
-    ):
+    """Write the text that the sandbox returned.
+
+    Templates of strangers ran there, so the text is not trusted: it must add one case to the file.
+    """
+    goes_on = source.startswith(found.source.rstrip("\n"))
+    if not goes_on or len(parse(source, found.path)) != len(found.names) + 1:
         raise SaveError("the case could not be written", 409)
     load(desk, found.tag)
     saving.write(found.path, found.path.parent, source.encode("utf-8"), found.shown)

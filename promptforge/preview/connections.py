@@ -1,4 +1,4 @@
-"""One connection of a browser: a request, an answer, an end."""
+"""The web server: one request per connection, on 127.0.0.1 alone."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from .guard import HEAD, PATIENCE, App
 
 MOST = 48
-"""Connections at a time; more are closed as they come."""
+"""Connections at a time; further ones are closed as they come."""
 
 
 class Connection(H11Protocol):
-    """A connection that ends where its request has not come by the deadline."""
+    """A connection that is closed unless its request arrives in time."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin, unless there are too many."""
+        """Accept a connection, unless there are too many."""
         super().connection_made(transport)
         if len(self.connections) > MOST:
             transport.abort()
@@ -27,12 +27,13 @@ class Connection(H11Protocol):
             self.loop.call_later(PATIENCE, self._give_up)
 
     def _give_up(self) -> None:
-        if getattr(self, "cycle", None) is None:  # no request has come whole
+        # uvicorn sets `cycle` once it has read the head of a request.
+        if getattr(self, "cycle", None) is None:
             self.transport.abort()
 
 
 def listen(port: int) -> socket.socket:
-    """Return a socket that listens to this machine alone; port 0 stands for a free one. Raises `OSError`."""
+    """Open a socket for this machine alone; port 0 stands for any free one. Raises `OSError`."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -45,12 +46,12 @@ def listen(port: int) -> socket.socket:
 
 
 def server(app: App) -> uvicorn.Server:
-    """Return what serves an application. Nothing is logged: addresses of requests could hold a token."""
+    """Build the server of an application."""
     config = uvicorn.Config(
         app,
         http=Connection,
         ws="none",
-        log_config=None,
+        log_config=None,  # no log: the address of a request could hold the token
         log_level=logging.CRITICAL + 1,
         access_log=False,
         server_header=False,

@@ -1,4 +1,4 @@
-"""What one preview works on: the items, the options it was started with, and the files that may be edited."""
+"""State of one preview: its items, its options, and the files that can be edited."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .views import View
 
 
 class File(msgspec.Struct, frozen=True):
-    """One file that the page can show, by an id; its path never leaves this process."""
+    """A file that the page can show. The page knows its id; its path never leaves this process."""
 
     id: str
     what: str
@@ -29,33 +29,35 @@ class File(msgspec.Struct, frozen=True):
     """`chunks/item.md.j2`, `chunks/layout.yaml`; of a profile `claude`."""
     path: Path
     folder: Path
-    """The folder that it lies in, for messages."""
+    """The user's folder around it."""
     shipped: bool
 
     @property
     def shown(self) -> str:
-        """Return what the page calls it."""
-        return self.name if self.what == "templates" else f"{self.name}.yaml"
+        """Its name on the page."""
+        if self.what == "profiles":
+            return f"{self.name}.yaml"
+        return self.name
 
     def about(self) -> dict[str, Any]:
-        """Return what the page is told of it."""
+        """Return its description for the page."""
         return {"id": self.id, "what": self.what, "name": self.shown, "shipped": self.shipped}
 
 
 class Around(NamedTuple):
-    """What a whole prompt has around its context."""
+    """Texts of a whole prompt around its context."""
 
     system: str | None = None
     instructions: str | None = None
     user: str | None = None
-    """The question; the query too, where there is no other."""
+    """The question; also the query, unless an option sets one."""
     history: list[Any] | None = None
-    """Messages as plain data, in the shape of whatever provider."""
+    """Messages as plain data, in the shape of any provider."""
 
 
 @dataclass
 class Desk:
-    """Everything that a request may draw on. `stamp` grows with each change of a file."""
+    """State of one preview. `stamp` grows with each change of a file."""
 
     items: Sequence[Item]
     profile: str | None
@@ -65,20 +67,19 @@ class Desk:
     edit: bool = False
     around: Around = field(default_factory=Around)
     tests: Path | None = None
-    """The folder that golden cases are saved in; `None`: beside the first of the user's own folders."""
+    """Folder for golden cases; `None`: `tests` beside the first of the user's own folders."""
     items_file: Path | None = None
-    """The file that all items are from, where there is one."""
+    """The file of all items, if they come from one."""
     stamp: int = 0
     files: dict[str, File] = field(default_factory=dict)
     items_key: str = ""
     size: int = 0
-    """About how many bytes the items have."""
+    """Bytes of the items, roughly."""
 
     def __post_init__(self) -> None:
         profiles = list(self.profiles)
-        if self.profile is not None and self.profile.endswith(
-            YAML
-        ):  # a file by its path: its folder comes first
+        if self.profile is not None and self.profile.endswith(YAML):
+            # A profile given by its path: look in its folder first.
             path = Path(self.profile)
             profiles, self.profile = [path.parent, *profiles], path.stem
         self.profiles = [folder.resolve() for folder in profiles]
@@ -91,14 +92,14 @@ class Desk:
         self.survey()
 
     def take(self, items: Sequence[Item]) -> None:
-        """Work on these items from now on."""
+        """Replace the items."""
         self.items = list(items)
         self.records = [msgspec.to_builtins(item) for item in items]
         data = repr(self.records).encode("utf-8", "backslashreplace")
         self.size, self.items_key = len(data), hashlib.sha256(data).hexdigest()
 
     def survey(self) -> None:
-        """Look again at which files there are, and count that as a change."""
+        """List the files anew and count a change."""
         self.stamp += 1
         self._known = Templates(self.templates)
         found: list[tuple[str, str, Path]] = []
@@ -116,20 +117,21 @@ class Desk:
         return File(id_of(what, name), what, name, path, own or path.parent, own is None)
 
     def own_folder(self, what: str) -> Path | None:
-        """Return the folder of the user's that a shipped file is copied into; `None` where there is none."""
+        """Return the user's first folder, for copies of shipped files; `None` without any."""
         folders = self.templates if what == "templates" else self.profiles
         return folders[0] if folders else None
 
     def look(self, view: View, drafts: Mapping[str, str], drafted: Path) -> dict[str, Any]:
-        """Return what a rendering of `view` takes, as plain data; `drafted` is a folder for profiles that are drafts.
+        """Return the settings of a rendering as plain data, for another process.
 
-        Raises `OptionError` for a value that an option does not take, or a draft of a file that is not there.
+        `drafts` maps ids of files to unsaved texts; those of profiles go into `drafted`.
+        Raises `OptionError` for a value that an option does not take, and for an unknown file.
         """
         names = [name for name, _, _ in find_profiles(self.profiles)]
-        if view.profile is not None and view.profile not in names:  # a path would be taken too
-            raise OptionError(
-                f"there is no profile {quote(view.profile)}{nearest(view.profile, names)}"
-            )
+        # Only a name: a path here would read any file of this machine.
+        if view.profile is not None and view.profile not in names:
+            hint = nearest(view.profile, names)
+            raise OptionError(f"there is no profile {quote(view.profile)}{hint}")
         options = dict(self.options)
         if self.around.user:
             options.setdefault("query", self.around.user)
@@ -153,11 +155,11 @@ class Desk:
         }
 
     def asking(self, view: View) -> dict[str, Any]:
-        """Return what is around the context: what the reader writes as the query is the question, if none is apart."""
+        """Return the texts around the context; a query typed on the page is the question too."""
         typed = view.query if "query" not in self.options else None
         return {**self.around._asdict(), "user": self.around.user if typed is None else typed}
 
-    def file(self, id: str) -> File:  # noqa: A002  what it is
+    def file(self, id: str) -> File:  # noqa: A002
         """Return the file with an id; raises `OptionError`."""
         found = self.files.get(id)
         if found is None:
@@ -167,21 +169,20 @@ class Desk:
     def listed(
         self, *, own: bool = False, named: Sequence[Sequence[str]] = ()
     ) -> list[dict[str, Any]]:
-        """Return what the page is told of files: all of the user's own, or those of `(what, name)` each."""
+        """Describe files for the page: all of the user's own, or those `named`, as pairs."""
         known = {(file.what, file.name): file for file in self.files.values()}
-        wanted = [(what, name) for what, name in named]
-        found = (
-            [file for file in known.values() if not file.shipped] if own else map(known.get, wanted)
-        )
+        if own:
+            return [file.about() for file in known.values() if not file.shipped]
+        found = (known.get((what, name)) for what, name in named)
         return [file.about() for file in found if file]
 
     def choices(self) -> dict[str, Any]:
-        """Return what there is to choose from."""
+        """Return the layouts with their formats, and the profiles."""
         layouts = {}
         for name in self._known.layouts():
             try:
                 layouts[name] = self._known.formats(name)
-            except (TemplateError, OptionError):  # what is wrong with it is said when it is chosen
+            except (TemplateError, OptionError):  # the error is shown when the layout is chosen
                 layouts[name] = []
         profiles = [
             {"name": n, "description": about} for n, about, _ in find_profiles(self.profiles)
@@ -190,12 +191,12 @@ class Desk:
 
 
 def id_of(what: str, name: str) -> str:
-    """Return the id of a file: the same each time the preview is started."""
+    """Return the id of a file, the same in each run: the page keeps its open tabs."""
     return hashlib.sha256(f"{what}/{name}".encode()).hexdigest()[:16]
 
 
 def _with_draft(drafted: Path, name: str, text: str, folders: list[str]) -> list[str]:
-    """Put a profile's draft into a folder named by its content, and that before the others."""
+    """Write the draft of a profile into a folder; return this folder before the others."""
     folder = drafted / hashlib.sha256(f"{name}\0{text}".encode("utf-8", "replace")).hexdigest()[:16]
     folder.mkdir(exist_ok=True)
     (folder / f"{name}.yaml").write_text(text, encoding="utf-8", errors="replace")

@@ -1,6 +1,7 @@
-"""What a page shows, worked out from plain data: items, options, and templates that nobody has vouched for yet.
+"""Render for the page, in the sandbox: templates here are drafts that nobody has checked.
 
-This runs in a process of its own, so it takes and gives what JSON can say. It keeps its last renderers and items.
+This runs in a process of its own, so requests and answers are plain data. It keeps the items and
+the last renderers.
 """
 
 from __future__ import annotations
@@ -27,18 +28,19 @@ from ..verdict import STOOD_IN
 from .token_ends import token_ends
 
 KEPT = 6
-"""Renderers that are kept."""
+"""Renderers kept for later requests: some for each side of a comparison."""
 LINES = 20_000
-"""Lines of two texts together over which they are not compared line by line."""
+"""Lines of both texts up to which they are compared line by line; `difflib` is quadratic."""
 
 _items: dict[str, list[Item]] = {}
 _renderers: OrderedDict[str, Renderer] = OrderedDict()
 
 
 def draw(request: Mapping[str, Any], begin: Callable[[], None]) -> dict[str, Any]:
-    """Return what `request["what"]` names: `page`, `account`, `comparison` or `prompt`.
+    """Answer a request for `request["what"]`: `page`, `account`, `comparison` or `prompt`.
 
-    `{"needs": "items"}` is the answer where `items_key` names items that are not here: they go into `items` then.
+    Returns `{"needs": "items"}` for an `items_key` that is not known here: the caller then sends
+    the request again, with the items in `items`. `begin` starts the templates' time.
     """
     if request["what"] == "prompt":
         if (missing := _take(request)) is not None:
@@ -56,19 +58,19 @@ def draw(request: Mapping[str, Any], begin: Callable[[], None]) -> dict[str, Any
 
 
 def rendered(request: Mapping[str, Any], begin: Callable[[], None]) -> Result | dict[str, Any]:
-    """Return the rendering of `request["look"]`, or `{"needs": "items"}`."""
+    """Render with the settings in `request["look"]`; return the result, or `{"needs": "items"}`."""
     if (missing := _take(request)) is not None:
         return missing
     return _render(_ready(request["look"], begin), request["look"], kept(request["items_key"]))
 
 
 def kept(key: str) -> list[Item]:
-    """Return the items that are kept under a key."""
+    """Return the items sent earlier under this key."""
     return _items[key]
 
 
 def _take(request: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Keep the items that came with a request; return what is to be answered where there are none."""
+    """Keep the items of a request; return `{"needs": "items"}` where they are missing."""
     key = request["items_key"]
     if request.get("items") is not None:
         _items.clear()
@@ -77,7 +79,10 @@ def _take(request: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _ready(look: Mapping[str, Any], begin: Callable[[], None]) -> Renderer:
-    """Return the renderer of a look, all that is not the templates' loaded: their time begins now."""
+    """Return the renderer, warmed up, then start the templates' time.
+
+    Loading a vocabulary takes a second, which is not the template's fault.
+    """
     renderer = _renderer(look)
     name = (
         look["options"].get("tokenizer")
@@ -90,7 +95,7 @@ def _ready(look: Mapping[str, Any], begin: Callable[[], None]) -> Renderer:
 
 
 def _renderer(look: Mapping[str, Any]) -> Renderer:
-    """Return the renderer of a look: its profile, folders and drafts; the same one while none of these changes."""
+    """Return the renderer of a profile, folders and drafts; the last few are kept."""
     key = msgspec.json.encode(
         [look["stamp"], look["profile"], look["templates"], look["profiles"]]
     ).decode()
@@ -114,7 +119,7 @@ def _render(renderer: Renderer, look: Mapping[str, Any], items: list[Item]) -> R
 
 
 def _refuse_stand_in(warnings: Iterable[Diagnostic]) -> None:
-    """Raise `TemplateError` where a template failed: it is an error here, whatever stood in for it."""
+    """Raise `TemplateError` where a template failed: the page shows the error, not the stand-in."""
     for said in warnings:
         if said.code == "PF401":
             message = said.message.removesuffix(STOOD_IN)
@@ -123,7 +128,7 @@ def _refuse_stand_in(warnings: Iterable[Diagnostic]) -> None:
 
 
 def _prompt(renderer: Renderer, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the whole prompt in a provider's shape: what is sent, and the account of its parts."""
+    """Render the whole prompt in a provider's shape, with the tokens of its parts."""
     given = {**request["look"]["options"], **request["around"]}
     prompt = renderer.prompt(kept(request["items_key"]), to=request["to"], **given)
     _refuse_stand_in(prompt.warnings)
@@ -179,28 +184,27 @@ def _page(result: Result, tokens: bool) -> dict[str, Any]:
 
 
 def _units(text: str) -> Callable[[int], int]:
-    """Return what turns a place in `text` into one in UTF-16 units, in which a page counts."""
-    wide = (
-        [index for index, char in enumerate(text) if char > "\uffff"] if not text.isascii() else []
-    )
-    return (
-        (lambda place: place + bisect.bisect_left(wide, place)) if wide else (lambda place: place)
-    )
+    """Return a function from places in `text` to places in UTF-16 units, as JavaScript counts."""
+    wide: list[int] = []
+    if not text.isascii():
+        wide = [index for index, char in enumerate(text) if char > "\uffff"]
+    # A character above U+FFFF, such as an emoji, takes two units: one more for each before.
+    return lambda place: place + bisect.bisect_left(wide, place)
 
 
 _SAID = (
-    "text", "tokens", "max_tokens", "exact", "tokenizer", "layout", "format", "profile", "items_included",
-    "items_trimmed", "items_dropped", "chars", "build_seconds",
+    "text", "tokens", "max_tokens", "exact", "tokenizer", "layout", "format", "profile",
+    "items_included", "items_trimmed", "items_dropped", "chars", "build_seconds",
 )  # fmt: skip
 _TOLD = (
-    "id", "kind", "name", "path", "start_line", "end_line", "score", "status", "form", "tokens", "tokens_full",
-    "reason", "fits_at", "rank", "section",
+    "id", "kind", "name", "path", "start_line", "end_line", "score", "status", "form", "tokens",
+    "tokens_full", "reason", "fits_at", "rank", "section",
 )  # fmt: skip
 _OPTIONS = ("context_window", "reserve", "max_chars", "packing", "query")
 
 
 def _files(result: Result) -> list[list[str]]:
-    """Return what the look is made of, the page's template first: `["templates" or "profiles", name]` each."""
+    """Return `["templates" or "profiles", name]` of each file behind a text, its page first."""
     page, templates, profile = result._get("made_of")
     named = [
         page.look.page_name,
@@ -218,7 +222,7 @@ def _files(result: Result) -> list[list[str]]:
 
 
 def _gather(templates: Templates, name: str, found: dict[str, None]) -> None:
-    """Add a template and all that it draws on; the shipped ones that the user's own build on are left out."""
+    """Add a template and its parents to `found`, but no `shipped/` original of a user's copy."""
     if name not in found and not name.startswith("shipped/"):
         found[name] = None
         for parent in templates.reading(name).parents:

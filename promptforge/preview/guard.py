@@ -1,7 +1,7 @@
-"""Who may speak to the preview: only the browser that was given the link, from the page itself, in small requests.
+"""Authentication: only the browser that opened the link may send requests, and only from the page.
 
-Any page that is open in any browser of this machine can send requests to a port of it. So each request is checked for
-the name that it was sent to, for where it comes from and for a secret, static files included; see `Guard`.
+Any web page in any browser of this machine can send requests to a local port. So every request,
+even for a static file, is checked for its host name, its origin and a secret cookie; see `Guard`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 BODY = 1 << 20
-"""Bytes of the body of a request."""
+"""Bytes of a request's body."""
 HEAD = 16 * 1024
-"""Bytes of the head of a request."""
+"""Bytes of a request's head."""
 PATIENCE = 10.0
 """Seconds for a request to arrive whole."""
 ANSWER = 60.0
@@ -43,17 +43,17 @@ HEADERS = (
     (b"cache-control", b"no-store"),
     (b"connection", b"close"),
 )
-"""What every answer carries. One request a connection: nothing can be smuggled behind a first one."""
+"""Headers of every answer. One request per connection, so no second one hides behind a first."""
 
 _PATH = re.compile(rb"/[A-Za-z0-9/._-]*")
 _START = re.compile(rb"(?:^|&)token=([A-Za-z0-9_-]*)(?:&|$)")
 
 
 class Keys:
-    """The two secrets of one run: the token of the link, good for one use, and the cookie that it is exchanged for."""
+    """Secrets of one run: the token in the link, good for one use, and the cookie given for it."""
 
     def __init__(self, port: int, renewed: Callable[[str], None]) -> None:
-        """`renewed` is told the new link where one that was used comes again: it stands on the user's terminal only."""
+        """`renewed` gets a new link when a used one comes again, to print it on the terminal."""
         self.port = port
         self.cookie_name = f"promptforge-{port}"
         self._cookie = secrets.token_urlsafe(32)
@@ -63,21 +63,23 @@ class Keys:
 
     @property
     def link(self) -> str:
-        """The address to be opened."""
+        """Address for the browser."""
         return f"http://127.0.0.1:{self.port}/?token={self._token}"
 
     def exchange(self, token: bytes) -> bytes | None:
-        """Return the header that sets the cookie if this is the token, which then is none any more."""
+        """Use up the token: return the `Set-Cookie` header, or None for any other token."""
         if hmac.compare_digest(token, self._token.encode()):
             self._spent, self._token = self._token, secrets.token_urlsafe(32)
             return f"{self.cookie_name}={self._cookie}; HttpOnly; SameSite=Strict; Path=/".encode()
         if self._spent is not None and hmac.compare_digest(token, self._spent.encode()):
-            self._spent = ""  # told once
+            self._spent = ""  # one new link is enough
             self._renewed(self.link)
         return None
 
     def holds(self, cookies: list[bytes]) -> bool:
-        """Tell whether the cookie is among the headers."""
+        """Tell whether the headers hold the cookie."""
+        # Cookies of other ports come too: browsers do not keep ports apart. All are compared, so
+        # that the time says nothing about the place of the right one.
         name, found = self.cookie_name.encode(), False
         for pair in b";".join(cookies).split(b";"):
             key, _, value = pair.strip().partition(b"=")
@@ -87,7 +89,7 @@ class Keys:
 
 
 class RefusedError(Exception):
-    """A request that is not answered: status and a sentence."""
+    """A refused request: HTTP status and a sentence."""
 
     def __init__(self, status: int, message: str, *headers: tuple[bytes, bytes]) -> None:
         super().__init__(message)
@@ -96,7 +98,7 @@ class RefusedError(Exception):
 
 
 class Guard:
-    """The gate before the application: every request, whatever its method and path, passes through `_check`."""
+    """Middleware that checks every request before the application sees it."""
 
     def __init__(self, app: App, keys: Keys) -> None:
         self._app = app
@@ -122,8 +124,10 @@ class Guard:
         try:
             self._check(scope)
             body = await _body(scope, receive)
-            last = None if scope["path"] == EVENTS else ANSWER
-            async with asyncio.timeout(last):
+            seconds: float | None = ANSWER
+            if scope["path"] == EVENTS:  # a stream has no end
+                seconds = None
+            async with asyncio.timeout(seconds):
                 await self._app(scope, _replay(body, receive), answer)
         except RefusedError as refusal:
             await _refuse(answer, refusal)
@@ -131,25 +135,27 @@ class Guard:
             if begun:
                 raise
             await _refuse(answer, RefusedError(503, "this took too long"))
-        except Exception as error:  # nothing of it goes out: a traceback has paths
+        except Exception as error:  # the answer says nothing: a traceback holds paths
             print(f"promptforge: preview: {type(error).__name__}", file=sys.stderr)
             if begun:
                 raise
             await _refuse(answer, RefusedError(500, "something went wrong; the terminal says more"))
 
     def _check(self, scope: MutableMapping[str, Any]) -> None:
-        """Raise `RefusedError` for what is not from the page that this process served."""
+        """Raise `RefusedError` for a request from anywhere but our own page."""
         if scope["type"] != "http":
             raise RefusedError(400, "no such protocol here")
         headers: dict[bytes, list[bytes]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name, []).append(value)
         host = headers.get(b"host", [])
+        # A name of a stranger's that resolves to 127.0.0.1 would make his page of our origin.
         if len(host) != 1 or host[0].lower() not in self._hosts:
             raise RefusedError(421, "this server has another name")
         size = len(scope["raw_path"]) + len(scope["query_string"])
         if size + sum(len(name) + len(value) for name, value in scope["headers"]) > HEAD:
             raise RefusedError(431, "more than a request needs")
+        # Without a length, two programs may disagree about the end of a body.
         if b"transfer-encoding" in headers:
             raise RefusedError(411, "say the length")
         _length(scope["method"], headers.get(b"content-length", []))
@@ -162,6 +168,7 @@ class Guard:
         if not _PATH.fullmatch(scope["raw_path"]):
             raise RefusedError(404, "there is nothing here")
         if scope["method"] not in ("GET", "HEAD"):
+            # A form can send neither this type nor this header; a script elsewhere must ask first.
             kind = headers.get(b"content-type", [b""])
             if len(kind) != 1 or kind[0].split(b";")[0].strip().lower() != b"application/json":
                 raise RefusedError(415, "send application/json")
@@ -169,23 +176,21 @@ class Guard:
                 raise RefusedError(403, "not from this page")
 
     def _enter(self, scope: MutableMapping[str, Any], headers: dict[bytes, list[bytes]]) -> None:
-        """Exchange a token for the cookie, or see that the cookie is there."""
+        """Give the cookie for a token, or check that the request has it."""
         query = scope["query_string"]
-        if (
-            scope["method"] == "GET"
-            and scope["raw_path"] == b"/"
-            and (found := _START.search(query))
-        ):
+        found = _START.search(query)
+        if found and scope["method"] == "GET" and scope["raw_path"] == b"/":
             cookie = self._keys.exchange(found[1])
             if cookie is None and not self._keys.holds(headers.get(b"cookie", [])):
-                raise RefusedError(
-                    403,
-                    "This link has been used, or is another's. The terminal shows the one to open.",
-                )
+                message = "This link has been used, or is another's. "
+                raise RefusedError(403, message + "The terminal shows the one to open.")
+            # Go on to the address without the token, so that it stays in no history.
             rest = b"&".join(part for part in query.split(b"&") if not part.startswith(b"token="))
-            sets = [] if cookie is None else [(b"set-cookie", cookie)]
-            raise RefusedError(303, "", (b"location", b"/" + (b"?" + rest if rest else b"")), *sets)
-        elif not self._keys.holds(headers.get(b"cookie", [])):
+            headers_back = [(b"location", b"/?" + rest if rest else b"/")]
+            if cookie is not None:
+                headers_back.append((b"set-cookie", cookie))
+            raise RefusedError(303, "", *headers_back)
+        if not self._keys.holds(headers.get(b"cookie", [])):
             raise RefusedError(403, "Open the link that the terminal shows.")
 
 
@@ -203,7 +208,7 @@ def _length(method: str, given: list[bytes]) -> None:
 
 
 async def _body(scope: MutableMapping[str, Any], receive: Receive) -> bytes:
-    """Return the whole body; a slow one is not waited for."""
+    """Read the whole body, within limits of size and time."""
     if scope["method"] in ("GET", "HEAD"):
         return b""
     body, more = b"", True
@@ -223,6 +228,7 @@ async def _body(scope: MutableMapping[str, Any], receive: Receive) -> bytes:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
+    """Give the application the body that was read already, then the events after it."""
     given = False
 
     async def again() -> Message:
@@ -241,11 +247,6 @@ async def _refuse(send: Send, refusal: RefusedError) -> None:
         (b"content-type", b"text/plain; charset=utf-8"),
         (b"content-length", str(len(text)).encode()),
     ]
-    await send(
-        {
-            "type": "http.response.start",
-            "status": refusal.status,
-            "headers": [*headers, *refusal.headers],
-        }
-    )
+    headers += refusal.headers
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": text})

@@ -1,4 +1,4 @@
-"""The application behind the guard: the page, its files, and what it asks for."""
+"""The web application: the page, its files, and the answers to its requests."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _encode = msgspec.json.encode
 
 
 class Pages:
-    """One desk, served."""
+    """The application of one session."""
 
     def __init__(
         self, desk: Desk, *, watched: Sequence[Path] = (), reload: Callable[[], None] | None = None
     ) -> None:
-        """`watched` are files of items; `reload` reads them anew when one of them changes."""
+        """`reload` reads the items anew after a change of a file in `watched`."""
         self.desk = desk
         self._news = watching.News()
         self._lanes = {
@@ -89,15 +89,14 @@ class Pages:
                 await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _warm(self) -> None:
-        """Start what renders before the page asks for it."""
+        """Render once before the page asks, so that its first request finds the sandbox warm."""
         wanted = {"what": "page", "look": self.desk.look(views.View(), {}, self._drafted)}
         with contextlib.suppress(OvertakenError):
             await self._lanes["page"].draw(wanted)
 
     async def _changed(self) -> None:
-        with contextlib.suppress(
-            PromptForgeError
-        ):  # files that are being written; the next change comes soon
+        # Half-written files are no error: their next change comes soon.
+        with contextlib.suppress(PromptForgeError):
             await asyncio.to_thread(self.desk.survey)
         self._news.tell()
 
@@ -106,7 +105,7 @@ class Pages:
             await asyncio.to_thread(self._reload)
             self._news.tell()
 
-    # --- answers ----------------------------------------------------------------------------------------------------
+    # --- answers ----------------------------------------------------------------------------------
 
     async def _file(self, request: Request) -> Response:
         path = self._static.get("/index.html" if request.url.path == "/" else request.url.path)
@@ -118,7 +117,14 @@ class Pages:
         desk = self.desk
         names = ("layout", "format", "max_tokens", "query")
         options = {"query": desk.around.user, **desk.options}
-        given = {name: None if (value := options.get(name)) == "none" else value for name in names}
+        given = {name: options.get(name) for name in names}
+        for name, value in given.items():
+            if value == "none":
+                given[name] = None
+        own: dict[str, str | None] = dict.fromkeys(_WHAT)
+        for what in _WHAT:
+            if folder := desk.own_folder(what):
+                own[what] = folder.name
         return _json(
             {
                 **desk.choices(),
@@ -126,14 +132,13 @@ class Pages:
                 "mine": desk.listed(own=True),
                 "items": len(desk.items),
                 "given": {"profile": desk.profile or "default", **given},
-                "own": {
-                    what: folder.name if (folder := desk.own_folder(what)) else None
-                    for what in _WHAT
-                },
+                "own": own,
             }
         )
 
     def _draw(self, what: str) -> Callable[[Request], Awaitable[Response]]:
+        """Return the handler of one kind of request that renders."""
+
         async def answer(request: Request) -> Response:
             desk = self.desk
             try:
@@ -221,7 +226,7 @@ _WHAT = ("templates", "profiles")
 
 
 def _seen(request: Request) -> str:
-    """Return the tag of the version that the page has seen; raises `SaveError`."""
+    """Return the version that the page has seen; raises `SaveError`."""
     seen = request.headers.get("if-match", "").strip('"')
     if not seen:
         raise saving.SaveError("say with If-Match what was seen", 428)

@@ -1,4 +1,4 @@
-"""Renderings for the page: each lane draws one thing at a time and forgets requests that were overtaken."""
+"""Render for the page, in a sandbox: one request of a kind at a time, overtaken ones dropped."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Answer = dict[str, Any]
 DRAW = "promptforge.preview.drawing:draw"
 RECORD = "promptforge.preview.recording:record"
 SECONDS = {"page": 4.0, "account": 20.0, "comparison": 20.0, "prompt": 20.0, "case": 20.0}
-"""How long the templates may take for each thing that is drawn; longer where there is more to be drawn."""
+"""Seconds that templates may take, by kind of request; more for many items."""
 MEMORY = 1 << 30
-"""Bytes that a rendering may take."""
+"""Bytes of memory for a rendering."""
 
 
 class OvertakenError(Exception):
@@ -27,7 +27,7 @@ class OvertakenError(Exception):
 
 
 class Lane:
-    """One rendering at a time, behind a wall; of those that wait, only the last is done."""
+    """A queue of one: of the requests that wait for a rendering to end, only the last is done."""
 
     def __init__(self, desk: Desk, seconds: float, task: str = DRAW) -> None:
         self._desk = desk
@@ -39,21 +39,22 @@ class Lane:
 
     @property
     def _enough(self) -> float:
-        return self._seconds + self._desk.size / 250_000
+        return self._seconds + self._desk.size / 250_000  # a second more for each 250 kB
 
     async def draw(self, request: Mapping[str, Any]) -> Answer:
-        """Return what the task answers, or `{"error": …}`; raises `OvertakenError`."""
+        """Return the task's answer, or `{"error": …}`; raises `OvertakenError`."""
         self._last += 1
         mine = self._last
         async with self._lock:
             if mine != self._last:
                 raise OvertakenError
-            if self._wall.seconds < self._enough:  # there are more items than before
+            if self._wall.seconds < self._enough:  # the items were read anew, and are more
                 self._wall.close()
                 self._wall = Wall(seconds=self._enough, memory=MEMORY)
             given = {"items_key": self._desk.items_key, "items": None, "tokens": False, **request}
             try:
                 answer = await self._call(given)
+                # Items are sent once: megabytes, while a keystroke in a template is a few bytes.
                 if answer.get("needs") == "items":
                     answer = await self._call({**given, "items": self._desk.records})
             except PromptForgeError as error:
@@ -64,7 +65,7 @@ class Lane:
         return await asyncio.to_thread(self._wall.call, self._task, request)
 
     def close(self) -> None:
-        """End the process behind the wall."""
+        """End the process of the sandbox."""
         self._wall.close()
 
 
@@ -72,27 +73,25 @@ _PLACE = re.compile(r"^(?P<name>.*?):(?P<line>\d+)$", re.DOTALL)
 
 
 def facts(error: PromptForgeError, desk: Desk) -> dict[str, Any]:
-    """Return what a page is told of an error: what is wrong, and in which file and line; no path of this machine."""
+    """Return kind, message and place of an error for the page, without a path of this machine."""
     where, message = error.where or "", error.bare
     found = _PLACE.match(where)
-    name, line = (found["name"], int(found["line"])) if found else (where, None)
-    roots = [
-        *desk.templates,
-        *desk.profiles,
-        _shipped.folder("templates"),
-        _shipped.folder("profiles"),
-    ]
-    roots += [place for place in (desk.tests, desk.items_file and desk.items_file.parent) if place]
+    name, line = where, None
+    if found:
+        name, line = found["name"], int(found["line"])
+    roots = [*desk.templates, *desk.profiles]
+    roots += [_shipped.folder("templates"), _shipped.folder("profiles")]
+    if desk.tests:
+        roots.append(desk.tests)
+    if desk.items_file:
+        roots.append(desk.items_file.parent)
     name, message = _bare(name, roots), _bare(message, roots)
-    names = {file.name: file.id for file in desk.files.values()} | {
-        f.shown: f.id for f in desk.files.values()
-    }
-    said: dict[str, Any] = {
-        "kind": type(error).__name__.removesuffix("Error").lower(),
-        "message": message,
-    }
+    kind = type(error).__name__.removesuffix("Error").lower()
+    said: dict[str, Any] = {"kind": kind, "message": message}
     if name:
-        said |= {"name": name, "line": line, "file": names.get(name)}
+        ids = {file.name: file.id for file in desk.files.values()}
+        ids |= {file.shown: file.id for file in desk.files.values()}
+        said |= {"name": name, "line": line, "file": ids.get(name)}
     for fact in ("needed", "largest", "option"):
         if getattr(error, fact, None) is not None:
             said[fact] = getattr(error, fact)
@@ -100,9 +99,9 @@ def facts(error: PromptForgeError, desk: Desk) -> dict[str, Any]:
 
 
 def _bare(text: str, roots: list[Path]) -> str:
-    """Return a text with the paths of folders taken out of it."""
-    forms = {form for root in roots for form in (str(root), str(root.resolve()))}
-    for form in sorted(forms, key=len, reverse=True):
-        if len(form) > 1:
-            text = text.replace(f"{form}/", "")
+    """Remove the paths of folders from a text."""
+    paths = {path for root in roots for path in (str(root), str(root.resolve()))}
+    for path in sorted(paths, key=len, reverse=True):  # an inner folder before the one around it
+        if len(path) > 1:
+            text = text.replace(f"{path}/", "")
     return text

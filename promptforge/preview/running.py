@@ -1,4 +1,4 @@
-"""From a command line to a page that is served."""
+"""Serve the preview until the user ends it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ def run(
     gather: Callable[[], Sequence[Item] | None],
     tell: Callable[[str], None],
 ) -> None:
-    """Serve the page until the user ends it. `tell` prints a line for the user; `gather` reads the items anew.
+    """Serve the page until Ctrl-C; port 0 stands for any free one.
 
-    Raises `OptionError` where the port is taken.
+    `tell` prints a line for the user. When a file in `watched` changes, `gather` reads all items
+    anew, or returns None to keep the old ones. Raises `OptionError` where the port is taken.
     """
     try:
         listener = listen(port)

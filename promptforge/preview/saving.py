@@ -1,4 +1,4 @@
-"""Reading and writing the files of the page: by id, checked against what the page last saw, at one stroke."""
+"""Read and write the files of the page; a save needs the version that the page has seen."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from ..writing import clean, whole
 from .desk import Desk, File
 
 LARGEST = 256 * 1024
-"""Bytes of a file that can be edited here."""
+"""Bytes of a file that can be edited on the page."""
 
 
 class Text(NamedTuple):
-    """A file as it is now."""
+    """Text of a file and its version."""
 
     text: str
     tag: str
-    """A hash of its bytes."""
+    """Hash of its bytes."""
 
 
 class SaveError(PromptForgeError):
-    """A file that is not saved, with the HTTP status that says why."""
+    """A refusal to read or save, with its HTTP status."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -34,17 +34,22 @@ class SaveError(PromptForgeError):
 
 
 def load(file: File) -> Text:
-    """Return the text of a file; raises `SaveError` as `read` does."""
+    """Read a file of the page; raises `SaveError` as `read` does."""
     return read(file.path, file.shown)
 
 
 def read(path: Path, shown: str) -> Text:
-    """Return the text of a file; raises `SaveError` for one that is no regular UTF-8 text of a fair size."""
+    """Read a regular file of UTF-8 text.
+
+    Raises `SaveError`: 404 where it cannot be read, 409 where it is no such file or too large.
+    """
     try:
         data = contents(path, LARGEST)
         text = data.decode("utf-8-sig")
     except OSError as error:
-        status = 409 if error.errno in (errno.EINVAL, errno.EFBIG) else 404
+        status = 404
+        if error.errno in (errno.EINVAL, errno.EFBIG):  # a pipe or device; too large
+            status = 409
         raise SaveError(f"{shown} cannot be read: {error.strerror}", status) from None
     except UnicodeDecodeError:
         raise SaveError(f"{shown} is not UTF-8 text", 409) from None
@@ -52,35 +57,36 @@ def read(path: Path, shown: str) -> Text:
 
 
 def tag(data: bytes) -> str:
-    """Return the hash by which a version of a file is known."""
+    """Hash the bytes of a file into the name of this version."""
     return hashlib.sha256(data).hexdigest()[:32]
 
 
 def target(desk: Desk, file: File) -> Path:
-    """Return where a file is saved: in its place, or, of a shipped one, in the user's first folder."""
+    """Return the path to save to: the file's own, or for a shipped file the user's first folder."""
     if not file.shipped:
         return file.path
     folder = desk.own_folder(file.what)
     if folder is None:
-        raise SaveError(
-            f"there is no folder of your own to save it in; start again with --{file.what} DIR", 409
+        message = (
+            f"there is no folder of your own to save it in; start again with --{file.what} DIR"
         )
-    return folder / (file.name if file.what == "templates" else f"{file.name}.yaml")
+        raise SaveError(message, 409)
+    return folder / file.shown
 
 
 def save(desk: Desk, file: File, text: str, seen: str) -> str:
-    """Write a file if it is still what the page has seen; return its new tag.
+    """Write a file if its version is still `seen`; return the new version.
 
-    Raises `SaveError`: read-only (403), changed meanwhile (412), too large (413), cannot be written (409).
+    Raises `SaveError`: read-only (403), changed meanwhile (412), too large (413),
+    cannot be written (409).
     """
     if not desk.edit:
         raise SaveError("this preview only shows; start it with --edit to save", 403)
     try:
         data = text.encode("utf-8")
     except UnicodeEncodeError:
-        raise SaveError(
-            "the text holds half of a surrogate pair, which no file can hold", 409
-        ) from None
+        message = "the text holds half of a surrogate pair, which no file can hold"
+        raise SaveError(message, 409) from None
     if len(data) > LARGEST:
         raise SaveError(f"{file.shown} would be larger than {LARGEST // 1024} kB", 413)
     if load(file).tag != seen:
@@ -94,7 +100,7 @@ def save(desk: Desk, file: File, text: str, seen: str) -> str:
 
 
 def write(path: Path, folder: Path, data: bytes, shown: str) -> None:
-    """Write a file that lies in `folder`, which may have to be made; raises `SaveError` (409)."""
+    """Write a file inside `folder`, at one stroke; make its folder. Raises `SaveError`."""
     if not path.parent.resolve().is_relative_to(folder.resolve()):
         raise SaveError(f"{shown} lies behind a link that leads out of your folder", 409)
     try:

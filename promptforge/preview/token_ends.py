@@ -1,4 +1,4 @@
-"""Where the tokens of a text end, in characters."""
+"""Ends of the tokens of a text, in characters."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from ..counting import Counter
 from ..tokenizers.byte_pairs import BytePairCounter
 
 STRETCH = 1 << 16
-"""Characters that are given to the tokenizer at a time."""
+"""Characters that the tokenizer gets at a time."""
 
 
 def token_ends(counter: Counter, text: str) -> list[int] | None:
-    """Return where each token ends; of tokens that hold parts of one character, where the last of them ends.
+    """Return the end of each token, in characters.
 
-    `None` for a counter that has no tokens of its own, such as an estimate, or none that spell the text as it is.
+    Tokens that share one character, such as those of an emoji, count as one. Returns None for a
+    counter without tokens, such as an estimate, and for tokens that do not spell the text as it is.
     """
     if not isinstance(counter, BytePairCounter):
         return None
@@ -25,6 +26,7 @@ def token_ends(counter: Counter, text: str) -> list[int] | None:
         tokens = counter.encode(stretch)
         if tokens is None:
             return None
+        # The decoder keeps the first bytes of a character until a later token brings its last.
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         start = at
         for token in tokens:

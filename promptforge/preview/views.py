@@ -1,4 +1,4 @@
-"""What a page asks for: one view of the items, or two side by side, with texts that are not saved yet."""
+"""Requests of the page: one view of the items or two side by side, with texts not saved yet."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import msgspec
 from ..errors import OptionError
 
 MOST_DRAFTS = 20
-"""Files that may be open with changes at the same time."""
+"""Files with unsaved changes at one time."""
 LARGEST_DRAFT = 256 * 1024
 """Bytes of one of them."""
 
 
 class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is chosen on the page; `None` leaves it to the command line and the profile."""
+    """The user's choices on the page; `None` leaves one to the command line and the profile."""
 
     profile: str | None = None
     layout: str | None = None
@@ -30,21 +30,21 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Ask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A request for a page, for the account of it, for a comparison or for the whole prompt."""
+    """A request for a text, its account, a comparison or the whole prompt."""
 
     view: View
     other: View | None = None
-    """The second side of a comparison."""
+    """Second side of a comparison."""
     drafts: dict[str, str] = {}
     """Id of a file → its text in the editor."""
     tokens: bool = False
-    """Whether the places where tokens end are wanted."""
+    """Also return the ends of all tokens."""
     to: str = "roles"
-    """The shape of a whole prompt."""
+    """Shape of the whole prompt."""
 
 
 class Wish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is to become a golden case: what is seen, as the files on the disk print it."""
+    """A request to save the view as a golden case, as the files on the disk render it."""
 
     view: View
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -55,7 +55,7 @@ Asked = TypeVar("Asked")
 
 
 def decode(body: bytes, shape: type[Asked]) -> Asked:
-    """Return the body of a request as what it is to be; raises `OptionError`."""
+    """Parse the body of a request; raises `OptionError`."""
     try:
         return msgspec.json.decode(body, type=shape)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -63,7 +63,7 @@ def decode(body: bytes, shape: type[Asked]) -> Asked:
 
 
 def read(body: bytes) -> Ask:
-    """Return what a request asks for; raises `OptionError`."""
+    """Parse a request to draw, within the limits for drafts; raises `OptionError`."""
     ask = decode(body, Ask)
     if len(ask.drafts) > MOST_DRAFTS:
         raise OptionError(f"more than {MOST_DRAFTS} files with changes at a time; save some")

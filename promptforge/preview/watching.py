@@ -1,4 +1,4 @@
-"""Telling the page that a file was changed by somebody else, or by itself."""
+"""Tell the page that a file has changed, by somebody else or by a save of its own."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Changed = Callable[[], Awaitable[None]]
 LISTENERS = 8
 """Pages that may listen at a time."""
 EVERY = 0.5
-"""Seconds between two looks at files that are named one by one."""
+"""Seconds between two looks at the files of items."""
 BEAT = 15.0
-"""Seconds without news after which a sign of life is sent."""
+"""Seconds of silence after which listeners get a sign of life."""
 
 
 class News:
-    """What happened, to everybody who listens; each hears only that there is something new."""
+    """A signal to all listening pages that something has changed; it carries no data."""
 
     def __init__(self) -> None:
         self._listeners: set[asyncio.Event] = set()
@@ -35,11 +35,11 @@ class News:
 
     @property
     def full(self) -> bool:
-        """Whether nobody more can listen."""
+        """True while no more pages can listen."""
         return len(self._listeners) >= LISTENERS
 
     async def listen(self) -> AsyncIterator[bool]:
-        """Yield True for news, False for a sign of life."""
+        """Yield True for a change, False for a sign of life."""
         heard = asyncio.Event()
         self._listeners.add(heard)
         try:
@@ -57,12 +57,13 @@ class News:
 
 def _is_ours(_change: watchfiles.Change, path: str) -> bool:
     name = Path(path).name
-    # A folder: what is written into a new one may come before anybody watches it.
+    # A name without a dot may be a new folder. Files written into it before it is watched make no
+    # event of their own.
     return (name.endswith((".j2", *YAML)) or "." not in name) and not name.startswith(".")
 
 
 async def watch_folders(folders: Sequence[Path], changed: Changed) -> None:
-    """Call `changed` when a template or profile in one of the folders, or a shipped one, has changed."""
+    """Call `changed` after a change of a template or profile, in `folders` or shipped."""
     every = [*folders, _shipped.folder("templates"), _shipped.folder("profiles")]
     there = list(dict.fromkeys(folder.resolve() for folder in every if folder.is_dir()))
     async for _ in watchfiles.awatch(
@@ -72,7 +73,10 @@ async def watch_folders(folders: Sequence[Path], changed: Changed) -> None:
 
 
 async def watch_files(paths: Sequence[Path], changed: Changed) -> None:
-    """Call `changed` when one of the files has another size or time."""
+    """Call `changed` after a change of size or time of a file.
+
+    Polled: a file of items may lie in a folder of a million others, which nobody wants watched.
+    """
     before = [_state(path) for path in paths]
     while paths:
         await asyncio.sleep(EVERY)
