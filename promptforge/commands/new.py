@@ -21,11 +21,11 @@ _EDITED = {"layout": "item.md", "format": "item.", "prompt": "prompt."}
 """How the name of the file begins that is looked at first."""
 _KEYS = ("layout", "format", "prompt")
 """What a profile chooses by the key of that name."""
-WHAT = ("layout", "format", "kind", "prompt", "profile")
+COPIED_KINDS = ("layout", "format", "kind", "prompt", "profile")
 
 
 @click.command("new")
-@click.argument("what", type=click.Choice(WHAT))
+@click.argument("what", type=click.Choice(COPIED_KINDS))
 @click.argument("name")
 @click.option(
     "--from",

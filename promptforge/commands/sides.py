@@ -65,11 +65,11 @@ def _spec(text: str) -> Spec:
                 f"{quote(text)}: unknown option {quote(word)}{nearest(name, known)}", option=word
             )
         else:
-            options[name] = _value(name, value)
+            options[name] = _parse_value(name, value)
     return Spec(profile, folders, options)
 
 
-def _value(name: str, text: str) -> Any:
+def _parse_value(name: str, text: str) -> Any:
     """Return the value that a text stands for: the first reading that the option takes."""
     readings: list[Any] = [text]
     if "list" in VOCABULARY.rules[name].takes:
