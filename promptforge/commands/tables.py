@@ -48,6 +48,13 @@ def shown(value: object, limit: int = 200) -> str:
     return label(text)
 
 
+def plural(count: int, one: str, many: str) -> str:
+    """Return `one` or `many`, as the count wants it."""
+    if count == 1:
+        return one
+    return many
+
+
 def width(text: str) -> int:
     """Return the terminal columns that a text takes."""
     if text.isascii():
