@@ -1,4 +1,4 @@
-"""`promptforge rule`: what a code means, and what to do about it."""
+"""`promptforge rule`: explain a code, and the way out."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ def command(codes: tuple[str, ...], as_json: bool) -> None:
     wanted = [code.upper() for code in codes]
     for code in wanted:
         if code not in CODES:
-            near = sure(code, CODES)
-            hint = f'; did you mean "{near}"?' if near else "; `promptforge rule` lists them"
+            hint = "; `promptforge rule` lists them"
+            if near := sure(code, CODES):
+                hint = f'; did you mean "{near}"?'
             raise click.UsageError(f"there is no code {quote(code)}{hint}")
     if as_json:
         write_json({"codes": [{"code": code, **CODES[code]._asdict()} for code in wanted or CODES]})
