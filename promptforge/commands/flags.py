@@ -15,7 +15,7 @@ from ..diagnostics import Diagnostics
 from ..errors import quote
 from ..options import PROMPT, VOCABULARY, Options
 from ..rules import Rule
-from . import names
+from .names import OPTIONS, profiles
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -38,7 +38,7 @@ class _Value(click.ParamType):  # type: ignore[type-arg]  # generic in the newes
             return f"[{self.name}]"
         kind = _base(self.rule.shape)
         return {int: "N", float: "X"}.get(
-            kind, "NAME" if self.rule.name in names.OPTIONS else "TEXT"
+            kind, "NAME" if self.rule.name in OPTIONS else "TEXT"
         )
 
     def shell_complete(
@@ -47,7 +47,7 @@ class _Value(click.ParamType):  # type: ignore[type-arg]  # generic in the newes
         from click.shell_completion import CompletionItem
 
         known: Iterable[str] = self.rule.choices
-        if complete := names.OPTIONS.get(self.rule.name):
+        if complete := OPTIONS.get(self.rule.name):
             known = complete(ctx, param, incomplete)
         return [CompletionItem(name) for name in known if name.startswith(incomplete)]
 
@@ -124,7 +124,7 @@ def profile_flags(function: Command) -> Command:
         "--profile",
         "-p",
         metavar="NAME",
-        shell_complete=names.profiles,
+        shell_complete=profiles,
         help="A profile's name, or its .yaml file.",
     )(function)
 

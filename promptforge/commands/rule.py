@@ -6,12 +6,12 @@ import click
 
 from ..codes import CODES, explain
 from ..errors import quote, sure
-from . import names
+from .names import codes
 from .output import write, write_json
 
 
 @click.command("rule")
-@click.argument("codes", nargs=-1, metavar="[CODE]...", shell_complete=names.codes)
+@click.argument("codes", nargs=-1, metavar="[CODE]...", shell_complete=codes)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(codes: tuple[str, ...], as_json: bool) -> None:
     """Explain codes such as PF802; without any, list them all."""
