@@ -390,7 +390,7 @@ SAID: dict[str, tuple[int, str]] = {
     "batch": (2, "INPUT is missing: promptforge batch"),
     "rendr": (2, 'there is no command "rendr"; did you mean "render"?'),
     "render --layot x": (2, 'there is no option "--layot"; did you mean "--layout"?'),
-    "render --layout": (2, "--layout wants a value behind it"),
+    "render --layout": (2, "--layout needs a value"),
     "render items.json --templates items.json": (
         2,
         '--templates takes a folder, and "items.json" is a file',

@@ -239,7 +239,7 @@ def test_one_text_or_the_history_may_come_from_standard_input() -> None:
     )
     twice = run("prompt", "-", "--user-file", "-", "--history", "-", stdin="[]")
     assert (twice.code, twice.out) == (2, "")
-    assert "ITEMS and --user-file and --history are all to come from standard input" in twice.err
+    assert "ITEMS and --user-file and --history name it" in twice.err
 
 
 @pytest.mark.parametrize(

@@ -276,4 +276,4 @@ def test_a_search_in_a_job_that_is_wrong(
 
 def test_where_to_search_without_what_for(space: Path) -> None:
     ran = run("render", "--in", "docs", "--workspace", str(space))
-    assert ran.code == 2 and "--in says where to search; --search says what for" in ran.err
+    assert ran.code == 2 and "--in names the place to search; --search gives the words" in ran.err

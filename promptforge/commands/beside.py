@@ -1,4 +1,4 @@
-"""Folders in the working directory that would be searched if somebody named them."""
+"""Point at ./templates and ./profiles that nobody named."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ..template_files import is_name
 
 
 def beside(name: str, given: Sequence[str]) -> str:
-    """Return where a name that was not found is all the same, and the flag that finds it; empty: nowhere.
+    """Return a hint where a name that was not found lies in ./templates or ./profiles, else "".
 
-    `given` is the command line.
+    The hint names the flag that finds it. `given` is the command line.
     """
     if not is_name(name):
         return ""
@@ -32,10 +32,11 @@ def beside(name: str, given: Sequence[str]) -> str:
     if not said:
         return ""
     there, flags = (" and ".join(each) for each in (zip(*said, strict=True)))
-    return f"; {there} {'are' if len(said) > 1 else 'is'} here: add {flags}"
+    verb = ("is", "are")[len(said) > 1]
+    return f"; {there} {verb} here: add {flags}"
 
 
 def named(folder: str, given: Sequence[str]) -> bool:
-    """Whether a command line, or the environment, says where templates or profiles are."""
+    """Return true where the command line or the environment names such a folder."""
     flags = any(word == f"--{folder}" or word.startswith(f"--{folder}=") for word in given)
     return flags or bool(os.environ.get(f"PROMPTFORGE_{folder.upper()}"))

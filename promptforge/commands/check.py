@@ -1,4 +1,4 @@
-"""`promptforge check`: what is wrong with templates, layouts and profiles, and what they cost."""
+"""`promptforge check`: find mistakes in templates, layouts and profiles; measure their cost."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ FORMATS = ("text", "json", "github", "sarif")
     "shape",
     type=click.Choice(FORMATS),
     default="text",
-    help="What findings look like.",
+    help="How findings are printed.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --output-format json.")
 @click.option(
     "--prices/--no-prices",
     default=None,
-    help="What each layout costs, in tokens [default: in text and JSON, once nothing is wrong].",
+    help="Cost of each layout in tokens [default: in text and JSON, once nothing is wrong].",
 )
-@click.option("--fix", is_flag=True, help="Put right what can be put right safely.")
-@click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
+@click.option("--fix", is_flag=True, help="Correct mistakes that have one safe correction.")
+@click.option("--diff", is_flag=True, help="Show the changes of --fix, and change nothing.")
 @click.option("-q", "--quiet", is_flag=True, help="No notes, no prices and no summary.")
 def command(
     paths: tuple[Path, ...], shape: str, as_json: bool, prices: bool | None, fix: bool, diff: bool, quiet: bool,
@@ -55,13 +55,14 @@ def command(
     from ..checking.targets import Targets
     from . import reports
 
-    shape = "json" if as_json else shape
+    if as_json:
+        shape = "json"
     folders = folders_of(given)
     wants = prices
     if diff or quiet or shape not in ("text", "json"):
         wants = bool(prices) and not diff
     wanted = _wanted(paths, folders)
-    folders = or_here(folders)  # what is checked may build on what lies beside it
+    folders = or_here(folders)  # a file that is checked may extend one of its neighbours
 
     def run() -> Report:
         targets = Targets()
@@ -121,9 +122,12 @@ def _print(report: Report, shape: str, quiet: bool) -> None:
 def _hint(report: Report) -> str:
     grave = [f for f in report.findings if f.severity != "note"]
     fixable = sum(f.edit is not None for f in report.findings)
-    said = [f"`promptforge rule {grave[0].code}` explains the first"] if grave else []
-    said += [f"--fix puts {fixable} right"] if fixable else []
-    return f"; {'; '.join(said)}" if said else ""
+    hint = ""
+    if grave:
+        hint += f"; `promptforge rule {grave[0].code}` explains the first"
+    if fixable:
+        hint += f"; --fix puts {fixable} right"
+    return hint
 
 
 def _prices(report: Report, *, after: bool) -> Iterator[str]:
@@ -138,16 +142,10 @@ def _prices(report: Report, *, after: bool) -> Iterator[str]:
     rows = []
     last = ("", "")
     for layout, form, page, kind, tokens in spread(report.prices):
-        same = (layout, form) == last
-        rows.append(
-            [
-                "" if same else layout,
-                "" if same else form,
-                "" if same else f"{page:,}",
-                kind,
-                f"+{tokens:,}",
-            ]
-        )
+        named = [layout, form, f"{page:,}"]
+        if (layout, form) == last:
+            named = [""] * 3  # the row above says it
+        rows.append([*named, kind, f"+{tokens:,}"])
         last = (layout, form)
     yield from table(columns, rows, total=screen())
     yield f"tokens by {report.tokenizer}, without the texts of the items"

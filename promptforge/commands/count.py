@@ -12,8 +12,8 @@ from ..options import VOCABULARY
 from ..profiles import load_profile
 from ..sources import workspace
 from ..tokens import get_tokenizer
-from . import names
 from .flags import folders_of, profile_flags
+from .names import tokenizers
 from .output import say, write_json
 
 
@@ -23,7 +23,7 @@ from .output import say, write_json
 @click.option(
     "--tokenizer",
     metavar="NAME",
-    shell_complete=names.tokenizers,
+    shell_complete=tokenizers,
     help="What counts; else the profile's.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -1,4 +1,4 @@
-"""What `init` and `new` have in common: files are written, or only named, and the next steps are said."""
+"""Write the files of `init` and `new`, and say the next steps."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ if TYPE_CHECKING:
 
 
 def finish(made: Sequence[Draft], steps: Sequence[str], *, pretend: bool, as_json: bool) -> None:
-    """Write the files unless it is `pretend`, print their names, and on standard error what to do next."""
+    """Write the files unless `pretend`; print their names, and the next steps on standard error."""
     from .. import drafts
 
-    made = drafts.missing(made) if pretend else drafts.write(made)
+    heading = "these are now there; next:"
+    if pretend:
+        made, heading = drafts.missing(made), "these would be there; next:"
+    else:
+        made = drafts.write(made)
     if as_json:
-        write_json(
-            {
-                "files": [str(draft.path) for draft in made],
-                "written": not pretend,
-                "next": list(steps),
-            }
-        )
+        files = [str(draft.path) for draft in made]
+        write_json({"files": files, "written": not pretend, "next": list(steps)})
         return
     write("".join(f"{draft.path}\n" for draft in made), None)
-    click.echo(f"promptforge: these {'would be' if pretend else 'are now'} there; next:", err=True)
+    click.echo(f"promptforge: {heading}", err=True)
     for step in steps:
         click.echo(f"  {step}", err=True)

@@ -16,15 +16,15 @@ from .inputs import exit_code, input_flags, read
 from .output import write, write_json
 from .picture import draw
 from .reasons import reasons
-from .tables import Column, screen, shorten, shown, table
+from .tables import Column, plural, screen, shorten, shown, table
 
 if TYPE_CHECKING:
     from ..ledger import Ledger
 
 NO_PATH = "(no path)"
-"""What a table calls the section of items without a path, which has no name of its own."""
+"""Name of the section of items without a path."""
 ROWS = 60
-"""With more items than these, some that are not in the text are only counted."""
+"""Rows of a table; further dropped items are only counted."""
 
 _STATUS = {"included": "in", "trimmed": "cut", "dropped": "out"}
 
@@ -58,11 +58,12 @@ def command(
     output: str | None,
     **given: Any,
 ) -> int:
-    """Explain what `render` makes of the same arguments: which item is in or out and why, and what it costs.
+    """Explain a rendering: why each item is in or out, and its cost.
 
-    Items come in the order in which they were considered: `in` is whole, `cut` shortened, `out` left out. `tokens` is
-    what an item takes and `whole` what it would take so; with `fits at` as --max-tokens it comes back whole. Flags that
-    are said to bring an item back have been tried. `worth` is the score of what comes in; shortened, its share.
+    It takes the arguments of `render`. Items come in the order of packing: `in` is whole, `cut`
+    shortened, `out` dropped. `tokens` is the cost of an item, `whole` its cost in full. With
+    `fits at` as --max-tokens it comes back whole. Flags that are said to bring an item back have
+    been tried. `worth` is the score of an item that comes in; a shortened one has its share.
     """
     request = read(items, given)
     renderer = request.renderer()
@@ -100,7 +101,7 @@ def command(
 
 
 def name_of(item: Mapping[str, Any]) -> str:
-    """Return what a table calls an item: its path and lines, its name, or its id."""
+    """Return the label of an item: its path and lines, its name, or its id."""
     if item.get("path"):
         return span(shown(item["path"]), item.get("start_line"), item.get("end_line"))
     return shown(item.get("name") or item["id"])
@@ -113,7 +114,7 @@ def _label(item: ResultItem) -> str:
 
 
 def _names(ledger: Ledger, ids: Collection[str]) -> dict[str, str]:
-    """Return what a table calls the items of these ids."""
+    """Return the labels of the items with these ids."""
     found: dict[str, str] = {}
     for index in ledger.ranked if ids else ():
         if (name := ledger.name(index)) in ids and name not in found:
@@ -124,14 +125,18 @@ def _names(ledger: Ledger, ids: Collection[str]) -> dict[str, str]:
 
 
 def _score(score: float) -> str:
-    return f"{score:.2f}" if abs(score) < 1000 else f"{score:.3g}"
+    if abs(score) < 1000:
+        return f"{score:.2f}"
+    return f"{score:.3g}"
 
 
 def _items(ledger: Ledger, every: bool) -> Iterator[str]:
     ranked = ledger.ranked
     out = [index for index in ranked if ledger.status(index) == "dropped"]
     room = max(ROWS // 3, ROWS - (len(ranked) - len(out)))
-    hidden = out[room:] if not every and len(ranked) > ROWS else []
+    hidden: list[int] = []
+    if not every and len(ranked) > ROWS:
+        hidden = out[room:]
     gone = set(hidden)
     columns = [
         Column(""), Column("#", right=True, spare=3), Column("item", cut=True, paths=True, least=14),
@@ -147,31 +152,28 @@ def _items(ledger: Ledger, every: bool) -> Iterator[str]:
     if hidden:
         yield f"out  and {len(hidden):,} more ({_counted(map(ledger.reason, hidden))}); --all shows them"
     counts = Counter(_STATUS[ledger.status(index)] for index in ranked)
-    total = f"{len(ranked):,} item{'' if len(ranked) == 1 else 's'}"
-    yield f"{total}: {', '.join(f'{counts[word]:,} {word}' for word in _STATUS.values())}"
+    each = ", ".join(f"{counts[word]:,} {word}" for word in _STATUS.values())
+    yield f"{len(ranked):,} {plural(len(ranked), 'item', 'items')}: {each}"
 
 
 def _row(ledger: Ledger, item: ResultItem) -> list[str]:
-    beyond = (
-        ledger.back.beyond
-        if item.fits_at is None and item.reason in ("budget", "section_budget")
-        else None
-    )
+    beyond = ledger.back.beyond
+    fits_at = ""
+    if item.fits_at is not None:
+        fits_at = f"{item.fits_at:,}"
+    elif beyond is not None and item.reason in ("budget", "section_budget"):
+        fits_at = f">{beyond:,}"  # the largest budget that was tried is still too small
     return [
         _STATUS[item.status],
-        "" if item.rank is None else str(item.rank),
+        str(item.rank or ""),
         _label(item),
         shown(item.kind),
         _score(item.score),
         item.form or "-",
-        f"{item.tokens:,}" if item.form else "-",
+        (f"{item.tokens:,}", "-")[item.form is None],
         f"{item.tokens_full:,}",
         item.reason,
-        f">{beyond:,}"
-        if beyond is not None
-        else ""
-        if item.fits_at is None
-        else f"{item.fits_at:,}",
+        fits_at,
     ]
 
 
@@ -190,16 +192,42 @@ def _why(ledger: Ledger, ways: Sequence[Way]) -> Iterator[str]:
 
 
 def _costs(result: Result, explanation: Explanation) -> Iterator[str]:
-    kind = "exact" if result.exact else "approximate"
-    rows = [
-        [
-            shown(section.title or section.key) or NO_PATH,
-            f"{section.items:,}",
-            f"{section.tokens:,}",
-            "" if section.subtotal is None else f"{section.subtotal:,}",
-        ]
-        for section in explanation.sections
+    yield from _section_costs(explanation)
+    kind = ("approximate", "exact")[result.exact]
+    items = sum(section.tokens for section in explanation.sections)
+    limit = "no limit"
+    if explanation.max_tokens is not None:
+        limit = f"of {explanation.max_tokens:,}"
+    # Two texts side by side may take fewer tokens than both alone, so this figure may be negative.
+    between = "headings, separators"
+    if explanation.between < 0:
+        between = "less where texts meet"
+    figures = [
+        ("items", f"{items:,}", ""),
+        (between, f"{explanation.between:,}", ""),
+        ("frame of the templates", f"{explanation.frame * bool(result.text):,}", ""),
+        ("tokens", f"{explanation.tokens:,}", f"{limit} ({kind}, {result.tokenizer})"),
     ]
+    wide = max(len(figure) for _, figure, _ in figures)
+    for name, figure, rest in figures:
+        yield f"{name:<22}  {figure:>{wide}} {rest}".rstrip()
+    if explanation.left:
+        yield f"{'left':<22}  {explanation.left:>{wide},}"
+    if (chars := result.manifest["options"]["max_chars"]) is not None:
+        yield f"{'characters':<22}  {result.chars:>{wide},} of {chars:,}"
+    if not result.text and explanation.frame > (explanation.max_tokens or 0):
+        cost = f"{explanation.frame:,} tokens"
+        yield f"The frame of the templates alone takes {cost}, so the text is empty."
+
+
+def _section_costs(explanation: Explanation) -> Iterator[str]:
+    rows = []
+    for section in explanation.sections:
+        subtotal = ""
+        if section.subtotal is not None:
+            subtotal = f"{section.subtotal:,}"
+        name = shown(section.title or section.key) or NO_PATH
+        rows.append([name, f"{section.items:,}", f"{section.tokens:,}", subtotal])
     columns = [
         Column("section", cut=True), Column("items", right=True), Column("tokens", right=True),
         Column("with headings", right=True),
@@ -207,66 +235,47 @@ def _costs(result: Result, explanation: Explanation) -> Iterator[str]:
     if len(rows) > 1 or any(section.title for section in explanation.sections):
         yield from table(columns, rows, total=screen())
         yield ""
-    items = sum(section.tokens for section in explanation.sections)
-    most = "no limit" if explanation.max_tokens is None else f"of {explanation.max_tokens:,}"
-    figures = [
-        ["items", f"{items:,}"],
-        [
-            "headings, separators" if explanation.between >= 0 else "less where texts meet",
-            f"{explanation.between:,}",
-        ],
-        ["frame of the templates", f"{explanation.frame if result.text else 0:,}"],
-        ["tokens", f"{explanation.tokens:,} {most} ({kind}, {result.tokenizer})"],
-    ]
-    wide = max(len(figure.split()[0]) for _, figure in figures)
-    for name, figure in figures:
-        number, _, rest = figure.partition(" ")
-        yield f"{name:<22}  {number:>{wide}} {rest}".rstrip()
-    if explanation.left:
-        yield f"{'left':<22}  {explanation.left:>{wide},}"
-    if (chars := result.manifest["options"]["max_chars"]) is not None:
-        yield f"{'characters':<22}  {result.chars:>{wide},} of {chars:,}"
-    if not result.text and explanation.frame > (explanation.max_tokens or 0):
-        yield f"The frame of the templates alone takes {explanation.frame:,} tokens, so the text is empty."
 
 
 def _more(ledger: Ledger, explanation: Explanation, truncated: bool) -> Iterator[str]:
     wanted = {name for gain in explanation.gains or () for name in gain.items[:3]}
-    names = _names(
-        ledger, wanted | ({explanation.next_item} if explanation.next_item is not None else set())
-    )
+    if explanation.next_item is not None:
+        wanted.add(explanation.next_item)
+    names = _names(ledger, wanted)
     if explanation.next_at is not None and explanation.next_item is not None:
         yield ""
-        said = f"The least budget that brings something back: {explanation.next_at:,}"
-        room = screen() - len(said) - 3
-        yield said + (f" ({shorten(names[explanation.next_item], room)})" if room > 8 else "")
+        line = f"The least budget that brings something back: {explanation.next_at:,}"
+        room = screen() - len(line) - 3
+        if room > 8:
+            line += f" ({shorten(names[explanation.next_item], room)})"
+        yield line
     if explanation.gains is None or not (explanation.gains or truncated):
         return
     yield ""
     if not explanation.gains:
-        options, most = ledger.page.options, (explanation.max_tokens or 0) + explanation.step
-        full = options.context_window is not None and most > options.context_window - (
-            options.reserve or 0
-        )
-        why = ": --context-window leaves no room for them" if full else ""
-        yield f"{explanation.step:,} tokens more would bring nothing{why}."
+        yield f"{explanation.step:,} tokens more would bring nothing{_no_window(ledger, explanation)}."
         return
     columns = [
         Column(f"{explanation.step:,} tokens more bring", cut=True, least=23), Column("items", right=True, spare=2),
         Column("tokens", right=True), Column("worth", right=True, spare=3), Column("these", cut=True, spare=1),
     ]  # fmt: skip
-    rows = [
-        [
-            shown(gain.title or gain.key) or NO_PATH,
-            f"{len(gain.items):,}",
-            f"{gain.tokens:+,}",
-            f"{gain.worth:+.2f}",
-            ", ".join(names[each] for each in gain.items[:3])
-            + ("…" if len(gain.items) > 3 else ""),
-        ]
-        for gain in explanation.gains
-    ]
+    rows = []
+    for gain in explanation.gains:
+        these = ", ".join(names[each] for each in gain.items[:3]) + "…" * (len(gain.items) > 3)
+        section = shown(gain.title or gain.key) or NO_PATH
+        rows.append(
+            [section, f"{len(gain.items):,}", f"{gain.tokens:+,}", f"{gain.worth:+.2f}", these]
+        )
     yield from table(columns, rows, total=screen())
+
+
+def _no_window(ledger: Ledger, explanation: Explanation) -> str:
+    options = ledger.page.options
+    budget = (explanation.max_tokens or 0) + explanation.step
+    window = options.context_window
+    if window is None or budget <= window - (options.reserve or 0):
+        return ""
+    return ": --context-window leaves no room for them"
 
 
 def _spans(result: Result) -> Iterator[str]:
@@ -277,7 +286,7 @@ def _spans(result: Result) -> Iterator[str]:
     rows = [
         [
             f"{span.start}-{span.end}",
-            shown(span.item) if span.item else "",
+            shown(span.item or ""),
             span.form or "",
             f"{span.template}:{span.line}",
             shown(result.text[span.start : span.end], 60),

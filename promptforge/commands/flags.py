@@ -1,10 +1,11 @@
-"""The flags that several commands take, made from the vocabulary of the options."""
+"""The flags that several commands take, made from the one list of options."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +15,14 @@ from ..diagnostics import Diagnostics
 from ..errors import quote
 from ..options import PROMPT, VOCABULARY, Options
 from ..rules import Rule
-from . import names
+from .names import OPTIONS, profiles
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 Command = Callable[..., Any]
 _PATTERNS = frozenset({"paths"})
-"""Options whose values may hold a comma."""
+"""Options with values that may hold a comma."""
 _FOLDERS = (("templates", "PROMPTFORGE_TEMPLATES"), ("profiles", "PROMPTFORGE_PROFILES"))
 
 
@@ -30,14 +31,14 @@ class _Value(click.ParamType):  # type: ignore[type-arg]  # generic in the newes
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
-        self.name = "text" if not rule.choices else "|".join(rule.choices)
+        self.name = "|".join(rule.choices) or "text"
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
         if self.rule.choices:
             return f"[{self.name}]"
         kind = _base(self.rule.shape)
         return {int: "N", float: "X"}.get(
-            kind, "NAME" if self.rule.name in names.OPTIONS else "TEXT"
+            kind, "NAME" if self.rule.name in OPTIONS else "TEXT"
         )
 
     def shell_complete(
@@ -45,8 +46,9 @@ class _Value(click.ParamType):  # type: ignore[type-arg]  # generic in the newes
     ) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
-        complete = names.OPTIONS.get(self.rule.name)
-        known = complete(ctx, param, incomplete) if complete else self.rule.choices
+        known: Iterable[str] = self.rule.choices
+        if complete := OPTIONS.get(self.rule.name):
+            known = complete(ctx, param, incomplete)
         return [CompletionItem(name) for name in known if name.startswith(incomplete)]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -54,49 +56,39 @@ class _Value(click.ParamType):  # type: ignore[type-arg]  # generic in the newes
             return value
         kind = _base(self.rule.shape)
         if typing.get_origin(kind) is dict and value != "none":
-            from ..yamltext import load  # only a mapping is worth its import
+            from ..yamltext import load  # late: only a mapping is worth its import
 
             return load(value, f"--{self.rule.name.replace('_', '-')}")
-        number: Any = value
         if kind in (int, float) and value != "none":
-            try:
-                number = kind(value.replace("_", ""))
-            except ValueError:
-                number = value
-        return number
+            # A number that is none goes on as text: the rule refuses it in its own words.
+            with contextlib.suppress(ValueError):
+                return kind(value.replace("_", ""))
+        return value
 
 
 def _base(shape: Any) -> Any:
-    return typing.get_args(shape)[0] if typing.get_origin(shape) is typing.Annotated else shape
+    if typing.get_origin(shape) is typing.Annotated:
+        return typing.get_args(shape)[0]
+    return shape
 
 
 def option_flags(function: Command, *, whole: bool = False) -> Command:
-    """Add one flag for each option: `max_tokens` → `--max-tokens`, a yes-or-no `headers` → `--headers/--no-headers`.
+    """Add one flag for each option: `max_tokens` → `--max-tokens`, `headers` → `--[no-]headers`.
 
-    Those of a `whole` prompt only where one is made.
+    The options of whole prompts get flags only with `whole`.
     """
     for name in reversed([name for name in VOCABULARY if whole or name not in PROMPT]):
         rule = VOCABULARY.rules[name]
         flag = "--" + name.replace("_", "-")
         default = getattr(Options(), name)
+        settings: dict[str, Any] = {"default": None}
         if _base(rule.shape) is bool:
-            decorate = click.option(
-                f"{flag}/--no-{flag[2:]}",
-                name,
-                default=None,
-                help=_help(rule, "yes" if default else "no"),
-            )
+            flag = f"{flag}/--no-{flag[2:]}"
+            default = ("no", "yes")[default]
         else:
-            many = typing.get_origin(_base(rule.shape)) is tuple
-            decorate = click.option(
-                flag,
-                name,
-                type=_Value(rule),
-                multiple=many,
-                default=None,
-                help=_help(rule, None if many else default),
-            )
-        function = decorate(function)
+            settings |= {"type": _Value(rule), "multiple": _takes_many(rule)}
+        settings["help"] = _help(rule, default)
+        function = click.option(flag, name, **settings)(function)
     function = click.option(
         "--strict",
         is_flag=True,
@@ -105,15 +97,18 @@ def option_flags(function: Command, *, whole: bool = False) -> Command:
     return profile_flags(function)
 
 
+def _takes_many(rule: Rule) -> bool:
+    return typing.get_origin(_base(rule.shape)) is tuple
+
+
 def _help(rule: Rule, default: object) -> str:
-    shown = "" if default in (None, "") else f" [default: {default}]"
-    several = ""
-    if typing.get_origin(_base(rule.shape)) is tuple:
-        commas = (
-            "a comma is part of a pattern" if rule.name in _PATTERNS else "or put commas between"
-        )
-        several = f" For several, repeat the flag; {commas}."
-    return f"{rule.doc}{several}{shown}"
+    if rule.name in _PATTERNS:
+        return f"{rule.doc} For several, repeat the flag; a comma is part of a pattern."
+    if _takes_many(rule):
+        return f"{rule.doc} For several, repeat the flag, or separate them by commas."
+    if default in (None, ""):
+        return rule.doc
+    return f"{rule.doc} [default: {default}]"
 
 
 def profile_flags(function: Command) -> Command:
@@ -129,7 +124,7 @@ def profile_flags(function: Command) -> Command:
         "--profile",
         "-p",
         metavar="NAME",
-        shell_complete=names.profiles,
+        shell_complete=profiles,
         help="A profile's name, or its .yaml file.",
     )(function)
 
@@ -137,11 +132,11 @@ def profile_flags(function: Command) -> Command:
 def folders_of(
     given: dict[str, Any], workspace: str = os.curdir, diagnostics: Diagnostics | None = None
 ) -> dict[str, Any]:
-    """Take the folders out of the flags, then those of the environment, then those of the workspace if trusted."""
+    """Take the folders out of the flags; add those of the environment and of a trusted workspace."""
     found = {}
     project: dict[str, list[Path]] = {}
     if os.path.isdir(os.path.join(workspace, ".promptforge")):
-        from .trust import trusted_folders  # only where there is something to trust
+        from .trust import trusted_folders  # late: most workspaces hold nothing to trust
 
         project = trusted_folders(workspace, diagnostics)
     for name, variable in _FOLDERS:
@@ -154,21 +149,20 @@ def folders_of(
 
 
 def or_here(folders: dict[str, Any]) -> dict[str, Any]:
-    """Return the folders; where none is named of a kind, that of its name in the working directory, if there is one."""
+    """Return the folders; where a kind has none, ./templates or ./profiles if it is there."""
     return {name: listed or [Path(name)] * Path(name).is_dir() for name, listed in folders.items()}
 
 
 def options_of(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the options among the flags that were really given."""
-    return {
-        name: _listed(name, value) if isinstance(value, tuple) else value
-        for name in VOCABULARY
-        if (value := given.get(name)) is not None and value != ()
-    }
-
-
-def _listed(name: str, values: tuple[Any, ...]) -> list[Any]:
-    """Return the values of a flag that may be given several times; but for patterns also with commas between."""
-    if name in _PATTERNS:
-        return list(values)
-    return [part.strip() for value in values for part in value.split(",")]
+    """Return the options that the flags set, by name."""
+    found = {}
+    for name in VOCABULARY:
+        value = given.get(name)
+        if value is None or value == ():
+            continue
+        if isinstance(value, tuple):
+            value = list(value)
+            if name not in _PATTERNS:
+                value = [word.strip() for each in value for word in each.split(",")]
+        found[name] = value
+    return found

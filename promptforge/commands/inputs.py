@@ -1,9 +1,9 @@
-"""What commands that render have in common: where items come from, which options hold, and which renderer it is."""
+"""Read the items, options and renderer that a command line asks for."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -91,7 +91,7 @@ _SOURCES = (
 
 
 def input_flags(function: Command, *, whole: bool = False) -> Command:
-    """Add the flags that name sources, those of all options (of a `whole` prompt or a context), and `-q`."""
+    """Add the flags of the sources, of all options and `-q`; `whole`: also those of prompts."""
     function = click.option(
         "-q", "--quiet", is_flag=True, help="Say only what is a warning or worse."
     )(function)
@@ -102,28 +102,28 @@ def input_flags(function: Command, *, whole: bool = False) -> Command:
 
 
 class Request(NamedTuple):
-    """What a command line asks for."""
+    """Everything that a command line asks for."""
 
     wanted: Wanted
-    """Where the items are to come from."""
+    """Sources of the items."""
     options: dict[str, Any]
-    """Options of the job file and, over them, of the flags."""
+    """Options of the job file, and over them those of the flags."""
     profile: str | None
     folders: dict[str, Any]
     quiet: bool
     diagnostics: Diagnostics
-    """What was said while the job file was read, and then while the items are."""
+    """Diagnostics of the job file and of the items, as they are read."""
     job: Job
-    """The job file; one that says nothing where there is none."""
+    """The job file; an empty one where none is given."""
 
     def renderer(self) -> Renderer:
-        """Return the renderer with the profile and the folders that are asked for."""
+        """Return a renderer with this profile and these folders."""
         from ..prompting.renderer import Renderer
 
         return Renderer(profile=self.profile, **self.folders)
 
     def gather(self) -> list[Item]:
-        """Return the items, read now."""
+        """Read the items and return them."""
         from ..sources.knowledge import gather
 
         return gather(self.wanted, self.diagnostics)
@@ -131,7 +131,7 @@ class Request(NamedTuple):
     def render(
         self, renderer: Renderer, items: list[Item], *, said: Collection[Diagnostic] = ()
     ) -> Result:
-        """Return the result, and print on standard error what there is to be said of it and has not been `said`."""
+        """Render; print the diagnostics that have not been `said` to standard error."""
         try:
             result = renderer.render(items, before=tuple(self.diagnostics), **self.options)
         except StrictError as error:
@@ -142,7 +142,7 @@ class Request(NamedTuple):
 
 
 def read(items: tuple[str, ...], given: Mapping[str, Any]) -> Request:
-    """Return what the arguments `items` and the flags `given` ask for; nothing but a job file is read."""
+    """Return the request of the arguments `items` and the flags `given`; reads only a job file."""
     given, diagnostics = dict(given), Diagnostics()
     job = _job(given["job"], diagnostics)
     options = _job_options(job.options, job.lines, given["job"])
@@ -150,7 +150,7 @@ def read(items: tuple[str, ...], given: Mapping[str, Any]) -> Request:
     if wanted.search is not None:
         options.setdefault("query", wanted.search.query)
     flags = options_of(given)
-    for name, value in flags.items():  # a flag is checked at once; a job file has been
+    for name, value in flags.items():  # the options of a job file have been checked
         VOCABULARY.check(name, value)
     options |= flags
     if given["strict"]:
@@ -165,7 +165,8 @@ def read(items: tuple[str, ...], given: Mapping[str, Any]) -> Request:
 def exit_code(*results: Result | Prompt) -> int:
     """Return 5 where a template failed and the shipped one stood in for it, else 0."""
     said = [d for result in results for d in result.warnings]
-    return 5 if any(d.code.startswith("PF4") and d.severity == "error" for d in said) else 0
+    failed = any(d.code.startswith("PF4") and d.severity == "error" for d in said)
+    return 5 * failed
 
 
 def _job(path: str | None, diagnostics: Diagnostics) -> Job:
@@ -194,16 +195,15 @@ def _wanted(
     lists["plugged"][:0] = job.plugged
     paths[:0] = [entry for entry in job.items if isinstance(entry, str)]
     records = [entry for entry in job.items if not isinstance(entry, str)]
-    if not paths and not records and search is None and not any(lists.values()):
-        if given.get("piped"):  # standard input is something else
-            pass
-        elif sys.stdin is None or sys.stdin.isatty():
-            if not given.get("may_be_empty"):
-                raise click.UsageError(
-                    "nothing to render: name a file of items, pipe one in, or give --file, --doc, --man, --search"
-                )
-        else:
+    named = paths or records or search is not None or any(lists.values())
+    if not named and not given.get("piped"):  # `piped`: standard input holds a part of the prompt
+        if sys.stdin is not None and not sys.stdin.isatty():
             paths = ["-"]
+        elif not given.get("may_be_empty"):
+            raise click.UsageError(
+                "nothing to render: name a file of items, pipe one in,"
+                " or give --file, --doc, --man, --search"
+            )
     return Wanted(
         items=paths,
         records=records,
@@ -216,40 +216,41 @@ def _wanted(
 
 
 def _search(words: str | None, within: tuple[str, ...], job: Job) -> Search | None:
-    """Return what is looked for: what the flags say, and for what they leave open what the job says."""
+    """Return the search of the flags; the job file fills in for flags that are not given."""
     from ..sources.searching import Search
 
-    said = job.search
-    query = said.query if words is None and said is not None else words
-    if query is not None and not query.strip():
-        raise click.UsageError("--search wants words to look for")
-    if query is None:
+    paths: Sequence[str] = (".",)
+    if job.search is not None:
+        paths = job.search.paths
+        if words is None:
+            words = job.search.query
+    if words is None:
         if within:
-            raise click.UsageError("--in says where to search; --search says what for")
+            raise click.UsageError("--in names the place to search; --search gives the words")
         return None
-    return Search(query, within or (said.paths if said is not None else (".",)))
+    if not words.strip():
+        raise click.UsageError("--search needs words to look for")
+    return Search(words, within or paths)
 
 
 def _job_options(options: dict[str, Any], lines: Any, path: str) -> dict[str, Any]:
-    """Return the options of a job, each checked with its line; `profile` and `attack` stand beside them."""
+    """Return a job's options, checked, with `profile` and `attack`; errors name the line."""
+
+    def where(word: str) -> str:
+        return f"{path}:{lines.get((word,), 1)}"
+
     checked = {}
     for name, value in options.items():
         if name in ("profile", "attack"):
             if not isinstance(value, str):
-                raise ItemError(
-                    f"{name}: expected a text", where=f"{path}:{lines.get((name,), 1)}", field=name
-                )
+                raise ItemError(f"{name}: expected a text", where=where(name), field=name)
             checked[name] = value
-        elif name not in VOCABULARY and name not in VOCABULARY.elsewhere:
+        elif name in VOCABULARY or name in VOCABULARY.elsewhere:
+            checked[name] = VOCABULARY.check(name, value, where)
+        else:
             from ..sources.jobs import KEYS
 
             near = nearest(str(name), {*VOCABULARY, *KEYS})
-            where = f"{path}:{lines.get((name,), 1)}"
-            raise ProfileError(
-                f"unknown option {quote(str(name))}{near}", where=where, option=str(name)
-            )
-        else:
-            checked[name] = VOCABULARY.check(
-                name, value, lambda word: f"{path}:{lines.get((word,), 1)}"
-            )
+            message = f"unknown option {quote(str(name))}{near}"
+            raise ProfileError(message, where=where(name), option=str(name))
     return checked

@@ -23,13 +23,13 @@ from .tables import Column, screen, shorten, shown, table
 if TYPE_CHECKING:
     from ..templates import Templates
 
-WHAT = ("layouts", "profiles", "tokenizers", "prompts", "framings", "templates")
+LISTED_KINDS = ("layouts", "profiles", "tokenizers", "prompts", "framings", "templates")
 _WIDTH = 100
 """Columns of the table of profiles: it fits no fewer."""
 
 
 @click.command("list")
-@click.argument("what", required=False, type=click.Choice(WHAT))
+@click.argument("what", required=False, type=click.Choice(LISTED_KINDS))
 @profile_flags
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(what: str | None, as_json: bool, **given: Any) -> None:
@@ -41,7 +41,7 @@ def command(what: str | None, as_json: bool, **given: Any) -> None:
 
     folders = folders_of(given)
     templates = Templates(folders["templates"])
-    chosen = [what] if what else list(WHAT[:-1])
+    chosen = [what] if what else list(LISTED_KINDS[:-1])
     makers: dict[str, Callable[[], list[dict[str, Any]]]] = {
         "layouts": lambda: [_layout(templates, name) for name in templates.layouts()],
         "profiles": lambda: [

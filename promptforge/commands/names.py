@@ -1,4 +1,7 @@
-"""Names that a shell completes: found by looking into folders, with no library that only a rendering needs."""
+"""Names that a shell completes.
+
+They are found by listing folders: completion must answer at once, so no engine is loaded.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
 def _folders(context: click.Context, what: str) -> Iterator[Path]:
-    """Yield the folders of templates or profiles: those of the line so far, of the environment, here, the shipped."""
+    """Yield folders of templates or profiles: of the line so far, of the environment, shipped."""
     yield from map(Path, context.params.get(what) or ())
     named = os.environ.get(f"PROMPTFORGE_{what.upper()}", "").split(os.pathsep)
     yield from map(Path, filter(None, named))
@@ -77,7 +80,7 @@ def tokenizers(_context: click.Context, _parameter: click.Parameter, begun: str)
 
 
 def shown(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
-    """Complete what `show` takes: a layout, a profile, a set of templates for prompts, or a template."""
+    """Complete the argument of `show`: a layout, a profile, a prompt set or a template."""
     files = set()
     lead = begun.rpartition("/")[0]
     for folder in _folders(context, "templates"):
@@ -92,19 +95,17 @@ def shown(context: click.Context, parameter: click.Parameter, begun: str) -> lis
 
 
 def copied(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
-    """Complete what `new` copies, by what is to be made."""
+    """Complete the original that `new` copies."""
     by: dict[str, Complete] = {
         "layout": layouts,
         "format": formats,
         "prompt": prompts,
         "profile": profiles,
     }
-    what = context.params.get("what")  # not known yet where the line ends in --from
-    return [
-        name
-        for each in ([by[what]] if what in by else by.values())
-        for name in each(context, parameter, begun)
-    ]
+    # The kind is not known yet where the line ends in --from: then every name is offered.
+    what = context.params.get("what")
+    chosen = [complete for kind, complete in by.items() if what not in by or kind == what]
+    return [name for complete in chosen for name in complete(context, parameter, begun)]
 
 
 def codes(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
@@ -124,4 +125,4 @@ OPTIONS: dict[str, Complete] = {
     "prompt": prompts,
     "tokenizer": tokenizers,
 }
-"""By the option that takes such a name."""
+"""Option → completion of its value."""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import names
 from .drafting import finish
 from .flags import folders_of, or_here, profile_flags
+from .names import copied, formats, layouts
 
 if TYPE_CHECKING:
     from ..drafts import Draft
@@ -21,17 +21,17 @@ _EDITED = {"layout": "item.md", "format": "item.", "prompt": "prompt."}
 """How the name of the file begins that is looked at first."""
 _KEYS = ("layout", "format", "prompt")
 """What a profile chooses by the key of that name."""
-WHAT = ("layout", "format", "kind", "prompt", "profile")
+COPIED_KINDS = ("layout", "format", "kind", "prompt", "profile")
 
 
 @click.command("new")
-@click.argument("what", type=click.Choice(WHAT))
+@click.argument("what", type=click.Choice(COPIED_KINDS))
 @click.argument("name")
 @click.option(
     "--from",
     "like",
     metavar="NAME",
-    shell_complete=names.copied,
+    shell_complete=copied,
     help="What to copy, as `list` names it; shipped/NAME is the original.",
 )
 @click.option(
@@ -39,7 +39,7 @@ WHAT = ("layout", "format", "kind", "prompt", "profile")
     "layouts",
     metavar="NAME",
     multiple=True,
-    shell_complete=names.layouts,
+    shell_complete=layouts,
     help="For a kind or format: in which layout [a format: all].",
 )
 @click.option(
@@ -47,7 +47,7 @@ WHAT = ("layout", "format", "kind", "prompt", "profile")
     "formats",
     metavar="NAME",
     multiple=True,
-    shell_complete=names.formats,
+    shell_complete=formats,
     help="For a kind: in which formats [default: all].",
 )
 @profile_flags

@@ -1,4 +1,4 @@
-"""The parts of a whole prompt beside its items: the flags that give them, and what these and a job file say."""
+"""Read the texts and the history of a whole prompt from flags and a job file."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _FLAGS = (
 
 
 class Parts(NamedTuple):
-    """What stands around the context, as the flags say it, and where they are silent the job file."""
+    """Texts and history around the context: of the flags, else of the job file."""
 
     texts: dict[str, str | None]
     """`system`, `instructions` and `user`."""
     history: list[Any] | None
-    """Messages as they were written, in the shape of whatever provider."""
+    """Messages as they were given, in the shape of any provider."""
     messages: list[Message] | None
     """The same, read."""
 
@@ -57,32 +57,33 @@ def part_flags(function: Command) -> Command:
 
 
 def piped(items: tuple[str, ...], given: dict[str, Any]) -> bool:
-    """Return whether one of the parts comes from standard input; a usage error where more than one thing is to."""
-    named = [
-        name for name in (*(f"{flag}_file" for flag in _TEXTS), "history") if given[name] == "-"
-    ]
-    readers = ["ITEMS" for path in items if path == "-"] + [
-        f"--{name.replace('_', '-')}" for name in named
-    ]
+    """Return true where a text or the history comes from standard input.
+
+    Raises a usage error where two things are to come from there.
+    """
+    named = [f"--{flag}-file" for flag in _TEXTS if given[f"{flag}_file"] == "-"]
+    named += ["--history"] * (given["history"] == "-")
+    readers = ["ITEMS"] * items.count("-") + named
     if len(readers) > 1:
-        raise click.UsageError(
-            f"{' and '.join(readers)} are all to come from standard input; give all but one by files"
-        )
+        both = " and ".join(readers)
+        raise click.UsageError(f"only one input can be standard input: {both} name it")
     return bool(named)
 
 
 def take_texts(given: dict[str, Any]) -> dict[str, str | None]:
-    """Take the flags of the texts out of `given` and return what they say."""
+    """Take the flags of the texts out of `given`; return text by flag."""
     return {flag: _text(given.pop(flag), given.pop(f"{flag}_file"), flag) for flag in _TEXTS}
 
 
 def parts(texts: dict[str, str | None], history: str | None, request: Request) -> Parts:
-    """Return the parts: `texts` and the file `history` of the flags, over those of the job."""
-    said = {
-        flag: request.job.texts.get(_TEXTS[flag]) if text is None else text
-        for flag, text in texts.items()
-    }
-    given = history if history is not None else request.job.history
+    """Return `texts` and the messages of the file `history`; the job fills in for both."""
+    said = dict(texts)
+    for flag, text in texts.items():
+        if text is None:
+            said[flag] = request.job.texts.get(_TEXTS[flag])
+    given = request.job.history
+    if history is not None:
+        given = history
     if given is None:
         return Parts(said, None, None)
     diagnostics = request.diagnostics
@@ -95,7 +96,7 @@ def parts(texts: dict[str, str | None], history: str | None, request: Request) -
 
 
 def _text(text: str | None, path: str | None, flag: str) -> str | None:
-    """Return a text given as it is or by a file, whose last line end is not its own."""
+    """Return a text given as it is or in a file; a file's last line end is dropped."""
     if path is None:
         return text
     if text is not None:

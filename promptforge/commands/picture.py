@@ -1,4 +1,4 @@
-"""Pictures of a budget, written to files."""
+"""Write pictures of a budget to files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .output import write
 
 
 def draw(result: Result, at: Callable[[int], Result], html: str | None, svg: str | None) -> None:
-    """Write the picture of a result as a page and alone, where a file is named; `at` renders with another budget."""
+    """Write the picture of a result to the files that are named; `at` renders another budget."""
     explanation = result.explain()
     reserve = result.manifest["options"]["reserve"]
     parts, points = shares.parts(result, explanation, reserve), shares.curve(result, at)

@@ -1,4 +1,4 @@
-"""Why items are out, in words, and the flags that bring them back."""
+"""Say in words why items are out, and name the flags that bring them back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..explanations import Way
-from .tables import screen, shorten
+from .tables import plural, screen, shorten
 
 WHY = {
     "budget": "too little room",
@@ -23,7 +23,7 @@ WHY = {
     "merged": "joined with an overlapping range of its file, which stands for both",
     "combine": "found by a search, and what was named comes first",
 }
-"""Reasons for which an item is not in the text, or shortened."""
+"""Reason of an item that is dropped or shortened → the same in words."""
 
 _NUMBER = "--max-tokens with the number under 'fits at' brings the item back whole"
 _NAME = 40
@@ -37,13 +37,13 @@ def reasons(
     options: Mapping[str, Any],
     beyond: int | None,
 ) -> Iterator[str]:
-    """Yield lines on each reason that occurs: what it means, and what brings such items back.
+    """Yield lines on each reason that occurs: its meaning, and flags that bring such items back.
 
-    `counts`: how many items have it; `names`: what the items of `ways` are called; `options`: those in force; `beyond`:
-    a number of tokens that was tried and is too little for what has no number.
+    `counts` has the number of items by reason, `names` the labels of the items of `ways`, `options`
+    all options in force. `beyond` is the largest budget that was tried, in tokens.
     """
     known = {way.reason: way for way in ways}
-    options = {name: "none" if value is None else value for name, value in options.items()}
+    options = {name: ("none", value)[value is not None] for name, value in options.items()}
     wide = max((len(reason) for reason in WHY if reason in counts), default=0)
     for reason, text in WHY.items():
         if reason not in counts:
@@ -54,11 +54,11 @@ def reasons(
             said.append(_NUMBER)
             if beyond is not None:
                 said.append(
-                    f">{beyond:,}: so much is still too little, and --json says what is enough"
+                    f">{beyond:,}: even that is too little, and --json says how much is enough"
                 )
         yield from _wrapped(f"{reason:<{wide}}  ", "; ".join(said))
         if way is not None:
-            some = "where there is none: " if len(said) > 1 else ""
+            some = "where there is none: " * (len(said) > 1)
             yield from _wrapped(" " * (wide + 2), some + _way(way, names[way.item]))
     if counts:
         yield ""
@@ -77,34 +77,37 @@ def _others(back: int, there: int) -> str:
     """Say how many of the other items for the same reason come back too."""
     if not there:
         return ""
+    others = plural(there, "the other one", f"the {there:,} others")
     if back == there:
-        return f", and {'the other one' if there == 1 else f'the {there:,} others'}"
+        return f", and {others}"
     if not back:
-        return f", not {'the other one' if there == 1 else f'the {there:,} others'}"
-    return f", and {back:,} of the {there:,} others"
+        return f", not {others}"
+    return f", and {back:,} of {others}"
 
 
 def flags(options: Mapping[str, Any]) -> str:
-    """Return options as one types them on the command line, and in words which flags are to be left out."""
+    """Return options as one types them; in words the flags to leave out."""
     typed = [_flag(name, value) for name, value in options.items() if not _lifted(name, value)]
     gone = [f"leaving out --{name}" for name, value in options.items() if _lifted(name, value)]
-    return " and ".join([" ".join(typed), *gone] if typed else gone)
+    return " and ".join(filter(None, [" ".join(typed), *gone]))
 
 
 def _lifted(name: str, value: object) -> bool:
-    """Return whether an option is lifted that has no word for that as a flag."""
+    """Return true for a filter that is switched off: as a flag it has no word for that."""
     return value is None and name in ("kinds", "paths", "languages")
 
 
 def _flag(name: str, value: Any) -> str:
     word = name.replace("_", "-")
     if isinstance(value, bool):
-        return f"--{word}" if value else f"--no-{word}"
-    if isinstance(value, dict):
+        return ("--no-", "--")[value] + word
+    if value is None:
+        value = "none"
+    elif isinstance(value, dict):
         value = json.dumps(value, ensure_ascii=False)
     elif isinstance(value, list):
         value = ",".join(value)
-    return f"--{word} {'none' if value is None else shlex.quote(str(value))}"
+    return f"--{word} {shlex.quote(str(value))}"
 
 
 def _wrapped(head: str, text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Findings as text: for people, for programs, for GitHub, and as SARIF 2.1.0."""
+"""Print findings: for people, for programs, for GitHub, and as SARIF 2.1.0."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ..checking.findings import Finding
 from ..codes import CODES
 from ..escaping import label
 from .excerpts import excerpt
+from .tables import plural
 
 _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -23,29 +24,29 @@ def shown_path(path: str) -> str:
 
 
 def place(finding: Finding) -> str:
-    """Return `file:line:col`, or less where less is known."""
+    """Return `file:line:col`, without the numbers that are not known."""
     numbers = [str(n) for n in (finding.line, finding.column) if n]
     return ":".join([shown_path(finding.path), *numbers])
 
 
 def lines(finding: Finding) -> Iterator[str]:
     """Yield a finding as `file:line:col: CODE message`, its line of source and a caret below it."""
-    note = "note: " if finding.severity == "note" else ""
+    note = "note: " * (finding.severity == "note")
     yield f"{place(finding)}: {finding.code} {note}{label(finding.message)}"
     if finding.line and finding.column and finding.source.strip():
         yield from excerpt(finding.source, finding.line, finding.column, finding.end_column)
 
 
 def summary(report: Report) -> str:
-    """Return how many findings there are, of each gravity, in how many files."""
+    """Return the numbers of files and of findings by severity."""
     counts = Counter(finding.severity for finding in report.findings)
-    said = [
-        f"{counts[s]} {s}{'s' if counts[s] > 1 else ''}"
-        for s in ("error", "warning", "note")
-        if counts[s]
+    found = [
+        f"{counts[severity]} {plural(counts[severity], severity, f'{severity}s')}"
+        for severity in ("error", "warning", "note")
+        if counts[severity]
     ]
-    files = f"{report.files} file{'s' if report.files != 1 else ''}"
-    return f"{files}: {', '.join(said) or 'nothing to say'}"
+    files = f"{report.files} {plural(report.files, 'file', 'files')}"
+    return f"{files}: {', '.join(found) or 'nothing to say'}"
 
 
 def as_data(report: Report) -> dict[str, Any]:
@@ -71,7 +72,7 @@ def as_data(report: Report) -> dict[str, Any]:
 
 
 def github(findings: Sequence[Finding]) -> Iterator[str]:
-    """Yield findings as commands of GitHub's workflows, which show them beside the lines."""
+    """Yield findings as workflow commands of GitHub, shown there beside the lines."""
     words = {"error": "error", "warning": "warning", "note": "notice"}
     for f in findings:
         facts = {"file": PurePath(f.path).as_posix(), "line": f.line or 1, "col": f.column or None}

@@ -11,8 +11,8 @@ import click
 from .. import _shipped
 from ..errors import OptionError, did_you_mean, quote
 from ..profiles import find_profiles
-from . import names
 from .flags import folders_of, profile_flags
+from .names import shown
 from .output import write, write_json
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command("show")
-@click.argument("name", shell_complete=names.shown)
+@click.argument("name", shell_complete=shown)
 @profile_flags
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(name: str, as_json: bool, **given: Any) -> None:

@@ -1,4 +1,4 @@
-"""The two sides of a comparison: a file that was saved, or options that are tried."""
+"""Read the two sides of a comparison: saved files, or options to render with."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HOW = "save one with: promptforge render --json -o FILE"
 
 
 class Spec(NamedTuple):
-    """Options, and where profiles and templates are, over those of the command line."""
+    """Options, profile and folders of one side, over those of the command line."""
 
     profile: str | None
     folders: Mapping[str, list[Path]]
@@ -33,10 +33,10 @@ class Spec(NamedTuple):
 
 
 def side(text: str) -> Spec | Build | Manifest:
-    """Return what an argument stands for: `name=value,…`, or a file of `--json`.
+    """Read an argument: `name=value,…`, or a file that `--json` saved.
 
-    Raises `OptionError` for an option that does not exist or a value it does not take, `ItemError` for a file that is
-    no result, and click's usage error for what is neither.
+    Raises `OptionError` for a wrong name or value, `ItemError` for a file that is no result, and a
+    usage error for any other text.
     """
     if Path(text).is_file():
         return _saved(text)
@@ -65,12 +65,12 @@ def _spec(text: str) -> Spec:
                 f"{quote(text)}: unknown option {quote(word)}{nearest(name, known)}", option=word
             )
         else:
-            options[name] = _value(name, value)
+            options[name] = _parse_value(name, value)
     return Spec(profile, folders, options)
 
 
-def _value(name: str, text: str) -> Any:
-    """Return the value that a text stands for: the first reading that the option takes."""
+def _parse_value(name: str, text: str) -> Any:
+    """Return the value of a text: its first reading that the option takes."""
     readings: list[Any] = [text]
     if "list" in VOCABULARY.rules[name].takes:
         readings = [[part for part in text.split(",") if part], text]
@@ -91,20 +91,17 @@ def _value(name: str, text: str) -> Any:
             return value
         except OptionError as error:
             refusals.append(error)
-    raise (
-        refusals[-1]
-        if len(refusals) > 1 and "list" not in VOCABULARY.rules[name].takes
-        else refusals[0]
-    )
+    # The last reading is the nearest to the type; a list alone is judged as it was written.
+    raise refusals[-("list" not in VOCABULARY.rules[name].takes)]
 
 
 class _Saved(msgspec.Struct):
     promptforge: int | str = 0
-    """The version of the shape; in a manifest alone that of the library."""
+    """Version of the JSON; in a manifest alone, that of the library."""
     error: msgspec.Raw = msgspec.Raw()
     text: msgspec.Raw = msgspec.Raw()
     request: msgspec.Raw = msgspec.Raw()
-    """Of a whole prompt."""
+    """The request of a whole prompt."""
 
 
 def _saved(path: str) -> Build | Manifest:
@@ -116,7 +113,7 @@ def _saved(path: str) -> Build | Manifest:
         if isinstance(shape.promptforge, str):
             return msgspec.json.decode(data, type=Manifest)
         if shape.promptforge != VERSION:
-            known = f"this promptforge reads version {VERSION} of --json, and it says {shape.promptforge}"
+            known = f"it has version {shape.promptforge} of --json, and this is version {VERSION}"
             raise ItemError(f"is not a saved result: {known}; {_HOW}", where=path)
         if bytes(shape.request):
             return msgspec.json.decode(data, type=SavedPrompt).build

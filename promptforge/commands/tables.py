@@ -1,4 +1,4 @@
-"""Plain tables for a terminal or a pipe: no boxes, no colours, and nothing that moves a cursor."""
+"""Plain tables for a terminal or a pipe: no boxes, no colours, no cursor moves."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import NamedTuple
 from ..escaping import label
 
 WIDTH = 80
-"""Columns of a table that is not printed on a terminal."""
+"""Columns of a table that goes to a pipe or a file."""
 
 WIDEST = 120
-"""Columns of a table on a terminal that has more."""
+"""Columns of a table on a wide terminal."""
 
 
 class Column(NamedTuple):
@@ -22,48 +22,61 @@ class Column(NamedTuple):
 
     heading: str
     right: bool = False
+    """Align its cells to the right."""
     cut: bool = False
-    """Whether its longest cells may be cut to make the table fit, in their middle."""
+    """Shorten its longest cells where the table is too wide."""
     paths: bool = False
-    """Whether of a path the end is kept: there are its file and its lines."""
+    """Keep the end of a path that is shortened: it names the file and its lines."""
     spare: int = 0
-    """Whether it is left out where there is no room for all, the columns with the largest numbers first."""
+    """Leave the column out where room is short; the largest number goes first, 0 never goes."""
     least: int = 8
-    """Columns below which it is not cut."""
+    """Terminal columns it keeps at least."""
 
 
 def screen() -> int:
-    """Return how many columns there are."""
+    """Return the terminal's columns, or those of a table in a pipe."""
     if sys.stdout is None or not sys.stdout.isatty():
         return WIDTH
     return max(40, min(WIDEST, shutil.get_terminal_size((WIDTH, 24)).columns))
 
 
 def shown(value: object, limit: int = 200) -> str:
-    """Return a text from outside on one line, with escapes for what moves a terminal or cannot be seen."""
-    text = value if isinstance(value, str) else str(value)
-    return label(text if len(text) <= limit else f"{text[: limit // 2]}…{text[-limit // 2 :]}")
+    """Return an outside text on one line; controls and invisible characters become escapes."""
+    text = str(value)
+    if len(text) > limit:
+        text = f"{text[: limit // 2]}…{text[-limit // 2 :]}"
+    return label(text)
+
+
+def plural(count: int, one: str, many: str) -> str:
+    """Return `one` or `many`, as the count wants it."""
+    if count == 1:
+        return one
+    return many
 
 
 def width(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
+    """Return the terminal columns that a text takes."""
     if text.isascii():
         return len(text)
     return sum(_columns(char) for char in text)
 
 
 def _columns(char: str) -> int:
+    # Combining marks and format characters take no column of their own, wide East Asian ones two.
     if unicodedata.category(char) in ("Mn", "Me", "Cf"):
         return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+    return 1 + (unicodedata.east_asian_width(char) in "WF")
 
 
 def shorten(text: str, room: int, *, path: bool = False) -> str:
-    """Return `text` in at most `room` columns, `…` in the place of its middle, or of the beginning of a `path`."""
+    """Return `text` in at most `room` columns: `…` replaces its middle, or a path's beginning."""
     if width(text) <= room:
         return text
     ends = room - 1
-    head = "" if path and "/" in text else _upto(text, ends - ends // 2)
+    head = ""
+    if not (path and "/" in text):
+        head = _upto(text, ends - ends // 2)
     return f"{head}…{_upto(text[::-1], ends - width(head))[::-1]}"
 
 
@@ -76,34 +89,34 @@ def _upto(text: str, room: int) -> str:
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], *, total: int) -> Iterator[str]:
-    """Yield the lines of a table that is at most `total` columns wide, if cutting what may be cut can do it.
+    """Yield the lines of a table, at most `total` columns wide where cutting can make it so.
 
-    Cells are printed as they are: texts from outside have been through `shown`.
+    Cells are printed as they are: pass outside texts through `shown` first.
     """
     cells = [[column.heading for column in columns], *rows]
     wide = [max(width(row[n]) for row in cells) for n in range(len(columns))]
-    gap = 2 if sum(wide) + 2 * (len(wide) - 1) <= total else 1
+    gap = 1 + (sum(wide) + 2 * (len(wide) - 1) <= total)
     over = sum(wide) + gap * (len(wide) - 1) - total
     while over > 0:
         able = [n for n, column in enumerate(columns) if column.cut and wide[n] > column.least]
         if not able:
-            spare = max(range(len(columns)), key=lambda n: columns[n].spare, default=0)
-            if columns and columns[spare].spare:
-                left = [n for n in range(len(columns)) if n != spare]
-                yield from table(
-                    [columns[n] for n in left],
-                    [[row[n] for n in left] for row in rows],
-                    total=total,
-                )
-                return
             break
+        # The widest column gives one place at a time, so that all end about equally short.
         n = max(able, key=wide.__getitem__)
         wide[n] -= 1
         over -= 1
+    spare = max(range(len(columns)), key=lambda n: columns[n].spare, default=0)
+    if over > 0 and columns and columns[spare].spare:
+        left = [n for n in range(len(columns)) if n != spare]
+        fewer = [[row[n] for n in left] for row in rows]
+        yield from table([columns[n] for n in left], fewer, total=total)
+        return
     for row in cells:
         line = []
         for column, cell, room in zip(columns, row, wide, strict=True):
-            text = shorten(cell, room, path=column.paths) if column.cut else cell
+            text = cell
+            if column.cut:
+                text = shorten(cell, room, path=column.paths)
             pad = " " * (room - width(text))
-            line.append(pad + text if column.right else text + pad)
+            line.append((text + pad, pad + text)[column.right])
         yield (" " * gap).join(line).rstrip()

@@ -1,4 +1,4 @@
-"""`promptforge test`: the user's own golden cases."""
+"""`promptforge test`: render the user's own golden cases and compare."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..errors import ItemError, quote
 from ..folders import YAML
 from .flags import folders_of, or_here, profile_flags
 from .output import write, write_json
-from .tables import shown
+from .tables import plural, shown
 
 if TYPE_CHECKING:
     from ..golden.judging import Outcome
@@ -22,10 +22,14 @@ if TYPE_CHECKING:
 @click.command("test")
 @click.argument("paths", nargs=-1, metavar="[PATHS]...", type=click.Path(path_type=Path))
 @profile_flags
-@click.option("--update", is_flag=True, help="Write what is printed now; refused where CI is set.")
+@click.option(
+    "--update",
+    is_flag=True,
+    help="Write the texts as they are printed now; refused where CI is set.",
+)
 @click.option("--only", metavar="WORDS", help="Only cases whose names hold these words.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing of what holds.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only cases that fail.")
 def command(
     paths: tuple[Path, ...],
     update: bool,
@@ -34,14 +38,14 @@ def command(
     quiet: bool,
     **given: Any,
 ) -> int:
-    """Render cases and compare them with what is expected.
+    """Render cases and compare them with their expected texts.
 
-    PATHS are YAML files of cases, or folders of them; without any, ./tests. templates/README.md says what a case holds.
-    Templates and profiles come from --templates and --profiles (or the environment), else from ./templates and
-    ./profiles.
+    PATHS are YAML files of cases, or folders of them; without any, ./tests. The guide to templates
+    describes a case. Templates and profiles come from --templates and --profiles (or the
+    environment), else from ./templates and ./profiles.
 
-    Exit codes: 0 all hold; 1 some do not; 2 usage; 4 a file that cannot be read.
-    A case that is wrong in itself does not hold; the others run.
+    Exit codes: 0 all pass; 1 some fail; 2 usage; 4 a file that cannot be read. A case with a
+    mistake in itself fails; the others run.
     """
     from ..golden.cases import load
     from ..golden.judging import judge
@@ -57,9 +61,10 @@ def command(
     if only is not None:
         cases = [case for case in cases if only in case.name]
     if not cases:
-        raise click.UsageError(
-            "there are no cases" + (f" with {quote(only)} in their names" if only else "")
-        )
+        named = ""
+        if only:
+            named = f" with {quote(only)} in their names"
+        raise click.UsageError(f"there are no cases{named}")
     outcomes = [judge(case, folders["templates"], folders["profiles"]) for case in cases]
     if update:
         changed = _update(outcomes)
@@ -76,17 +81,7 @@ def command(
     else:
         write("".join(f"{line}\n" for outcome in outcomes for line in _lines(outcome, quiet)), None)
         if not quiet:
-            way_out = (
-                "; `promptforge test --update` takes the printed texts over"
-                if any(o.stale for o in failed)
-                else ""
-            )
-            said = (
-                f"{len(failed)} of {_cases(len(outcomes))} failed{way_out}"
-                if failed
-                else f"{_cases(len(outcomes))} held"
-            )
-            click.echo(f"promptforge: {said}", err=True)
+            click.echo(f"promptforge: {_summary(len(outcomes), failed)}", err=True)
     return int(bool(failed))
 
 
@@ -119,7 +114,9 @@ def _lines(outcome: Outcome, quiet: bool) -> Iterator[str]:
     case = outcome.case
     if not outcome.problems:
         if not quiet:
-            tokens = "" if outcome.tokens is None else f" ({outcome.tokens:,} tokens)"
+            tokens = ""
+            if outcome.tokens is not None:
+                tokens = f" ({outcome.tokens:,} tokens)"
             yield f"ok   {shown(str(case.path))}:{case.line} {shown(case.name)}{tokens}"
         return
     yield f"FAIL {shown(str(case.path))}:{case.line} {shown(case.name)}"
@@ -136,7 +133,7 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
 
 
 def _update(outcomes: list[Outcome]) -> list[Path]:
-    """Write the printed texts where others are expected, and return the files that were written."""
+    """Write the printed texts over the expected ones that differ; return the changed files."""
     from ..golden.cases import read
     from ..golden.updating import updated
 
@@ -158,5 +155,11 @@ def _update(outcomes: list[Outcome]) -> list[Path]:
     return list(written)
 
 
-def _cases(number: int) -> str:
-    return f"{number} case{'s' if number != 1 else ''}"
+def _summary(number: int, failed: list[Outcome]) -> str:
+    cases = f"{number} {plural(number, 'case', 'cases')}"
+    if not failed:
+        return f"{cases} held"
+    way_out = ""
+    if any(outcome.stale for outcome in failed):
+        way_out = "; `promptforge test --update` takes the printed texts over"
+    return f"{len(failed)} of {cases} failed{way_out}"

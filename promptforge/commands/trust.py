@@ -1,4 +1,4 @@
-"""`promptforge trust`: let the templates and profiles that came with a project be used, as they are now."""
+"""`promptforge trust`: allow the templates and profiles that came with a project."""
 
 from __future__ import annotations
 
@@ -23,24 +23,25 @@ _WORDS = {
 @click.command("trust")
 @click.argument("folder", default=".", type=click.Path(exists=True, file_okay=False))
 @click.option(
-    "--show", is_flag=True, help="Only show what it holds; exit 1 where it is not trusted as it is."
+    "--show", is_flag=True, help="List its files only; exit 1 where it is not trusted as it is."
 )
 @click.option("--remove", is_flag=True, help="Trust it no longer.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(folder: str, show: bool, remove: bool, as_json: bool) -> int:
-    """Let the templates and profiles in FOLDER/.promptforge be used, as they are now; after a change they are not.
+    """Allow the templates and profiles in FOLDER/.promptforge, as they are now.
 
-    Prints what is trusted: each file with its size and hash. A template reaches neither files nor programs nor the
-    network; what it decides is the wording around your items.
+    After a change they are not used until you trust them again. Prints each file with its size and
+    hash. A template reaches no file, program or network; it only words the text around your items.
     """
     project = trust.find(folder)
     if remove:
-        place = project.folder if project else Path(os.path.realpath(folder)) / trust.FOLDER
-        gone = trust.remove(place)
-        click.echo(
-            f"promptforge: {shown(place)}: {'trusted no longer' if gone else 'was not trusted'}",
-            err=True,
-        )
+        place = Path(os.path.realpath(folder)) / trust.FOLDER
+        if project:
+            place = project.folder
+        outcome = "was not trusted"
+        if trust.remove(place):
+            outcome = "trusted no longer"
+        click.echo(f"promptforge: {shown(place)}: {outcome}", err=True)
         return 0
     if project is None:
         raise click.UsageError(
@@ -51,40 +52,26 @@ def command(folder: str, show: bool, remove: bool, as_json: bool) -> int:
     state = trust.state(project)
     if as_json:
         files = [entry._asdict() for entry in project.files]
-        write_json(
-            {
-                "folder": str(project.folder),
-                "state": state,
-                "sha256": project.sha256,
-                "files": files,
-            }
-        )
+        facts = {"folder": str(project.folder), "state": state, "sha256": project.sha256}
+        write_json({**facts, "files": files})
     else:
-        columns = [
-            Column("file", cut=True),
-            Column("chars", right=True),
-            Column("sha256"),
-            Column(""),
-        ]
-        rows = [
-            (
-                shown(e.name),
-                f"{e.size:,}",
-                e.sha256[:12],
-                f"{e.invisible} invisible characters" if e.invisible else "",
-            )
-            for e in project.files
-        ]
+        columns = [Column("file", cut=True), Column("chars", right=True)]
+        columns += [Column("sha256"), Column("")]
+        rows = []
+        for entry in project.files:
+            # Invisible characters can hide an instruction from the reader of the file.
+            invisible = f"{entry.invisible} invisible characters" * bool(entry.invisible)
+            rows.append((shown(entry.name), f"{entry.size:,}", entry.sha256[:12], invisible))
         for line in table(columns, rows, total=screen()):
             click.echo(line)
     click.echo(
         f"promptforge: {shown(project.folder)}: {_WORDS[state]} ({project.sha256[:12]})", err=True
     )
-    return 0 if state == "trusted" else 1
+    return int(state != "trusted")
 
 
 def trusted_folders(workspace: str, diagnostics: Diagnostics | None) -> dict[str, list[Path]]:
-    """Return the folders that came with a project and are trusted; what is not used is said."""
+    """Return the trusted folders of a project; a diagnostic names those that are not used."""
     try:
         project = trust.find(workspace)
         if project is None:

@@ -1,4 +1,4 @@
-"""What click says of a wrong command line, in the words of the other messages: what, which, and the way out."""
+"""Say click's errors in the words of all other messages: the mistake, and the way out."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from ..errors import nearest, quote
 
 
 def said(error: click.ClickException) -> str:
-    """Return the message of an error of click's, and where there is more to read."""
+    """Return the message of a click error, with a pointer to the help."""
     context = getattr(error, "ctx", None)
-    way_out = f" (see {context.command_path} --help)" if context is not None else ""
-    return f"{_message(error, context)}{way_out}"
+    message = _message(error, context)
+    if context is None:
+        return message
+    return f"{message} (see {context.command_path} --help)"
 
 
 def _message(error: click.ClickException, context: click.Context | None) -> str:
@@ -25,11 +27,12 @@ def _message(error: click.ClickException, context: click.Context | None) -> str:
         goes = " ".join([context.command_path, *context.command.collect_usage_pieces(context)])
         return f"{_name(error.param)} is missing: {goes}"
     if isinstance(error, click.NoSuchOption):
-        known = error.possibilities or []
-        hint = f"; did you mean {' or '.join(map(quote, known))}?" if known else ""
+        hint = ""
+        if error.possibilities:
+            hint = f"; did you mean {' or '.join(map(quote, error.possibilities))}?"
         return f"there is no option {quote(error.option_name)}{hint}"
     if isinstance(error, click.BadOptionUsage) and "requires an argument" in error.message:
-        return f"{error.option_name} wants a value behind it"
+        return f"{error.option_name} needs a value"
     if isinstance(error, click.BadParameter) and error.param is not None:
         return _value(error, error.param)
     return error.format_message()
@@ -44,12 +47,12 @@ def _value(error: click.BadParameter, parameter: click.Parameter) -> str:
     if isinstance(parameter.type, click.Choice):
         return f"there is no {quote(given[1])} here{nearest(given[1], map(str, parameter.type.choices))}"
     if "does not exist" in given[2]:
-        kind = "folder" if message.startswith("Directory") else "file"
+        kind = {"Directory": "folder"}.get(message.partition(" ")[0], "file")
         return f"{at}: there is no {kind} {quote(given[1])}"
-    if "is a file" in given[2] or "is a directory" in given[2]:
-        is_file = "is a file" in given[2]
-        wants, has = ("folder", "file") if is_file else ("file", "folder")
-        return f"{at} takes a {wants}, and {quote(given[1])} is a {has}"
+    if "is a file" in given[2]:
+        return f"{at} takes a folder, and {quote(given[1])} is a file"
+    if "is a directory" in given[2]:
+        return f"{at} takes a file, and {quote(given[1])} is a folder"
     return f"{at}: {quote(given[1])} {given[2].rstrip('.')}"
 
 
