@@ -73,6 +73,11 @@ class Chooser:
         self._costs: dict[int, float] = {}
         self._orders: dict[float, _Order] = {}
         self._bounds = self._lower_bounds(sizes, kinds or [None] * len(worths))
+        self._best_cases = sorted(
+            (-worth / bound if bound else -math.inf, False, row)
+            for row, (worth, bound) in enumerate(zip(self._worths, self._bounds, strict=True))
+            if worth > 0
+        )
 
     def cost(self, row: int) -> float:
         """Return the exact cost of a row, asked for once."""
@@ -140,12 +145,7 @@ class Chooser:
         better than its best case, so the order is exact although most costs are never asked for.
         """
         worths, owners, bounds = self._worths, self._owners, self._bounds
-        heap = [
-            (-worth / bound if bound else -math.inf, False, row)
-            for row, (worth, bound) in enumerate(zip(worths, bounds, strict=True))
-            if worth > 0 and bound <= cap
-        ]
-        heapq.heapify(heap)
+        heap = [entry for entry in self._best_cases if bounds[entry[2]] <= cap]  # sorted: a heap
         reached: dict[int, int] = {}
         while heap:
             key, known, row = heapq.heappop(heap)
