@@ -234,7 +234,7 @@ class _Order:
     def best(self, limit: float, least: float) -> tuple[float, list[int]]:
         """Return the best set of the family within `limit` with its worth; no rows if it is worth `least` or less."""
         count = self._fitting(limit)
-        found = max((least, 0, ()), (self._worth[count], count, ()), key=_worth_of)
+        found: _Set = max((least, 0, ()), (self._worth[count], count, ()), key=_worth_of)
         if count < len(self._rows):
             self._read(count + WINDOW)
             for start in range(count - count % _HOP, max(count - WINDOW, -1), -_HOP):
