@@ -97,7 +97,7 @@ class Stages:
         options = _ceiling(options, diagnostics)
         limit = _limit(options)
         every = selection.select(items, options, self._language, diagnostics, self._embed)
-        candidates = selection.combine(every, options)
+        named = selection.combine(every, options)
         word = (
             free_word(_texts(look, settings, options, every.pool, beside))
             if framing == TAGGED
@@ -125,19 +125,19 @@ class Stages:
         def refit(max_tokens: int) -> tuple[Page, Fit]:
             """Pack the same candidates into another budget; costs are remembered from one budget to the next."""
             if not trial_pages:
-                for these in (every, selection.combine(every, options)):
+                for these in (every, named):
                     these = Candidates(
                         untouched, these.ranks, these.kept, these.dropped, these.asked
                     )
                     trial_pages[len(these)] = page_of(these)
             changed = msgspec.structs.replace(options, max_tokens=max_tokens)
             changed = _ceiling(changed, Diagnostics())
-            pages = [trial_pages[n] for n in dict.fromkeys((len(candidates), len(every)))]
+            pages = [trial_pages[n] for n in dict.fromkeys((len(named), len(every)))]
             for trial_page in pages:
                 trial_page.tank.left, trial_page.tank.spent = fuel.START, None
             return _first_fitting(pages, changed, Diagnostics())
 
-        pages = (page_of(these) for these in (candidates, every))
+        pages = (page_of(these) for these in (named, every))
         page, found = _first_fitting(pages, options, diagnostics)
         candidates = page.entries
         if found.twins:
