@@ -34,6 +34,7 @@ def account(
     diagnostics: Diagnostics,
     started: float,
     again: Callable[[Mapping[str, Any]], Result],
+    refit: Callable[[int], tuple[Page, Fit]],
 ) -> Result:
     """Return the result of a rendering; see `Result` for what it says.
 
@@ -43,7 +44,7 @@ def account(
     parts = page.parts(fit.chosen) if fit.frame_fits else []
     text = "".join(parts)
     tokens = int(fit.cost[0]) if options.max_tokens is not None and parts else counter.count(text)
-    ledger = Ledger(page, fit, items, profile, templates, text, tokens, again)
+    ledger = Ledger(page, fit, items, profile, templates, text, tokens, again, refit)
     shown = [page.entries[index].item for index in ledger.order]
     counts = Counts(fit.reasons.values()) + Counts(page.entries.dropped.values())
     _say_none(items, shown, counts, diagnostics)

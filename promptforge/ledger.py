@@ -12,7 +12,7 @@ import msgspec
 
 from . import __version__
 from .counting import Counter
-from .errors import TemplateError
+from .errors import BudgetError, TemplateError
 from .explaining import STEP, Taken, frame, gains, section_costs, taken, tokens_of
 from .explanations import Explanation, Way
 from .fitting.fit import Fit
@@ -69,6 +69,8 @@ class Ledger:
     tokens: int
     again: Callable[[Mapping[str, Any]], Result]
     """The same rendering with other options."""
+    refit: Callable[[int], tuple[Page, Fit]]
+    """The same candidates packed into another budget in tokens."""
 
     @cached_property
     def order(self) -> list[int]:
@@ -82,12 +84,7 @@ class Ledger:
     @cached_property
     def trimmed(self) -> frozenset[int]:
         """The items of the text that are shorter than they could be."""
-        shorter = SHORTENED | {"summary"}
-        return frozenset(
-            index
-            for index, form in self.fit.chosen.items()
-            if form.name in shorter and form is not self.page.forms(index)[0]
-        )
+        return _trimmed(self.page, self.fit)
 
     @cached_property
     def ranked(self) -> list[int]:
@@ -126,22 +123,17 @@ class Ledger:
         }
         return Returns(self.page, self.fit, self._line, left | self.trimmed, self._whole, STEP)
 
-    def _whole(self, budget: int) -> set[int]:
-        return {i for i, item in self._taken_at(budget).items() if item.whole}
-
-    def _taken_at(self, budget: int) -> dict[int, Taken]:
-        most = self.page.options.max_tokens
-        if most is not None and budget == most + STEP:
-            return self._taken_ahead
-        found: dict[int, Taken] = self.again({"max_tokens": budget})._get("taken")
-        return found
+    def _whole(self, budget: int) -> frozenset[int]:
+        try:
+            page, fit = self.refit(budget)
+        except (BudgetError, TemplateError):  # what that budget shows cannot be shown
+            return frozenset()
+        return frozenset(fit.chosen) - _trimmed(page, fit)
 
     @cached_property
     def _taken_ahead(self) -> dict[int, Taken]:
-        found: dict[int, Taken] = self.again(
-            {"max_tokens": (self.page.options.max_tokens or 0) + STEP}
-        )._get("taken")
-        return found
+        page, fit = self.refit((self.page.options.max_tokens or 0) + STEP)
+        return taken(page, fit.chosen, _trimmed(page, fit))
 
     @cached_property
     def _taken(self) -> dict[int, Taken]:
@@ -307,6 +299,15 @@ class Ledger:
             "options": msgspec.to_builtins(options),
             "items": [_digest(item) for item in self.given],
         }
+
+
+def _trimmed(page: Page, fit: Fit) -> frozenset[int]:
+    shorter = SHORTENED | {"summary"}
+    return frozenset(
+        index
+        for index, form in fit.chosen.items()
+        if form.name in shorter and form is not page.forms(index)[0]
+    )
 
 
 def made_with(

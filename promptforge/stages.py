@@ -28,6 +28,7 @@ from .results import Result
 from .selection import Candidates
 from .tagging import Tagger
 from .templates import Templates
+from .templating import fuel
 from .tokens import get_tokenizer
 from .views import Memory
 
@@ -96,7 +97,7 @@ class Stages:
         options = _ceiling(options, diagnostics)
         limit = _limit(options)
         every = selection.select(items, options, self._language, diagnostics, self._embed)
-        candidates = selection.combine(every, options)
+        named = selection.combine(every, options)
         word = (
             free_word(_texts(look, settings, options, every.pool, beside))
             if framing == TAGGED
@@ -118,17 +119,27 @@ class Stages:
                 word,
             )
 
-        page = page_of(candidates)
-        found = _fit(page, options, limit, diagnostics)
-        if (
-            options.combine == "explicit_first"
-            and not found.chosen
-            and len(candidates) < len(every)
-        ):
-            # Nothing that the user named is in the text: fall back to what a search found.
-            candidates = every
-            page = page_of(candidates)
-            found = _fit(page, options, limit, diagnostics)
+        untouched = list(every.pool)  # noting duplicates changes items of the pool
+        trial_pages: dict[int, Page] = {}
+
+        def refit(max_tokens: int) -> tuple[Page, Fit]:
+            """Pack the same candidates into another budget; costs are remembered from one budget to the next."""
+            if not trial_pages:
+                for these in (every, named):
+                    these = Candidates(
+                        untouched, these.ranks, these.kept, these.dropped, these.asked
+                    )
+                    trial_pages[len(these)] = page_of(these)
+            changed = msgspec.structs.replace(options, max_tokens=max_tokens)
+            changed = _ceiling(changed, Diagnostics())
+            pages = [trial_pages[n] for n in dict.fromkeys((len(named), len(every)))]
+            for trial_page in pages:
+                trial_page.tank.left, trial_page.tank.spent = fuel.START, None
+            return _first_fitting(pages, changed, Diagnostics())
+
+        pages = (page_of(these) for these in (named, every))
+        page, found = _first_fitting(pages, options, diagnostics)
+        candidates = page.entries
         if found.twins:
             found = page.note_twins(found, limit)
         left_out = sum(reason == "combine" for reason in candidates.dropped.values())
@@ -151,7 +162,7 @@ class Stages:
             )
 
         return accounts.account(
-            page, found, items, self._profile, templates, diagnostics, asked.started, again
+            page, found, items, self._profile, templates, diagnostics, asked.started, again, refit
         )
 
     def alone(self, asked: Asked, diagnostics: Diagnostics) -> str:
@@ -240,6 +251,20 @@ def _limit(options: Options) -> Cost:
         UNLIMITED if options.max_tokens is None else options.max_tokens,
         UNLIMITED if options.max_chars is None else options.max_chars,
     )
+
+
+def _first_fitting(
+    pages: Iterable[Page], options: Options, diagnostics: Diagnostics
+) -> tuple[Page, Fit]:
+    """Pack the first of `pages`; with `explicit_first` the next one where nothing the user named fits."""
+    previous = None
+    for page in pages:
+        if previous is None or len(page.entries) > len(previous[0].entries):
+            previous = page, _fit(page, options, _limit(options), diagnostics)
+        if previous[1].chosen or options.combine != "explicit_first":
+            break
+    assert previous is not None
+    return previous
 
 
 def _fit(page: Page, options: Options, limit: Cost, diagnostics: Diagnostics) -> Fit:

@@ -9,9 +9,9 @@ import pytest
 from effort import cases
 from hypothesis import given
 from hypothesis import strategies as st
+from knapsack import bound
 
 import promptforge as pf
-from promptforge.fitting.worth import bound
 
 COUNT = pf.get_tokenizer("o200k_base").count
 

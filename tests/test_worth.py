@@ -12,8 +12,9 @@ import pytest
 from effort import cases
 from hypothesis import given
 from hypothesis import strategies as st
+from knapsack import bound
 
-from promptforge.fitting.worth import FORM_WORTH, Choice, Chooser, bound
+from promptforge.fitting.worth import FORM_WORTH, Choice, Chooser
 
 
 class Rows(NamedTuple):

@@ -85,14 +85,14 @@ class Packer(Board):
         for index in self.reasons.keys() & walk if self.reasons else ():  # of an earlier part
             del self.reasons[index]
         self._misses = 0
-        seen = self._take_front(walk, limit, self.places(part))
+        seen = self.take_front(walk, limit, self.places(part))
         self.take_rest(walk[seen:], limit, part)
 
     def _may_grow(self, index: int) -> bool:
         form = self.chosen.get(index)
         return form is None or form.name in SHORTENED
 
-    def _take_front(self, walk: Sequence[int], limit: Cost, most: int | None) -> int:
+    def take_front(self, walk: Sequence[int], limit: Cost, most: int | None) -> int:
         """Take items from the front of `walk` while the sum of prices says that they fit; return how many were seen."""
         scale, spent = self.scale, self.cost
         scale.prepare(walk if most is None else walk[:most], minus(limit, spent))

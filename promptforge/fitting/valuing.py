@@ -62,7 +62,7 @@ class _Rows:
     def choose(self, places: int | None) -> tuple[Chooser, list[int]]:
         """Return the rows for the page, which may cost more than their sum (separators, headings) or less (joins)."""
         unit, target = self._unit, self._room[self._unit]
-        chooser, most, best = self._chooser(0.0), target, []
+        chooser, most, best = self._chooser(0.0), UNLIMITED, []
         rows: list[int] = []
         for turn in range(ROUNDS):
             rows = chooser.choose(target).rows[:places]

@@ -1,213 +1,308 @@
-"""The most worth under a budget: the chooser of `packing: value`. No text, no templates, no tokenizer.
+"""The most worth under a budget: the chooser of `packing: value`. Arithmetic over rows.
 
-Rows are the forms of candidates: the n-th form of a candidate is a row with a worth, a size that is cheap to know (its
-characters) and a price in tokens that is not. Rows of one owner exclude one another.
+A row is one variant of one candidate. It has a worth, a size in characters that is cheap to know, and a cost in tokens
+that is not: a cost means a rendering and a count. Rows of one owner exclude one another.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
-from .charges import Charges
-from .knapsack import Found, Steps
-
 FORM_WORTH = {"expanded": 1.1, "content": 1.0, "outline": 0.5, "summary": 0.3, "stub": 0.05}
-"""The share of its score that an item is worth in a form; a trimmed content the share of its text that is left.
+"""Share of its score that an item is worth in a variant; a trimmed content the share of its text that is left.
 
-What counts is how a share compares with the share of the tokens. A summary of a tenth of the tokens for 0.3 of the
-worth brings three times as much per token: where there is room for little, more items are seen, and a content still
-takes the place of a summary before a third as good an item is shown at all. Were it worth more, pages of many summaries
-and no content would win, and answers stand in contents. What a longer form adds stands around the evidence, so it is
-worth little, and is taken when there is room to spare. These are judgements, not measurements.
+A summary of a tenth of the tokens for 0.3 of the worth brings three times as much per token: where there is room for
+little, more items are seen. A content still takes the place of a summary before an item a third as good is shown at all.
+Were a summary worth more, pages of many summaries and no content would win, and answers stand in contents.
+A longer variant adds surroundings of the evidence: worth little, taken when there is room to spare.
 """
-LARGE = 64
-"""Of the rows that hardly fit by themselves, how many are tried, those of the most worth."""
+SAMPLE_SIZE = 48
+"""Rows whose costs are asked for at first, to learn what a size costs."""
+MIN_ROWS_OF_A_KIND = 8
+"""Sampled rows of a kind that are enough to estimate it by itself."""
+LOWEST_QUANTILE = 0.1
+"""Share of the sample that may cost less than the lower bound of its estimate."""
+WINDOW = 8
+"""Steps after a prefix; every subset of them is tried."""
+_HOP = WINDOW // 2
+_OVERHEAD_CHARACTERS = 64  # of an item's template, roughly; only the choice of the sample needs it
+_MAX_WORTH = 1e290  # worths are cut to this, so that sums of them stay finite
+_MIN_WORTH = 1e-200  # and raised to this, so that a share of one stays above 0
 
 
 class Choice(NamedTuple):
-    """What to take under a limit."""
+    """Rows to take under a limit."""
 
     rows: list[int]
-    """The rows, the most worth per token first: what must go goes from the end."""
+    """The rows, the most worth per token first: those that must go go from the end."""
     worth: float
     cost: float
-    """The sum of their prices."""
+    """The sum of their costs."""
 
 
 class Chooser:
-    """Chooses from the same rows for any limit. What it learnt of prices for one it knows for the next.
+    """Choose from the same rows for any limit, and remember the costs from one limit to the next.
 
-    More limit is never less worth: exactly, as far as prices are sums. Equal input, equal choice; of equals the first.
+    A higher limit never brings less worth, because only sets of a family are tried that does not depend on the limit:
+    prefixes of one order, with any of the next few steps or with one later row.
+    Equal input gives equal choices; of equal rows the first is taken.
     """
 
     def __init__(
         self,
         worths: Sequence[float],
         sizes: Sequence[float],
-        price: Callable[[int], float],
+        cost: Callable[[int], float],
         *,
         owners: Sequence[int] | None = None,
         kinds: Sequence[Hashable] | None = None,
     ) -> None:
-        """Take rows as parallel lists. `price` is asked at most once for a row, and for few that are not chosen.
+        """Take rows as parallel lists. `cost` is asked at most once for a row, and for few that are not chosen.
 
-        Without `owners` each row is a candidate. Prices are learnt by size for each of `kinds` by itself. Of a row
-        above every limit that is to come any price above it will do. Rows worth 0 or less, or NaN, are never chosen.
+        Without `owners` each row is a candidate by itself. Rows of each of `kinds` have an estimate of their own.
+        Rows worth 0 or less, or NaN, are never chosen.
         """
-        self._worths = worths
-        self._charges = Charges(worths, sizes, price, kinds)
-        self._owners = owners
-        self._forms: dict[int, list[int]] = {}
-        if owners is not None:
-            for row in self._charges.live:
-                self._forms.setdefault(owners[row], []).append(row)
-            self._forms = {owner: rows for owner, rows in self._forms.items() if len(rows) > 1}
-        self._steps: dict[float, Steps] = {}
-        self._large: list[int] | None = None
-        self._widest = max(sizes, default=0)
+        self._given = worths
+        self._worths = _finite(worths)
+        self._owners = range(len(worths)) if owners is None else owners
+        self._ask = cost
+        self._costs: dict[int, float] = {}
+        self._orders: dict[float, _Order] = {}
+        self._bounds = self._lower_bounds(sizes, kinds or [None] * len(worths))
+        self._best_cases = sorted(
+            (-worth / bound if bound else -math.inf, False, row)
+            for row, (worth, bound) in enumerate(zip(self._worths, self._bounds, strict=True))
+            if worth > 0
+        )
+
+    def cost(self, row: int) -> float:
+        """Return the exact cost of a row, asked for once."""
+        if row not in self._costs:
+            self._costs[row] = self._ask(row)
+        return self._costs[row]
+
+    def _lower_bounds(self, sizes: Sequence[float], kinds: Sequence[Hashable]) -> list[float]:
+        """Estimate costs by size from a sample, and return the least that each row is taken to cost."""
+        live = [row for row, worth in enumerate(self._worths) if worth > 0]
+        some = live[:: max(len(live) // 4096, 1)]
+        some.sort(key=lambda row: (sizes[row] + _OVERHEAD_CHARACTERS) / self._worths[row])
+        # The nearer to the top, the denser the sample: any budget would choose these rows, so no cost is asked in vain.
+        top = some[: max(len(some) // 8, 2 * MIN_ROWS_OF_A_KIND)]
+        step = len(top) ** (1 / SAMPLE_SIZE)
+        places = {min(int(step**n + 1e-9), len(top)) - 1 for n in range(SAMPLE_SIZE + 1) if top}
+        sample: dict[Hashable, list[int]] = {}
+        for place in sorted(places):
+            sample.setdefault(kinds[top[place]], []).append(top[place])
+        everything = [row for rows in sample.values() for row in rows]
+        general = _line([(sizes[row], self.cost(row)) for row in everything])
+        lines = dict.fromkeys(kinds, general)
+        for kind, rows in sample.items():
+            if len(rows) >= MIN_ROWS_OF_A_KIND:
+                lines[kind] = _line([(sizes[row], self.cost(row)) for row in rows])
+
+        def estimate(row: int) -> float:
+            start, slope = lines[kinds[row]]
+            return start + slope * sizes[row]
+
+        ratios = sorted(self.cost(row) / (estimate(row) or 1) for row in everything)
+        low = min(ratios[int(LOWEST_QUANTILE * len(ratios))], 1.0) if ratios else 0.0
+        bounds = [
+            low * (lines[kind][0] + lines[kind][1] * size)
+            for kind, size in zip(kinds, sizes, strict=True)
+        ]
+        for row, known in self._costs.items():
+            bounds[row] = known
+        return bounds
 
     def choose(self, limit: float) -> Choice:
-        """Return the rows that bring the most worth for prices of at most `limit` in all."""
-        limit = math.floor(limit) if limit < math.inf else limit
-        cap = _cap_of(limit)
-        steps = self._steps_of(cap)
-        if limit < 0:
-            return Choice([], 0.0, 0.0)
-        found = self._best(steps, limit, Found(0.0, steps, 0))
-        # What smaller limits allow is allowed here; it can be more only where rows are nearly as large as the limit.
-        while cap > 0 and cap < math.inf:
-            under = math.ceil(cap) - 1
-            cap = _cap_of(under)
-            if steps.bound(under) <= found.worth:
+        """Return the rows that bring the most worth for costs of at most `limit` in all."""
+        best, rows, cap = 0.0, list[int](), limit
+        while cap >= 0:
+            order = self._order(cap)
+            worth, found = order.best(limit, best)
+            if worth > best:
+                best, rows = worth, found
+            # A row nearly as large as the limit can block better sets of small rows, and it was no candidate for
+            # a smaller limit. So the order without the largest row is tried too, while it could still be better.
+            cap = math.nextafter(order.largest, -1)
+            if order.bound(cap) <= best:
                 break
-            if steps.largest > cap or self._hardly_fitting(cap, under):
-                found = self._best(self._steps_of(cap), under, found)
-        rows = found.rows()
-        return Choice(
-            rows,
-            sum(map(self._charges.worths.__getitem__, rows)),
-            sum(map(self._charges.price, rows)),
-        )
+        return Choice(rows, sum(self._worths[row] for row in rows), sum(map(self.cost, rows)))
+
+    def _order(self, cap: float) -> _Order:
+        if cap not in self._orders:
+            self._orders[cap] = _Order(self._worths, self._owners, self._steps(cap))
+        return self._orders[cap]
+
+    def _steps(self, cap: float) -> Iterator[tuple[int, int, float]]:
+        """Yield steps of the upper hulls of all owners by worth per token: the row, the row it replaces, its cost.
+
+        One heap holds rows of known cost and rows of a lower bound. A row is asked for its cost when nothing known is
+        better than its best case, so the order is exact although most costs are never asked for.
+        """
+        worths, owners, bounds = self._worths, self._owners, self._bounds
+        heap = [entry for entry in self._best_cases if bounds[entry[2]] <= cap]  # sorted: a heap
+        reached: dict[int, int] = {}
+        while heap:
+            key, known, row = heapq.heappop(heap)
+            below = reached.get(owners[row], -1)
+            worth = worths[row] - (worths[below] if below >= 0 else 0.0)
+            cost = max(self.cost(row), bounds[row])
+            added = cost - (max(self.cost(below), bounds[below]) if below >= 0 else 0.0)
+            if worth <= 0 or cost > cap:
+                continue
+            slope = -worth / added if added > 0 else -math.inf
+            # A row's slope only falls when its owner has reached another row: then it waits for its new turn.
+            if not known or slope > key:
+                heapq.heappush(heap, (slope, True, row))
+                continue
+            reached[owners[row]] = row
+            yield row, below, added
 
     def rest(self, rows: Sequence[int]) -> Iterator[int]:
-        """Yield all rows of the owners that have none in `rows`, the most worth per token first, then the worthless.
+        """Yield all rows of the owners that have none in `rows`, by worth per token as far as known, then the worthless.
 
-        The order is as exact as prices are known; nothing is priced for it.
+        Asks for no cost.
         """
-        charges = self._charges
-        taken = {self._owner(row) for row in rows}
-        known = {
-            row: charges.worths[row] / max(price, 1e-9) for row, price in charges.known.items()
-        }
-        seen = sorted(
-            (row for row in known if charges.worths[row] > 0), key=lambda row: (-known[row], row)
-        )
-        for row in (
-            *seen,
-            *(row for row in charges.ordered() if row not in known),
-            *self._worthless(),
-        ):
-            if self._owner(row) not in taken:
-                yield row
+        taken = {self._owners[row] for row in rows}
+        free = [row for row in range(len(self._worths)) if self._owners[row] not in taken]
 
-    def _worthless(self) -> list[int]:
-        given = ((row, worth) for row, worth in enumerate(self._worths) if not worth > 0)
-        return [
-            row
-            for row, _ in sorted(given, key=lambda pair: (pair[1] != pair[1], -pair[1], pair[0]))
-        ]
+        def place(row: int) -> tuple[bool, bool, float]:
+            given, cost = self._given[row], self._costs.get(row, self._bounds[row])
+            if not given > 0:
+                return True, given != given, -given if given == given else 0.0
+            return False, row not in self._costs, -self._worths[row] / max(cost, 1e-9)
 
-    def _owner(self, row: int) -> int:
-        return row if self._owners is None else self._owners[row]
-
-    def _steps_of(self, cap: float) -> Steps:
-        if cap not in self._steps:
-            self._steps[cap] = Steps(self._charges, cap, self._owners, self._forms)
-        return self._steps[cap]
-
-    def _best(self, steps: Steps, limit: float, found: Found) -> Found:
-        """Return the best set of steps within `limit`, or of a beginning and one row above their cap."""
-        found = steps.best(limit, found)
-        charges = self._charges
-        for row in self._hardly_fitting(steps.cap, limit):
-            worth = charges.worths[row]
-            if worth + steps.bound(limit - max(steps.cap, charges.floor(row))) > found.worth:
-                charge = charges.charge(row)
-                if steps.cap < charge <= limit:
-                    count = steps.fitting(limit - charge)
-                    with_it = Found(worth, steps, count, extra=row)
-                    with_it = with_it._replace(worth=sum(charges.worths[r] for r in with_it.rows()))
-                    found = max(found, with_it, key=lambda f: f.worth)
-        return found
-
-    def _hardly_fitting(self, cap: float, limit: float) -> list[int]:
-        """Return rows of much worth that may be charged more than `cap` and no more than `limit`."""
-        charges = self._charges
-        if not _may_exceed(
-            max((line.at(self._widest) for line in charges.lines()), default=0), cap
-        ):
-            return []
-        if self._large is None:
-            self._large = heapq.nlargest(LARGE, charges.live, key=charges.worths.__getitem__)
-        found = []
-        for row in self._large:
-            if charges.floor(row) <= limit and _may_exceed(charges.estimate(row), cap):
-                price = charges.known.get(row)
-                if price is None or cap < max(price, charges.floor(row)) <= limit:
-                    found.append(row)
-        return found
+        yield from sorted(free, key=place)
 
 
-def bound(
-    worths: Sequence[float],
-    prices: Sequence[float],
-    limit: float,
-    owners: Sequence[int] | None = None,
-) -> float:
-    """Return the most that any choice can be worth: as if the last row taken could be taken in part.
+class _Order:
+    """Steps in their order, read as far as asked, with running sums."""
 
-    That is the linear relaxation of the knapsack problem with classes (Sinha and Zoltners 1979, for one row an owner
-    Dantzig 1957), without the rows that alone are over the limit.
-    """
-    classes: dict[int, list[tuple[float, float]]] = {}
-    for row, (worth, price) in enumerate(zip(worths, prices, strict=True)):
-        if worth > 0 and price <= limit:
-            classes.setdefault(row if owners is None else owners[row], []).append((price, worth))
-    steps = []
-    for forms in classes.values():
-        hull = [(0.0, 0.0)]
-        for price, worth in sorted(forms, key=lambda form: (form[0], -form[1])):
-            if worth <= hull[-1][1]:
+    def __init__(
+        self,
+        worths: Sequence[float],
+        owners: Sequence[int],
+        steps: Iterator[tuple[int, int, float]],
+    ) -> None:
+        self._worths = worths
+        self._owners = owners
+        self._steps = steps
+        self._rows: list[tuple[int, int]] = []  # a row, and the row that it replaces or -1
+        self._worth = [0.0]  # of the first n steps
+        self._cost = [0.0]
+        self.largest = -1.0
+        """The highest cost of a row that was read."""
+        self._owner_cost: dict[int, float] = {}
+
+    def _read(self, count: int) -> bool:
+        """Read until there are `count` steps; return False if there are fewer."""
+        while len(self._rows) < count:
+            row, below, added = next(self._steps, (-1, -1, 0.0))
+            if row < 0:
+                return False
+            self._rows.append((row, below))
+            gained = self._worths[row] - (self._worths[below] if below >= 0 else 0.0)
+            self._worth.append(self._worth[-1] + gained)
+            self._cost.append(self._cost[-1] + added)
+            owner = self._owners[row]
+            self._owner_cost[owner] = self._owner_cost.get(owner, 0.0) + added
+            self.largest = max(self.largest, self._owner_cost[owner])
+        return True
+
+    def _fitting(self, limit: float) -> int:
+        """Return how many of the first steps fit into `limit`."""
+        while self._cost[-1] <= limit and self._read(len(self._rows) + 1):
+            pass
+        return bisect_right(self._cost, limit) - 1
+
+    def bound(self, limit: float) -> float:
+        """Return the worth that no choice under `limit` exceeds: the last step is taken in part (Dantzig 1957)."""
+        if limit < 0:
+            return 0.0
+        count = self._fitting(limit)
+        if count == len(self._rows):
+            return self._worth[count]
+        rate = self._worth[count + 1] - self._worth[count]
+        rate /= self._cost[count + 1] - self._cost[count]
+        return self._worth[count] + rate * (limit - self._cost[count])
+
+    def best(self, limit: float, least: float) -> tuple[float, list[int]]:
+        """Return the best set of the family within `limit` with its worth; no rows if it is worth `least` or less."""
+        count = self._fitting(limit)
+        found: _Set = max((least, 0, ()), (self._worth[count], count, ()), key=_worth_of)
+        if count < len(self._rows):
+            self._read(count + WINDOW)
+            for start in range(count - count % _HOP, max(count - WINDOW, -1), -_HOP):
+                found = max(found, self._vary(start, limit), key=_worth_of)
+            found = max([found, *self._exchange(count, limit)], key=_worth_of)
+        worth, start, more = found
+        if worth <= least:
+            return least, []
+        taken = [self._rows[step] for step in (*range(start), *more)]
+        replaced = {below for _, below in taken}
+        return worth, [row for row, _ in taken if row not in replaced]
+
+    def _exchange(self, count: int, limit: float) -> Iterator[_Set]:
+        """Yield, for each step after those that fit, the set with it in place of as many of the last as it needs."""
+        for step in range(count, min(count + WINDOW, len(self._rows))):
+            if self._rows[step][1] >= 0:
                 continue
-            while len(hull) > 1 and _turns_up(hull[-2], hull[-1], (price, worth)):
-                hull.pop()
-            hull.append((price, worth))
-        steps += [(b[1] - a[1], b[0] - a[0]) for a, b in pairwise(hull)]
-    steps.sort(key=lambda step: step[0] / step[1] if step[1] else math.inf, reverse=True)
-    total = 0.0
-    for worth, price in steps:
-        if price > limit:
-            return total + worth * limit / price
-        total += worth
-        limit -= price
-    return total
+            cost = self._cost[step + 1] - self._cost[step]
+            if cost <= limit:
+                start = bisect_right(self._cost, limit - cost) - 1
+                yield self._worth[start] + self._worth[step + 1] - self._worth[step], start, (step,)
+
+    def _vary(self, start: int, limit: float) -> _Set:
+        """Return the best of all sets made of the first `start` steps and any of the next few."""
+        by_owner: dict[int, list[int]] = {}
+        for step in range(start, min(start + WINDOW, len(self._rows))):
+            by_owner.setdefault(self._owners[self._rows[step][0]], []).append(step)
+        states: list[tuple[float, float, tuple[int, ...]]]
+        states = [(self._cost[start], self._worth[start], ())]
+        for steps in by_owner.values():
+            for cost, worth, more in list(states):
+                for step in steps:  # of one owner, each step needs those before it
+                    cost += self._cost[step + 1] - self._cost[step]
+                    worth += self._worth[step + 1] - self._worth[step]
+                    more = (*more, step)
+                    if cost > limit:
+                        break
+                    states.append((cost, worth, more))
+        _, worth, more = max(states, key=lambda state: state[1])
+        return worth, start, more
 
 
-def _turns_up(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
-    return (c[1] - b[1]) * (b[0] - a[0]) >= (b[1] - a[1]) * (c[0] - b[0])
+_Set = tuple[float, int, tuple[int, ...]]
+"""Its worth, how many of the first steps it has, and the steps beside these."""
 
 
-def _may_exceed(estimate: float, cap: float) -> bool:
-    return 1.5 * estimate > cap
+def _worth_of(found: _Set) -> float:
+    return found[0]
 
 
-def _cap_of(limit: float) -> float:
-    """Return the largest of 1, 2, … 15, 16, 18, 20, … 30, 32, 36, … up to `limit`: eight to each doubling."""
-    if limit < 16 or limit == math.inf:
-        return limit
-    scale = 1 << (int(limit).bit_length() - 4)
-    return int(limit) // scale * scale
+def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return start and slope of the line of least squared relative errors, neither below 0."""
+    weights = [1 / (size + _OVERHEAD_CHARACTERS) ** 2 for size, _ in points]
+    total = sum(weights) or 1.0
+    size = sum(w * s for w, (s, _) in zip(weights, points, strict=True)) / total
+    cost = sum(w * c for w, (_, c) in zip(weights, points, strict=True)) / total
+    spread = sum(w * (s - size) ** 2 for w, (s, _) in zip(weights, points, strict=True))
+    joint = sum(w * (s - size) * (c - cost) for w, (s, c) in zip(weights, points, strict=True))
+    slope = joint / spread if spread > 0 else 0.0
+    if size and (spread <= 0 or slope * size > cost):
+        return 0.0, cost / size  # one size only, or a line that would begin below 0
+    return cost - max(slope, 0.0) * size, max(slope, 0.0)
+
+
+def _finite(worths: Sequence[float]) -> Sequence[float]:
+    """Return worths to reckon with: NaN is worth nothing, infinity more than all that is finite."""
+    if sum(worths) <= _MAX_WORTH and min(worths, default=1) >= _MIN_WORTH:  # no sum with NaN is
+        return worths
+    cut = [max(w, _MIN_WORTH) if w > 0 else 0.0 for w in worths]
+    beyond = 1 + sum(min(w, _MAX_WORTH) for w in cut if w < math.inf)
+    return [min(w, _MAX_WORTH) if w < math.inf else beyond for w in cut]
