@@ -2,11 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
+from ._version import __version__ as __version__
+
 if TYPE_CHECKING:
-    from .calibration import calibrate
-    from .diagnostics import Diagnostic
+    from .authoring.calibrate import calibrate
     from .errors import (
         BudgetError,
+        Diagnostic,
         ItemError,
         OptionError,
         ProfileError,
@@ -15,14 +17,13 @@ if TYPE_CHECKING:
         TemplateError,
         TokenizerError,
     )
-    from .items import Item
-    from .prompting.prompts import Prompt
-    from .prompting.renderer import Renderer
-    from .remote import RemoteTokenizer
-    from .rendering import render
-    from .results import Result, ResultItem, ResultSection, Source
-    from .sources.knowledge import load
-    from .tokens import Tokenizer, get_tokenizer
+    from .model import Item, Result, ResultItem, ResultSection, Source
+    from .prompts.prompt import Prompt, Renderer
+    from .rendering.pipeline import RemoteTokenizer
+    from .rendering.renderer import render
+    from .sources.gather import load
+    from .tokenizers.base import Tokenizer
+    from .tokenizers.registry import get_tokenizer
 
 __all__ = [
     "BudgetError",
@@ -49,20 +50,35 @@ __all__ = [
     "render",
 ]
 
-__version__ = "0.1.0"
-
 _HOMES = {
-    "calibration": ("calibrate",),
-    "diagnostics": ("Diagnostic",),
-    "errors": tuple(name for name in __all__ if name.endswith("Error")),
-    "items": ("Item",),
-    "prompting.prompts": ("Prompt",),
-    "prompting.renderer": ("Renderer",),
-    "remote": ("RemoteTokenizer",),
-    "rendering": ("render",),
-    "results": ("Result", "ResultItem", "ResultSection", "Source"),
-    "sources.knowledge": ("load",),
-    "tokens": ("Tokenizer", "get_tokenizer"),
+    "authoring.calibrate": ("calibrate",),
+    "errors": (
+        "BudgetError",
+        "Diagnostic",
+        "ItemError",
+        "OptionError",
+        "ProfileError",
+        "PromptForgeError",
+        "StrictError",
+        "TemplateError",
+        "TokenizerError",
+    ),
+    "model": (
+        "Item",
+        "Result",
+        "ResultItem",
+        "ResultSection",
+        "Source",
+    ),
+    "prompts.prompt": (
+        "Prompt",
+        "Renderer",
+    ),
+    "rendering.pipeline": ("RemoteTokenizer",),
+    "rendering.renderer": ("render",),
+    "sources.gather": ("load",),
+    "tokenizers.base": ("Tokenizer",),
+    "tokenizers.registry": ("get_tokenizer",),
 }
 
 

@@ -10,32 +10,117 @@ PromptForgeError            exit code of the command line
 ├── TokenizerError          2   an unknown or unusable tokenizer
 ├── TemplateError           5   a template that cannot be found, compiled or rendered
 └── StrictError             1   `on_error: raise`, and there was a warning
+
+Diagnostics: warnings as values, about everything defaulted, replaced, cut or skipped.
+
+Codes: PF1xx profile and budget, PF2xx metadata, PF3xx content, PF4xx template, PF5xx tokenizer,
+PF6xx sources, PF7xx security. Messages never quote raw bytes of an item (see `errors.quote`).
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher, get_close_matches
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Literal, NamedTuple
 
-if TYPE_CHECKING:
-    from .diagnostics import Diagnostic
+import msgspec
+
+Severity = Literal["info", "warning", "error"]
+
+MAX_PLACE_CHARACTERS = 300
+"""Characters of a place that are printed."""
+
+MAX_DIAGNOSTICS_PER_CODE = 100
+"""Diagnostics of one code that are kept one by one; of the rest, only the number."""
+
+
+class Diagnostic(msgspec.Struct, frozen=True):
+    """One thing that a reader of the result should know."""
+
+    code: str
+    """`PF` and three digits; stable."""
+    severity: Severity
+    """`info` never fails a strict run; `warning` and `error` do."""
+    message: str
+    item: str | None = None
+    """The id of the item concerned."""
+    where: str | None = None
+    """File, line and field, or template and line."""
+
+    def __str__(self) -> str:
+        """Return place, message and code on one line."""
+        line = f"{self.message} [{self.code}]"
+        place = self.where or self.item
+        # An id may hold anything: line ends, escape sequences, a megabyte.
+        if place and not (place.isprintable() and len(place) <= MAX_PLACE_CHARACTERS):
+            place = f'"{ascii(place[:80])[1:-1]}"'
+        return f"{place}: {line}" if place and place not in self.message else line
+
+
+class Diagnostics:
+    """An ordered, capped collection of diagnostics: one a run, never shared between threads."""
+
+    def __init__(self) -> None:
+        self._kept: list[Diagnostic] = []
+        self._count: Counter[str] = Counter()
+
+    def add(
+        self,
+        code: str,
+        message: str,
+        *,
+        item: str | None = None,
+        where: str | None = None,
+        severity: Severity = "warning",
+    ) -> None:
+        """Record one diagnostic; beyond `CAP` of a code, count it only."""
+        self._count[code] += 1
+        if self._count[code] <= MAX_DIAGNOSTICS_PER_CODE:
+            self._kept.append(Diagnostic(code, severity, message, item, where))
+
+    def extend(self, others: Iterable[Diagnostic]) -> None:
+        """Record diagnostics made elsewhere."""
+        for d in others:
+            self.add(d.code, d.message, item=d.item, where=d.where, severity=d.severity)
+
+    def copy(self) -> "Diagnostics":
+        """Return an independent collection with the same diagnostics."""
+        other = Diagnostics()
+        other._kept, other._count = [*self._kept], self._count.copy()
+        return other
+
+    def __iter__(self) -> Iterator[Diagnostic]:
+        yield from self._kept
+        for code, count in self._count.items():
+            if count > MAX_DIAGNOSTICS_PER_CODE:
+                severity = next(d.severity for d in self._kept if d.code == code)
+                yield Diagnostic(
+                    code, severity, f"{count - MAX_DIAGNOSTICS_PER_CODE} more like this"
+                )
+
+    def __len__(self) -> int:
+        return sum(
+            min(n, MAX_DIAGNOSTICS_PER_CODE) + (n > MAX_DIAGNOSTICS_PER_CODE)
+            for n in self._count.values()
+        )
+
 
 # Not `kind.__name__`: a metaclass may define a property of that name and answer anything.
 _TYPE_NAME = type.__dict__["__name__"].__get__
-LISTED = 60
+
+MAX_NAMES_LISTED = 60
 """Names in one message; of more, only the number is given."""
+
 _LONG_WORD_LETTERS = 8
 """From this length on, a correction may differ in two letters instead of one."""
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def suggest_name(word: str, known: Iterable[str]) -> str:
     """Return ``; did you mean "x"?`` for the closest known name, else a list of all of them."""
     names = sorted(set(known))
     if guess := did_you_mean(word, names):
         return guess
-    return f"; there are: {listed(names)}" if names else ""
+    return f"; there are: {list_names(names)}" if names else ""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -54,13 +139,13 @@ def _is_alike(word: str, name: str) -> bool:
     return word in name or _common_letters(word, name) >= longest - max(1, longest // 3)
 
 
-def listed(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
     """Return names with commas between them: the first 60, then the number of the others."""
-    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return ", ".join(names[:LISTED]) + more
+    more = f" and {len(names) - MAX_NAMES_LISTED} more" if len(names) > MAX_NAMES_LISTED else ""
+    return ", ".join(names[:MAX_NAMES_LISTED]) + more
 
 
-def sure(word: str, known: Iterable[str]) -> str | None:
+def certain_correction(word: str, known: Iterable[str]) -> str | None:
     """Return the one known name that `word` must be a misspelling of, or `None`.
 
     One letter may be wrong, missing, added or misplaced; in a long word two.
@@ -195,7 +280,7 @@ class StrictError(PromptForgeError):
         self.result = result
 
 
-def show(value: object) -> str:
+def show_value(value: object) -> str:
     """Return a value for a message: words and numbers plain, texts quoted, others by type."""
     if value is None or value is True or value is False:
         return {None: "none", True: "true", False: "false"}[value]
@@ -217,4 +302,4 @@ def _join(members: Iterable[str], size: int) -> str:
 
 
 def _show_member(value: object) -> str:
-    return "…" if isinstance(value, list | tuple | dict) else show(value)
+    return "…" if isinstance(value, list | tuple | dict) else show_value(value)

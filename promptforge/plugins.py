@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 Group = Literal["tokenizers", "sources", "trimmers", "filters"]
-SWITCH = "PROMPTFORGE_PLUGINS"
+
+PLUGINS_VARIABLE = "PROMPTFORGE_PLUGINS"
 
 
 class Plugin(NamedTuple):
@@ -34,7 +35,9 @@ class Plugin(NamedTuple):
     """Name and version of the distribution that brought it."""
 
 
-def find(group: Group, name: str, refusal: Callable[[str], PromptForgeError]) -> Plugin | None:
+def find_plugin(
+    group: Group, name: str, refusal: Callable[[str], PromptForgeError]
+) -> Plugin | None:
     """Return the plug-in called `name`, or `None`.
 
     `refusal` makes the error from a message: for a name in several distributions, or one that
@@ -47,7 +50,7 @@ def find(group: Group, name: str, refusal: Callable[[str], PromptForgeError]) ->
         brought = ", ".join(sorted(_distribution(point) for point in points))
         raise refusal(
             f"{group[:-1]} {quote(name)} is in more than one distribution: {brought};"
-            f" set {SWITCH} to one"
+            f" set {PLUGINS_VARIABLE} to one"
         )
     plugin = Plugin(None, _distribution(points[0]))
     try:
@@ -55,15 +58,15 @@ def find(group: Group, name: str, refusal: Callable[[str], PromptForgeError]) ->
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a module may raise anything at all when it is imported
-        raise refusal(failure(plugin, f"{group[:-1]} {quote(name)}", error)) from error
+        raise refusal(failure_message(plugin, f"{group[:-1]} {quote(name)}", error)) from error
 
 
-def names(group: Group) -> list[tuple[str, str]]:
+def plugin_names(group: Group) -> list[tuple[str, str]]:
     """Return the names of a group with their distributions, sorted; load nothing."""
     return sorted({(point.name, _distribution(point)) for point in _allowed_points(group)})
 
 
-def guarded(
+def call_plugin(
     plugin: Plugin, what: str, refusal: Callable[[str], PromptForgeError], *given: Any, **named: Any
 ) -> Any:
     """Call a plug-in; whatever it raises becomes the error that `refusal` makes of the message."""
@@ -72,10 +75,10 @@ def guarded(
     except (PromptForgeError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:
-        raise refusal(failure(plugin, what, error)) from error
+        raise refusal(failure_message(plugin, what, error)) from error
 
 
-def failure(plugin: Plugin, what: str, error: BaseException) -> str:
+def failure_message(plugin: Plugin, what: str, error: BaseException) -> str:
     """Return the message for an exception of a plug-in."""
     said = f"{type(error).__name__}: {quote(str(error))}"
     return f"{what}, a plug-in of {plugin.distribution}, failed: {said}"
@@ -91,7 +94,7 @@ def _points(group: str) -> tuple[EntryPoint, ...]:
 
 def _allowed_points(group: Group) -> list[EntryPoint]:
     points = _points(f"promptforge.{group}")
-    listed = os.environ.get(SWITCH)
+    listed = os.environ.get(PLUGINS_VARIABLE)
     if listed is None:
         return list(points)
     allowed = {_normalize(name) for name in listed.split(",") if name.strip()}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
 
-from promptforge.cli import main
+from promptforge.cli.main import main
 
 ROOT = Path(__file__).parent.parent
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import promptforge as pf
-from promptforge.template_files import SETTLED
+from promptforge.files import SETTLE_SECONDS
 
 ITEMS = [{"content": "x", "name": "n"}]
 SHOWN = 6
@@ -59,7 +59,7 @@ def whole(text: str, pauses: Mapping[str, float]) -> bool:
     """Tell whether a text is of one version; one that an editor stood still amid may be mixed."""
     found = versions(text)
     return sum(map(text.count, found)) == SHOWN and (
-        len(found) == 1 or any(pauses.get(version, 0) >= SETTLED for version in found)
+        len(found) == 1 or any(pauses.get(version, 0) >= SETTLE_SECONDS for version in found)
     )
 
 
@@ -77,16 +77,16 @@ def edit(folder: Path, stop: Callable[[float], bool], *, in_place: bool) -> dict
                 with (folder / name).open("w", buffering=1) as file:
                     file.write(text[:2000])
                     file.flush()
-                    time.sleep(SETTLED / 20)
+                    time.sleep(SETTLE_SECONDS / 20)
                     file.write(text[2000:])
             else:
                 save(folder, {name: text}, in_place=False)
-                time.sleep(SETTLED / 20)
+                time.sleep(SETTLE_SECONDS / 20)
             now = time.monotonic()
             last, longest = now, max(longest, now - last)
         pauses[f"v{number}"] = longest
         number += 1
-        over = stop(SETTLED * (number % 5))
+        over = stop(SETTLE_SECONDS * (number % 5))
     return pauses
 
 

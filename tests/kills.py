@@ -24,10 +24,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from promptforge.batch.parts import Summary
 from promptforge.batch.spec import digest
-from promptforge.cli import main
-from promptforge.writing import UNFINISHED
+from promptforge.batch.store import ShardSummary
+from promptforge.cli.main import main
+from promptforge.files import UNFINISHED_SUFFIX
 
 ROWS, PART_ROWS = 300, 12
 _WAYS = multiprocessing.get_context("forkserver")
@@ -113,7 +113,7 @@ def judge(output: Path) -> list[str]:
         faults.append(f"errors of another kind: { {row['error'] for row in bad} }")
     if any(row["id"] != f"id-{row['line'] - 1}" or not row["text"].strip() for row in good):
         faults.append("a result is not that of its row")
-    left = [path.name for path in output.parent.rglob(f".*{UNFINISHED}")]
+    left = [path.name for path in output.parent.rglob(f".*{UNFINISHED_SUFFIX}")]
     if left:
         faults.append(f"left behind: {left}")
     parts = sorted(path.name for path in errors.parent.glob("parts/*.jsonl"))
@@ -128,7 +128,7 @@ def halves(output: Path) -> list[str]:
     for path in output.with_name(output.name + ".batch").glob("parts/*.jsonl"):
         data = path.read_bytes()
         cut = data[:-1].rfind(b"\n") + 1
-        if msgspec.json.decode(data[cut:], type=Summary).sha256 != digest(data[:cut]):
+        if msgspec.json.decode(data[cut:], type=ShardSummary).sha256 != digest(data[:cut]):
             faults.append(f"torn: {path.name}")
     if output.exists() and output.read_bytes().count(b"\n") != ROWS - ROWS // 10:
         faults.append("torn: results")
@@ -146,7 +146,7 @@ def _start(source: Path, output: Path, engine: str, workers: int) -> ForkServerP
         engine,
         *_COUNTED,
     ]
-    _WAYS.set_forkserver_preload(["promptforge.cli", "promptforge.commands.batch"])
+    _WAYS.set_forkserver_preload(["promptforge.cli.main", "promptforge.cli.render"])
     command = _WAYS.Process(
         target=_command, args=(["batch", str(source), "-o", str(output), *flags],)
     )
@@ -178,7 +178,7 @@ def _await_moment(chance: random.Random, output: Path, command: ForkServerProces
     while len(seen) <= at and command.is_alive():
         for folder in (output.parent, batch, batch / "parts"):
             names = os.listdir(folder) if folder.is_dir() else []
-            seen.update(name for name in names if name.endswith(UNFINISHED))
+            seen.update(name for name in names if name.endswith(UNFINISHED_SUFFIX))
         time.sleep(0.0002)
 
 
@@ -212,7 +212,7 @@ def _outliving(children: list[int]) -> list[str]:
         workers = {
             int(line.split(None, 1)[0])
             for line in listed.splitlines()
-            if "promptforge.batch.local" in line
+            if "promptforge.batch.workers" in line
         }
         if not workers & set(children):
             return []

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
+
 def bound(
     worths: Sequence[float],
     prices: Sequence[float],

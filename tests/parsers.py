@@ -105,7 +105,7 @@ def _tags(text: str, parser: str, prose: bool) -> list[str]:
     return html_structure(MARKDOWN[parser](text), prose=prose)
 
 
-def check_alike(text: str, tame: str, format: str, *, prose: bool = False) -> None:  # noqa: A002
+def check_alike(text: str, tame: str, format: str, *, prose: bool = False) -> None:
     """Check that each parser sees in `text` what it sees in the harmless `tame`."""
     if format == "markdown":
         for name in MARKDOWN:

@@ -12,7 +12,7 @@ FORMATS = ["markdown", "xml", "json", "plain"]
 Records = list[dict[str, Any]]
 
 
-def render(records: Any, layout: str, format: str, **options: Any) -> pf.Result:  # noqa: A002
+def render(records: Any, layout: str, format: str, **options: Any) -> pf.Result:
     return pf.render(
         records,
         layout=layout,

@@ -17,7 +17,7 @@ COUNT = pf.get_tokenizer("o200k_base").count
 
 def structure_of(
     text: str, format: str, tame_text: str, tamer: Tamer, tame: Records, layout: str
-) -> Any:  # noqa: A002
+) -> Any:
     """Return what the parsers of `format` see; in plain text, what a reader of lines sees who knows `tame_text`."""
     ask: Callable[..., Any] = once if text == tame_text else asked
     if format == "markdown":
@@ -35,7 +35,7 @@ KEPT = 2000
 _rendered: dict[str, str] = {}
 
 
-def tame_text_of(tame: Records, layout: str, format: str, **options: Any) -> str:  # noqa: A002
+def tame_text_of(tame: Records, layout: str, format: str, **options: Any) -> str:
     """Return the text of harmless records, which come again and again."""
     key = ascii((tame, layout, format, options))
     text = _rendered.pop(key, None)
@@ -47,7 +47,7 @@ def tame_text_of(tame: Records, layout: str, format: str, **options: Any) -> str
 
 def check_structure(
     records: Records, layout: str, format: str, **options: Any
-) -> tuple[str, str, Tamer]:  # noqa: A002
+) -> tuple[str, str, Tamer]:
     """Compare the structure of the text with that of stand-ins. Return both texts and the stand-ins."""
     tamer = Tamer()
     tame = tamer.records(records)
@@ -68,7 +68,7 @@ def check_structure(
     return result.text, tame_text, tamer
 
 
-def read_back(text: str, format: str) -> list[str]:  # noqa: A002
+def read_back(text: str, format: str) -> list[str]:
     """Return the values that a parser of `format` finds."""
     if format == "markdown":
         return judges.markdown_contents(text)
@@ -82,7 +82,7 @@ NORMAL: dict[str, Callable[[str], str]] = {
 }
 
 
-def check_contents(text: str, tame_text: str, tamer: Tamer, format: str) -> int:  # noqa: A002
+def check_contents(text: str, tame_text: str, tamer: Tamer, format: str) -> int:
     """Where a parser finds the stand-in of a content, it must find the content. Return how many were compared."""
     compared = 0
     for found, stood in zip(
@@ -100,7 +100,7 @@ def check_contents(text: str, tame_text: str, tamer: Tamer, format: str) -> int:
 BLOCKS = {"markdown": "```\nharmless\n```", "xml": "harmless", "plain": "harmless"}
 
 
-def check_tagged(records: Records, layout: str, format: str, **options: Any) -> int:  # noqa: A002
+def check_tagged(records: Records, layout: str, format: str, **options: Any) -> int:
     """Check that contents between tags come back as they were, and that a parser sees beside them what it sees beside
     stand-ins. Return how many contents were compared.
     """
@@ -119,7 +119,7 @@ def check_tagged(records: Records, layout: str, format: str, **options: Any) -> 
     return len(found)
 
 
-def check_known(text: str, whole: str, format: str) -> None:  # noqa: A002
+def check_known(text: str, whole: str, format: str) -> None:
     """Check that a text cut to a budget has no block, element or key that the harmless `whole` text has not."""
     if format == "json":
         judges.json_structure(text)

@@ -108,10 +108,9 @@ def records_of(
             "origin": st.sampled_from(["explicit", "similarity"]),
             "metadata": st.fixed_dictionaries(
                 {},
-                optional={
-                    k: label
-                    for k in ("title", "url", "author", "technique_id", "source", "description")
-                },
+                optional=dict.fromkeys(
+                    ("title", "url", "author", "technique_id", "source", "description"), label
+                ),
             )
             | st.fixed_dictionaries(
                 {k: st.lists(label, max_size=2) for k in ("tactics", "tools", "mitigations")}

@@ -26,16 +26,18 @@ from kills import campaign, requests
 
 import promptforge as pf
 from promptforge import batch
-from promptforge.batch import crew, products, running, serving
-from promptforge.batch.crew import Job, WorkerDied
-from promptforge.batch.parts import Parts, Summary
-from promptforge.batch.products import JsonLines
-from promptforge.batch.providers import PROVIDERS, ProviderFiles
-from promptforge.batch.reading import Part
-from promptforge.batch.rows import Rendered
-from promptforge.batch.spec import Spec
+from promptforge.batch import result_files as products
+from promptforge.batch import runner as running
+from promptforge.batch import workers as crew
+from promptforge.batch import workers as serving
+from promptforge.batch.requests import Shard
+from promptforge.batch.result_files import BATCH_SERVICES, JsonLinesWriter, RequestFiles
+from promptforge.batch.rows import RenderedShard
+from promptforge.batch.spec import BatchSpec
+from promptforge.batch.store import ShardStore, ShardSummary
+from promptforge.batch.workers import ShardJob, WorkerDied
+from promptforge.config.options import Options
 from promptforge.errors import OptionError
-from promptforge.options import Options
 
 ROWS = 120
 HAS_RAY = importlib.util.find_spec("ray") is not None
@@ -45,14 +47,16 @@ ENGINES = ["local", pytest.param("ray", marks=pytest.mark.skipif(not HAS_RAY, re
 class _Here:
     """A worker in this process, where a test is not of processes: their starts took most of the time."""
 
-    def __init__(self, spec: Spec, ground: str) -> None:
+    def __init__(self, spec: BatchSpec, ground: str) -> None:
         self._given = spec, ground
 
     def start(self) -> None:
-        self._server = serving.Server(*self._given)
+        self._server = serving.ShardServer(*self._given)
 
-    def render(self, part: Part, known: str) -> Rendered | None:
-        return serving.decode(serving.answer(self._server, serving.encode(part, known)))
+    def render(self, part: Shard, known: str) -> RenderedShard | None:
+        return serving.decode_answer(
+            serving.answer_task(self._server, serving.encode_task(part, known))
+        )
 
     def stop(self) -> None:
         pass
@@ -243,7 +247,7 @@ def workers(engine: str) -> list[int]:
     ]
     mine = [(pid, args) for pid, parent, args in found if parent == os.getpid()]
     if engine == "local":
-        return [pid for pid, args in mine if "promptforge.batch.local" in args]
+        return [pid for pid, args in mine if "promptforge.batch.workers" in args]
     raylets = {pid for pid, args in mine if "/raylet " in args}
     return [
         pid for pid, parent, args in found if parent in raylets and args.startswith("ray::_Actor")
@@ -327,11 +331,11 @@ class _Mortal:
     def start(self) -> None:
         self._alive = True
 
-    def render(self, part: Part, known: str) -> Rendered | None:
+    def render(self, part: Shard, known: str) -> RenderedShard | None:
         if any(raw == b'{"id":"bad"}' for _, raw in part.rows):
             self._deaths.append(len(part.rows))
             raise WorkerDied("signal 11")
-        return Rendered(
+        return RenderedShard(
             b"".join(raw + b"\n" for _, raw in part.rows), len(part.rows), 0, len(part.rows), []
         )
 
@@ -345,12 +349,14 @@ class _Mortal:
 def test_a_row_that_kills_its_workers_becomes_a_record() -> None:
     deaths: list[int] = []
     jobs = [
-        Job(Part(n, [(3 * n + k, b'{"id":"bad"}' if n == k == 1 else b"{}") for k in range(3)]), "")
+        ShardJob(
+            Shard(n, [(3 * n + k, b'{"id":"bad"}' if n == k == 1 else b"{}") for k in range(3)]), ""
+        )
         for n in range(3)
     ]
     outcomes = dict(
         (job.part.index, rendered)
-        for job, rendered in crew.work(
+        for job, rendered in crew.render_shards(
             iter(jobs), contextlib.nullcontext(lambda: _Mortal(deaths)), 2
         )
     )
@@ -374,8 +380,8 @@ def test_workers_that_cannot_begin_end_the_run() -> None:
 
     with pytest.raises(pf.PromptForgeError, match="die before they begin: exit code 1"):
         list(
-            crew.work(
-                iter([Job(Part(0, []), "")]), contextlib.nullcontext(lambda: Stillborn([])), 2
+            crew.render_shards(
+                iter([ShardJob(Shard(0, []), "")]), contextlib.nullcontext(lambda: Stillborn([])), 2
             )
         )
 
@@ -431,7 +437,7 @@ def test_kills_at_any_moment_lose_nothing(tmp_path: Path) -> None:
 
 
 def test_two_runs_do_not_write_to_one_folder() -> None:
-    held = Parts(Path("out.jsonl.batch/parts"))
+    held = ShardStore(Path("out.jsonl.batch/parts"))
     Path(".out.jsonl.x.unfinished").touch()  # what the other run is writing
     with pytest.raises(OptionError, match="another run is writing"):
         batch.run("in.jsonl", "out.jsonl")
@@ -484,10 +490,10 @@ def test_what_is_wrong_with_all_rows_is_said_at_once(given: dict[str, Any], word
 # --- files for providers ----------------------------------------------------------------------------------------------
 
 
-def bodies(names: list[str], sizes: list[int]) -> Iterator[tuple[Summary, bytes]]:
+def bodies(names: list[str], sizes: list[int]) -> Iterator[tuple[ShardSummary, bytes]]:
     for line, (name, size) in enumerate(zip(names, sizes, strict=True), 1):
         record = {"id": name, "line": line, "request": {"messages": "m" * size}}
-        yield Summary(1, 0, 0, "", ""), json.dumps(record).encode() + b"\n"
+        yield ShardSummary(1, 0, 0, "", ""), json.dumps(record).encode() + b"\n"
 
 
 names = st.text("ab_-é /", max_size=3)
@@ -496,7 +502,7 @@ names = st.text("ab_-é /", max_size=3)
 @cases(60)
 @given(
     st.lists(st.tuples(names, st.integers(0, 200)), max_size=20),
-    st.sampled_from(list(PROVIDERS)),
+    st.sampled_from(list(BATCH_SERVICES)),
     st.integers(1, 5),
     st.integers(200, 600),
 )
@@ -506,10 +512,10 @@ def test_files_keep_the_limits_and_the_index_finds_every_request(
     folder = Path(f"files-{time.monotonic_ns()}")
     folder.mkdir()
     (folder / "requests-00099.jsonl").touch()
-    provider = PROVIDERS[to]._replace(requests=requests, size=size)
-    product = ProviderFiles(folder, provider, "some-model", {"temperature": 0}, Options(reserve=9))
+    provider = BATCH_SERVICES[to]._replace(requests=requests, size=size)
+    product = RequestFiles(folder, provider, "some-model", {"temperature": 0}, Options(reserve=9))
     given_names, sizes = [name for name, _ in rows], [size for _, size in rows]
-    _, errors = products.write(product, bodies(given_names, sizes), folder / "errors.jsonl")
+    _, errors = products.write_output(product, bodies(given_names, sizes), folder / "errors.jsonl")
     index = records(folder / "index.jsonl")
     failed = records(folder / "errors.jsonl") if errors else []
     assert sorted(entry["row"] for entry in index) == [entry["row"] for entry in index]
@@ -563,8 +569,8 @@ def test_requests_for_a_batch_service() -> None:
 def test_errors_and_results_are_told_apart_by_their_lines() -> None:
     body = b'{"id":"a"}\n{"error":"E","id":"b"}\n{"id":"c","text":"{\\"error\\":"}\n'
     with Path("e").open("wb") as file:
-        failures = products.Failures(file)
-        JsonLines(Path("o.jsonl")).write([(Summary(3, 1, 0, "", ""), body)], failures)
+        failures = products.ErrorLines(file)
+        JsonLinesWriter(Path("o.jsonl")).write([(ShardSummary(3, 1, 0, "", ""), body)], failures)
     assert (Path("o.jsonl").read_bytes().count(b"\n"), failures.count) == (2, 1)
 
 

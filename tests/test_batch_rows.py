@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promptforge as pf
-from promptforge.batch import RenderBatch, reading, rows
+from promptforge.batch import requests as reading
+from promptforge.batch import rows
 from promptforge.batch import spec as specs
-from promptforge.batch.reading import Part
-from promptforge.batch.rows import RowRenderer
+from promptforge.batch.requests import Shard
+from promptforge.batch.rows import RenderBatch, RowRenderer
 from promptforge.errors import OptionError
 
 ITEM = {"content": "x = 1", "path": "a.py", "kind": "code"}
@@ -32,7 +33,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def renderer(to: str = "context", **options: Any) -> RowRenderer:
-    return RowRenderer(specs.make(to, None, None, None, ".", None, options))
+    return RowRenderer(specs.make_spec(to, None, None, None, ".", None, options))
 
 
 def record(raw: object, to: str = "context", **options: Any) -> dict[str, Any]:
@@ -194,12 +195,12 @@ def test_every_row_is_one_line_whatever_it_holds(row: object, to: str) -> None:
     line, tokens, _ = RENDERERS[to].row(9, raw)
     made = json.loads(line)
     assert made["line"] == 9 and isinstance(made["id"], str) and b"\n" not in line
-    assert line.startswith(rows.FAILED) == ("error" in made) == ("tokens" not in made)
+    assert line.startswith(rows.ERROR_PREFIX) == ("error" in made) == ("tokens" not in made)
     assert made.get("tokens", 0) == tokens
 
 
 RENDERERS = {
-    to: RowRenderer(specs.make(to, None, None, None, "/nonexistent", None, {}))
+    to: RowRenderer(specs.make_spec(to, None, None, None, "/nonexistent", None, {}))
     for to in ("context", "openai")
 }
 
@@ -211,7 +212,7 @@ def test_bytes_of_any_kind_are_a_record(raw: bytes) -> None:
 
 
 def test_what_rows_name_has_a_hash_that_follows_its_content() -> None:
-    part = Part(
+    part = Shard(
         0,
         [
             (1, b'{"files": "note.txt"}'),
@@ -274,14 +275,14 @@ def test_it_is_plain_data_after_use_too() -> None:
 
 def test_lines_have_their_numbers_and_blank_ones_are_none() -> None:
     Path("in.jsonl").write_bytes(b'\xef\xbb\xbf{"a": 1}\r\n\n  \n{"b": 2}')
-    assert list(reading.rows("in.jsonl")) == [(1, b'{"a": 1}'), (4, b'{"b": 2}')]
+    assert list(reading.read_rows("in.jsonl")) == [(1, b'{"a": 1}'), (4, b'{"b": 2}')]
 
 
 def test_a_line_that_is_too_long_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MAX_ROW", 10)
+    monkeypatch.setattr(reading, "MAX_ROW_BYTES", 10)
     too_long = b" longer than 0 MiB"
     Path("in.jsonl").write_bytes(b"0123456789\n" + b"x" * 95 + b"\n123\n" + b"y" * 30)
-    assert list(reading.rows("in.jsonl")) == [
+    assert list(reading.read_rows("in.jsonl")) == [
         (1, too_long),
         (2, too_long),
         (3, b"123"),
@@ -300,13 +301,13 @@ def test_a_line_that_is_too_long_is_passed_over(monkeypatch: pytest.MonkeyPatch)
 def test_a_file_of_another_kind_is_refused_as_one(data: bytes, kind: str) -> None:
     Path("in.jsonl").write_bytes(data)
     with pytest.raises(pf.ItemError, match=rf"in\.jsonl: is {kind}"):
-        list(reading.rows("in.jsonl"))
+        list(reading.read_rows("in.jsonl"))
     Path("in.jsonl").write_bytes(b"{}\n" + data)
-    assert next(reading.rows("in.jsonl")) == (1, b"{}")
+    assert next(reading.read_rows("in.jsonl")) == (1, b"{}")
 
 
 def test_rows_may_be_mappings() -> None:
-    assert list(reading.rows([{"a": 1, "b": None}, {"c": [{"d": None}]}])) == [
+    assert list(reading.read_rows([{"a": 1, "b": None}, {"c": [{"d": None}]}])) == [
         (1, b'{"a":1}'),
         (2, b'{"c":[{}]}'),
     ]
@@ -315,7 +316,7 @@ def test_rows_may_be_mappings() -> None:
         {"items": [{"content": "half \ud800 a pair"}]},
         {"items": [{"content": b"\xff"}]},
     ]
-    texts = [json.loads(RENDERERS["context"].row(*row)[0]) for row in reading.rows(given)]
+    texts = [json.loads(RENDERERS["context"].row(*row)[0]) for row in reading.read_rows(given)]
     assert "a row must be plain data: found a value of type object" in texts[0]["message"]
     assert "half \ufffd a pair" in texts[1]["text"]
     assert "a row must be plain data: 'utf-8' codec" in texts[2]["message"]
@@ -329,30 +330,30 @@ def test_parquet_is_read_as_rows() -> None:
         {"id": "b", "items": [{"content": "y", "score": 0.5}], "user": "u"},
     ]
     parquet.write_table(arrow.Table.from_pylist(nested), "in.parquet")
-    assert next(json.loads(raw) for _, raw in reading.rows("in.parquet")) == nested[0]
+    assert next(json.loads(raw) for _, raw in reading.read_rows("in.parquet")) == nested[0]
     parquet.write_table(
         arrow.Table.from_pylist([{"request": json.dumps(row)} for row in nested]), "in.parquet"
     )
-    assert [json.loads(raw) for _, raw in reading.rows("in.parquet")] == nested
+    assert [json.loads(raw) for _, raw in reading.read_rows("in.parquet")] == nested
     for whole in (json.dumps(nested[1]).encode(), nested[1]):
         parquet.write_table(arrow.table({"request": [whole]}), "in.PARQUET")
-        assert [json.loads(raw) for _, raw in reading.rows("in.PARQUET")] == nested[1:]
+        assert [json.loads(raw) for _, raw in reading.read_rows("in.PARQUET")] == nested[1:]
     late = arrow.array([0, 1 << 60], arrow.timestamp("us"))  # no date of Python's
     parquet.write_table(
         arrow.table({"id": [b"a", b"b"], "items": [[], []], "when": late}), "in.parquet"
     )
-    (_, first), (_, second) = reading.rows("in.parquet")
+    (_, first), (_, second) = reading.read_rows("in.parquet")
     assert json.loads(first)["id"] == "a" and second.startswith(
-        reading.WRONG + b"a row must be plain data"
+        reading.UNREADABLE_PREFIX + b"a row must be plain data"
     )
     parquet.write_table(
         arrow.Table.from_arrays([arrow.array(["a"])] * 2, names=["id", "id"]), "in.parquet"
     )
     with pytest.raises(pf.ItemError, match=r"in\.parquet: two columns"):
-        list(reading.rows("in.parquet"))
+        list(reading.read_rows("in.parquet"))
     Path("in.parquet").write_bytes(b"PAR1 not really")
     with pytest.raises(pf.ItemError, match=r"in\.parquet: no Parquet"):
-        list(reading.rows("in.parquet"))
+        list(reading.read_rows("in.parquet"))
 
 
 rows_of_bytes = st.lists(st.tuples(st.integers(1, 99), st.binary(max_size=9)), max_size=30)
@@ -363,7 +364,7 @@ rows_of_bytes = st.lists(st.tuples(st.integers(1, 99), st.binary(max_size=9)), m
 def test_parts_are_the_rows(
     given_rows: list[tuple[int, bytes]], size: int, limit: int | None
 ) -> None:
-    parts = list(reading.parts(given_rows, size, limit))
+    parts = list(reading.split_shards(given_rows, size, limit))
     assert [row for part in parts for row in part.rows] == given_rows[:limit]
     assert [part.index for part in parts] == list(range(len(parts)))
     assert all(len(part.rows) == size for part in parts[:-1])
@@ -374,12 +375,12 @@ def test_parts_are_the_rows(
 def test_a_key_is_that_of_one_part_alone(
     first: list[tuple[int, bytes]], second: list[tuple[int, bytes]], here: int, there: int
 ) -> None:
-    one, other = Part(here, first), Part(there, second)
+    one, other = Shard(here, first), Shard(there, second)
     assert (one.key("a") == other.key("a")) == (one == other)
     assert one.key("a") != one.key("b")
 
 
 def test_large_rows_make_small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "PART_BYTES", 100)
-    parts = list(reading.parts([(n, b"x" * 60) for n in range(5)], 500))
+    monkeypatch.setattr(reading, "MAX_SHARD_BYTES", 100)
+    parts = list(reading.split_shards([(n, b"x" * 60) for n in range(5)], 500))
     assert [len(part.rows) for part in parts] == [2, 2, 1]

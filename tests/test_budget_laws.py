@@ -121,7 +121,7 @@ def test_every_budget_from_nothing_to_all_holds(
     tokenizer: str,
     records: Records,
     layout: str,
-    format: str,  # noqa: A002
+    format: str,
     packing: str,
     sources: bool,
     query: str | None,
@@ -149,7 +149,7 @@ def test_every_budget_from_nothing_to_all_holds(
 def test_a_ceiling_of_tokens_and_one_of_characters_both_hold(
     records: Records,
     layout: str,
-    format: str,  # noqa: A002
+    format: str,
     packing: str,
     tokens: int,
     chars: int,
@@ -175,7 +175,7 @@ def test_a_ceiling_of_tokens_and_one_of_characters_both_hold(
 def test_what_is_required_is_whole_or_the_budget_is_an_error(
     records: Records,
     layout: str,
-    format: str,  # noqa: A002
+    format: str,
     packing: str,
     budget: int,
     data: st.DataObject,
@@ -200,7 +200,7 @@ def test_what_is_required_is_whole_or_the_budget_is_an_error(
 def test_nothing_is_left_out_that_would_still_fit_whole(
     records: Records,
     layout: str,
-    format: str,  # noqa: A002
+    format: str,
     budget: int,
     tokenizer: str,
 ) -> None:
@@ -229,7 +229,7 @@ def test_nothing_is_left_out_that_would_still_fit_whole(
 def test_stop_takes_the_best_until_the_first_that_does_not_fit(
     records: Records,
     layout: str,
-    format: str,  # noqa: A002
+    format: str,
     budget: int,
 ) -> None:
     for record in records:
@@ -259,7 +259,7 @@ def test_stop_takes_the_best_until_the_first_that_does_not_fit(
 @pytest.mark.parametrize("budget", [120, 200, 333, 500, 999])
 def test_a_divisible_item_fills_the_budget(
     layout: str, format: str, trim: str, budget: int
-) -> None:  # noqa: A002
+) -> None:
     words = " ".join(["alpha", "beta", "gamma", "delta"][n % 4] for n in range(2000))
     result = check(
         [item(0, content=words)], budget, "o200k_base", layout=layout, format=format, trim=trim
@@ -274,7 +274,7 @@ def test_a_divisible_item_fills_the_budget(
 def test_equal_input_gives_equal_bytes(
     records: Records,
     layout: str,
-    format: str,  # noqa: A002
+    format: str,
     packing: str,
     budget: int,
 ) -> None:
@@ -315,7 +315,7 @@ def test_below_the_price_of_anything_the_text_is_empty_and_it_is_said(
 def test_a_dropped_item_comes_back_at_the_budget_it_names(
     records: Records,
     layout: str,
-    format: str,  # noqa: A002
+    format: str,
     budget: int,
 ) -> None:
     for record in records:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tokenizing import PIECES
 
 import promptforge as pf
-from promptforge.calibration import ENOUGH
+from promptforge.authoring.calibrate import ENOUGH_PAIRS
 
 O200K = pf.get_tokenizer("o200k_base")
 TEXTS = [f"Text {n}: " + f"words that say {n} and nothing more. " * (n % 23) for n in range(120)]
@@ -39,7 +39,7 @@ def test_no_pair_takes_more_than_is_declared(pairs: list[tuple[str, int]], base:
     own, true = counter.count(pairs[found.worst][0]), pairs[found.worst][1]
     assert found.factor - 0.01 < max((true - found.constant) / own, 0.01) <= found.factor + 1e-9
     assert found.least <= found.mean + 1e-9 and found.mean <= found.largest + 1e-9
-    assert found.pairs == len(used) and found.enough == (len(used) >= ENOUGH)
+    assert found.pairs == len(used) and found.enough == (len(used) >= ENOUGH_PAIRS)
 
 
 @pytest.mark.parametrize(("times", "frame"), [(1.0, 0), (1.4, 0), (1.4, 8), (0.8, 3), (1.12, 25)])

@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promptforge as pf
-from promptforge.tokenizers.families import FAMILIES, is_installed
-from promptforge.tokenizers.vocabulary import PUBLISHED, load_ranks
+from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES, load_ranks
+from promptforge.tokenizers.vocabulary_files import TOKENIZER_PACKAGES, is_installed
 
 pytestmark = pytest.mark.unwatched
 
@@ -150,7 +150,7 @@ def deepseek() -> Count:
 def harmony() -> Count:
     marks = ("start", "end", "message", "channel", "constrain", "return", "call")
     specials = {f"<|{mark}|>": 200_002 + n for n, mark in enumerate(marks)}
-    pattern = PUBLISHED["o200k_base"].pattern
+    pattern = SHIPPED_VOCABULARIES["o200k_base"].pattern
     encoding = tiktoken.Encoding(
         "h", pat_str=pattern, mergeable_ranks=load_ranks("o200k_base"), special_tokens=specials
     )
@@ -185,8 +185,8 @@ TEXTS = st.lists(WORDS, min_size=1, max_size=4).map("".join)
 @pytest.mark.parametrize("llm", LLMS)
 def test_law_the_frame_is_in_the_count(llm: str) -> None:
     profile, tokenizer, template, make = LLMS[llm]
-    if tokenizer in FAMILIES and not is_installed(FAMILIES[tokenizer]):
-        pytest.skip(f"the extra {FAMILIES[tokenizer].extra} is not installed")
+    if tokenizer in TOKENIZER_PACKAGES and not is_installed(TOKENIZER_PACKAGES[tokenizer]):
+        pytest.skip(f"the extra {TOKENIZER_PACKAGES[tokenizer].extra} is not installed")
     count, renderer = make(), pf.Renderer(profile=profile, tokenizer=tokenizer)
 
     @given(histories(TEXTS), TEXTS.filter(str.strip), st.sampled_from(["", "You answer."]))
@@ -215,8 +215,8 @@ ROUND: Messages = [
 @pytest.mark.parametrize("llm", LLMS)
 def test_the_frame_is_not_far_above_what_it_costs(llm: str) -> None:
     profile, tokenizer, template, make = LLMS[llm]
-    if tokenizer in FAMILIES and not is_installed(FAMILIES[tokenizer]):
-        pytest.skip(f"the extra {FAMILIES[tokenizer].extra} is not installed")
+    if tokenizer in TOKENIZER_PACKAGES and not is_installed(TOKENIZER_PACKAGES[tokenizer]):
+        pytest.skip(f"the extra {TOKENIZER_PACKAGES[tokenizer].extra} is not installed")
     count = make()
     prompts = [
         RENDERER.prompt(

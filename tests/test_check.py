@@ -15,20 +15,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jinja2 import nodes
 
-from promptforge.checking import shapes, trial
-from promptforge.checking.check import check
-from promptforge.checking.parsing import parse
-from promptforge.checking.targets import Targets
-from promptforge.codes import CODES
-from promptforge.counting import Counter
-from promptforge.items import Item
-from promptforge.layouts import LayoutSettings
-from promptforge.options import Options
-from promptforge.page import Page
-from promptforge.selection import Candidates
-from promptforge.templates import Templates
-from promptforge.templating.excerpts import At
-from promptforge.tokens import get_tokenizer
+from promptforge.config.layouts import LayoutSettings
+from promptforge.config.options import Options
+from promptforge.lint import checker as trial
+from promptforge.lint import template_reader as shapes
+from promptforge.lint.checker import check
+from promptforge.lint.codes import CODES
+from promptforge.lint.library import LintTargets
+from promptforge.lint.template_reader import parse_template
+from promptforge.model import Item
+from promptforge.rendering.page import Page
+from promptforge.selection.filter import Candidates
+from promptforge.templating.failures import LineNumber
+from promptforge.templating.loader import Templates
+from promptforge.tokenizers.base import Counter
+from promptforge.tokenizers.registry import get_tokenizer
 
 PAGE = "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n"
 ITEM = "{# One. #}\n{{ item.title }}\n"
@@ -330,7 +331,7 @@ def test_the_shapes_are_what_templates_really_see() -> None:
 
         def __init__(self, look: Any) -> None:
             self._look = look
-            self.page_uses = frozenset(shapes.PAGE)
+            self.page_uses = frozenset(shapes.PAGE_VARIABLES)
 
         def __getattr__(self, name: str) -> Any:
             return getattr(self._look, name)
@@ -348,24 +349,24 @@ def test_the_shapes_are_what_templates_really_see() -> None:
     )  # fmt: skip
     page.render({0: page.forms(0)[0], 1: page.forms(1)[0]})
     (variables,) = seen
-    assert set(variables) == set(shapes.PAGE)
-    assert set(variables["items"][0]) == set(shapes.SHOWN.fields or {})
-    assert set(variables["items"][0]) - {"text"} == set(shapes.ITEM.fields or {})
+    assert set(variables) == set(shapes.PAGE_VARIABLES)
+    assert set(variables["items"][0]) == set(shapes.SHOWN_ITEM_SHAPE.fields or {})
+    assert set(variables["items"][0]) - {"text"} == set(shapes.ITEM_SHAPE.fields or {})
     for name in ("sections", "explicit", "similarity"):
-        assert set(variables[name][0]) == set(shapes.SECTION.fields or {})
-    assert set(variables["sources"][0]) == set(shapes.SOURCE.fields or {})
-    assert {"item", *page.views._flags} == set(shapes.ONE)
+        assert set(variables[name][0]) == set(shapes.SECTION_SHAPE.fields or {})
+    assert set(variables["sources"][0]) == set(shapes.SOURCE_SHAPE.fields or {})
+    assert {"item", *page.views._flags} == set(shapes.ITEM_VARIABLES)
 
 
 @given(st.text("{}%#- \nitemname.|'\"é👍", max_size=60))
 @settings(max_examples=150, deadline=None)
 def test_no_text_of_a_template_breaks_the_reading(text: str) -> None:
-    parsed = parse(text, "a/item.md.j2")
+    parsed = parse_template(text, "a/item.md.j2")
     for problem in parsed.problems:
         assert 0 <= problem.start <= len(text)
     if parsed.root is not None:
         for node in parsed.root.find_all(nodes.Node):
-            if isinstance(node.lineno, At):
+            if isinstance(node.lineno, LineNumber):
                 assert text.count("\n", 0, node.lineno.offset) + 1 == node.lineno
 
 
@@ -657,7 +658,7 @@ def test_thousands_of_files() -> None:
                 f"templates/l{n}/item.md.j2": "{{ item.pth }}",
             }
         )
-    targets = Targets()
+    targets = LintTargets()
     targets.add(Path("templates"))
     report = check(targets)
     assert report.files == 400 and len(report.findings) == 200

@@ -16,8 +16,8 @@ import pytest
 from commandline import ROOT, Ran, command, run
 
 import promptforge as pf
-from promptforge.cli import COMMANDS, GROUPS
-from promptforge.results import FIELDS
+from promptforge.cli.main import COMMANDS, GROUPS
+from promptforge.model import RESULT_FIELDS
 
 DATA = Path(__file__).parent / "data"
 ITEM = {"content": "x = 1", "path": "a.py", "start_line": 3, "end_line": 3, "kind": "code"}
@@ -166,7 +166,7 @@ def test_json_is_every_field_of_the_result() -> None:
     found = json.loads(ran.out)
     assert found.pop("promptforge") == 1
     expected: dict[str, Any] = pf.render([ITEM], query="x").to_dict()
-    assert list(found) == list(FIELDS) == list(expected)
+    assert list(found) == list(RESULT_FIELDS) == list(expected)
     for name in ("build_seconds",):
         assert isinstance(found.pop(name), float)
         expected.pop(name)
@@ -701,7 +701,8 @@ def test_help_of_every_command(name: str) -> None:
 def test_every_option_is_a_flag() -> None:
     out = run("render", "--help").out
     whole = run("prompt", "--help").out
-    from promptforge.options import PROMPT, VOCABULARY
+    from promptforge.config.options import OPTION_VOCABULARY as VOCABULARY
+    from promptforge.config.options import PROMPT_OPTIONS as PROMPT
 
     for name in set(VOCABULARY) - {"on_error"}:
         flag = rf"--{name.replace('_', '-')}\b"
@@ -794,7 +795,7 @@ def test_a_list_keeps_to_the_screen_and_is_a_line_each_in_a_pipe(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("shutil.get_terminal_size", lambda fallback: os.terminal_size((80, 24)))
-    from promptforge.commands import list as listing
+    from promptforge.cli import list as listing
 
     line = f"  context  {'a word ' * 20}"
     assert listing._wrapped(line, 11) == line

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from commandline import command, python, run
 
-from promptforge.cli import COMMANDS
+from promptforge.cli.main import COMMANDS
 
 HEAVY = {
     "jinja2",
@@ -17,12 +17,12 @@ HEAVY = {
     "tokenizers",
     "yaml",
     "markdown_it",
-    "promptforge.rendering",
-    "promptforge.templates",
+    "promptforge.rendering.renderer",
+    "promptforge.templating.loader",
 }
 WATCH = """
 import contextlib, io, json, os, sys
-from promptforge.cli import main
+from promptforge.cli.main import main
 os.environ["_PROMPTFORGE_COMPLETE"] = "bash_complete"
 seen = []
 for line in json.load(sys.stdin):

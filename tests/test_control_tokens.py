@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from rendering_all import FORMATS, render
 from tokenizers import Tokenizer
 
-from promptforge.controls import Controls
-from promptforge.profiles import load_profile
+from promptforge.config.profiles import load_profile
+from promptforge.text.control_tokens import ControlTokens
 
 Encode = Callable[[str], list[int]]
 PATTERN = r"""(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+"""
@@ -124,7 +124,7 @@ def read(family: str, text: str) -> list[int]:
 
 @pytest.mark.parametrize("family", PROFILES)
 def test_the_profile_lists_every_control_token_of_the_tokenizer(family: str) -> None:
-    known = Controls(load_profile(PROFILES[family]).control_tokens)
+    known = ControlTokens(load_profile(PROFILES[family]).control_tokens)
     missing = [token for token in judge(family)[2] if known.write_apart(token)[0] == token]
     assert len(judge(family)[2]) > 25 and not missing
 
@@ -169,7 +169,7 @@ def fragments(family: str) -> st.SearchStrategy[str]:
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("family", PROFILES)
-def test_law_no_control_token_is_read_out_of_a_page(family: str, format: str) -> None:  # noqa: A002
+def test_law_no_control_token_is_read_out_of_a_page(family: str, format: str) -> None:
     broken: list[bool] = []
 
     @cases(12, shrink=False)

@@ -16,11 +16,10 @@ from judges import json_structure, markdown_structure, xml_structure
 from rendering_all import FORMATS, LAYOUTS, render
 
 import promptforge as pf
-from promptforge import escaping
-from promptforge.cleaning import clean
-from promptforge.controls import Controls
-from promptforge.joints import Joints, spread
-from promptforge.profiles import load_profile
+from promptforge.config.profiles import load_profile
+from promptforge.text import escape as escaping
+from promptforge.text.control_tokens import ControlTokens, TokenBreaker, spread_insertions
+from promptforge.text.escape import clean_content
 
 FAMILIES = ["command", "deepseek", "gemma", "llama", "mistral", "qwen"]
 KEPT = ["claude", "default", "gemini", "gpt", "knowledge-long", "lisp"]
@@ -32,8 +31,8 @@ STRUCTURES: dict[str, Callable[[str], Any]] = {
 
 
 @cache
-def controls(family: str) -> Controls:
-    return Controls(load_profile(family).control_tokens)
+def controls(family: str) -> ControlTokens:
+    return ControlTokens(load_profile(family).control_tokens)
 
 
 # --- Texts ------------------------------------------------------------------------------------------------------------
@@ -60,7 +59,7 @@ def test_law_any_text_comes_back_and_holds_no_token_of_any_set(
         "".join
     )
     one, other = data.draw(texts), data.draw(texts)
-    known = Controls(tokens)
+    known = ControlTokens(tokens)
     apart, count = known.write_apart(one)
     assert known.restore(apart) == one
     assert not any(token in apart for token in tokens)
@@ -83,11 +82,11 @@ def test_law_any_text_comes_back_and_holds_no_token_of_any_set(
     ],
 )
 def test_how_a_token_looks_apart(token: str, text: str, apart: str) -> None:
-    assert Controls([token]).write_apart(text)[0] == apart
+    assert ControlTokens([token]).write_apart(text)[0] == apart
 
 
 def test_time_grows_with_the_text_alone() -> None:
-    known = Controls([*controls("mistral").tokens, "\ue200"])
+    known = ControlTokens([*controls("mistral").tokens, "\ue200"])
     for text in ("\\" * 10**6, "<\\" * 10**5, "[" * 10**6, "<|\\" * 10**5):
         assert known.restore(known.write_apart(text)[0]) == text
 
@@ -167,7 +166,7 @@ def records(family: str) -> st.SearchStrategy[list[dict[str, Any]]]:
 @pytest.mark.parametrize("format", FORMATS)
 @cases(40, shrink=False)
 @given(st.data())
-def test_law_no_page_of_any_layout_holds_a_token(format: str, data: st.DataObject) -> None:  # noqa: A002
+def test_law_no_page_of_any_layout_holds_a_token(format: str, data: st.DataObject) -> None:
     family = data.draw(st.sampled_from(FAMILIES))
     given_records = data.draw(records(family))
     options: dict[str, Any] = {
@@ -193,7 +192,7 @@ def test_law_no_page_of_any_layout_holds_a_token(format: str, data: st.DataObjec
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_the_same_page_with_keep_does_hold_them(format: str) -> None:  # noqa: A002
+def test_the_same_page_with_keep_does_hold_them(format: str) -> None:
     item = {"kind": "text", "path": "[INST]", "content": "a [INST] b"}
     kept = render([item], "chunks", format, profile="mistral", control_text="keep")
     assert len(controls("mistral").find(kept.text)) == 2
@@ -204,7 +203,7 @@ def test_the_same_page_with_keep_does_hold_them(format: str) -> None:  # noqa: A
 @pytest.mark.parametrize("format", FORMATS)
 @cases(30)
 @given(st.data())
-def test_law_a_content_comes_back_from_the_page(format: str, data: st.DataObject) -> None:  # noqa: A002
+def test_law_a_content_comes_back_from_the_page(format: str, data: st.DataObject) -> None:
     family = data.draw(st.sampled_from(FAMILIES))
     text = data.draw(
         fragments(family).filter(
@@ -212,7 +211,7 @@ def test_law_a_content_comes_back_from_the_page(format: str, data: st.DataObject
         )
     )
     form = {"markdown": "md", "xml": "xml", "json": "json", "plain": "txt"}[format]
-    shown = clean(text, form, None, controls(family)).text
+    shown = clean_content(text, form, None, controls(family)).text
     assert controls(family).restore(shown) == text
     page = render([{"content": text, "path": "p"}], "chunks", format, profile=family).text
     if format in ("markdown", "plain"):
@@ -231,8 +230,8 @@ def test_the_others_keep(family: str) -> None:
 
 def test_keep_makes_nothing_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
-    monkeypatch.setattr(Joints, "__init__", lambda *_: made.append(1))
-    monkeypatch.setattr(Controls, "__init__", lambda *_: made.append(1))
+    monkeypatch.setattr(TokenBreaker, "__init__", lambda *_: made.append(1))
+    monkeypatch.setattr(ControlTokens, "__init__", lambda *_: made.append(1))
     text = pf.Renderer(profile="qwen", control_text="keep").render([{"content": "<think>"}]).text
     assert "<think>" in text and not made
 
@@ -325,12 +324,12 @@ def test_a_marker_completes_no_token(tmp_path: Path) -> None:
 def test_law_parts_that_meet_are_mended_and_the_syntax_stays(
     syntax: str, data: st.DataObject
 ) -> None:
-    known = Controls(["<|a|>", "ab", "[b]", '<|"|>', "&lt", "b\\a", "\\n", "\n\na", "`a"])
+    known = ControlTokens(["<|a|>", "ab", "[b]", '<|"|>', "&lt", "b\\a", "\\n", "\n\na", "`a"])
     place = {
         "md": escaping.md_inline,
         "xml": escaping.xml_text,
         "json": escaping.json_value,
-        "txt": escaping.plain,
+        "txt": escaping.plain_inline,
     }
     values = st.lists(
         st.sampled_from(["<", "|", "a", "b", "[", "]", ">", '"', "\\", "&", "\n", "`", "é"]),
@@ -347,9 +346,9 @@ def test_law_parts_that_meet_are_mended_and_the_syntax_stays(
         apart = known.write_apart(value)[0]
         parts += [between] * bool(number) + [place[syntax](apart)]
     parts += ["]"] if syntax == "json" else [""]
-    mended = Joints(known, syntax, set()).mend(parts)
+    mended = TokenBreaker(known, syntax, set()).mend(parts)
     text = "".join(mended.parts)
-    assert "".join(spread(text, parts)) == text
+    assert "".join(spread_insertions(text, parts)) == text
     assert list(map(type, mended.parts)) == list(map(type, parts))
     assert all(new == old for new, old in zip(mended.parts, parts, strict=True) if type(old) is str)
     if syntax == "xml":

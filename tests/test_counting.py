@@ -25,13 +25,13 @@ from tokenizing import (
     random_parts,
 )
 
-from promptforge import recent
-from promptforge.boundaries import UNITS, Unit, ends, last_end
-from promptforge.recent import Recent
-from promptforge.tokenizers import byte_pairs
-from promptforge.tokenizers.byte_pairs import BytePairCounter
-from promptforge.tokenizers.vocabulary import LONGEST, PUBLISHED
-from promptforge.tokens import get_tokenizer
+from promptforge.text.split_points import UNITS, Unit, last_unit_end, unit_ends
+from promptforge.tokenizers import bpe as byte_pairs
+from promptforge.tokenizers import cache as recent
+from promptforge.tokenizers.bpe import BytePairCounter
+from promptforge.tokenizers.cache import RecentCache
+from promptforge.tokenizers.registry import get_tokenizer
+from promptforge.tokenizers.vocabulary import MAX_TOKEN_BYTES, SHIPPED_VOCABULARIES
 
 
 @pytest.mark.parametrize("name", ENCODINGS)
@@ -64,9 +64,9 @@ def test_thousands_of_texts(name: str) -> None:
 @given(parts=PARTS)
 def test_long_texts_are_counted_in_stretches(name: str, parts: Sequence[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(byte_pairs, "STRETCH", 10)
-        patch.setattr(byte_pairs, "BLANK_RUN", 3)
-        patch.setattr(byte_pairs, "SMALL", 2)
+        patch.setattr(byte_pairs, "MAX_CHARS_ENCODED", 10)
+        patch.setattr(byte_pairs, "MIN_BLANKS_APART", 3)
+        patch.setattr(byte_pairs, "MIN_CHARS_SPLIT", 2)
         assert fresh(name).count_parts(parts) == count_by_tiktoken(name, "".join(parts))
 
 
@@ -96,7 +96,7 @@ def test_cuts_fit(name: str, text: str, n: int) -> None:
         assert counter.count(found) <= max(n, 0)
         assert n <= 0 or (found == text) == (counter.count(text) <= n)
         if unit != "sentence":
-            assert found in ("", text) or len(found) in ends(text, unit, 0, len(text))
+            assert found in ("", text) or len(found) in unit_ends(text, unit, 0, len(text))
 
 
 @pytest.mark.parametrize("name", ENCODINGS)
@@ -109,7 +109,7 @@ def test_cuts_fit(name: str, text: str, n: int) -> None:
 @example(text="\n" * 17 + "x", n=1)
 def test_no_longer_cut_at_a_line_fits(name: str, text: str, n: int) -> None:
     counter = get_tokenizer(name)
-    places = [0, *ends(text, "line", 0, len(text)), len(text)]
+    places = [0, *unit_ends(text, "line", 0, len(text)), len(text)]
     longest = max(place for place in places if count_by_tiktoken(name, text[:place]) <= n)
     assert len(counter.cut(text, n, "line")) == longest
 
@@ -155,7 +155,7 @@ def test_a_cut_reads_only_the_beginning(name: str) -> None:
 def test_a_cut_in_one_long_run_looks_at_it_a_few_times(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(byte_pairs, "BLANK_RUN", 1000)
+    monkeypatch.setattr(byte_pairs, "MIN_BLANKS_APART", 1000)
     encoded: list[int] = []
 
     class Watched(BytePairCounter):
@@ -230,9 +230,9 @@ def test_texts_of_one_thing(name: str) -> None:
 
 
 def test_a_huge_text_is_given_to_the_tokenizer_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(byte_pairs, "STRETCH", 500)
-    monkeypatch.setattr(byte_pairs, "CACHED", 4000)
-    monkeypatch.setattr(recent, "LONG", 1000)
+    monkeypatch.setattr(byte_pairs, "MAX_CHARS_ENCODED", 500)
+    monkeypatch.setattr(byte_pairs, "MAX_CHARS_CACHED", 4000)
+    monkeypatch.setattr(recent, "MIN_CHARS_HASHED", 1000)
     counted: list[int] = []
 
     class Watched(BytePairCounter):
@@ -290,8 +290,10 @@ def test_threads_share_a_counter() -> None:
             "x", pat_str=pattern, mergeable_ranks=dict(ranks), special_tokens={}
         )
 
-    pattern, ranks = PUBLISHED["cl100k_base"].pattern, RANKS["cl100k_base"]
-    counter = BytePairCounter("x", lambda: (pattern, ranks), make, longest=LONGEST, fingerprint="")
+    pattern, ranks = SHIPPED_VOCABULARIES["cl100k_base"].pattern, RANKS["cl100k_base"]
+    counter = BytePairCounter(
+        "x", lambda: (pattern, ranks), make, longest=MAX_TOKEN_BYTES, fingerprint=""
+    )
     texts = [f"line {i} of\n  some text / with\n/ things\n" * 5 for i in range(50)]
 
     def work(_: int) -> int:
@@ -307,7 +309,7 @@ def test_threads_share_a_counter() -> None:
 
 @given(st.lists(st.text(max_size=5), max_size=200))
 def test_memory_is_bounded_and_never_wrong(texts: Sequence[str]) -> None:
-    recent: Recent[int] = Recent(1000)
+    recent: RecentCache[int] = RecentCache(1000)
     for text in texts:
         assert recent.get(text) in (None, len(text))
         recent.put(text, len(text))
@@ -332,7 +334,7 @@ def test_memory_is_bounded_and_never_wrong(texts: Sequence[str]) -> None:
     ],
 )
 def test_a_cut_at_a_character_keeps_what_belongs_together(text: str, pieces: list[str]) -> None:
-    places = [0, *ends(text, "character", 0, len(text)), len(text)]
+    places = [0, *unit_ends(text, "character", 0, len(text)), len(text)]
     assert [text[a:b] for a, b in pairwise(places)] == pieces
     for place in places[1:-1]:
-        assert last_end(text, "character", place) == place
+        assert last_unit_end(text, "character", place) == place

@@ -10,9 +10,9 @@ import pytest
 from commandline import Ran, run
 
 import promptforge as pf
-from promptforge.commands.sides import side
-from promptforge.commands.tables import shown, width
-from promptforge.comparing import Build, Manifest, build_of, compare
+from promptforge.authoring.compare import Build, BuildManifest, build_from_result, compare_builds
+from promptforge.cli.diff import read_side
+from promptforge.cli.output import printable, text_columns
 
 RECORDS: list[dict[str, Any]] = [
     {
@@ -71,11 +71,14 @@ def refused(code: int, *arguments: str) -> str:
 
 
 def builds(*settings: dict[str, Any]) -> list[Build]:
-    return [build_of(pf.render(RECORDS, **{"max_tokens": 150, **options})) for options in settings]
+    return [
+        build_from_result(pf.render(RECORDS, **{"max_tokens": 150, **options}))
+        for options in settings
+    ]
 
 
 def test_a_build_does_not_differ_from_itself() -> None:
-    found = compare(*builds({}, {}))
+    found = compare_builds(*builds({}, {}))
     assert not found.differs and not found.moved
     assert found.options == found.profile == found.templates == found.tokenizer == found.given == []
     assert {change.how for change in found.items} <= {"same", "neither"}
@@ -84,7 +87,7 @@ def test_a_build_does_not_differ_from_itself() -> None:
 
 def test_items_are_in_both_in_one_or_in_neither() -> None:
     a, b = builds({"packing": "whole", "max_tokens": 90}, {"max_tokens": 230})
-    found = compare(a, b)
+    found = compare_builds(a, b)
     assert {change.a.id: change.how for change in found.items if change.a} == {
         "a": "same",
         "b": "only B",
@@ -112,10 +115,10 @@ def test_what_a_build_was_made_of_is_compared_by_name_and_hash(tmp_path: Path) -
         {"layout": "context", "templates": mine.parent},
         {"profile": "claude"},
     )
-    found = compare(a, b)
+    found = compare_builds(a, b)
     assert [pair.name for pair in found.templates] == ["context/item.md.j2"]
     assert found.differs and not found.options and not found.profile
-    other = compare(a, c)
+    other = compare_builds(a, c)
     assert {"layout", "format", "tokenizer"} <= {pair.name for pair in other.options}
     assert {pair.name for pair in other.tokenizer} >= {"name", "exact"}
     assert "name" in {pair.name for pair in other.profile}
@@ -123,8 +126,11 @@ def test_what_a_build_was_made_of_is_compared_by_name_and_hash(tmp_path: Path) -
 
 def test_items_of_one_id_and_items_that_only_one_was_given() -> None:
     twins = [{"id": "t", "content": "one"}, {"id": "t", "content": "two"}]
-    a, b = build_of(pf.render(twins)), build_of(pf.render([*twins, {"id": "n", "content": "new"}]))
-    found = compare(a, b)
+    a, b = (
+        build_from_result(pf.render(twins)),
+        build_from_result(pf.render([*twins, {"id": "n", "content": "new"}])),
+    )
+    found = compare_builds(a, b)
     assert [(change.how, change.a is None, change.delta > 0) for change in found.items] == [
         ("same", False, False),
         ("same", False, False),
@@ -135,11 +141,11 @@ def test_items_of_one_id_and_items_that_only_one_was_given() -> None:
 
 def test_another_order_is_said() -> None:
     a, b = builds({"max_tokens": None}, {"max_tokens": None, "order": "given", "group_by": "none"})
-    c = build_of(
+    c = build_from_result(
         pf.render(list(reversed(RECORDS)), max_tokens=None, order="given", group_by="none")
     )
-    assert compare(b, c).moved and compare(b, c).differs
-    assert not compare(a, a).moved
+    assert compare_builds(b, c).moved and compare_builds(b, c).differs
+    assert not compare_builds(a, a).moved
 
 
 def test_a_result_is_the_build_that_its_saved_json_is() -> None:
@@ -148,7 +154,7 @@ def test_a_result_is_the_build_that_its_saved_json_is() -> None:
         RECORDS, max_tokens=90, paths=["src/*", "*"], group_by="kind", section_budgets=budgets
     )
     Path("a.json").write_text(json.dumps({"promptforge": 1, **result.to_dict()}), encoding="utf-8")
-    assert side("a.json") == build_of(result)
+    assert read_side("a.json") == build_from_result(result)
 
 
 def test_a_saved_result_is_compared_with_what_is_rendered_now() -> None:
@@ -159,10 +165,10 @@ def test_a_saved_result_is_compared_with_what_is_rendered_now() -> None:
 
 def test_manifests_alone_are_compared_by_what_they_say() -> None:
     (a, b) = builds({}, {"max_tokens": 99})
-    assert not compare(a.manifest, a.manifest).differs
-    found = compare(a.manifest, b)
+    assert not compare_builds(a.manifest, a.manifest).differs
+    found = compare_builds(a.manifest, b)
     assert found.differs and found.figures == [] and found.items == []
-    assert isinstance(a.manifest, Manifest)
+    assert isinstance(a.manifest, BuildManifest)
 
 
 # --- on the command line ----------------------------------------------------------------------------------------------
@@ -178,7 +184,7 @@ def test_two_budgets_over_the_same_items() -> None:
     assert any(line.split() == ["max_tokens", "90", "10000"] for line in lines)
     assert any(line.startswith("and ") and "the same" in line for line in lines)
     assert lines[-1] == "The texts differ."
-    assert all(width(line) <= 80 for line in lines)
+    assert all(text_columns(line) <= 80 for line in lines)
     assert len(
         diff("max_tokens=90,packing=whole", "max_tokens=10_000", "items.json", "--all").out
     ) > len(ran.out)
@@ -268,7 +274,7 @@ def test_a_hostile_label_breaks_neither_table_nor_terminal() -> None:
             json.dumps([{"name": label, "kind": label, "content": "x " * 99}]), encoding="utf-8"
         )
         for line in diff("max_tokens=50", "max_tokens=900", "items.json").out.splitlines():
-            assert width(line) <= 80 and shown(line, len(line)) == line
+            assert text_columns(line) <= 80 and printable(line, len(line)) == line
 
 
 def test_what_cannot_be_compared_is_said_with_the_way_out() -> None:

@@ -13,11 +13,11 @@ import pytest
 from commandline import run
 
 import promptforge as pf
-from promptforge.checking.shapes import PROMPT
-from promptforge.layouts import schema
-from promptforge.profiles import load_profile
-from promptforge.templates import Templates
-from promptforge.yamltext import load
+from promptforge.config.layouts import layout_schema
+from promptforge.config.profiles import load_profile
+from promptforge.lint.template_reader import PROMPT_VARIABLES
+from promptforge.templating.loader import Templates
+from promptforge.yaml_reader import load_yaml
 
 ITEMS = [
     {"kind": "code", "path": "a.py", "content": "x = 1"},
@@ -94,7 +94,7 @@ def test_the_look_of_a_kind() -> None:
 def test_a_copy_of_a_prompt_prints_what_the_original_prints(source: str) -> None:
     ran = run("new", "prompt", "ours", "--from", source)
     assert (ran.code, set(ran.out.splitlines())) == (0, files())
-    assert {Path(name).name.split(".")[0] for name in files()} == set(PROMPT), (
+    assert {Path(name).name.split(".")[0] for name in files()} == set(PROMPT_VARIABLES), (
         "whole, so that every part can be edited"
     )
     asked: dict[str, Any] = {
@@ -139,7 +139,7 @@ def test_a_copy_of_a_profile_says_what_the_original_says(name: str) -> None:
     assert load_profile("mine", ["profiles"]).options == load_profile(name).options
     assert load_profile("mine", ["profiles"]).match == ()
     jsonschema.validate(
-        load(Path("profiles/mine.yaml").read_text("utf-8"), ""),
+        load_yaml(Path("profiles/mine.yaml").read_text("utf-8"), ""),
         json.loads(Path("profiles/schema.json").read_text()),
     )
     assert run("check").code == 0
@@ -301,11 +301,11 @@ def test_a_project_renders_checks_and_tests_at_once() -> None:
 
 
 def test_the_schema_of_a_layout_takes_what_the_engine_takes() -> None:
-    validator = jsonschema.Draft202012Validator(schema())
-    jsonschema.Draft202012Validator.check_schema(schema())
+    validator = jsonschema.Draft202012Validator(layout_schema())
+    jsonschema.Draft202012Validator.check_schema(layout_schema())
     for name in Templates().names():
         if name.endswith("layout.yaml"):
-            validator.validate(load(Templates().source(name)[0], name))
+            validator.validate(load_yaml(Templates().source(name)[0], name))
     assert not validator.is_valid({"bse": "chunks"})
     assert not validator.is_valid({"headers": "yes"})
 

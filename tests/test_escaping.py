@@ -18,11 +18,12 @@ from judges import COMMONMARK, GFM, LABEL_INLINES, json_value, normal_markdown, 
 from markdown_it.token import Token
 
 import promptforge as pf
-from promptforge import escaping, fencing, wording
-from promptforge.cleaning import clean
-from promptforge.framing import frame_pattern
-from promptforge.safe import Block, Content, Safe
-from promptforge.templating.places import VALUE
+from promptforge.templating.autoescape import PRINTED_VALUE
+from promptforge.text import escape as escaping
+from promptforge.text import fences as fencing
+from promptforge.text import format as wording
+from promptforge.text.delimiters import template_line_pattern
+from promptforge.text.escape import Content, FencedBlock, Safe, clean_content
 
 LABELS = hostile.LABEL
 WORDS = st.text(st.characters(codec="ascii", categories=("L", "N")), min_size=1, max_size=8)
@@ -76,19 +77,19 @@ def read(text: str) -> str:
     ],
 )
 def test_a_label_is_one_line_on_which_all_can_be_seen(value: object, shown: str) -> None:
-    assert escaping.label(value) == shown
+    assert escaping.to_label(value) == shown
 
 
 def test_a_long_label_is_cut() -> None:
-    cap = escaping.LABEL_CAP
-    assert escaping.label("a" * cap) == "a" * cap
-    assert escaping.label("a" * (cap + 1)) == "a" * (cap - 1) + "…"
+    cap = escaping.MAX_LABEL_CHARACTERS
+    assert escaping.to_label("a" * cap) == "a" * cap
+    assert escaping.to_label("a" * (cap + 1)) == "a" * (cap - 1) + "…"
 
 
 @cases(200)
 @given(VALUES)
 def test_every_label_is_one_line_without_anything_invisible(value: object) -> None:
-    shown = escaping.label(value)
+    shown = escaping.to_label(value)
     assert len(shown.splitlines()) <= 1
     shown.encode()
     assert not re.search("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b\ufeff]", shown)
@@ -148,7 +149,7 @@ def test_a_label_at_the_start_of_a_line_is_a_paragraph_and_reads_back(text: str)
     assert {t.type for t in inlines(printed)} <= LABEL_INLINES - {"code_inline"}
     assert (
         read(printed).replace("_", "").strip()
-        == read_label(escaping.label(text)).replace("_", "").strip()
+        == read_label(escaping.to_label(text)).replace("_", "").strip()
     )
 
 
@@ -167,7 +168,7 @@ def test_a_label_in_the_middle_of_a_line_reads_back(text: str) -> None:
     line = f"# a {escaping.md_inline(text)}b"
     assert blocks(line) == [["heading_openh1", "inline", "heading_closeh1"]] * 2
     assert {t.type for t in inlines(line)} <= LABEL_INLINES - {"code_inline"}
-    assert read(line).replace("_", "") == f"a {escaping.label(text)}b".replace("_", "")
+    assert read(line).replace("_", "") == f"a {escaping.to_label(text)}b".replace("_", "")
 
 
 @cases(200)
@@ -183,7 +184,7 @@ def test_a_label_in_a_cell_stays_in_its_cell(one: str, two: str) -> None:
 def test_inline_code_is_one_span_and_reads_back(text: str) -> None:
     tokens = inlines(f"a {escaping.md_code(text)} b")
     assert [t.type for t in tokens] == ["text", "code_inline", "text"]
-    label = escaping.label(text)
+    label = escaping.to_label(text)
     assert tokens[1].content.strip() == label.strip()
 
 
@@ -239,7 +240,7 @@ def test_a_fence_is_as_long_as_its_text_needs(
 
 def test_where_both_fence_marks_are_out_each_line_is_prefixed() -> None:
     text = f"{'`' * 30}\n{'~' * 30}\nend"
-    cleaned = clean(text, "md")
+    cleaned = clean_content(text, "md")
     assert cleaned.text == "".join(f"| {line}\n" for line in text.split("\n"))[:-1]
     assert [code for code, _ in cleaned.notes] == ["PF305"]
     tokens = COMMONMARK.parse(fencing.fence(cleaned.text))
@@ -250,7 +251,7 @@ def test_where_both_fence_marks_are_out_each_line_is_prefixed() -> None:
 @cases(300)
 @given(hostile.TEXT, LABELS | st.none())
 def test_a_fence_is_one_block_that_holds_the_text(text: str, language: str | None) -> None:
-    cleaned = clean(text, "md")
+    cleaned = clean_content(text, "md")
     for parser in (COMMONMARK, GFM):
         first, *rest = parser.parse(fencing.fence(cleaned.text, language) + "\nafter\n")
         assert first.type == "fence"
@@ -385,7 +386,7 @@ def test_an_xml_value_prints(place: str, value: object, printed: str) -> None:
 @cases(300)
 @given(hostile.TEXT)
 def test_content_in_xml_reads_back(text: str) -> None:
-    root = xml_root(f"<a>{escaping.xml_text(clean(text, 'xml').text)}</a>")
+    root = xml_root(f"<a>{escaping.xml_text(clean_content(text, 'xml').text)}</a>")
     (element,) = root
     assert len(element) == 0
     assert (element.text or "") == normal_xml(text)
@@ -395,15 +396,15 @@ def test_content_in_xml_reads_back(text: str) -> None:
 @given(LABELS)
 def test_a_label_in_xml_reads_back_in_text_and_in_an_attribute(text: str) -> None:
     (element,) = xml_root(f'<a b="{escaping.xml_attribute(text)}">{escaping.xml_text(text)}</a>')
-    assert {str(k): str(v) for k, v in element.attrib.items()} == {"b": escaping.label(text)}
-    assert (element.text or "") == escaping.label(text)
+    assert {str(k): str(v) for k, v in element.attrib.items()} == {"b": escaping.to_label(text)}
+    assert (element.text or "") == escaping.to_label(text)
 
 
 @cases(100)
 @given(LABELS)
 def test_what_is_fit_for_an_attribute_is_fit_for_text(text: str) -> None:
     (element,) = xml_root(f"<a>{escaping.xml_attribute(text)}</a>")
-    assert (element.text or "") == escaping.label(text)
+    assert (element.text or "") == escaping.to_label(text)
 
 
 # --- JSON -------------------------------------------------------------------------------------------------------------
@@ -440,7 +441,7 @@ def without_surrogates(text: str) -> str:
 @cases(300)
 @given(hostile.TEXT)
 def test_a_text_in_json_reads_back_as_a_value_and_inside_a_string(text: str) -> None:
-    for value in (text, clean(text, "json").text):
+    for value in (text, clean_content(text, "json").text):
         assert json_value(escaping.json_value(value)) == without_surrogates(text)
         assert (
             json_value(f'"a {escaping.json_string(value)} b"') == f"a {without_surrogates(text)} b"
@@ -458,18 +459,23 @@ def test_every_value_is_json(value: object) -> None:
 # --- plain text -------------------------------------------------------------------------------------------------------
 
 FRAME: list[tuple[object, ...]] = [
-    ("File: ", VALUE, " (lines ", VALUE, ")"),
+    ("File: ", PRINTED_VALUE, " (lines ", PRINTED_VALUE, ")"),
     ("-" * 40,),
-    ("--- ", VALUE, " ---"),
-    ("  [", VALUE, "]"),
-    (VALUE,),
-    (VALUE, " x ", VALUE),
+    ("--- ", PRINTED_VALUE, " ---"),
+    ("  [", PRINTED_VALUE, "]"),
+    (PRINTED_VALUE,),
+    (PRINTED_VALUE, " x ", PRINTED_VALUE),
     ("",),
 ]
 
 
 def test_a_frame_without_a_line_of_its_own_guards_nothing() -> None:
-    assert frame_pattern([(VALUE,), ("",), ("x",), (VALUE, ":", VALUE)]) is None
+    assert (
+        template_line_pattern(
+            [(PRINTED_VALUE,), ("",), ("x",), (PRINTED_VALUE, ":", PRINTED_VALUE)]
+        )
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -487,29 +493,29 @@ def test_a_frame_without_a_line_of_its_own_guards_nothing() -> None:
 )
 @pytest.mark.parametrize("end", hostile.LINE_ENDS[:9])
 def test_a_line_that_could_be_of_the_frame_is_prefixed(line: str, end: str) -> None:
-    pattern = frame_pattern(FRAME)
-    cleaned = clean(f"one{end}{line}{end}two", "txt", pattern)
+    pattern = template_line_pattern(FRAME)
+    cleaned = clean_content(f"one{end}{line}{end}two", "txt", pattern)
     end = "\n" if end == "\r" else end
     assert cleaned.text == f"one{end}| {line}{end}two"
     assert [code for code, _ in cleaned.notes if code == "PF304"] == ["PF304"]
-    assert clean(line, "txt", pattern).text == f"| {line}"
+    assert clean_content(line, "txt", pattern).text == f"| {line}"
 
 
 @pytest.mark.parametrize(
     "text", ["", "one", "a File: b", "-" * 39, "-" * 41, "x ---", "| File: a", "profile: x", "a x"]
 )
 def test_other_lines_stay_as_they_are(text: str) -> None:
-    assert clean(text, "txt", frame_pattern(FRAME)) == (text, (), 0)
+    assert clean_content(text, "txt", template_line_pattern(FRAME)) == (text, (), 0)
 
 
 @cases(300)
 @given(hostile.TEXT)
 def test_the_guard_only_adds_its_mark_and_leaves_no_line_of_the_frame(text: str) -> None:
-    pattern = frame_pattern(FRAME)
+    pattern = template_line_pattern(FRAME)
     assert pattern is not None
-    cleaned = clean(text, "txt", pattern).text
+    cleaned = clean_content(text, "txt", pattern).text
     assert not pattern.search(cleaned)
-    assert cleaned.replace("| ", "") == clean(text, "txt").text.replace("| ", "")
+    assert cleaned.replace("| ", "") == clean_content(text, "txt").text.replace("| ", "")
 
 
 # --- content ----------------------------------------------------------------------------------------------------------
@@ -535,7 +541,7 @@ def test_the_guard_only_adds_its_mark_and_leaves_no_line_of_the_frame(text: str)
 def test_content_is_cleaned_and_what_was_changed_is_said(
     syntax: str, text: str, cleaned: str, codes: list[str]
 ) -> None:
-    found = clean(text, syntax)
+    found = clean_content(text, syntax)
     assert type(found.text) is Content
     assert found.text == cleaned
     assert [code for code, _ in found.notes if code != "PF702" or "\ud800" not in text] == [
@@ -546,9 +552,9 @@ def test_content_is_cleaned_and_what_was_changed_is_said(
 @cases(200)
 @given(hostile.TEXT, st.sampled_from(["md", "xml", "json", "txt"]))
 def test_what_is_clean_stays_as_it_is(text: str, syntax: str) -> None:
-    once = clean(text, syntax).text
+    once = clean_content(text, syntax).text
     if not once.startswith("| "):
-        assert clean(once, syntax).text == once
+        assert clean_content(once, syntax).text == once
     once.encode()
 
 
@@ -584,7 +590,7 @@ def test_an_items_text_between_quotes_of_the_page_cannot_leave_them() -> None:
 
 
 @pytest.mark.parametrize(("syntax", "place"), [pair for pair in ESCAPES if pair not in QUOTED])
-@pytest.mark.parametrize("kind", [Safe, Block])
+@pytest.mark.parametrize("kind", [Safe, FencedBlock])
 def test_what_a_template_made_is_not_escaped_again(
     syntax: str, place: str, kind: type[Safe]
 ) -> None:
@@ -608,7 +614,7 @@ OPERATIONS: dict[str, Callable[[Safe], str]] = {
 
 
 @pytest.mark.parametrize("how", OPERATIONS)
-@pytest.mark.parametrize("kind", [Safe, Block, Content])
+@pytest.mark.parametrize("kind", [Safe, FencedBlock, Content])
 def test_no_operation_on_safe_text_gives_safe_text(how: str, kind: type[Safe]) -> None:
     assert type(OPERATIONS[how](kind(" a "))) is str
 

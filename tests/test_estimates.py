@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from promptforge.tokenizers.estimates import FACTORS
-from promptforge.tokens import get_tokenizer
+from promptforge.tokenizers.estimates import FAMILY_FACTORS
+from promptforge.tokenizers.registry import get_tokenizer
 
 TEXT = st.text(
     st.one_of(
@@ -98,10 +98,10 @@ def test_characters_are_code_points(text: str) -> None:
     assert get_tokenizer("characters").count(text) == len(text)
 
 
-@pytest.mark.parametrize("name", sorted(FACTORS))
+@pytest.mark.parametrize("name", sorted(FAMILY_FACTORS))
 @settings(deadline=None)
 @given(text=TEXT)
 def test_another_vocabulary_times_its_factor(name: str, text: str) -> None:
     tokens = get_tokenizer("o200k_base").count(text)
-    assert get_tokenizer(name).count(text) == math.ceil(tokens * FACTORS[name].factor)
+    assert get_tokenizer(name).count(text) == math.ceil(tokens * FAMILY_FACTORS[name].factor)
     assert not get_tokenizer(name).exact

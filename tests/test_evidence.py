@@ -9,36 +9,43 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from promptforge.answers import diversity
-from promptforge.answers.diversity import diversify
-from promptforge.answers.evidence import Document, Evidence, Passages, read
-from promptforge.answers.picking import Choice, Pick, choose
-from promptforge.answers.words import STOP, name, phrase, stem, terms
-from promptforge.trimming.prose import sentences
+from promptforge.selection import mmr as diversity
+from promptforge.selection.evidence import (
+    DividedText,
+    Evidence,
+    PassageChoice,
+    PassageId,
+    RankedText,
+    choose_passages,
+    read_evidence,
+)
+from promptforge.selection.mmr import diversify
+from promptforge.text.words import STOP_WORDS, stem, terms_of_text, title_phrase, to_phrase
+from promptforge.trimming.prose import split_prose
 
 QUERY = "In which year was the founder of Omni Air born?"
 PAGES = [
-    Document(
+    RankedText(
         "Omni Air",
         "Omni Air is an airline of Tulsa, Oklahoma. It was founded in 1983 by Bo Dunn. It flies.",
         9.0,
     ),
-    Document(
+    RankedText(
         "Tulsa (city)",
         "Tulsa is a city in Oklahoma. Many people were born there in the year of the oil.",
         8.0,
     ),
-    Document(
+    RankedText(
         "Air",
         "Air is what people breathe. It is made of nitrogen and oxygen, and of water in small part.",
         7.0,
     ),
-    Document(
+    RankedText(
         "Oil",
         "Oil is found in the ground. It was first found long ago by people who were after salt.",
         6.0,
     ),
-    Document(
+    RankedText(
         "Bo Dunn",
         "He is an aviator. He came into the world in 1941 in Ohio, a state of the north.",
         1.0,
@@ -46,15 +53,17 @@ PAGES = [
 ]
 
 
-def reading(query: str, documents: Sequence[Document]) -> Evidence:
-    return read(query, documents, lambda i: Passages(list(sentences(documents[i].text))))
+def reading(query: str, documents: Sequence[RankedText]) -> Evidence:
+    return read_evidence(
+        query, documents, lambda i: DividedText(list(split_prose(documents[i].text)))
+    )
 
 
-def take(evidence: Evidence, room: float, *, among: Sequence[int] | None = None) -> Choice:
+def take(evidence: Evidence, room: float, *, among: Sequence[int] | None = None) -> PassageChoice:
     def price(document: int, piece: int) -> float:
         return len(evidence.reading(document).passages.texts[piece].split())
 
-    return choose(evidence, room=room, header=lambda _: 3, price=price, among=among)
+    return choose_passages(evidence, room=room, header=lambda _: 3, price=price, among=among)
 
 
 # --- words -----------------------------------------------------------------------------------------------------------
@@ -79,27 +88,31 @@ def test_forms_of_a_word_meet() -> None:
 
 
 def test_identifiers_yield_their_parts_and_accents_do_not_matter() -> None:
-    assert terms("getUserName") == [stem("getusername"), "get", stem("user"), stem("name")]
-    assert set(terms("max_len")) == {"max_len", "max", "len"}
-    assert terms("Málaga") == terms("malaga")
+    assert terms_of_text("getUserName") == [stem("getusername"), "get", stem("user"), stem("name")]
+    assert set(terms_of_text("max_len")) == {"max_len", "max", "len"}
+    assert terms_of_text("Málaga") == terms_of_text("malaga")
 
 
 def test_scripts_without_blanks_are_read_in_pairs() -> None:
-    assert terms("東京の天気") == ["東京", "京の", "の天", "天気"]
-    assert set(terms("กรุงเทพ")) <= {a + b for a, b in zip("กรุงเทพ", "รุงเทพ", strict=False)}
-    assert len(terms("हिन्दी")) == 1
+    assert terms_of_text("東京の天気") == ["東京", "京の", "の天", "天気"]
+    assert set(terms_of_text("กรุงเทพ")) <= {a + b for a, b in zip("กรุงเทพ", "รุงเทพ", strict=False)}
+    assert len(terms_of_text("हिन्दी")) == 1
 
 
 def test_stop_words_alone_are_all_there_is() -> None:
-    assert terms("Who was it?") == ["who", "was", "it"]
-    assert "the" in STOP and not terms("") and terms("the cat") == ["cat"]
+    assert terms_of_text("Who was it?") == ["who", "was", "it"]
+    assert "the" in STOP_WORDS and not terms_of_text("") and terms_of_text("the cat") == ["cat"]
 
 
 def test_a_title_is_a_phrase_without_its_brackets() -> None:
-    assert name("Tulsa (city)") == " tulsa " and name("Air") == "" and name("東京") == " 東 京 "
-    assert name("Omni Air") in phrase("the Omni-Air of old") and name("Omni Air") not in phrase(
-        "Omni Airline"
+    assert (
+        title_phrase("Tulsa (city)") == " tulsa "
+        and title_phrase("Air") == ""
+        and title_phrase("東京") == " 東 京 "
     )
+    assert title_phrase("Omni Air") in to_phrase("the Omni-Air of old") and title_phrase(
+        "Omni Air"
+    ) not in to_phrase("Omni Airline")
 
 
 # --- worth -----------------------------------------------------------------------------------------------------------
@@ -116,9 +129,9 @@ def test_the_second_hop_is_found_by_its_title() -> None:
 
 def test_worth_is_the_sum_of_its_parts_and_capped() -> None:
     query = "alpha beta gamma"
-    hostile = Document("Alpha Beta Gamma", "alpha beta gamma Alpha Beta Gamma " * 500, 0.0)
+    hostile = RankedText("Alpha Beta Gamma", "alpha beta gamma Alpha Beta Gamma " * 500, 0.0)
     evidence = reading(
-        query, [Document("A", "alpha is one of them"), hostile, Document("B", "beta")]
+        query, [RankedText("A", "alpha is one of them"), hostile, RankedText("B", "beta")]
     )
     assert evidence.worth == [sum(lift) for lift in evidence.lifts]
     assert evidence.worth[1] < 8
@@ -126,8 +139,8 @@ def test_worth_is_the_sum_of_its_parts_and_capped() -> None:
 
 def test_a_word_that_is_a_function_s_name_is_no_link() -> None:
     pages = [
-        Document("open", "opens it"),
-        Document("run", "We open it when we have to, and read it."),
+        RankedText("open", "opens it"),
+        RankedText("run", "We open it when we have to, and read it."),
         *PAGES,
     ]
     assert reading("what is read", pages).lifts[0].bridge == 0
@@ -135,10 +148,10 @@ def test_a_word_that_is_a_function_s_name_is_no_link() -> None:
 
 def test_two_documents_of_one_title_hold_each_other_up_and_are_no_target() -> None:
     pages = [
-        Document("Tulsa Times", "On the oil of Tulsa, which is a city."),
-        Document("Tulsa Times", "On other news."),
+        RankedText("Tulsa Times", "On the oil of Tulsa, which is a city."),
+        RankedText("Tulsa Times", "On other news."),
     ]
-    pages.append(Document("Paper", "The Tulsa Times is a paper."))
+    pages.append(RankedText("Paper", "The Tulsa Times is a paper."))
     evidence = reading("oil", pages)
     assert evidence.lifts[1].source > 0 and evidence.lifts[2].source == 0
     assert [lift.bridge for lift in evidence.lifts] == [0, 0, 0]
@@ -148,21 +161,21 @@ def test_two_documents_of_one_title_hold_each_other_up_and_are_no_target() -> No
     "scores", [[-1.0, -2.0, -3.0], [0.0, 0.0, 0.0], [5.0, 5.0, 5.0], [math.inf, 1.0, 0.0]]
 )
 def test_scores_of_any_scale_leave_the_order_of_equals(scores: list[float]) -> None:
-    pages = [Document("", "the same text for each", score) for score in scores]
+    pages = [RankedText("", "the same text for each", score) for score in scores]
     worth = reading("text", pages).worth
     assert worth == sorted(worth, reverse=True) and all(map(math.isfinite, worth))
 
 
 def test_what_the_caller_measured_is_added() -> None:
     pages = [
-        Document(
+        RankedText(
             "", "First sentence of the one text here. Second sentence of the one text here.", 1.0
         )
     ]
-    cut = Passages(list(sentences(pages[0].text)))
-    evidence = read("nothing", pages, lambda _: cut, match=lambda i, p: 0.9 * p)
+    cut = DividedText(list(split_prose(pages[0].text)))
+    evidence = read_evidence("nothing", pages, lambda _: cut, match=lambda i, p: 0.9 * p)
     assert evidence.reading(0).match(evidence.weights) == [0, 0.9]
-    assert take(evidence, 15).picks == [Pick(0, 1)]
+    assert take(evidence, 15).picks == [PassageId(0, 1)]
 
 
 # --- choice ----------------------------------------------------------------------------------------------------------
@@ -176,33 +189,33 @@ def test_the_likeliest_pieces_come_first() -> None:
 
 
 def test_pieces_bring_what_they_stand_under_and_pay_for_it() -> None:
-    pages = [Document("Manual", "# Options\n-a all of it\n-b brief\n", 1.0)]
-    cut = Passages(["# Options\n", "-a all of it\n", "-b brief\n"], [-1, 0, 0])
-    evidence = read("brief", pages, lambda _: cut)
+    pages = [RankedText("Manual", "# Options\n-a all of it\n-b brief\n", 1.0)]
+    cut = DividedText(["# Options\n", "-a all of it\n", "-b brief\n"], [-1, 0, 0])
+    evidence = read_evidence("brief", pages, lambda _: cut)
     costs = {0: 5.0, 1: 4.0, 2: 3.0}
 
-    def take(room: float) -> list[Pick]:
-        return choose(
+    def take(room: float) -> list[PassageId]:
+        return choose_passages(
             evidence, room=room, header=lambda _: 10.0, price=lambda _, p: costs[p], gap=0.0
         ).picks
 
-    assert take(18) == [Pick(0, 2)]
-    assert take(17) == [Pick(0, 0)]
-    assert take(22) == [Pick(0, 2), Pick(0, 1)]
+    assert take(18) == [PassageId(0, 2)]
+    assert take(17) == [PassageId(0, 0)]
+    assert take(22) == [PassageId(0, 2), PassageId(0, 1)]
 
 
 def test_only_what_may_be_chosen_is_divided_and_priced() -> None:
     pages = [
-        Document("", f"Page {i} speaks of oil. It has no more to say on it than that.", 100.0 - i)
+        RankedText("", f"Page {i} speaks of oil. It has no more to say on it than that.", 100.0 - i)
         for i in range(99)
     ]
     divided: list[int] = []
 
-    def divide(index: int) -> Passages:
+    def divide(index: int) -> DividedText:
         divided.append(index)
-        return Passages(list(sentences(pages[index].text)))
+        return DividedText(list(split_prose(pages[index].text)))
 
-    take(read("oil", pages, divide), 100)
+    take(read_evidence("oil", pages, divide), 100)
     assert len(divided) == len(set(divided)) == 3
 
 
@@ -210,7 +223,7 @@ def test_nothing_comes_of_nothing() -> None:
     assert take(reading("a", []), 100) == ([], [])
     assert take(reading("", PAGES), 100).picks
     assert take(reading(QUERY, PAGES), 0).picks == []
-    assert choose(
+    assert choose_passages(
         reading(QUERY, PAGES), room=99, header=lambda _: 1, price=lambda *_: 1, allowed=0
     ) == ([], [])
 
@@ -232,13 +245,13 @@ WORDS = st.sampled_from(
     ]
 )
 TEXTS = st.lists(WORDS).map(" ".join)
-DOCUMENTS = st.lists(st.builds(Document, TEXTS, TEXTS, st.floats(-1, 10)), max_size=8)
+DOCUMENTS = st.lists(st.builds(RankedText, TEXTS, TEXTS, st.floats(-1, 10)), max_size=8)
 
 
 @given(TEXTS, DOCUMENTS, st.integers(0, 60), st.sets(st.integers(0, 7)))
 @settings(deadline=None)
 def test_a_choice_keeps_within_the_room_and_names_each_piece_once(
-    query: str, documents: list[Document], room: int, some: set[int]
+    query: str, documents: list[RankedText], room: int, some: set[int]
 ) -> None:
     among = sorted(i for i in some if i < len(documents))
     evidence = reading(query, documents)
@@ -302,7 +315,7 @@ def test_each_candidate_comes_once_and_the_lazy_way_is_the_greedy_one(
     likeness, relevance, share = (
         diversity._by_words(texts),
         diversity._to_unit_range(scores),
-        diversity.RELEVANCE,
+        diversity.RELEVANCE_SHARE,
     )
     chosen: list[int] = []
     while left := [index for index in range(len(pairs)) if index not in chosen]:

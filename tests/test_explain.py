@@ -12,7 +12,7 @@ from commandline import Ran, run
 from rendering_all import FORMATS, LAYOUTS, render
 
 import promptforge as pf
-from promptforge.commands.tables import Column, shorten, shown, table, width
+from promptforge.cli.output import Column, printable, shorten, table_lines, text_columns
 
 RECORDS: list[dict[str, Any]] = [
     {"id": "a", "kind": "code", "path": "src/a.py", "start_line": 3, "end_line": 9, "content": "x = 1\n" * 9},
@@ -34,7 +34,7 @@ def explained(*arguments: str, records: Any = RECORDS) -> Ran:
 @pytest.mark.parametrize("budget", [0, 3, 40, 150, 10**6, None])
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_figures_add_up_to_the_tokens(layout: str, format: str, budget: int | None) -> None:  # noqa: A002
+def test_the_figures_add_up_to_the_tokens(layout: str, format: str, budget: int | None) -> None:
     result = render(RECORDS, layout, format, max_tokens=budget)
     found = result.explain()
     shown = [item for item in result.items if item.status != "dropped"]
@@ -158,8 +158,8 @@ def test_a_hostile_label_breaks_neither_table_nor_terminal(label: str) -> None:
     ]
     ran = explained("--max-tokens", "60", "--group-by", "kind", "--map", records=records)
     for line in ran.out.splitlines():
-        assert width(line) <= 80, line
-        assert shown(line, len(line)) == line
+        assert text_columns(line) <= 80, line
+        assert printable(line, len(line)) == line
     assert ran.out.count("\n") == len(ran.out.splitlines())
 
 
@@ -167,7 +167,9 @@ def test_a_table_is_cut_in_the_middle_of_labels() -> None:
     assert shorten("abcdefgh", 5) == "ab…gh"
     assert [shorten("日本語日本語", n) for n in (12, 7, 6)] == ["日本語日本語", "日…本語", "日…語"]
     rows = [["a/very/long/path/to/some/file.py", "1"], ["b", "1,000"]]
-    assert list(table([Column("item", cut=True), Column("n", right=True)], rows, total=20)) == [
+    assert list(
+        table_lines([Column("item", cut=True), Column("n", right=True)], rows, total=20)
+    ) == [
         "item               n",
         "a/very/…ile.py     1",
         "b              1,000",

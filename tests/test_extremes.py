@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import promptforge as pf
-from promptforge.fitting.scale import Form
-from promptforge.page import Page
+from promptforge.packing.types import Variant
+from promptforge.rendering.page import Page
 
 pytestmark = pytest.mark.unwatched
 
@@ -34,7 +34,7 @@ TEXTS = {
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_huge_text_is_cut_to_the_budget(
     name: str, format: str, capfd: pytest.CaptureFixture[str]
-) -> None:  # noqa: A002
+) -> None:
     records = [{"content": TEXTS[name], "path": "a.py"}, {"content": "fine", "path": "b.py"}]
     result = pf.render(records, format=format, max_tokens=500)
     assert result.tokens == pf.get_tokenizer("o200k_base").count(result.text) <= 500
@@ -92,7 +92,7 @@ def rendered(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     pages: list[None] = []
     render = Page.render
 
-    def counting(self: Page, chosen: Mapping[int, Form], **options: Any) -> list[str]:
+    def counting(self: Page, chosen: Mapping[int, Variant], **options: Any) -> list[str]:
         pages.append(None)
         return render(self, chosen, **options)
 

@@ -18,12 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizing import HOSTILE, PARTS, random_parts
 
-from promptforge.boundaries import UNITS, ends
-from promptforge.commands import list as _list  # noqa: F401  to be loaded before packages are hidden
 from promptforge.errors import TokenizerError
-from promptforge.tokenizers.estimates import FACTORS
-from promptforge.tokenizers.families import FAMILIES, is_installed
-from promptforge.tokens import describe, get_tokenizer
+from promptforge.text.split_points import UNITS, unit_ends
+from promptforge.tokenizers.estimates import FAMILY_FACTORS
+from promptforge.tokenizers.registry import describe_tokenizer, get_tokenizer
+from promptforge.tokenizers.vocabulary_files import TOKENIZER_PACKAGES, is_installed
 
 pytestmark = pytest.mark.unwatched
 
@@ -34,7 +33,7 @@ INSTALLED = [
             not is_installed(family), reason=f"the extra {family.extra} is not installed"
         ),
     )
-    for name, family in FAMILIES.items()
+    for name, family in TOKENIZER_PACKAGES.items()
 ]
 ODD = [
     *(
@@ -122,7 +121,7 @@ def count_by_library() -> Iterator[Callable[[str, str], int]]:
 
 
 def test_every_family_is_compared() -> None:
-    assert set(THEIRS) == set(FAMILIES)
+    assert set(THEIRS) == set(TOKENIZER_PACKAGES)
 
 
 @pytest.mark.parametrize("name", INSTALLED)
@@ -163,7 +162,7 @@ def test_hostile_texts(name: str, count_by_library: Callable[[str, str], int]) -
     def check(text: str, n: int) -> None:
         tokens = count_by_library(name, text)
         assert counter.count(text) == tokens
-        places = [0, *ends(text, "line", 0, len(text)), len(text)]
+        places = [0, *unit_ends(text, "line", 0, len(text)), len(text)]
         for unit in UNITS:
             found = counter.cut(text, n, unit)
             assert text.startswith(found)
@@ -182,10 +181,10 @@ def test_nothing_of_the_package_is_imported(name: str) -> None:
     script = f"""
 import sys
 sys.addaudithook(lambda event, _: event.startswith("socket.") and sys.exit("network: " + event))
-from promptforge.tokens import get_tokenizer
+from promptforge.tokenizers.registry import get_tokenizer
 counter = get_tokenizer({name!r})
 assert counter.count("hello " * 9) > 9
-assert not {{"tokenizers", {FAMILIES[name].package!r}}} & set(sys.modules)
+assert not {{"tokenizers", {TOKENIZER_PACKAGES[name].package!r}}} & set(sys.modules)
 print("done")
 """
     done = subprocess.run(
@@ -198,25 +197,25 @@ print("done")
 def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Let only packages in this folder be found."""
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    for family in FAMILIES.values():
+    for family in TOKENIZER_PACKAGES.values():
         monkeypatch.delitem(sys.modules, family.package, raising=False)
-    monkeypatch.setattr("promptforge.tokens._shared", {})
+    monkeypatch.setattr("promptforge.tokenizers.registry._counters", {})
     importlib.invalidate_caches()
     yield tmp_path
     importlib.invalidate_caches()
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", TOKENIZER_PACKAGES)
 def test_an_absent_one_says_what_brings_it(name: str, nowhere: Path) -> None:
-    (nowhere / FAMILIES[name].package).mkdir()  # a folder that merely has the name
+    (nowhere / TOKENIZER_PACKAGES[name].package).mkdir()  # a folder that merely has the name
     with pytest.raises(TokenizerError) as caught:
         get_tokenizer(name)
-    extra = FAMILIES[name].extra
+    extra = TOKENIZER_PACKAGES[name].extra
     assert (
         str(caught.value)
         == f"tokenizer \"{name}\": its file comes with an extra: pip install '.[{extra}]'"
     )
-    assert describe(name) == {"exact": True, "extra": extra, "installed": False}
+    assert describe_tokenizer(name) == {"exact": True, "extra": extra, "installed": False}
 
 
 @pytest.mark.parametrize(
@@ -238,15 +237,15 @@ def test_a_package_with_another_file_is_refused(
 
 def test_the_extras_are_those_of_the_project() -> None:
     project = (Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8")
-    for family in FAMILIES.values():
+    for family in TOKENIZER_PACKAGES.values():
         assert f'\n{family.extra} = ["{family.package.replace("_", "-")}>=' in project
 
 
 def test_the_list_says_what_is_exact_what_is_declared_and_what_is_missing(nowhere: Path) -> None:
     ran = run("list", "tokenizers")
     rows = {line.split()[0]: line for line in ran.out.splitlines()}
-    assert set(FAMILIES) | set(FACTORS) | {"NAME*FACTOR", "file:PATH"} <= set(rows)
-    for name, family in FAMILIES.items():
+    assert set(TOKENIZER_PACKAGES) | set(FAMILY_FACTORS) | {"NAME*FACTOR", "file:PATH"} <= set(rows)
+    for name, family in TOKENIZER_PACKAGES.items():
         assert rows[name].endswith(f"(needs an extra: pip install '.[{family.extra}]')")
     assert "1.96 times o200k_base (measured 2026-11 with ctok" in rows["approximate-claude-4"]
     facts = {

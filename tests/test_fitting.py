@@ -11,8 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptforge.errors import BudgetError
-from promptforge.fitting.fit import Fit, Packing, fit
-from promptforge.fitting.scale import FREE, UNLIMITED, Cost, Form, Part, minus, plus, shares, within
+from promptforge.packing.pack import Packed, Packing
+from promptforge.packing.pack import pack as fit
+from promptforge.packing.types import (
+    UNLIMITED,
+    ZERO_COST,
+    Cost,
+    PackingStep,
+    Variant,
+    add_costs,
+    explicit_share_of,
+    fits_within,
+    subtract_costs,
+)
 
 PACKINGS: list[Packing] = [
     "score",
@@ -50,50 +61,52 @@ class Words:
         self.short = short
         self.rough = rough
 
-    def forms(self, index: int) -> Sequence[Form]:
+    def forms(self, index: int) -> Sequence[Variant]:
         word = self.words[index]
-        whole = [Form("content", word)]
-        return [*whole, Form("summary", word[:1])] if self.short and len(word) > 1 else whole
+        whole = [Variant("content", word)]
+        return [*whole, Variant("summary", word[:1])] if self.short and len(word) > 1 else whole
 
-    def price(self, index: int, form: Form) -> Cost:
+    def price(self, index: int, form: Variant) -> Cost:
         return len(form.text), len(form.text)
 
     def prepare(self, walk: Sequence[int], room: Cost) -> None:
         pass
 
-    def may_fit(self, index: int, form: Form, room: Cost) -> bool:
+    def may_fit(self, index: int, form: Variant, room: Cost) -> bool:
         return len(form.text) <= room[1]
 
     def able(self, indices: Sequence[int], room: Cost, trim: bool) -> Sequence[int]:
         return list(indices)
 
-    def twins(self, index: int, chosen: Mapping[int, Form]) -> tuple[int | None, Sequence[int]]:
+    def twins(self, index: int, chosen: Mapping[int, Variant]) -> tuple[int | None, Sequence[int]]:
         return None, ()
 
-    def measure(self, chosen: Mapping[int, Form]) -> Cost:
+    def measure(self, chosen: Mapping[int, Variant]) -> Cost:
         joints = max(0, len(chosen) - 1)
         chars = self.frame + sum(len(form.text) for form in chosen.values()) + self.between * joints
         return chars - (joints if self.rough else 0), chars
 
     def shorten(
-        self, index: int, chosen: Mapping[int, Form], limit: Cost, room: Cost | None = None
-    ) -> tuple[Form, Cost] | None:
+        self, index: int, chosen: Mapping[int, Variant], limit: Cost, room: Cost | None = None
+    ) -> tuple[Variant, Cost] | None:
         for length in range(len(self.words[index]) - 1, 0, -1):
-            form = Form("trimmed", self.words[index][:length] + MARK)
+            form = Variant("trimmed", self.words[index][:length] + MARK)
             cost = self.measure({**chosen, index: form})
-            if within(cost, limit) and (room is None or within(self.price(index, form), room)):
+            if fits_within(cost, limit) and (
+                room is None or fits_within(self.price(index, form), room)
+            ):
                 return form, cost
         return None
 
-    def sized(self, index: int, tokens: float, chars: float) -> Form | None:
+    def sized(self, index: int, tokens: float, chars: float) -> Variant | None:
         length = int(min(tokens, chars, len(self.words[index]) - 1))
-        return Form("trimmed", self.words[index][:length] + MARK) if length > 0 else None
+        return Variant("trimmed", self.words[index][:length] + MARK) if length > 0 else None
 
 
 class Twins(Words):
     """Words among which one that stands within another is its twin."""
 
-    def twins(self, index: int, chosen: Mapping[int, Form]) -> tuple[int | None, Sequence[int]]:
+    def twins(self, index: int, chosen: Mapping[int, Variant]) -> tuple[int | None, Sequence[int]]:
         word = self.words[index]
         holder = next(
             (i for i, form in chosen.items() if form.name == "content" and word in form.text), None
@@ -108,13 +121,15 @@ def pack(
     packing: Packing = "whole",
     trim: bool = False,
     chars: float = UNLIMITED,
-) -> Fit:
+) -> Packed:
     scale = words if isinstance(words, Words) else Words(words)
-    parts = [Part(range(len(scale.words)), ranks=[1.0 - n / 100 for n in range(len(scale.words))])]
+    parts = [
+        PackingStep(range(len(scale.words)), ranks=[1.0 - n / 100 for n in range(len(scale.words))])
+    ]
     return fit(parts, scale, (budget, chars), packing=packing, trim=trim)
 
 
-def shown(found: Fit) -> dict[int, str]:
+def shown(found: Packed) -> dict[int, str]:
     return {index: form.text for index, form in found.chosen.items()}
 
 
@@ -138,7 +153,7 @@ def test_never_over_and_everything_accounted_for(
 ) -> None:
     found = pack(scale, budget, packing=packing, trim=trim, chars=chars)
     assert found.cost == scale.measure(found.chosen)
-    assert found.frame_fits is within(found.cost, (budget, chars))
+    assert found.frame_fits is fits_within(found.cost, (budget, chars))
     if found.chosen:
         assert found.frame_fits
     assert set(found.chosen) | set(found.reasons) == set(range(len(scale.words)))
@@ -161,10 +176,10 @@ def test_equal_input_gives_an_equal_choice(
 @cases(300)
 @given(SCALES, BUDGET)
 def test_whole_is_the_greedy_walk(scale: Words, budget: int) -> None:
-    expected: dict[int, Form] = {}
+    expected: dict[int, Variant] = {}
     for index in range(len(scale.words)):
         tried = {**expected, index: scale.forms(index)[0]}
-        if within(scale.measure(tried), (budget, UNLIMITED)):
+        if fits_within(scale.measure(tried), (budget, UNLIMITED)):
             expected = tried
     assert pack(scale, budget).chosen == expected
 
@@ -177,7 +192,7 @@ def test_stop_is_the_longest_beginning_that_fits(scale: Words, budget: int) -> N
     assert sorted(found.chosen) == list(range(count))
     if count < len(scale.words):
         more = {index: scale.forms(index)[0] for index in range(count + 1)}
-        assert not within(scale.measure(more), (budget, UNLIMITED))
+        assert not fits_within(scale.measure(more), (budget, UNLIMITED))
 
 
 @cases(300)
@@ -194,7 +209,9 @@ def test_nothing_stays_out_that_would_fit_in_any_way(scale: Words, budget: int) 
     found = pack(scale, budget, packing="score", trim=True)
     for index in found.reasons:
         for form in scale.forms(index):
-            assert not within(scale.measure({**found.chosen, index: form}), (budget, UNLIMITED))
+            assert not fits_within(
+                scale.measure({**found.chosen, index: form}), (budget, UNLIMITED)
+            )
         assert scale.shorten(index, found.chosen, (budget, UNLIMITED)) is None
 
 
@@ -219,15 +236,15 @@ def test_what_is_required_is_whole_or_it_is_an_error(
     rest = [index for index in range(len(scale.words)) if index not in required]
     limit = (budget, UNLIMITED)
     needed = scale.measure({index: scale.forms(index)[0] for index in must})
-    parts = [Part(must, required=True), Part(rest)]
-    if must and not within(needed, limit):
+    parts = [PackingStep(must, required=True), PackingStep(rest)]
+    if must and not fits_within(needed, limit):
         with pytest.raises(BudgetError) as error:
             fit(parts, scale, limit, packing=packing, trim=trim)
         assert (error.value.needed, error.value.largest) == (needed[0], budget)
         return
     found = fit(parts, scale, limit, packing=packing, trim=trim)
     assert all(found.chosen[index] == scale.forms(index)[0] for index in must)
-    assert within(found.cost, limit) is found.frame_fits
+    assert fits_within(found.cost, limit) is found.frame_fits
 
 
 @cases(300)
@@ -236,7 +253,7 @@ def test_most_is_never_passed_and_the_others_say_so(
     scale: Words, budget: int, packing: Packing, most: int, trim: bool
 ) -> None:
     found = fit(
-        [Part(range(len(scale.words)), most=most)],
+        [PackingStep(range(len(scale.words)), most=most)],
         scale,
         (budget, UNLIMITED),
         packing=packing,
@@ -256,7 +273,7 @@ def test_a_part_keeps_to_its_share(
     scale: Words, budget: int, packing: Packing, share: float, trim: bool
 ) -> None:
     found = fit(
-        [Part(range(len(scale.words)), share)],
+        [PackingStep(range(len(scale.words)), share)],
         scale,
         (budget, UNLIMITED),
         packing=packing,
@@ -271,10 +288,10 @@ def test_two_sides_and_a_second_go(
     scale: Words, budget: int, packing: Packing, first: int, share: float, trim: bool
 ) -> None:
     left, right = range(len(scale.words))[:first], range(len(scale.words))[first:]
-    parts = [Part(left, share), Part(right, most=2), Part(left)]
+    parts = [PackingStep(left, share), PackingStep(right, most=2), PackingStep(left)]
     found = fit(parts, scale, (budget, UNLIMITED), packing=packing, trim=trim)
     assert found.cost == scale.measure(found.chosen)
-    assert found.frame_fits is within(found.cost, (budget, UNLIMITED))
+    assert found.frame_fits is fits_within(found.cost, (budget, UNLIMITED))
     assert set(found.chosen) | set(found.reasons) == set(range(len(scale.words)))
     assert not set(found.chosen) & set(found.reasons)
     assert len(set(found.chosen) & set(right)) <= 2
@@ -298,7 +315,7 @@ def test_no_text_is_shown_that_a_better_one_holds(
             assert words[holder] in words[found.twins[holder]]
             holder = found.twins[holder]
         assert holder in found.chosen
-    assert within(found.cost, (budget, UNLIMITED)) is found.frame_fits
+    assert fits_within(found.cost, (budget, UNLIMITED)) is found.frame_fits
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------
@@ -336,7 +353,7 @@ def test_a_summary_stands_in_where_nothing_longer_fits() -> None:
 
 def test_both_ceilings_hold_and_the_message_names_the_one_that_breaks() -> None:
     assert shown(pack(["aaa", "bb"], 100, chars=5)) == {0: "aaa"}
-    required = [Part([0, 1], required=True)]
+    required = [PackingStep([0, 1], required=True)]
     with pytest.raises(BudgetError, match="need 6 characters and the budget is 5") as error:
         fit(required, Words(["aaa", "bb"]), (100, 5))
     assert (error.value.needed, error.value.largest) == (6, 5)
@@ -354,10 +371,15 @@ def test_a_frame_that_is_too_large_is_said() -> None:
 
 def test_what_one_part_leaves_the_next_may_use() -> None:
     words = Words(["aaaa", "bbbb", "cccc", "dddd"], between=0)
-    parts = [Part([0, 1], 0.5), Part([2, 3]), Part([0, 1])]
+    parts = [PackingStep([0, 1], 0.5), PackingStep([2, 3]), PackingStep([0, 1])]
     assert list(fit(parts, words, (8, UNLIMITED)).chosen) == [0, 2]
     assert list(fit(parts, words, (16, UNLIMITED)).chosen) == [0, 1, 2, 3]
-    later = fit([Part([0, 1], 0.5), Part([2]), Part([0, 1])], words, (12, UNLIMITED), trim=False)
+    later = fit(
+        [PackingStep([0, 1], 0.5), PackingStep([2]), PackingStep([0, 1])],
+        words,
+        (12, UNLIMITED),
+        trim=False,
+    )
     assert list(later.chosen) == [0, 2, 1]
     assert not later.reasons
 
@@ -385,7 +407,7 @@ def test_a_longer_text_takes_the_place_of_what_it_holds() -> None:
     ],
 )
 def test_shares(explicit: Cost, similarity: Cost, limit: Cost, expected: float) -> None:
-    assert shares(explicit, similarity, limit, 0.6) == pytest.approx(expected)
+    assert explicit_share_of(explicit, similarity, limit, 0.6) == pytest.approx(expected)
 
 
 COST = st.tuples(st.integers(0, 200), st.integers(0, 200))
@@ -396,16 +418,20 @@ COST = st.tuples(st.integers(0, 200), st.integers(0, 200))
 def test_each_side_is_sure_of_its_share(
     explicit: Cost, similarity: Cost, limit: Cost, share: float
 ) -> None:
-    found = shares(explicit, similarity, limit, share)
+    found = explicit_share_of(explicit, similarity, limit, share)
     assert share <= found <= 1
-    if not within(plus(explicit, similarity), limit) and found > share:
+    if not fits_within(add_costs(explicit, similarity), limit) and found > share:
         # What the found items need whole is left to them.
         assert similarity[0] <= (1 - found) * limit[0] + 1e-6 or limit[0] == 0
         assert similarity[1] <= (1 - found) * limit[1] + 1e-6 or limit[1] == 0
 
 
 def test_costs_add_and_compare_in_both_units() -> None:
-    assert plus((1, 2), (3, 4)) == (4, 6)
-    assert minus((4, 6), (3, 4)) == (1, 2)
-    assert within((1, 2), (1, 2)) and not within((2, 2), (1, 9)) and not within((1, 3), (9, 2))
-    assert within(FREE, FREE) and math.isinf(UNLIMITED)
+    assert add_costs((1, 2), (3, 4)) == (4, 6)
+    assert subtract_costs((4, 6), (3, 4)) == (1, 2)
+    assert (
+        fits_within((1, 2), (1, 2))
+        and not fits_within((2, 2), (1, 9))
+        and not fits_within((1, 3), (9, 2))
+    )
+    assert fits_within(ZERO_COST, ZERO_COST) and math.isinf(UNLIMITED)

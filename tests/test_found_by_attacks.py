@@ -12,7 +12,8 @@ from commandline import run
 from spite import Document
 
 import promptforge as pf
-from promptforge import plugins, writing
+from promptforge import files as writing
+from promptforge import plugins
 from promptforge.trimming import kinds
 
 TITLE = "\x1b]0;PWNED\x07"
@@ -98,7 +99,7 @@ def test_an_option_that_raises_when_it_is_looked_at_is_refused_by_name() -> None
 @pytest.mark.parametrize("made", ["a" * (6 * 10**6), ["a" * 10**5] * 300])
 def test_what_a_plug_in_makes_is_paid_for(made: object, monkeypatch: pytest.MonkeyPatch) -> None:
     plugin = plugins.Plugin(lambda _: made, "a distribution")
-    monkeypatch.setattr(plugins, "find", lambda *given: plugin)
+    monkeypatch.setattr(plugins, "find_plugin", lambda *given: plugin)
     given: Any = {"chunks/item.md.j2": "{{ item.content | campaign }}\n"}
     result = pf.render([{"content": "x"}], layout="chunks", templates=given)
     assert "PF401" in codes(result) and len(result.text) < 100
@@ -162,13 +163,13 @@ def test_what_is_being_written_is_not_taken_for_what_was_left(
     replace = os.replace
 
     def cleaned_meanwhile(*names: Any) -> None:
-        moved.append(writing.clean(tmp_path, target.name))
+        moved.append(writing.remove_unfinished(tmp_path, target.name))
         replace(*names)
 
     monkeypatch.setattr(os, "replace", cleaned_meanwhile)
-    with writing.whole(target) as file:
+    with writing.write_whole(target) as file:
         file.write(b"a")
-        assert writing.clean(tmp_path, target.name) == 0
+        assert writing.remove_unfinished(tmp_path, target.name) == 0
     assert moved == [0] and target.read_bytes() == b"a"
 
 
@@ -182,7 +183,7 @@ def test_a_file_that_cannot_be_begun_leaves_nothing(
 
     with monkeypatch.context() as patched, pytest.raises(type(error)):
         patched.setattr(os, call, fails)
-        with writing.whole(tmp_path / "out.txt"):
+        with writing.write_whole(tmp_path / "out.txt"):
             pass
     assert list(tmp_path.iterdir()) == []
 
@@ -191,10 +192,10 @@ def test_a_file_that_cannot_be_begun_leaves_nothing(
     "text", ["+a\n-b\n" * 6, "It ran. Then it fell. " * 40], ids=["lines", "pieces"]
 )
 def test_what_has_too_many_pieces_is_cut_as_one(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setattr(kinds, "REMEMBERED", 0)
-    assert kinds.read("mitre_attack", None, text, "") is not None
-    monkeypatch.setattr(kinds, "MOST", 10)
-    assert kinds.read("mitre_attack", None, text, "") is None
+    monkeypatch.setattr(kinds, "MAX_CHARS_REMEMBERED", 0)
+    assert kinds.find_structure("mitre_attack", None, text, "") is not None
+    monkeypatch.setattr(kinds, "MAX_LINES_DIVIDED", 10)
+    assert kinds.find_structure("mitre_attack", None, text, "") is None
     assert (
         pf.render([{"content": text, "kind": "mitre_attack"}], max_tokens=25).items[0].status
         == "trimmed"

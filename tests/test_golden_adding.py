@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promptforge as pf
+from promptforge.authoring.golden import add_case, parse_cases
 from promptforge.errors import ItemError
-from promptforge.golden.adding import added
-from promptforge.golden.cases import parse
-from promptforge.preview import cases as files
-from promptforge.preview import desk, recording, saving
-from promptforge.preview.views import View, Wish
+from promptforge.preview import render_worker as recording
+from promptforge.preview import session as desk
+from promptforge.preview import session as files
+from promptforge.preview import session as saving
+from promptforge.preview.session import CaseRequest, View
 
 PATH = Path("tests/preview.yaml")
 ANY = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -29,13 +30,13 @@ def test_what_is_added_is_read_as_it_is_meant(
     name: str, content: str, metadata: dict[str, Any], text: str
 ) -> None:
     items = [{"content": content, "metadata": metadata}]
-    first = added("", PATH, {"name": "first", "items": "../items.json", "tokens_at_most": 7})
-    second = added(
+    first = add_case("", PATH, {"name": "first", "items": "../items.json", "tokens_at_most": 7})
+    second = add_case(
         first,
         PATH,
         {"name": name + "!", "items": items, "options": {"query": content}, "text": text},
     )
-    found = parse(second, PATH)
+    found = parse_cases(second, PATH)
     assert second.startswith(first.rstrip("\n")) and [case.name for case in found] == [
         "first",
         name + "!",
@@ -56,7 +57,7 @@ def test_what_is_added_is_read_as_it_is_meant(
 )
 def test_a_file_that_would_change_the_case_is_refused(source: str, said: str) -> None:
     with pytest.raises(ItemError, match=said):
-        added(
+        add_case(
             source,
             PATH,
             {"name": "one", "items": [{"content": "x"}], "options": {"format": "xml"}, "text": "y"},
@@ -65,39 +66,41 @@ def test_a_file_that_would_change_the_case_is_refused(source: str, said: str) ->
 
 def test_cases_stand_as_far_from_the_margin_as_those_before() -> None:
     source = "# mine\ncases:\n- name: a\n  items: []\n  text: x\n\n# the end\n"
-    made = added(source, PATH, {"name": "b", "items": "x.json", "text": "one\n\ntwo"})
+    made = add_case(source, PATH, {"name": "b", "items": "x.json", "text": "one\n\ntwo"})
     assert made == source + "\n- name: b\n  items: x.json\n  text: |\n    one\n\n    two\n"
-    assert [case.name for case in parse(made, PATH)] == ["a", "b"]
+    assert [case.name for case in parse_cases(made, PATH)] == ["a", "b"]
 
 
 # --- from what is seen ----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> desk.Desk:
+def own(tmp_path: Path) -> desk.Session:
     (tmp_path / "templates").mkdir()
     items = [
         pf.Item(name="one", content="x " * 40, metadata={"a": [1, None]}),
         pf.Item(content="y", score=0.5),
     ]
-    return desk.Desk(items, None, {"layout": "context"}, [tmp_path / "templates"], [], edit=True)
+    return desk.Session(items, None, {"layout": "context"}, [tmp_path / "templates"], [], edit=True)
 
 
-def record(own: desk.Desk, name: str, expect: Any = "text", **view: Any) -> None:
-    found = files.load(own)
+def record(own: desk.Session, name: str, expect: Any = "text", **view: Any) -> None:
+    found = files.load_cases(own)
     look = own.look(View(**view), {}, Path())
     request = {
-        **files.asked(own, found, look, Wish(View(**view), name, expect)),
+        **files.record_request(own, found, look, CaseRequest(View(**view), name, expect)),
         "items": own.records,
     }
-    made = recording.record({**request, "items_key": own.items_key}, lambda: None)
-    files.save(own, found, made["source"])
+    made = recording.record_case({**request, "items_key": own.items_key}, lambda: None)
+    files.save_cases(own, found, made["source"])
 
 
-def test_items_from_anywhere_are_written_out(own: desk.Desk, tmp_path: Path) -> None:
+def test_items_from_anywhere_are_written_out(own: desk.Session, tmp_path: Path) -> None:
     record(own, "all")
     record(own, "some", "bounds", max_tokens=20)
-    (whole, some) = parse((tmp_path / "tests" / "preview.yaml").read_text(encoding="utf-8"), PATH)
+    (whole, some) = parse_cases(
+        (tmp_path / "tests" / "preview.yaml").read_text(encoding="utf-8"), PATH
+    )
     assert whole.keys["items"][0] == {
         "name": "one",
         "content": "x " * 40,
@@ -108,7 +111,7 @@ def test_items_from_anywhere_are_written_out(own: desk.Desk, tmp_path: Path) -> 
     assert set(some.keys["statuses"].values()) <= {"included", "trimmed", "dropped"}
 
 
-def test_nothing_is_written_where_it_does_not_belong(own: desk.Desk, tmp_path: Path) -> None:
+def test_nothing_is_written_where_it_does_not_belong(own: desk.Session, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     tests = tmp_path / "tests"
@@ -121,18 +124,18 @@ def test_nothing_is_written_where_it_does_not_belong(own: desk.Desk, tmp_path: P
     with pytest.raises(saving.SaveError, match="behind a link"):
         record(own, "one")
     (tests / "preview.yaml").unlink()
-    found = files.load(own)
+    found = files.load_cases(own)
     for forged in (
         "",
         "cases: []\n",
         "cases:\n  - {items: [], text: x}\n  - {name: b, items: [], text: x}\n",
     ):
         with pytest.raises((saving.SaveError, ItemError)):
-            files.save(own, found, forged)
+            files.save_cases(own, found, forged)
     (tests / "preview.yaml").write_text("# theirs\n", encoding="utf-8")
     with pytest.raises(saving.SaveError, match="changed by somebody else"):
-        files.save(own, found, "cases:\n  - {items: [], text: x}\n")
+        files.save_cases(own, found, "cases:\n  - {items: [], text: x}\n")
     own.edit = False
     with pytest.raises(saving.SaveError, match="--edit"):
-        files.load(own)
+        files.load_cases(own)
     assert list(outside.iterdir()) == []

@@ -44,7 +44,7 @@ TEXT_ABOVE = st.none() | clean.SENTENCE
 def render(
     records: list[dict[str, Any]],
     *,
-    format: str,  # noqa: A002
+    format: str,
     group_by_file: bool = True,
     **options: Any,
 ) -> str:
@@ -68,7 +68,7 @@ def render(
 @cases(60)
 @given(RECORDS, st.booleans(), st.booleans(), st.booleans(), st.booleans(), SEPARATOR)
 def test_chunks_print_what_the_csharp_prints(
-    format: str,  # noqa: A002
+    format: str,
     records: list[dict[str, Any]],
     group_by_file: bool,
     headers: bool,
@@ -91,7 +91,7 @@ def test_chunks_print_what_the_csharp_prints(
 @cases(30)
 @given(RECORDS, TEXT_ABOVE, TEXT_ABOVE)
 def test_header_and_footer_stand_around_the_chunks(
-    format: str,  # noqa: A002
+    format: str,
     records: list[dict[str, Any]],
     header: str | None,
     footer: str | None,
@@ -131,7 +131,7 @@ EDGES = {
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("name", EDGES)
-def test_edge_of_a_chunk(name: str, format: str) -> None:  # noqa: A002
+def test_edge_of_a_chunk(name: str, format: str) -> None:
     for record in (EDGES[name], pascal(EDGES[name])):
         assert render([record], format=format, scores=True) == chunks.assemble(
             [record], format=format, scores=True
@@ -142,7 +142,7 @@ def test_edge_of_a_chunk(name: str, format: str) -> None:  # noqa: A002
     "score", [0.0, 0.005, 0.015, 0.045, 0.125, 0.375, 0.5, 0.845, 0.855, 0.995, 0.999, 1.0, 1e-05]
 )
 @pytest.mark.parametrize("format", FORMATS)
-def test_scores_round_half_to_even_of_the_decimal_value(score: float, format: str) -> None:  # noqa: A002
+def test_scores_round_half_to_even_of_the_decimal_value(score: float, format: str) -> None:
     record = chunk(relevance=score)
     assert render([record], format=format, scores=True) == chunks.assemble(
         [record], format=format, scores=True
@@ -150,12 +150,12 @@ def test_scores_round_half_to_even_of_the_decimal_value(score: float, format: st
 
 
 @pytest.mark.parametrize("format", ["markdown", "xml", "plain"])
-def test_no_chunks_are_no_text_even_with_a_header(format: str) -> None:  # noqa: A002
+def test_no_chunks_are_no_text_even_with_a_header(format: str) -> None:
     assert render([], format=format, header="Top", footer="End") == ""
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_files_stand_by_their_best_chunk_and_chunks_by_line(format: str) -> None:  # noqa: A002
+def test_files_stand_by_their_best_chunk_and_chunks_by_line(format: str) -> None:
     records = [
         chunk(filePath="a", startLine=9, endLine=9, relevance=0.2),
         chunk(filePath="b", startLine=5, endLine=7, relevance=0.9),

@@ -10,8 +10,7 @@ from commandline import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from promptforge.golden.cases import load
-from promptforge.golden.updating import updated
+from promptforge.authoring.golden import load_cases, update_case
 
 HEAD = "items:\n  - {content: 'x = 1', path: a.py, name: one}\noptions: {layout: context}\ncases:\n"
 TEXT = "## Context\n\n### Text (from a.py)\n```python\nx = 1\n```"
@@ -179,9 +178,9 @@ def test_any_text_can_be_taken_over(text: str) -> None:
     path.write_text(
         "# c\ncases:\n  - name: a\n    items: []\n    text: old\n    lacks: [q]\n", encoding="utf-8"
     )
-    (case,) = load(path)
-    after = updated(path.read_text(encoding="utf-8"), case, text)
+    (case,) = load_cases(path)
+    after = update_case(path.read_text(encoding="utf-8"), case, text)
     path.write_text(after, encoding="utf-8", newline="\n")
-    (again,) = load(path)
+    (again,) = load_cases(path)
     assert again.keys["text"].rstrip("\n") == text.rstrip("\n")
     assert again.keys["lacks"] == ("q",) and after.startswith("# c\ncases:")

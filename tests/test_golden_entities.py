@@ -42,7 +42,7 @@ RECORDS = st.lists(
 def render(
     records: list[dict[str, Any]],
     *,
-    format: str,  # noqa: A002
+    format: str,
     group_by_type: bool = True,
     **options: Any,
 ) -> str:
@@ -66,7 +66,7 @@ def render(
 @cases(80)
 @given(RECORDS, st.booleans(), st.booleans(), st.booleans())
 def test_entities_print_what_the_typescript_prints(
-    format: str,  # noqa: A002
+    format: str,
     records: list[dict[str, Any]],
     group_by_type: bool,
     sources: bool,
@@ -106,7 +106,7 @@ def result(
     ],
     ids=lambda r: str(r["entity"]),
 )
-def test_edge_of_an_entity(record: dict[str, Any], format: str) -> None:  # noqa: A002
+def test_edge_of_an_entity(record: dict[str, Any], format: str) -> None:
     for code in (True, False):
         expected = entities.assemble([record], format=format, sources=True, code=code)
         assert render([record], format=format, sources=True, code=code) == expected
@@ -136,7 +136,7 @@ def test_the_fence_names_one_of_eight_extensions_or_nothing(path: str) -> None:
     ],
     ids=["500", "501", "2000", "words", "lines", "emoji", "newline"],
 )
-def test_a_content_past_the_limit_is_cut_there_and_marked(content: str, format: str) -> None:  # noqa: A002
+def test_a_content_past_the_limit_is_cut_there_and_marked(content: str, format: str) -> None:
     record = result(content=content, filePath="a.ts")
     shown = render(
         [record], format=format, item_max_chars=500, marker=entities.MARKER, trim="prefix"
@@ -145,7 +145,7 @@ def test_a_content_past_the_limit_is_cut_there_and_marked(content: str, format: 
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_ten_sources_are_listed_in_the_order_shown(format: str) -> None:  # noqa: A002
+def test_ten_sources_are_listed_in_the_order_shown(format: str) -> None:
     records = [result(f"n{i}", KINDS[i], 0.9 - i / 100, summary="s") for i in range(12)]
     assert render(records, format=format, sources=True) == entities.assemble(
         records, format=format, sources=True
@@ -153,6 +153,6 @@ def test_ten_sources_are_listed_in_the_order_shown(format: str) -> None:  # noqa
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_with_no_entities_the_sources_leave_their_blank_line(format: str) -> None:  # noqa: A002
+def test_with_no_entities_the_sources_leave_their_blank_line(format: str) -> None:
     assert render([], format=format, sources=True) == "\n\n"
     assert render([], format=format) == ""

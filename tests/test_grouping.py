@@ -9,8 +9,14 @@ from effort import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptforge.grouping import CATEGORIES, Entry, edges, flatten, group
-from promptforge.items import Item
+from promptforge.model import Item
+from promptforge.selection.group import (
+    CATEGORY_OF_KIND,
+    Entry,
+    best_at_edges,
+    flatten_sections,
+    group_entries,
+)
 
 
 def entry(index: int, rank: float = 1.0, **fields: Any) -> Entry:
@@ -19,7 +25,7 @@ def entry(index: int, rank: float = 1.0, **fields: Any) -> Entry:
 
 def keys(entries: list[Entry], by: str, **more: Any) -> list[tuple[str, list[int]]]:
     """Return each section's key and the numbers of its entries."""
-    return [(s.key, [e.index for e in s.entries]) for s in group(entries, by, **more)]
+    return [(s.key, [e.index for e in s.entries]) for s in group_entries(entries, by, **more)]
 
 
 FIELDS = st.fixed_dictionaries(
@@ -46,8 +52,8 @@ ORDER = st.sampled_from(["score", "given", "file", "edges"])
 def test_every_entry_stands_in_one_section_and_no_section_is_empty(
     entries: list[Entry], by: str, order: str, first: list[str]
 ) -> None:
-    sections = group(entries, by, order=order, first=first)
-    assert sorted(e.index for e in flatten(sections)) == [e.index for e in entries]
+    sections = group_entries(entries, by, order=order, first=first)
+    assert sorted(e.index for e in flatten_sections(sections)) == [e.index for e in entries]
     assert all(section.entries for section in sections)
     assert len({section.key for section in sections}) == len(sections)
     assert [s.key for s in sections if s.key in first] == [
@@ -64,7 +70,7 @@ def test_the_order_in_which_entries_arrive_changes_nothing(
 ) -> None:
     shuffled = entries.copy()
     random.shuffle(shuffled)
-    assert group(shuffled, by, order=order) == group(entries, by, order=order)
+    assert group_entries(shuffled, by, order=order) == group_entries(entries, by, order=order)
 
 
 @cases(100)
@@ -72,7 +78,7 @@ def test_the_order_in_which_entries_arrive_changes_nothing(
 def test_by_score_the_best_comes_first_in_each_section_and_among_sections(
     entries: list[Entry], by: str
 ) -> None:
-    sections = group(entries, by)
+    sections = group_entries(entries, by)
     for section in sections:
         assert section.entries == sorted(section.entries, key=lambda e: (-e.rank, e.index))
     best = [(-s.entries[0].rank, s.entries[0].index) for s in sections]
@@ -82,7 +88,7 @@ def test_by_score_the_best_comes_first_in_each_section_and_among_sections(
 @cases(100)
 @given(ENTRIES, BY)
 def test_given_keeps_the_callers_order(entries: list[Entry], by: str) -> None:
-    for section in group(entries, by, order="given"):
+    for section in group_entries(entries, by, order="given"):
         assert [e.index for e in section.entries] == sorted(e.index for e in section.entries)
 
 
@@ -93,7 +99,7 @@ def test_given_keeps_the_callers_order(entries: list[Entry], by: str) -> None:
 def test_edges_puts_the_best_first_and_the_second_best_last(
     count: int, expected: list[int]
 ) -> None:
-    assert [e.index for e in edges([entry(n) for n in range(count)])] == expected
+    assert [e.index for e in best_at_edges([entry(n) for n in range(count)])] == expected
 
 
 def test_by_file_the_file_with_the_best_item_comes_first_and_lines_run_down() -> None:
@@ -108,7 +114,7 @@ def test_by_file_the_file_with_the_best_item_comes_first_and_lines_run_down() ->
     assert keys(entries, "file", order="given") == [("a.py", [0, 3]), ("b.py", [1, 2]), ("", [4])]
     assert keys(entries, "file", order="edges") == [("b.py", [1, 2]), ("a.py", [3, 0]), ("", [4])]
     assert keys(entries, "none", order="file") == [("all", [4, 3, 0, 2, 1])]
-    assert [s.title for s in group(entries, "file")] == ["b.py", "a.py", ""]
+    assert [s.title for s in group_entries(entries, "file")] == ["b.py", "a.py", ""]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +130,7 @@ def test_kinds_of_code_are_one_category(kind: str) -> None:
 )
 def test_other_kinds_have_theirs(kind: str, category: str) -> None:
     assert keys([entry(0, kind=kind)], "category") == [(category, [0])]
-    assert set(CATEGORIES.values()) == {"code", "documentation", "conversation"}
+    assert set(CATEGORY_OF_KIND.values()) == {"code", "documentation", "conversation"}
 
 
 def test_a_metadata_key_groups_and_what_lacks_it_is_other() -> None:
@@ -138,7 +144,7 @@ def test_sections_named_first_come_first_and_titles_replace_headings() -> None:
         entry(1, 0.5, kind="man_page"),
         entry(2, 0.1, kind="code"),
     ]
-    sections = group(
+    sections = group_entries(
         entries, "kind", first=["code", "missing", "man_page"], titles={"code": "The code"}
     )
     assert [(s.key, s.title) for s in sections] == [
@@ -149,4 +155,4 @@ def test_sections_named_first_come_first_and_titles_replace_headings() -> None:
 
 
 def test_no_entries_give_no_sections() -> None:
-    assert group([]) == group([], "file", first=["a"]) == []
+    assert group_entries([]) == group_entries([], "file", first=["a"]) == []

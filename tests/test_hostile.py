@@ -27,7 +27,7 @@ RECORDS = records_of(hostile.LABEL, hostile.TEXT)
 @given(RECORDS, st.booleans())
 def test_items_keep_the_structure_and_read_back_as_they_were(
     layout: str,
-    format: str,  # noqa: A002
+    format: str,
     records: Records,
     sources: bool,
 ) -> None:
@@ -41,7 +41,7 @@ def test_items_keep_the_structure_and_read_back_as_they_were(
 @given(RECORDS, st.integers(0, 300), st.sampled_from(["score", "whole", "stop"]), st.booleans())
 def test_every_budget_holds_and_what_is_cut_is_still_one_block(
     layout: str,
-    format: str,  # noqa: A002
+    format: str,
     records: Records,
     budget: int,
     packing: str,
@@ -85,7 +85,7 @@ def items_with(field: str, values: tuple[str, ...]) -> Records:
 @pytest.mark.unwatched
 @pytest.mark.parametrize("field", STAND_INS)
 @pytest.mark.parametrize(("layout", "format"), PAIRS)
-def test_each_known_string_in_each_field(layout: str, format: str, field: str) -> None:  # noqa: A002
+def test_each_known_string_in_each_field(layout: str, format: str, field: str) -> None:
     def check(records: Records) -> None:
         text, tame_text, tamer = check_structure(records, layout, format)
         if format != "plain":
@@ -111,7 +111,7 @@ def test_each_known_string_in_each_field(layout: str, format: str, field: str) -
 
 @pytest.mark.parametrize("text", hostile.PARTS[::5])
 @pytest.mark.parametrize("format", ["markdown", "xml", "json"])
-def test_options_that_hold_text_do_not_break_the_text(format: str, text: str) -> None:  # noqa: A002
+def test_options_that_hold_text_do_not_break_the_text(format: str, text: str) -> None:
     long = harmless(1, content="word " * 300, kind="text")
     result = render([long, harmless(2)], "chunks", format, marker=text, max_tokens=150)
     assert result.tokens == COUNT(result.text) <= 150
@@ -171,7 +171,7 @@ def test_a_line_that_could_be_the_bare_title_of_a_section_is_marked_too() -> Non
     ],
     ids=["blanks", "backticks", "newlines", "nuls", "brackets", "marks"],
 )
-def test_a_huge_content_is_cut_to_the_budget(content: str, format: str) -> None:  # noqa: A002
+def test_a_huge_content_is_cut_to_the_budget(content: str, format: str) -> None:
     result = render([harmless(1, content=content), harmless(2)], "chunks", format, max_tokens=500)
     assert result.tokens == COUNT(result.text) <= 500
     assert "content number 2" in result.text

@@ -12,8 +12,8 @@ from effort import MULTIPLIER
 
 import promptforge as pf
 from promptforge.errors import TemplateError
-from promptforge.template_files import COUNT_CAP, DEPTH_CAP, SIZE_CAP
-from promptforge.templates import Templates
+from promptforge.files import MAX_NAME_PARTS, MAX_TEMPLATE_BYTES, MAX_TEMPLATE_FILES
+from promptforge.templating.loader import Templates
 
 PAGE = "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n"
 ITEMS = [{"content": "x" * 2000, "name": "n", "metadata": {"tags": ["a"] * 50}} for _ in range(5)]
@@ -234,10 +234,10 @@ def test_a_folder_is_read_with_care(tmp_path: Path) -> None:
     (folder / "t" / "loop.txt.j2").symlink_to("loop.txt.j2")
     (tmp_path / "secret.txt.j2").write_text("secret")
     (folder / "t" / "out.txt.j2").symlink_to(tmp_path / "secret.txt.j2")
-    (folder / "t" / "big.txt.j2").write_bytes(b"x" * (SIZE_CAP + 1))
+    (folder / "t" / "big.txt.j2").write_bytes(b"x" * (MAX_TEMPLATE_BYTES + 1))
     templates = Templates([folder])
     assert sorted(templates.own[0]) == ["t/big.txt.j2", "t/deep/x.txt.j2", "t/item.txt.j2"]
-    assert max(name.count("/") for name in templates.own[0]) < DEPTH_CAP
+    assert max(name.count("/") for name in templates.own[0]) < MAX_NAME_PARTS
     with pytest.raises(TemplateError, match="is larger than 256 kB"):
         templates.compile("t/big.txt.j2")
 
@@ -251,7 +251,7 @@ def test_a_pipe_in_a_folder_does_not_hang(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_too_many_templates_is_refused(tmp_path: Path) -> None:
-    for number in range(COUNT_CAP + 1):
+    for number in range(MAX_TEMPLATE_FILES + 1):
         (tmp_path / f"{number}.txt.j2").touch()
     with pytest.raises(TemplateError, match="more than 2000 template files"):
         Templates([tmp_path])

@@ -22,7 +22,7 @@ from structures import COUNT
 from taming import harmless
 
 import promptforge as pf
-from promptforge.diagnostics import CAP
+from promptforge.errors import MAX_DIAGNOSTICS_PER_CODE
 
 FIELDS = [
     "kind", "content", "expanded", "summary", "id", "name", "path", "start_line", "end_line", "language", "score",
@@ -278,13 +278,15 @@ def test_l7_what_is_said_carries_no_bytes_of_an_item(
 def test_l7_and_is_capped(caplog: pytest.LogCaptureFixture) -> None:
     odd = [
         {"content": "x", "name": f"\u202e{number}", "start_line": "x\x1b"}
-        for number in range(CAP * 2)
+        for number in range(MAX_DIAGNOSTICS_PER_CODE * 2)
     ]
-    bad = [{"contnt": number} for number in range(CAP * 2)]
-    same = [{"content": f"x\x1b{number}", "id": "\x1b\n"} for number in range(CAP)]
+    bad = [{"contnt": number} for number in range(MAX_DIAGNOSTICS_PER_CODE * 2)]
+    same = [
+        {"content": f"x\x1b{number}", "id": "\x1b\n"} for number in range(MAX_DIAGNOSTICS_PER_CODE)
+    ]
     with caplog.at_level(logging.DEBUG, "promptforge"):
         result = pf.render([*odd, *bad, *same], max_items=None, max_tokens=10**6)
     codes = [d.code for d in result.warnings]
-    assert max(map(codes.count, codes)) == CAP + 1
+    assert max(map(codes.count, codes)) == MAX_DIAGNOSTICS_PER_CODE + 1
     assert [d.message for d in result.warnings if "more like this" in d.message]
     assert all(record.getMessage().isprintable() for record in caplog.records)

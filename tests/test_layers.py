@@ -1,4 +1,4 @@
-"""Rows of modules: each imports only from rows above it, and each library has one door."""
+"""Eight floors of packages: each imports only from those below; each library has one door."""
 
 from __future__ import annotations
 
@@ -11,157 +11,137 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "promptforge"
-# A folder is one entry: its files may import each other. A new module is placed in the highest row below what it needs.
-ROWS = [
-    "safe",
-    "_shipped boundaries diagnostics escaping explanations folders framing items recent writing",
-    "controls enclosing errors results wording",
-    "plugins",
-    "cleaning counting fitting joints merging template_files trimming verdict yamltext",
-    "answers bounds comparing fencing grouping rules tokenizers trust twins wall",
-    "sources",
-    "_vocab options templating",
-    "layouts looks profiles selection tokens",
-    "calibration codes passages remote shortening tagging templates",
-    "drafts following views",
-    "page project",
-    "explaining mapping planning",
-    "returns",
-    "ways",
-    "ledger",
-    "accounts",
-    "stages",
+# The ground floor first. A folder is one entry: its files may import each other, without a circle.
+# Two entries of one floor do not import each other. No change adds a ninth floor.
+FLOORS = [
+    "_version errors plaindata text",
+    "files model packing plugins yaml_reader",
+    "config sources tokenizers trimming",
+    "selection templating",
     "rendering",
-    "guests pictures prompting",
-    "batch checking golden integrations",
-    "preview",
-    "__init__",
-    "commands",
+    "authoring integrations prompts sandbox",
+    "batch lint preview",
     "cli",
-    "__main__",
 ]
-ROW = {name: number for number, row in enumerate(ROWS) for name in row.split()}
-DOORS = {
-    "click": {"cli", "commands"},
+FLOOR = {name: number for number, row in enumerate(FLOORS, 1) for name in row.split()}
+DOORWAYS = {"__init__", "__main__"}
+"""The public list, which imports late, and the entry of `python -m promptforge`."""
+LIBRARY_DOORS = {
+    "click": {"cli"},
     "haystack": {"integrations"},
     "identify": {"sources"},
-    "jinja2": {"checking", "looks", "templates", "templating"},
+    "jinja2": {"lint", "templating"},
     "langchain_core": {"integrations"},
     "llama_index": {"integrations"},
     "markdown_it": {"trimming"},
     "markupsafe": set(),
     "mcp": {"integrations"},
     "pathspec": {"selection", "sources"},
-    "tiktoken": {"tokens"},
     "starlette": {"preview"},
-    "tokenizers": {"tokens"},
+    "tiktoken": {"tokenizers"},
+    "tokenizers": {"tokenizers"},
     "tree_sitter": {"trimming"},
     "uvicorn": {"preview"},
     "watchfiles": {"preview"},
-    "yaml": {"yamltext"},
+    "yaml": {"yaml_reader"},
 }
-PURE = [
-    *(
-        "answers",
-        "bounds",
-        "cleaning",
-        "comparing",
-        "controls",
-        "enclosing",
-        "escaping",
-        "fencing",
-        "fitting",
-        "grouping",
-    ),
-    *("joints", "merging", "selection", "trimming", "twins", "wording"),
-]
-IMPURE = {
-    "asyncio",
-    "datetime",
-    "io",
-    "os",
-    "pathlib",
-    "random",
-    "secrets",
-    "socket",
-    "subprocess",
-    "sys",
-    "time",
+PURE_PACKAGES = ["packing", "selection", "text", "trimming"]
+"""They touch no file, clock, environment, network or template."""
+IMPURE_LIBRARIES = {
+    *("asyncio", "datetime", "io", "jinja2", "os", "pathlib", "random", "secrets", "socket"),
+    *("subprocess", "sys", "time"),
 }
-MODULES = sorted(PACKAGE.rglob("*.py"))
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_vocab" not in path.parts)
 
 
-def place(path: Path) -> str:
-    """Return the entry of the rows that a file belongs to."""
+def entry(path: Path) -> str:
+    """Return the entry of the floors that a file belongs to."""
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def resolve(path: Path, node: ast.ImportFrom) -> Iterator[str]:
+    """Yield the full names that one import takes; those of this package as `promptforge.x.y`."""
+    package = ["promptforge", *path.relative_to(PACKAGE).parent.parts]
+    base = package[: len(package) - node.level + 1] if node.level else []
+    stem = ".".join([*base, *([node.module] if node.module else [])])
+    if node.module and stem != "promptforge":
+        yield stem
+    else:
+        yield from (f"{stem}.{alias.name}" for alias in node.names)
 
 
 @cache
 def imports(path: Path) -> tuple[str, ...]:
-    """Return what a module imports, late imports too, those for type checkers not; its own as `promptforge.x.y`."""
-    return tuple(_imports(path))
-
-
-def _imports(path: Path) -> Iterator[str]:
-    package = ["promptforge", *path.relative_to(PACKAGE).parent.parts]
+    """Return what a module imports, late imports too, those for type checkers alone not."""
+    found: list[str] = []
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    typing_only = {id(n) for t in ast.walk(tree) if _is_typing_only(t) for n in ast.walk(t)}
+    for_types = {id(n) for t in ast.walk(tree) if _is_for_types(t) for n in ast.walk(t)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and id(node) not in typing_only:
-            base = package[: len(package) - node.level + 1] if node.level else []
-            stem = ".".join([*base, *([node.module] if node.module else [])])
-            if node.module and stem != "promptforge":
-                yield stem
-            else:
-                yield from (f"{stem}.{alias.name}" for alias in node.names)
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and id(node) not in for_types:
+            found += resolve(path, node)
+    return tuple(found)
 
 
-def _is_typing_only(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.If)
-        and isinstance(node.test, ast.Name)
-        and node.test.id == "TYPE_CHECKING"
-    )
+def _is_for_types(node: ast.AST) -> bool:
+    if not isinstance(node, ast.If):
+        return False
+    return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
-def own(path: Path) -> set[str]:
-    """Return the entries of the rows that a file imports from, its own left out."""
+def entries_used(path: Path) -> set[str]:
+    """Return the entries that a file imports from, its own left out."""
     found = {name.split(".")[1] for name in imports(path) if name.startswith("promptforge.")}
-    return found - {place(path), "__version__"}
+    return found - {entry(path)}
 
 
-def test_every_module_has_its_row() -> None:
-    assert {place(path) for path in MODULES} == set(ROW), "place the module in a row of this file"
+def test_there_are_eight_floors_and_every_module_is_on_one() -> None:
+    assert len(FLOORS) == 8
+    assert {entry(path) for path in MODULES} == FLOOR.keys() | DOORWAYS
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_module_imports_only_from_rows_above(path: Path) -> None:
-    wrong = {name for name in own(path) if ROW[name] >= ROW[place(path)]}
-    assert not wrong
+def test_a_module_imports_only_from_floors_below(path: Path) -> None:
+    if entry(path) in DOORWAYS:
+        return
+    own = FLOOR[entry(path)]
+    assert not {name for name in entries_used(path) if FLOOR.get(name, 9) >= own}
 
 
 def test_a_library_is_imported_only_at_its_door() -> None:
-    seen: dict[str, set[str]] = {name: set() for name in DOORS}
+    seen: dict[str, set[str]] = {name: set() for name in LIBRARY_DOORS}
     for path in MODULES:
         for name in _libraries(path) & seen.keys():
-            seen[name].add(place(path))
-    assert seen == DOORS
+            seen[name].add(entry(path))
+    assert seen == LIBRARY_DOORS
 
 
 def _libraries(path: Path) -> set[str]:
     return {name.split(".")[0] for name in imports(path)}
 
 
-@pytest.mark.parametrize("name", PURE)
-def test_a_pure_module_reaches_for_nothing_outside(name: str) -> None:
-    paths = [path for path in MODULES if place(path) == name]
+@pytest.mark.parametrize("name", PURE_PACKAGES)
+def test_a_pure_package_reaches_for_nothing_outside(name: str) -> None:
+    paths = [path for path in MODULES if entry(path) == name]
     assert paths
-    assert not set().union(*map(_libraries, paths)) & IMPURE
+    assert not set().union(*map(_libraries, paths)) & IMPURE_LIBRARIES
 
 
-def test_there_is_no_cycle_among_files() -> None:
+def test_only_the_command_line_imports_its_own_modules_late() -> None:
+    late = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}"
+        for path in MODULES
+        if entry(path) not in {"cli", "__init__"}
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.ImportFrom) and node.level
+    ]
+    assert not late
+
+
+def test_there_is_no_circle_among_files() -> None:
     names = {
         ".".join(["promptforge", *path.relative_to(PACKAGE).with_suffix("").parts]): path
         for path in MODULES

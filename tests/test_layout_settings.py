@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from promptforge import _shipped
+from promptforge import files as _shipped
+from promptforge.config.layouts import (
+    LAYOUT_OPTIONS,
+    LAYOUT_VOCABULARY,
+    LayoutSettings,
+    load_layout_settings,
+)
 from promptforge.errors import ProfileError
-from promptforge.layouts import DISPLAY, VOCABULARY, LayoutSettings, load_layout_settings
 
 FULL = """\
 # how it looks
@@ -50,12 +55,12 @@ def test_nothing_said() -> None:
 
 
 def test_every_display_option_may_be_set_and_no_other() -> None:
-    assert set(DISPLAY) == {
+    assert set(LAYOUT_OPTIONS) == {
         *("group_by", "separator", "order", "marker", "headers", "line_numbers"),
         *("scores", "sources", "code", "header", "footer", "fence_language"),
     }
-    assert set(VOCABULARY) == {
-        *DISPLAY,
+    assert set(LAYOUT_VOCABULARY) == {
+        *LAYOUT_OPTIONS,
         "base",
         "description",
         "sections",
@@ -136,5 +141,5 @@ def test_over_a_base_none_takes_languages_away() -> None:
 
 
 def test_every_shipped_layout_has_good_settings() -> None:
-    for path in sorted(_shipped.folder("templates").glob("*/layout.yaml")):
+    for path in sorted(_shipped.shipped_folder("templates").glob("*/layout.yaml")):
         assert load_layout_settings(path.read_text(encoding="utf-8"), str(path)).description, path

@@ -32,9 +32,7 @@ except ImportError as error:
 
 
 def test_the_command_says_so_too() -> None:
-    script = (
-        "import sys; sys.modules['mcp'] = None; from promptforge.cli import main; main(['mcp'])"
-    )
+    script = "import sys; sys.modules['mcp'] = None; from promptforge.cli.main import main; main(['mcp'])"
     ran = python("-c", script)
     assert (
         (ran.code, ran.out) == (2, "")

@@ -78,7 +78,7 @@ def test_at_the_budget_that_is_named_the_item_is_back_whole(
     records: list[dict[str, Any]],
     packing: str,
     layout: str,
-    format: str,  # noqa: A002
+    format: str,
     budget: int,
     more: dict[str, Any],
     combine: str,

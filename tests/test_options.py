@@ -12,9 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from promptforge.diagnostics import Diagnostics
-from promptforge.errors import OptionError, ProfileError
-from promptforge.options import VOCABULARY, Options, apply, apply_lenient
+from promptforge.config.options import (
+    OPTION_VOCABULARY,
+    Options,
+    apply_options,
+    apply_options_leniently,
+)
+from promptforge.errors import Diagnostics, OptionError, ProfileError
 
 DEFAULT = Options()
 
@@ -45,14 +49,14 @@ def test_defaults_are_those_of_the_contract() -> None:
         "system_role": "system", "history_share": 0.3, "message_tokens": 8, "call_tokens": 16, "prompt_tokens": 16,
         "cite": False, "citation": None, "cache_after": None,
     }  # fmt: skip
-    assert {name: getattr(DEFAULT, name) for name in VOCABULARY} == said
+    assert {name: getattr(DEFAULT, name) for name in OPTION_VOCABULARY} == said
 
 
-@pytest.mark.parametrize("name", VOCABULARY)
+@pytest.mark.parametrize("name", OPTION_VOCABULARY)
 def test_every_default_is_a_value_the_option_takes(name: str) -> None:
-    rule = VOCABULARY.rules[name]
+    rule = OPTION_VOCABULARY.rules[name]
     assert rule.default == getattr(DEFAULT, name)
-    assert apply(DEFAULT, {name: rule.default}) == DEFAULT
+    assert apply_options(DEFAULT, {name: rule.default}) == DEFAULT
     assert rule.doc.endswith(".") and rule.doc[0].isalpha() and "\n" not in rule.doc
 
 
@@ -90,8 +94,8 @@ def test_every_default_is_a_value_the_option_takes(name: str) -> None:
     ],
 )
 def test_a_good_value_is_kept(name: str, given_value: Any, kept: Any) -> None:
-    assert getattr(apply(DEFAULT, {name: given_value}), name) == kept
-    assert type(getattr(apply(DEFAULT, {name: given_value}), name)) is type(kept)
+    assert getattr(apply_options(DEFAULT, {name: given_value}), name) == kept
+    assert type(getattr(apply_options(DEFAULT, {name: given_value}), name)) is type(kept)
 
 
 @pytest.mark.parametrize(
@@ -168,15 +172,15 @@ def test_a_good_value_is_kept(name: str, given_value: Any, kept: Any) -> None:
 )
 def test_a_bad_value_is_named(name: str, value: Any, message: str) -> None:
     with pytest.raises(OptionError) as caught:
-        apply(DEFAULT, {name: value})
+        apply_options(DEFAULT, {name: value})
     assert str(caught.value) == message
     assert caught.value.option == name
     assert not isinstance(caught.value, ProfileError)
 
     diagnostics = Diagnostics()
-    assert apply_lenient(DEFAULT, {name: value, "code": False}, diagnostics) == apply(
-        DEFAULT, {"code": False}
-    )
+    assert apply_options_leniently(
+        DEFAULT, {name: value, "code": False}, diagnostics
+    ) == apply_options(DEFAULT, {"code": False})
     (said,) = diagnostics
     assert (said.code, said.severity) == ("PF101", "warning")
     assert said.message.startswith(f"{message}; used ")
@@ -184,8 +188,8 @@ def test_a_bad_value_is_named(name: str, value: Any, message: str) -> None:
 
 def test_a_lenient_fallback_is_the_base_not_the_default() -> None:
     diagnostics = Diagnostics()
-    base = apply(DEFAULT, {"max_tokens": 700})
-    assert apply_lenient(base, {"max_tokens": "many"}, diagnostics).max_tokens == 700
+    base = apply_options(DEFAULT, {"max_tokens": 700})
+    assert apply_options_leniently(base, {"max_tokens": "many"}, diagnostics).max_tokens == 700
     (said,) = diagnostics
     assert said.message.endswith('got "many"; used 700 instead')
 
@@ -199,25 +203,25 @@ def test_a_lenient_fallback_is_the_base_not_the_default() -> None:
 )
 def test_an_unknown_name_is_an_error_in_both_modes(name: str, hint: str) -> None:
     with pytest.raises(OptionError, match="unknown option") as strict:
-        apply(DEFAULT, {name: 1})
+        apply_options(DEFAULT, {name: 1})
     with pytest.raises(OptionError) as lenient:
-        apply_lenient(DEFAULT, {name: 1}, Diagnostics())
+        apply_options_leniently(DEFAULT, {name: 1}, Diagnostics())
     assert str(strict.value) == str(lenient.value) == f'unknown option "{name}"{hint}'
 
 
 def test_in_a_file_none_is_no_query() -> None:
-    assert apply(DEFAULT, {"query": "none"}, where=lambda name: "job.yaml:1").query is None
+    assert apply_options(DEFAULT, {"query": "none"}, where=lambda name: "job.yaml:1").query is None
 
 
 def test_an_unknown_name_like_no_other_lists_them_all() -> None:
     with pytest.raises(OptionError) as caught:
-        apply(DEFAULT, {"zzz": 1})
-    assert all(name in str(caught.value) for name in VOCABULARY)
+        apply_options(DEFAULT, {"zzz": 1})
+    assert all(name in str(caught.value) for name in OPTION_VOCABULARY)
 
 
 def test_a_place_makes_it_a_profile_error() -> None:
     with pytest.raises(ProfileError) as caught:
-        apply(DEFAULT, {"contxt_window": 1}, where=lambda name: f"mine.yaml:3 {name}")
+        apply_options(DEFAULT, {"contxt_window": 1}, where=lambda name: f"mine.yaml:3 {name}")
     assert (
         str(caught.value)
         == 'mine.yaml:3 contxt_window: unknown option "contxt_window"; did you mean "context_window"?'
@@ -227,7 +231,7 @@ def test_a_place_makes_it_a_profile_error() -> None:
 
 def test_a_hostile_name_is_shown_short_and_escaped() -> None:
     with pytest.raises(OptionError) as caught:
-        apply(DEFAULT, {"\x1b[2J\n" + "x" * 10_000: 1})
+        apply_options(DEFAULT, {"\x1b[2J\n" + "x" * 10_000: 1})
     assert (
         "\x1b" not in str(caught.value)
         and "\n" not in str(caught.value)
@@ -237,7 +241,7 @@ def test_a_hostile_name_is_shown_short_and_escaped() -> None:
 
 def test_a_tokenizer_may_be_an_object() -> None:
     words = Words()
-    assert apply(DEFAULT, {"tokenizer": words}).tokenizer is words
+    assert apply_options(DEFAULT, {"tokenizer": words}).tokenizer is words
 
 
 def test_numbers_of_other_libraries() -> None:
@@ -247,15 +251,15 @@ def test_numbers_of_other_libraries() -> None:
     class Real(float):
         """Stands for numpy.float64, a subclass of float."""
 
-    changed = apply(DEFAULT, {"max_tokens": Count(7), "min_score": Real(0.25)})
+    changed = apply_options(DEFAULT, {"max_tokens": Count(7), "min_score": Real(0.25)})
     assert (type(changed.max_tokens), type(changed.min_score)) == (int, float)
     assert (changed.max_tokens, changed.min_score) == (7, 0.25)
     with pytest.raises(OptionError):
-        apply(DEFAULT, {"max_tokens": Real(7.0)})
+        apply_options(DEFAULT, {"max_tokens": Real(7.0)})
 
 
 def test_texts_become_plain_text() -> None:
-    changed = apply(
+    changed = apply_options(
         DEFAULT, {"header": Markup("<b>"), "order": Order.FILE, "kinds": [Markup("code")]}
     )
     assert (type(changed.header), type(changed.order)) == (str, str)
@@ -264,7 +268,7 @@ def test_texts_become_plain_text() -> None:
 
 
 def test_nothing_changed_is_the_same_object() -> None:
-    assert apply(DEFAULT, {}) is DEFAULT
+    assert apply_options(DEFAULT, {}) is DEFAULT
 
 
 TEXTS = st.text("none ab.|/`\n\x1b\ud800\u202eü", max_size=9) | st.sampled_from(
@@ -284,14 +288,17 @@ ANYTHING = st.recursive(
 )
 
 
-@given(st.dictionaries(st.sampled_from(sorted(VOCABULARY)), ANYTHING, max_size=5))
+@given(st.dictionaries(st.sampled_from(sorted(OPTION_VOCABULARY)), ANYTHING, max_size=5))
 @cases(150)
 def test_law_any_value_gives_good_options_or_an_option_error(changes: dict[str, Any]) -> None:
     diagnostics = Diagnostics()
-    lenient = apply_lenient(DEFAULT, changes, diagnostics)
-    assert apply(lenient, {name: getattr(lenient, name) for name in VOCABULARY}) == lenient
+    lenient = apply_options_leniently(DEFAULT, changes, diagnostics)
+    assert (
+        apply_options(lenient, {name: getattr(lenient, name) for name in OPTION_VOCABULARY})
+        == lenient
+    )
     try:
-        strict = apply(DEFAULT, changes)
+        strict = apply_options(DEFAULT, changes)
     except OptionError as error:
         assert len(diagnostics) > 0
         assert error.option in changes and str(error).isprintable()

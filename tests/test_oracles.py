@@ -94,7 +94,7 @@ USER_SERVICE = {
         ),
     ],
 )
-def test_chunks_print_the_origins_examples(format: str, expected: str) -> None:  # noqa: A002
+def test_chunks_print_the_origins_examples(format: str, expected: str) -> None:
     assert chunks.assemble([USER_SERVICE], format=format, scores=True) == expected
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from rendering_all import FORMATS, LAYOUTS, render
 
 import promptforge as pf
-from promptforge.results import Span
-from promptforge.templates import Templates
+from promptforge.model import Span
+from promptforge.templating.loader import Templates
 
 RECORDS: list[dict[str, Any]] = [
     {"id": "c", "kind": "code", "path": "a.py", "start_line": 1, "end_line": 3, "content": "f:\n```\nx", "score": 0.9},
@@ -62,7 +62,7 @@ def at(result: pf.Result, words: str) -> Span:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_character_of_every_look_has_its_place(
     layout: str, format: str, options: dict[str, Any]
-) -> None:  # noqa: A002
+) -> None:
     result = render(RECORDS, layout, format, **options)
     texts = covering(result)
     for item in result.items:
@@ -110,7 +110,7 @@ TEXT = st.text(
     st.integers(0, 200),
 )
 def test_hostile_items_have_their_places_too(
-    contents: list[str], name: str, layout: str, format: str, budget: int  # noqa: A002
+    contents: list[str], name: str, layout: str, format: str, budget: int
 ) -> None:  # fmt: skip
     records = [
         {"id": f"i{n}", "name": name, "kind": "code", "content": text}

@@ -15,8 +15,11 @@ from hypothesis import given
 from lxml import etree
 
 import promptforge as pf
-from promptforge.pictures import budget, drawing, pages, shares
-from promptforge.results import Result
+from promptforge.authoring import charts as budget
+from promptforge.authoring import charts as drawing
+from promptforge.authoring import charts as pages
+from promptforge.authoring import charts as shares
+from promptforge.model import Result
 
 SVG = "{http://www.w3.org/2000/svg}"
 ITEMS = [
@@ -35,12 +38,14 @@ ITEMS = [
 
 def drawn(
     items: Any = ITEMS, **options: Any
-) -> tuple[Result, str, str, list[shares.Part], list[shares.Point]]:
+) -> tuple[Result, str, str, list[shares.BudgetPart], list[shares.BudgetPoint]]:
     result = pf.render(items, **options)
-    points = shares.curve(result, lambda most: pf.render(items, **{**options, "max_tokens": most}))
-    parts = shares.parts(result, result.explain(), options.get("reserve"))
+    points = shares.worth_curve(
+        result, lambda most: pf.render(items, **{**options, "max_tokens": most})
+    )
+    parts = shares.budget_parts(result, result.explain(), options.get("reserve"))
     made = result, result.explain(), parts, points
-    return result, budget.svg(*made), pages.html(*made), parts, points
+    return result, budget.draw_svg(*made), pages.draw_html(*made), parts, points
 
 
 @pytest.mark.parametrize(
@@ -72,10 +77,8 @@ def test_it_says_everything_in_words_too() -> None:
     result, svg, html, _, points = drawn(max_tokens=120)
     root = ElementTree.fromstring(svg)
     assert root.get("role") == "img"
-    named = {
-        root.find(f"{SVG}{tag}").get("id"): root.find(f"{SVG}{tag}").text
-        for tag in ("title", "desc")
-    }  # type: ignore[union-attr]
+    found = [node for tag in ("title", "desc") if (node := root.find(f"{SVG}{tag}")) is not None]
+    named = {node.get("id"): node.text for node in found}
     assert list(named) == str(root.get("aria-labelledby")).split()
     assert named["pf-title"] == f"Where {result.tokens:,} of 120 tokens went"
     assert f"{result.items_included} of 3 items are in the text" in str(named["pf-description"])

@@ -13,7 +13,8 @@ from textwrap import dedent
 import pytest
 from commandline import ROOT, Ran, python, run
 
-from promptforge import plugins, tokens
+from promptforge import plugins
+from promptforge.tokenizers import registry as tokens
 
 MISSING = [name for name in ("hatchling", "pip") if importlib.util.find_spec(name) is None]
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {' and '.join(MISSING)}")
@@ -150,7 +151,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def site(built: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Have the plug-ins installed where this process looks for them."""
     monkeypatch.syspath_prepend(str(built))
-    monkeypatch.delenv(plugins.SWITCH, raising=False)
+    monkeypatch.delenv(plugins.PLUGINS_VARIABLE, raising=False)
     _forget()
     yield built
     _forget()
@@ -160,10 +161,10 @@ def _forget() -> None:
     plugins._points.cache_clear()
     for name in [
         name
-        for name, counter in tokens._shared.items()
+        for name, counter in tokens._counters.items()
         if counter.fingerprint.startswith("plug-in")
     ]:
-        del tokens._shared[name]
+        del tokens._counters[name]
 
 
 def render(*arguments: str, items: object = ()) -> Ran:
@@ -218,7 +219,7 @@ print("done")
 
 @pytest.mark.parametrize("allowed", ["", "another, third"])
 def test_plug_ins_are_turned_off(site: Path, allowed: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(plugins.SWITCH, allowed)
+    monkeypatch.setenv(plugins.PLUGINS_VARIABLE, allowed)
     ran = render("--tokenizer", "letters", items=ITEM)
     assert ran.code == 2 and 'unknown tokenizer "letters"' in ran.err
     ran = run("render", "--from", "notes:tar")
@@ -231,7 +232,7 @@ def test_plug_ins_are_turned_off(site: Path, allowed: str, monkeypatch: pytest.M
 def test_plug_ins_of_a_named_distribution_are_on(
     site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(plugins.SWITCH, "other, Plug_One")
+    monkeypatch.setenv(plugins.PLUGINS_VARIABLE, "other, Plug_One")
     assert render("--tokenizer", "letters", items=ITEM).code == 0
 
 
@@ -244,7 +245,7 @@ def test_two_distributions_with_one_name_are_told_apart(
     assert (
         'tokenizer "both" is in more than one distribution: plug-one 1.2, plug-two 1.2' in ran.err
     )
-    monkeypatch.setenv(plugins.SWITCH, "plug-two")
+    monkeypatch.setenv(plugins.PLUGINS_VARIABLE, "plug-two")
     ran = render("--tokenizer", "both", "--json", items=ITEM)
     assert json.loads(ran.out)["manifest"]["tokenizer"]["fingerprint"] == "plug-in of plug-two 1.2"
 

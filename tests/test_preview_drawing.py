@@ -16,9 +16,12 @@ from previewing import ITEMS
 
 import promptforge as pf
 from promptforge.errors import OptionError, PromptForgeError, TemplateError
-from promptforge.preview import desk, drawing, saving, views
-from promptforge.preview.token_ends import token_ends
-from promptforge.tokens import get_tokenizer
+from promptforge.preview import render_worker as drawing
+from promptforge.preview import session as desk
+from promptforge.preview import session as saving
+from promptforge.preview import session as views
+from promptforge.preview.render_worker import token_ends
+from promptforge.tokenizers.registry import get_tokenizer
 
 COUNTER = get_tokenizer("o200k_base")
 
@@ -203,85 +206,85 @@ def test_a_part_that_fails_is_an_error_and_not_the_shipped_one() -> None:
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> desk.Desk:
+def own(tmp_path: Path) -> desk.Session:
     for name in ("t", "p", "drafts"):
         (tmp_path / name).mkdir()
-    return desk.Desk(
+    return desk.Session(
         [pf.Item(content="x")], None, {}, [tmp_path / "t"], [tmp_path / "p"], edit=True
     )
 
 
-def file_of(found: desk.Desk, name: str) -> desk.File:
+def file_of(found: desk.Session, name: str) -> desk.EditableFile:
     found.survey()
     return next(file for file in found.files.values() if file.shown == name)
 
 
-def test_a_shipped_file_is_copied_and_then_kept(own: desk.Desk, tmp_path: Path) -> None:
+def test_a_shipped_file_is_copied_and_then_kept(own: desk.Session, tmp_path: Path) -> None:
     for name, place in (
         ("chunks/item.md.j2", "t/chunks/item.md.j2"),
         ("claude.yaml", "p/claude.yaml"),
     ):
         file = file_of(own, name)
-        before = saving.load(file)
-        tag = saving.save(own, file, "# mine\n", before.tag)
+        before = saving.read_file(file)
+        tag = saving.save_file(own, file, "# mine\n", before.tag)
         assert (tmp_path / place).read_text(encoding="utf-8") == "# mine\n"
-        assert saving.load(file) == before  # the shipped one
+        assert saving.read_file(file) == before  # the shipped one
         with pytest.raises(saving.SaveError, match="in your folder meanwhile"):
-            saving.save(own, file, "again", before.tag)
+            saving.save_file(own, file, "again", before.tag)
         mine = file_of(own, name)
-        assert mine.id == file.id and not mine.shipped and saving.load(mine).tag == tag
+        assert mine.id == file.id and not mine.shipped and saving.read_file(mine).tag == tag
         with pytest.raises(saving.SaveError, match="changed by somebody else") as caught:
-            saving.save(own, mine, "again", before.tag)
+            saving.save_file(own, mine, "again", before.tag)
         assert caught.value.status == 412
-        assert saving.load(mine).text == "# mine\n"
+        assert saving.read_file(mine).text == "# mine\n"
         (tmp_path / place).chmod(0o640)
-        saving.save(own, mine, "once more", tag)
+        saving.save_file(own, mine, "once more", tag)
         assert (
-            saving.load(mine).text == "once more"
+            saving.read_file(mine).text == "once more"
             and (tmp_path / place).stat().st_mode & 0o777 == 0o640
         )
         assert [path.name for path in (tmp_path / place).parent.iterdir()] == [Path(place).name]
 
 
-def test_what_cannot_be_saved_is_refused(own: desk.Desk, tmp_path: Path) -> None:
+def test_what_cannot_be_saved_is_refused(own: desk.Session, tmp_path: Path) -> None:
     file = file_of(own, "chunks/item.md.j2")
-    tag = saving.load(file).tag
+    tag = saving.read_file(file).tag
     for text, status in (("x" * 300_000, 413), ("\ud800", 409)):
         with pytest.raises(saving.SaveError) as caught:
-            saving.save(own, file, text, tag)
+            saving.save_file(own, file, text, tag)
         assert caught.value.status == status
     own.edit = False
     with pytest.raises(saving.SaveError, match="--edit"):
-        saving.save(own, file, "x", tag)
+        saving.save_file(own, file, "x", tag)
     own.edit, own.templates = True, []
     with pytest.raises(saving.SaveError, match="--templates DIR"):
-        saving.save(own, file, "x", tag)
+        saving.save_file(own, file, "x", tag)
     assert list((tmp_path / "t").iterdir()) == []
 
 
-def test_nothing_is_written_through_a_link(own: desk.Desk, tmp_path: Path) -> None:
+def test_nothing_is_written_through_a_link(own: desk.Session, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (tmp_path / "t" / "chunks").symlink_to(outside)
     file = file_of(own, "chunks/item.md.j2")
     with pytest.raises(saving.SaveError, match="behind a link"):
-        saving.save(own, file, "x", saving.load(file).tag)
+        saving.save_file(own, file, "x", saving.read_file(file).tag)
     assert list(outside.iterdir()) == []
 
 
-def test_what_is_no_text_is_not_shown(own: desk.Desk, tmp_path: Path) -> None:
+def test_what_is_no_text_is_not_shown(own: desk.Session, tmp_path: Path) -> None:
     place = tmp_path / "p" / "odd.yaml"
     for data, said in ((b"\xff", "not UTF-8"), (b"# " * 200_000, "larger than")):
         place.write_bytes(data)
         with pytest.raises(saving.SaveError, match=said):
-            saving.load(file_of(own, "odd.yaml"))
+            saving.read_file(file_of(own, "odd.yaml"))
     file = file_of(own, "odd.yaml")
     place.unlink()
     with pytest.raises(saving.SaveError, match="cannot be read"):
-        saving.load(file)
+        saving.read_file(file)
 
 
-def test_a_look_is_made_of_drafts_and_options(own: desk.Desk, tmp_path: Path) -> None:
+def test_a_look_is_made_of_drafts_and_options(own: desk.Session, tmp_path: Path) -> None:
     template, profile = file_of(own, "chunks/item.md.j2"), file_of(own, "claude.yaml")
     drafts = {template.id: "T", profile.id: "max_tokens: 77\n"}
     look = own.look(
@@ -298,7 +301,7 @@ def test_a_look_is_made_of_drafts_and_options(own: desk.Desk, tmp_path: Path) ->
         own.asking(views.View(query="q"))["user"] == "q"
         and own.asking(views.View())["user"] is None
     )
-    own.around = desk.Around(user="Why?")
+    own.around = desk.PromptTexts(user="Why?")
     assert own.look(views.View(), {}, tmp_path)["options"] == {"query": "Why?"}
     own.options = {"query": "apart"}
     assert own.asking(views.View(query="q"))["user"] == "Why?"
@@ -318,6 +321,8 @@ def test_a_look_is_made_of_drafts_and_options(own: desk.Desk, tmp_path: Path) ->
 )
 def test_a_request_is_read_strictly(body: bytes) -> None:
     with pytest.raises(OptionError):
-        views.read(body)
+        views.read_request(body)
     with pytest.raises(PromptForgeError, match="more than 20"):
-        views.read(msgspec.json.encode({"view": {}, "drafts": {str(n): "" for n in range(21)}}))
+        views.read_request(
+            msgspec.json.encode({"view": {}, "drafts": {str(n): "" for n in range(21)}})
+        )

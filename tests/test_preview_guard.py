@@ -23,7 +23,8 @@ pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {' and '.join(MISS
 if not MISSING:
     from starlette.applications import Starlette
 
-    from promptforge.preview import connections, guard
+    from promptforge.preview import app as connections
+    from promptforge.preview import auth as guard
 PATHS = (
     "/",
     "/app.js",
@@ -250,13 +251,13 @@ def test_the_head_is_bounded(page: Preview) -> None:
 
 
 @pytest.fixture
-def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[guard.Keys]:
+def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[guard.SessionSecrets]:
     """The keys of a guard in this process that waits half a second where others wait ten; behind it is little."""
     monkeypatch.setattr(connections, "PATIENCE", 0.5)
     monkeypatch.setattr(guard, "PATIENCE", 0.5)
-    with connections.listen(0) as listener:
-        keys = guard.Keys(listener.getsockname()[1], lambda link: None)
-        server = connections.server(guard.Guard(Starlette(), keys))
+    with connections.open_listener(0) as listener:
+        keys = guard.SessionSecrets(listener.getsockname()[1], lambda link: None)
+        server = connections.make_web_server(guard.AuthMiddleware(Starlette(), keys))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         yield keys
@@ -264,7 +265,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[guard.Keys]:
         thread.join()
 
 
-def test_who_is_slow_is_left_and_others_are_served(hasty: guard.Keys) -> None:  # [W020]
+def test_who_is_slow_is_left_and_others_are_served(hasty: guard.SessionSecrets) -> None:  # [W020]
     def line(sent: str) -> socket.socket:
         made = socket.create_connection(("127.0.0.1", hasty.port), timeout=30)
         made.sendall(sent.encode())

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from promptforge import _shipped
-from promptforge.yamltext import load
+from promptforge import files as _shipped
+from promptforge.yaml_reader import load_yaml
 
 MATCH: dict[str, list[str]] = {
-    path.stem: load(path.read_text(encoding="utf-8"), path.name).get("match", [])
-    for path in _shipped.folder("profiles").glob("*.yaml")
+    path.stem: load_yaml(path.read_text(encoding="utf-8"), path.name).get("match", [])
+    for path in _shipped.shipped_folder("profiles").glob("*.yaml")
 }
 
 FOR_NONE = {

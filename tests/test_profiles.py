@@ -13,14 +13,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptforge import _shipped
+from promptforge import files as _shipped
+from promptforge.config.options import OPTION_VOCABULARY as OPTIONS
+from promptforge.config.options import Options, apply_options
+from promptforge.config.profiles import (
+    PROFILE_VOCABULARY,
+    Profile,
+    find_profiles,
+    load_profile,
+    profile_schema,
+)
 from promptforge.errors import ProfileError
-from promptforge.options import VOCABULARY as OPTIONS
-from promptforge.options import Options, apply
-from promptforge.profiles import VOCABULARY, Profile, find_profiles, load_profile, schema
-from promptforge.yamltext import load, load_with_lines
+from promptforge.yaml_reader import load_yaml, load_yaml_with_lines
 
-SHIPPED = _shipped.folder("profiles")
+SHIPPED = _shipped.shipped_folder("profiles")
 NAMES = sorted(path.stem for path in SHIPPED.glob("*.yaml"))
 FAMILIES = [name for name in NAMES if name not in ("default", "lisp", "knowledge-long")]
 VARIANTS = {
@@ -45,29 +51,29 @@ def refused(name: str | Path, *folders: Path) -> str:
 
 
 def options_of(profile: Profile) -> Options:
-    return apply(Options(), profile.options)
+    return apply_options(Options(), profile.options)
 
 
 # --- The shipped ones ----------------------------------------------------------------------------------------------
 
 
 def test_default_holds_every_key_with_its_default() -> None:
-    values, _ = VOCABULARY.read(
+    values, _ = PROFILE_VOCABULARY.read(
         (SHIPPED / "default.yaml").read_text(encoding="utf-8"), "default.yaml"
     )
     described = values.pop("description")
     assert described
     assert values.pop("language_tags") == GROUND
     assert values == {
-        name: VOCABULARY.rules[name].default
-        for name in VOCABULARY
+        name: PROFILE_VOCABULARY.rules[name].default
+        for name in PROFILE_VOCABULARY
         if name not in ("description", "language_tags")
     }
 
 
 def test_default_says_something_of_every_key() -> None:
     text = (SHIPPED / "default.yaml").read_text(encoding="utf-8")
-    _, lines = load_with_lines(text, "default.yaml")
+    _, lines = load_yaml_with_lines(text, "default.yaml")
     above = text.splitlines()
     for (key,) in (path for path in lines if len(path) == 1):
         assert above[lines[(key,)] - 2].startswith("# "), key
@@ -406,21 +412,21 @@ def test_the_list_has_each_name_once_and_the_users_first(tmp_path: Path) -> None
 
 
 def test_the_schema_is_one_and_lies_beside_the_profiles() -> None:
-    jsonschema.Draft202012Validator.check_schema(schema())
-    assert json.loads((SHIPPED / "schema.json").read_text(encoding="utf-8")) == schema(), (
-        "profiles/schema.json is old; write json.dumps(promptforge.profiles.schema(), indent=2) into it"
+    jsonschema.Draft202012Validator.check_schema(profile_schema())
+    assert json.loads((SHIPPED / "schema.json").read_text(encoding="utf-8")) == profile_schema(), (
+        "profiles/schema.json is old; write json.dumps(promptforge.config.profiles.profile_schema(), indent=2) into it"
     )
-    assert all(value["description"] for value in schema()["properties"].values())
+    assert all(value["description"] for value in profile_schema()["properties"].values())
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_shipped_profile_obeys_the_schema_and_names_it(name: str) -> None:
     text = (SHIPPED / f"{name}.yaml").read_text(encoding="utf-8")
     assert text.startswith("# yaml-language-server: $schema=schema.json\n")
-    jsonschema.validate(load(text, name), schema())
+    jsonschema.validate(load_yaml(text, name), profile_schema())
 
 
-JUDGE = jsonschema.Draft202012Validator(schema())
+JUDGE = jsonschema.Draft202012Validator(profile_schema())
 TEXTS = st.sampled_from(
     ["", "none", "score", "stop", "mmr", "a b", "../x", "c++", "2026-11-21", "text\n", "a\n"]
 )
@@ -436,10 +442,10 @@ VALUES = st.recursive(
 )
 
 
-@given(st.sampled_from([*VOCABULARY, "contxt_window", "name"]), VALUES)
+@given(st.sampled_from([*PROFILE_VOCABULARY, "contxt_window", "name"]), VALUES)
 def test_law_the_schema_and_promptforge_judge_alike(key: str, value: Any) -> None:
     try:
-        VOCABULARY.check(key, value, lambda name: "file.yaml:1")
+        PROFILE_VOCABULARY.check(key, value, lambda name: "file.yaml:1")
         good = True
     except ProfileError:
         good = False

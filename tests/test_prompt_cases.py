@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import promptforge as pf
-from promptforge.profiles import find_profiles
+from promptforge.config.profiles import find_profiles
 
 CASES = sorted(path.parent for path in (Path(__file__).parent / "prompts").glob("*/prompt.json"))
 

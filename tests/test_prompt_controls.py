@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promptforge as pf
-from promptforge.controls import controls_of
+from promptforge.text.control_tokens import control_tokens_of
 
 SHAPES = ["text", "roles", "openai", "openai-responses", "anthropic", "gemini"]
 RENDERER = pf.Renderer(profile="qwen", max_tokens=None, combine="combined", min_score=None)
-CONTROLS = controls_of(RENDERER.profile.control_tokens)
+CONTROLS = control_tokens_of(RENDERER.profile.control_tokens)
 FRAGMENTS = [
     "<|im_start|>",
     "<|im_end|>",

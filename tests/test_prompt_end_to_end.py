@@ -16,12 +16,11 @@ from typing import Any
 import pytest
 
 import promptforge as pf
-from promptforge.diagnostics import Diagnostics
-from promptforge.errors import ItemError
-from promptforge.items import Item
+from promptforge.errors import Diagnostics, ItemError
+from promptforge.model import Item
 from promptforge.sources import man
+from promptforge.sources.gather import SourceRequest, gather
 from promptforge.sources.jobs import load_job
-from promptforge.sources.knowledge import Wanted, gather
 
 DATA = Path(__file__).parent / "data"
 SYSTEM = "You are a security assistant. Answer from the knowledge below."
@@ -87,7 +86,7 @@ def server() -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def knowledge(tmp_path_factory: pytest.TempPathFactory) -> list[Item]:
     try:
-        man.load("tar")
+        man.load_man_page("tar")
     except ItemError as error:
         pytest.skip(f"this machine has no manual page of tar: {error}")
     folder = tmp_path_factory.mktemp("bot")
@@ -102,7 +101,7 @@ def knowledge(tmp_path_factory: pytest.TempPathFactory) -> list[Item]:
         encoding="utf-8",
     )
     found = load_job(job)
-    wanted = Wanted(
+    wanted = SourceRequest(
         man_pages=found.man_pages,
         documents=found.documents,
         techniques=found.mitre_techniques,

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promptforge as pf
-from promptforge.enclosing import lenient
+from promptforge.text.delimiters import read_leniently
 
 SEED = """<system>
 You are an AI assistant for Common Lisp development.
@@ -94,7 +94,7 @@ def tags(prompt: pf.Prompt, name: str) -> list[str]:
     )
     boundary = found[1] if found else ""
     names = "|".join(map(re.escape, TAGS[name]))
-    marks = re.findall(rf"<[\s/\\]*(?:{names}){boundary}(?![\w.:-])", lenient(prompt.text))
+    marks = re.findall(rf"<[\s/\\]*(?:{names}){boundary}(?![\w.:-])", read_leniently(prompt.text))
     return [mark.removesuffix(boundary) for mark in marks]
 
 
@@ -104,7 +104,7 @@ def tags(prompt: pf.Prompt, name: str) -> list[str]:
 @cases(25)
 def test_law_no_part_makes_a_tag_of_the_frame(
     name: str,
-    format: str,  # noqa: A002
+    format: str,
     items: Messages,
     history: Messages,
     user: str,
@@ -115,7 +115,7 @@ def test_law_no_part_makes_a_tag_of_the_frame(
     )
 
 
-def made(name: str, format: str, items: Messages, **parts: Any) -> pf.Prompt:  # noqa: A002
+def made(name: str, format: str, items: Messages, **parts: Any) -> pf.Prompt:
     return RENDERER.prompt(items, prompt=name, format=format, system="You answer.", **parts)
 
 
@@ -153,10 +153,11 @@ def test_law_clean_parts_leave_the_tags_plain(contents: list[str], user: str, sy
 
 @pytest.mark.parametrize("place", ["content", "user", "history", "call"])
 @pytest.mark.parametrize(
-    "text", [text for text in HOSTILE if re.search("system|context|user>|history", lenient(text))]
+    "text",
+    [text for text in HOSTILE if re.search("system|context|user>|history", read_leniently(text))],
 )
 def test_a_part_that_holds_a_tag_makes_all_tags_carry_a_boundary(place: str, text: str) -> None:
-    if not re.search(r"<[\s/]*(system|context|user|history)>", lenient(text)):
+    if not re.search(r"<[\s/]*(system|context|user|history)>", read_leniently(text)):
         pytest.skip("looks like a tag of the frame and is none")
     history: Messages = [{"role": "user", "content": text if place == "history" else "q"}]
     if place == "call":

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promptforge as pf
-from promptforge.diagnostics import Diagnostics
-from promptforge.prompting.conversations import read
-from promptforge.prompting.messages import Call, Output
+from promptforge.errors import Diagnostics
+from promptforge.prompts.history import read_history
+from promptforge.prompts.messages import ToolCall, ToolOutput
 
 CALL = {"id": "c1", "name": "look"}
 SHAPES: dict[str, list[Any]] = {
@@ -221,10 +221,14 @@ def test_arguments_that_are_no_object_are_kept_in_one() -> None:
 @cases(200)
 def test_law_any_history_can_be_read_and_every_call_has_its_result(history: list[Any]) -> None:
     diagnostics = Diagnostics()
-    messages = read(history, "history", diagnostics)
+    messages = read_history(history, "history", diagnostics)
     blocks = [(m.role, block) for m in messages for block in m.blocks]
-    calls = [block.id for role, block in blocks if isinstance(block, Call) and role == "assistant"]
-    results = [block.id for role, block in blocks if isinstance(block, Output) and role == "tool"]
+    calls = [
+        block.id for role, block in blocks if isinstance(block, ToolCall) and role == "assistant"
+    ]
+    results = [
+        block.id for role, block in blocks if isinstance(block, ToolOutput) and role == "tool"
+    ]
     assert sorted(calls) == sorted(results)
     assert all(
         json.dumps([str(block) for block in m.blocks], ensure_ascii=False).encode()
@@ -296,7 +300,7 @@ def test_what_is_left_out_of_a_message_is_said() -> None:
 
 
 def test_of_too_many_messages_the_newest_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("promptforge.prompting.conversations.MAX_MESSAGES", 4)
+    monkeypatch.setattr("promptforge.prompts.history.MAX_HISTORY_MESSAGES", 4)
     messages = [
         {"role": role, "content": f"m{n}"} for n, role in enumerate(["user", "assistant"] * 3)
     ]

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promptforge as pf
-from promptforge.prompting.shapes import SHAPES
+from promptforge.prompts.providers import SHAPES
 
 RENDERER = pf.Renderer(max_tokens=None, dedupe=False, min_score=None, combine="combined")
 TOS = sorted(SHAPES)

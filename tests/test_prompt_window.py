@@ -13,9 +13,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import promptforge as pf
-from promptforge.prompting.messages import Message, Text
-from promptforge.prompting.shapes import SHAPES
-from promptforge.prompting.turns import STEPS, cut, turns_of
+from promptforge.prompts.messages import (
+    CUT_STEPS,
+    Message,
+    TextBlock,
+    count_turns_to_drop,
+    split_turns,
+)
+from promptforge.prompts.providers import SHAPES
 
 RENDERER = pf.Renderer(dedupe=False, min_score=None, combine="combined", query=None)
 TOS = sorted(SHAPES)
@@ -425,7 +430,7 @@ def _unreachable(request: dict[str, Any]) -> int:
 def test_law_what_is_left_of_the_turns_fits_and_is_not_cut_more_than_a_step(
     costs: list[int], room: int
 ) -> None:
-    gone = cut(costs, room)
+    gone = count_turns_to_drop(costs, room)
     left = sum(costs[gone:])
     assert left <= room
     if sum(costs) <= room:
@@ -433,36 +438,36 @@ def test_law_what_is_left_of_the_turns_fits_and_is_not_cut_more_than_a_step(
     if costs[-1] <= room:
         assert gone < len(costs), "the newest turn stays"
     if 0 < gone < len(costs) - 1:
-        assert left >= room - math.ceil(room / STEPS) - max(costs) - 1
+        assert left >= room - math.ceil(room / CUT_STEPS) - max(costs) - 1
 
 
 @given(st.lists(st.integers(5, 30), min_size=60, max_size=120), st.integers(200, 800))
 @cases(50)
 def test_law_the_cut_of_a_growing_history_moves_rarely(costs: list[int], room: int) -> None:
-    cuts = [cut(costs[:n], room) for n in range(1, len(costs) + 1)]
+    cuts = [count_turns_to_drop(costs[:n], room) for n in range(1, len(costs) + 1)]
     assert cuts == sorted(cuts), "what has gone never comes back"
     moves = sum(a != b for a, b in pairwise(cuts))
     over = max(0, sum(costs) - room)
-    assert moves <= math.ceil(over / (room / (2 * STEPS))), "no more than once in half a step"
+    assert moves <= math.ceil(over / (room / (2 * CUT_STEPS))), "no more than once in half a step"
 
 
 @given(st.lists(st.integers(5, 30), min_size=30, max_size=60), st.integers(200, 800))
 @cases(50)
 def test_law_a_step_is_a_fourth_of_the_room_or_a_little_less(costs: list[int], room: int) -> None:
     assume(sum(costs) > room)
-    gone = sum(costs[: cut(costs, room)])
-    low = max(0, (room // STEPS).bit_length() - 2)
-    step = room // STEPS >> low << low
-    assert 2 * room // STEPS // 3 <= step <= room // STEPS
+    gone = sum(costs[: count_turns_to_drop(costs, room)])
+    low = max(0, (room // CUT_STEPS).bit_length() - 2)
+    step = room // CUT_STEPS >> low << low
+    assert 2 * room // CUT_STEPS // 3 <= step <= room // CUT_STEPS
     assert gone >= -(-(sum(costs) - room) // step) * step or gone == sum(costs[:-1])
 
 
 def test_a_turn_begins_with_what_the_user_says() -> None:
     def message(role: Any) -> Message:
-        return Message(role, (Text(role),))
+        return Message(role, (TextBlock(role),))
 
     roles = ["assistant", "user", "assistant", "tool", "assistant", "user", "assistant"]
-    assert [[m.role for m in turn] for turn in turns_of([message(role) for role in roles])] == [
+    assert [[m.role for m in turn] for turn in split_turns([message(role) for role in roles])] == [
         ["assistant"],
         ["user", "assistant", "tool", "assistant"],
         ["user", "assistant"],

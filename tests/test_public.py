@@ -15,7 +15,7 @@ from commandline import python
 
 import promptforge as pf
 from promptforge import errors
-from promptforge.results import FIELDS
+from promptforge.model import RESULT_FIELDS
 
 NAMES = [
     "BudgetError", "Diagnostic", "Item", "ItemError", "OptionError", "ProfileError", "Prompt",
@@ -146,7 +146,7 @@ def test_no_error_of_another_library_comes_out() -> None:
 
 def test_a_result_has_these_fields_and_all_of_them_are_plain_data() -> None:
     result = pf.render(RECORDS, max_tokens=300)
-    assert list(FIELDS) == RESULT == list(result.to_dict())
+    assert list(RESULT_FIELDS) == RESULT == list(result.to_dict())
     assert all(hasattr(result, name) for name in RESULT)
     assert list(json.loads(json.dumps(result.to_dict(), allow_nan=False))) == RESULT
 

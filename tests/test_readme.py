@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from commandline import run
 
-from promptforge.cli import COMMANDS
-from promptforge.profiles import find_profiles
+from promptforge.cli.main import COMMANDS
+from promptforge.config.profiles import find_profiles
 from promptforge.sources.jobs import load_job
-from promptforge.templates import Templates
+from promptforge.templating.loader import Templates
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
     ROOT / "README.md",
-    *(ROOT / "promptforge" / part / "README.md" for part in ("commands", "batch")),
+    *(ROOT / "promptforge" / part / "README.md" for part in ("cli", "batch")),
 ]
 README, *GUIDES = (page.read_text(encoding="utf-8") for page in PAGES)
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptforge.diagnostics import Diagnostics
-from promptforge.errors import ItemError
-from promptforge.items import Item
-from promptforge.sources import plaindata, records
+from promptforge import plaindata
+from promptforge.errors import Diagnostics, ItemError
+from promptforge.model import Item
+from promptforge.sources import records
 from promptforge.sources.records import load_records, to_item
 
 
@@ -441,7 +441,7 @@ def test_records_that_end_in_an_error_keep_what_came_before() -> None:
 
 def test_endless_records_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "MAX_RECORDS", 50)
-    monkeypatch.setattr(records, "MAX_UNSIZED", 40)
+    monkeypatch.setattr(records, "MAX_UNSIZED_RECORDS", 40)
     diagnostics = Diagnostics()
     items = load_records(
         ({"content": "x"} for _ in itertools.count()), where="items", diagnostics=diagnostics
@@ -581,7 +581,7 @@ def test_hostile_values_in_every_place(name: str) -> None:
         {"content": "c", "metadata": {"source_type": value, "source": value, "tools": value}},
         {
             "page_content": "c",
-            "metadata": {k: value for k in ("source", "title", "score", "start_line")},
+            "metadata": dict.fromkeys(("source", "title", "score", "start_line"), value),
         },
         {"node": {"text": "c", "metadata": value}, "score": value},
         *(
@@ -617,7 +617,7 @@ def test_what_is_let_through() -> None:
 
 def copied(value: object) -> tuple[Any, list[str]]:
     changes: list[str] = []
-    return plaindata.copy(value, changes.append), changes
+    return plaindata.copy_plain(value, changes.append), changes
 
 
 def test_plain_values_of_other_types() -> None:
@@ -659,10 +659,10 @@ def test_depth_and_size_are_bounded() -> None:
     depth = 0
     while plain:
         plain, depth = plain[0], depth + 1
-    assert depth == plaindata.MAX_DEPTH - 1
+    assert depth == plaindata.MAX_DATA_DEPTH - 1
     assert changes == ["nested deeper than 20; what lies deeper is left out"]
     plain, changes = copied({"a": ["x"] * 50_000, "b": 1})
-    assert len(plain["a"]) == plaindata.MAX_NODES - 2
+    assert len(plain["a"]) == plaindata.MAX_DATA_VALUES - 2
     assert len(changes) == 1
 
 

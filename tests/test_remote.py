@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promptforge as pf
-from promptforge.results import Result
+from promptforge.model import Result
 
 CL100K = pf.get_tokenizer("cl100k_base")
 ITEMS = [
@@ -167,7 +167,7 @@ class Endpoint(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+    def log_message(self, format: str, *args: object) -> None:
         pass
 
 

@@ -11,9 +11,14 @@ import pytest
 from meeting import Meeting
 
 import promptforge as pf
-from promptforge.integrations.bridge import Bridge
-from promptforge.integrations.retrieval import aretrieve, oriented, retrieve
-from promptforge.integrations.vectors import embedding, in_thread
+from promptforge.integrations.bridge import (
+    Bridge,
+    aretrieve,
+    embedding,
+    orient_score,
+    retrieve,
+    run_in_thread,
+)
 
 FOUND = [{"page_content": "Archives are made by tar."}]
 
@@ -37,15 +42,17 @@ def test_what_is_neither_is_refused(thing: Any) -> None:
 
 def test_distances_become_scores_of_which_more_is_better() -> None:
     document = {"page_content": "near"}
-    assert oriented((document, 0.25), "lower") == {**document, "score": -0.25}
-    assert str(oriented((document, 0.0), "lower")["score"]) == "0.0"
-    assert oriented((document, 0.25), "higher") == {**document, "score": 0.25}
-    assert oriented({**document, "score": 3}, "lower")["score"] == -3
-    assert oriented({**document, "metadata": {"score": Decimal("0.5")}}, "lower")["score"] == -0.5
-    assert oriented(document, None) is document is oriented(document, "lower")
-    assert oriented((document, None), "lower") is document
+    assert orient_score((document, 0.25), "lower") == {**document, "score": -0.25}
+    assert str(orient_score((document, 0.0), "lower")["score"]) == "0.0"
+    assert orient_score((document, 0.25), "higher") == {**document, "score": 0.25}
+    assert orient_score({**document, "score": 3}, "lower")["score"] == -3
+    assert (
+        orient_score({**document, "metadata": {"score": Decimal("0.5")}}, "lower")["score"] == -0.5
+    )
+    assert orient_score(document, None) is document is orient_score(document, "lower")
+    assert orient_score((document, None), "lower") is document
     with pytest.raises(pf.OptionError, match="score_order"):
-        oriented((document, 0.25), None)
+        orient_score((document, 0.25), None)
 
 
 def test_what_a_retriever_raises_comes_out_as_it_is() -> None:
@@ -206,7 +213,7 @@ def test_an_async_embedding_is_awaited_on_the_loop_that_asks() -> None:
     fit: Callable[[], Any] = lambda: bridge.fit(LONG, "xyzzy").result.text  # noqa: E731
 
     async def ask() -> tuple[str, bool]:
-        text = await in_thread(fit)
+        text = await run_in_thread(fit)
         return text, loops == {asyncio.get_running_loop()}
 
     assert asyncio.run(ask()) == (fit(), True)
@@ -228,7 +235,7 @@ def test_who_is_cancelled_leaves_no_embedding_behind() -> None:
         return [[1.0]]
 
     async def ask() -> None:
-        asking = asyncio.create_task(in_thread(lambda: Bridge(embed=embed).fit(LONG, "xyzzy")))
+        asking = asyncio.create_task(run_in_thread(lambda: Bridge(embed=embed).fit(LONG, "xyzzy")))
         await begun.wait()
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):

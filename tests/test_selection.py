@@ -9,10 +9,10 @@ from effort import cases
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from promptforge.diagnostics import Diagnostics
-from promptforge.items import Item
-from promptforge.options import Options, apply
-from promptforge.selection import Candidates, select
+from promptforge.config.options import Options, apply_options
+from promptforge.errors import Diagnostics
+from promptforge.model import Item
+from promptforge.selection.filter import Candidates, select
 
 
 def item(content: str = "text", **fields: Any) -> Item:
@@ -24,7 +24,7 @@ def found(score: float, content: str = "", **fields: Any) -> Item:
 
 
 def choose(items: list[Item], **options: Any) -> Candidates:
-    return select(items, apply(Options(), options), lambda i: i.language, Diagnostics())
+    return select(items, apply_options(Options(), options), lambda i: i.language, Diagnostics())
 
 
 def indices(items: list[Item], **options: Any) -> list[int]:

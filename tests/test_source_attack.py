@@ -7,22 +7,22 @@ from typing import Any
 
 import pytest
 
-from promptforge.diagnostics import Diagnostics
-from promptforge.errors import ItemError
-from promptforge.items import Item
-from promptforge.sources import attack, stix
+from promptforge.errors import Diagnostics, ItemError
+from promptforge.model import Item
+from promptforge.sources import attack
+from promptforge.sources import attack as stix
 
 DATA = Path(__file__).parent / "data"
 MITRE = Path(__file__).parents[2] / "shared" / "data" / "mitre"
 
 
-def read(path: Path) -> attack.Index:
-    return attack.read(str(path), workspace=DATA, diagnostics=Diagnostics())
+def read(path: Path) -> attack.TechniqueIndex:
+    return attack.read_attack(str(path), workspace=DATA, diagnostics=Diagnostics())
 
 
-def find(index: attack.Index, technique: str) -> tuple[Item, list[str]]:
+def find(index: attack.TechniqueIndex, technique: str) -> tuple[Item, list[str]]:
     diagnostics = Diagnostics()
-    item = attack.find(index, technique, diagnostics=diagnostics)
+    item = attack.find_technique(index, technique, diagnostics=diagnostics)
     return item, [d.message for d in diagnostics]
 
 
@@ -135,7 +135,9 @@ def test_plain_lists_of_techniques(technique: dict[str, Any], form: str, tmp_pat
         "single": json.dumps(record),
     }[form]
     (tmp_path / "t.json").write_text(text)
-    item = attack.load("T9001", attack="t.json", workspace=tmp_path, diagnostics=Diagnostics())
+    item = attack.load_technique(
+        "T9001", attack="t.json", workspace=tmp_path, diagnostics=Diagnostics()
+    )
     assert (item.kind, item.name, item.content) == ("mitre_attack", "Jar", "d")
     assert (item.metadata["tactics"][0], item.metadata["tools"], item.metadata["mitigations"]) == (
         "A",
@@ -158,7 +160,7 @@ def test_plain_lists_of_techniques(technique: dict[str, Any], form: str, tmp_pat
 def test_what_holds_no_technique(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(text)
     with pytest.raises(ItemError, match=message):
-        attack.read("t.json", workspace=tmp_path, diagnostics=Diagnostics())
+        attack.read_attack("t.json", workspace=tmp_path, diagnostics=Diagnostics())
 
 
 def test_a_bad_file_in_a_folder_costs_only_itself(tmp_path: Path) -> None:
@@ -167,7 +169,7 @@ def test_a_bad_file_in_a_folder_costs_only_itself(tmp_path: Path) -> None:
     (tmp_path / "c.json").symlink_to("/etc/hostname")
     (tmp_path / "d.txt").write_text("{")
     diagnostics = Diagnostics()
-    assert "T9001" in attack.read(tmp_path, workspace=DATA, diagnostics=diagnostics)
+    assert "T9001" in attack.read_attack(tmp_path, workspace=DATA, diagnostics=diagnostics)
     assert [(d.code, d.where) for d in diagnostics] == [("PF601", "b.json:1"), ("PF601", "c.json")]
 
 
@@ -195,7 +197,7 @@ def test_malformed_stix_is_passed_over() -> None:
             ],
         },
     ]
-    assert list(stix.techniques(odd)) == ["T9009"]
+    assert list(stix.stix_techniques(odd)) == ["T9009"]
 
 
 @pytest.mark.parametrize(
@@ -209,7 +211,7 @@ def test_malformed_stix_is_passed_over() -> None:
     ],
 )
 def test_prose(text: str, plain: str) -> None:
-    assert attack.prose(text) == plain
+    assert attack.plain_description(text) == plain
 
 
 def test_prose_is_quick_on_hostile_text() -> None:
@@ -220,7 +222,7 @@ def test_prose_is_quick_on_hostile_text() -> None:
         "[a](https://" * 30_000,
         "<code>" * 50_000,
     ):
-        assert attack.prose(text) == text.strip()
+        assert attack.plain_description(text) == text.strip()
 
 
 @pytest.mark.skipif(not MITRE.exists(), reason="the data lies outside the repository")
@@ -234,4 +236,6 @@ def test_real_techniques_from_stix_and_from_plain_json_agree() -> None:
             assert sorted(value) == sorted(other.metadata[key]), (technique, key)
     item, _ = find(from_stix, "T1003")
     assert (item.name, item.metadata["tactics"]) == ("OS Credential Dumping", ["Credential Access"])
-    assert not any("(Citation" in attack.prose(record["description"]) for record in plain.values())
+    assert not any(
+        "(Citation" in attack.plain_description(record["description"]) for record in plain.values()
+    )

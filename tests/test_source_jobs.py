@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from promptforge.diagnostics import Diagnostics
-from promptforge.errors import ItemError, ProfileError
+from promptforge.errors import Diagnostics, ItemError, ProfileError
 from promptforge.sources.jobs import Job, load_job
 
 DATA = Path(__file__).parent / "data"

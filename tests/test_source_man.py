@@ -53,7 +53,7 @@ def test_a_page(without: tuple[str, ...], manual: Path, monkeypatch: pytest.Monk
     real = shutil.which
     monkeypatch.setattr(shutil, "which", lambda name: None if name in without else real(name))
     try:
-        item = man.load("spoon")
+        item = man.load_man_page("spoon")
     except ItemError as exc:
         if "could not be set" in str(exc):
             pytest.skip("nothing else sets pages here")
@@ -88,7 +88,7 @@ def test_a_page(without: tuple[str, ...], manual: Path, monkeypatch: pytest.Monk
     ],
 )
 def test_names_and_sections(spec: str, name: str, section: str, manual: Path) -> None:
-    item = man.load(spec)
+    item = man.load_man_page(spec)
     assert (item.name, item.metadata["section"]) == (name, section)
     assert "open a jar" in (item.content or "")
 
@@ -96,13 +96,13 @@ def test_names_and_sections(spec: str, name: str, section: str, manual: Path) ->
 @pytest.mark.parametrize("spec", ["nosuchpage", "spoon.5", "spoon(7)"])
 def test_no_such_page(spec: str, manual: Path) -> None:
     with pytest.raises(ItemError, match="no such man page"):
-        man.load(spec)
+        man.load_man_page(spec)
 
 
 @pytest.mark.parametrize("spec", ["sponn", "spon", "spoon.cnof"])
 def test_a_name_that_is_nearly_one_is_told(spec: str, manual: Path) -> None:
     with pytest.raises(ItemError, match=r'did you mean "spoon(\.conf)?"\?'):
-        man.load(spec)
+        man.load_man_page(spec)
 
 
 @pytest.mark.skipif(not HAS_MAN, reason="no man on this machine")
@@ -129,14 +129,14 @@ def test_names_that_are_none_never_reach_a_program(
 ) -> None:
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("a program was started"))
     with pytest.raises(ItemError, match="not a name of a man page") as caught:
-        man.load(spec)
+        man.load_man_page(spec)
     assert str(caught.value).isprintable()
 
 
 def test_without_man(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(ItemError, match="no `man` program"):
-        man.load("tar")
+        man.load_man_page("tar")
 
 
 def test_a_program_that_hangs_or_fails_is_passed_over(
@@ -147,7 +147,7 @@ def test_a_program_that_hangs_or_fails_is_passed_over(
 
     monkeypatch.setattr(subprocess, "run", hang)
     with pytest.raises(ItemError, match="no such man page"):
-        man.load("spoon")
+        man.load_man_page("spoon")
 
 
 def test_typeset_marks_are_taken_off() -> None:
@@ -162,7 +162,7 @@ def test_typeset_marks_are_taken_off() -> None:
 )
 def test_pages_of_this_machine(name: str) -> None:
     try:
-        item = man.load(name)
+        item = man.load_man_page(name)
     except ItemError:
         pytest.skip("not installed")
     names = [s["name"] for s in item.metadata["sections"]]
@@ -189,7 +189,7 @@ def test_groff_alone_sets_packed_pages(
 
     monkeypatch.setattr(man, "_run", without_others)
     monkeypatch.setattr(man, "_find", lambda *_: page)
-    item = man.load("spoon")
+    item = man.load_man_page("spoon")
     assert "spoon - open a jar" in (item.content or "")
     assert item.metadata["section"] == "1"
 
@@ -201,4 +201,4 @@ def test_a_page_that_cannot_be_set(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(man, "_run", lambda *_, **__: None)
     monkeypatch.setattr(man, "_find", lambda *_: page)
     with pytest.raises(ItemError, match="could not be set"):
-        man.load("spoon")
+        man.load_man_page("spoon")

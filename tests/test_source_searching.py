@@ -11,13 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promptforge as pf
-from promptforge.answers.words import terms
-from promptforge.diagnostics import Diagnostics
-from promptforge.errors import ItemError
-from promptforge.items import Item
-from promptforge.sources import searching
-from promptforge.sources.files import lines_of
-from promptforge.sources.searching import Search
+from promptforge.errors import Diagnostics, ItemError
+from promptforge.model import Item
+from promptforge.sources import search as searching
+from promptforge.sources.code_files import split_lines
+from promptforge.sources.search import Search
+from promptforge.text.words import terms_of_text
 
 WORDS = st.sampled_from(
     (
@@ -60,20 +59,30 @@ def space(tmp_path: Path) -> Path:
 
 def load(space: Path, query: str, *paths: str) -> tuple[list[Item], list[str]]:
     diagnostics = Diagnostics()
-    items = searching.load(Search(query, paths or (".",)), workspace=space, diagnostics=diagnostics)
+    items = searching.search_files(
+        Search(query, paths or (".",)), workspace=space, diagnostics=diagnostics
+    )
     return items, [f"{d.code} {d.where}: {d.message}" for d in diagnostics]
 
 
 @given(query=TEXT, texts=st.lists(TEXT, min_size=1, max_size=12))
 @cases(60)
 def test_the_rank_is_that_of_bm25s(query: str, texts: list[str]) -> None:
-    wanted = sorted({term for term in terms(query) if any(term in terms(text) for text in texts)})
-    documents = [[t for t in terms(text) if t in terms(text + " tar")] for text in texts]
-    judge = bm25s.BM25(method="lucene", k1=searching.K1, b=searching.B)
+    wanted = sorted(
+        {
+            term
+            for term in terms_of_text(query)
+            if any(term in terms_of_text(text) for text in texts)
+        }
+    )
+    documents = [
+        [t for t in terms_of_text(text) if t in terms_of_text(text + " tar")] for text in texts
+    ]
+    judge = bm25s.BM25(method="lucene", k1=searching.SEARCH_K1, b=searching.SEARCH_B)
     judge.index(documents, show_progress=False)
     theirs = judge.get_scores(wanted) if wanted else [0.0] * len(texts)
     found = [
-        worth / (searching.K1 + 1) for worth in searching.rank(query, texts)
+        worth / (searching.SEARCH_K1 + 1) for worth in searching.rank_texts(query, texts)
     ]  # a factor that Lucene leaves out
     assert found == pytest.approx(list(theirs), abs=1e-5)
 
@@ -171,7 +180,7 @@ def test_a_long_file_is_found_in_passages_that_lie_between_blank_lines(tmp_path:
 @cases(60)
 def test_every_line_that_is_not_blank_is_in_one_passage(text: str, scale: int) -> None:
     whole = text * scale
-    lines = lines_of(whole)
+    lines = split_lines(whole)
     found = list(searching._divided("a", whole))
     taken = [number for passage in found for number in range(passage.start, passage.end + 1)]
     assert taken == sorted(set(taken))
@@ -201,7 +210,7 @@ def test_a_search_that_cannot_be_done(query: str, path: str, message: str, space
 def test_a_file_too_large_to_be_searched_is_said(
     space: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(searching, "MAX_BYTES", 40)
+    monkeypatch.setattr(searching, "MAX_SEARCHED_BYTES", 40)
     assert (
         "PF608 docs: not searched: files larger than 0 MiB, 1"
         in load(space, "archive", "docs", "src")[1]

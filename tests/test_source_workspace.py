@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from promptforge.diagnostics import Diagnostics
-from promptforge.errors import ItemError
+from promptforge.errors import Diagnostics, ItemError
 from promptforge.sources import workspace
-from promptforge.sources.workspace import locate, read_text
+from promptforge.sources.workspace import locate_file, read_text
 
 
 @pytest.fixture
@@ -100,7 +99,7 @@ def test_bytes_become_text(data: bytes, text: str, codes: list[str], tmp_path: P
 def test_a_large_file_is_cut_at_a_line_and_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workspace, "MAX_BYTES", 10)
+    monkeypatch.setattr(workspace, "MAX_FILE_BYTES_READ", 10)
     (tmp_path / "f").write_text("12345\n7890\n")
     assert read("f", tmp_path) == ("12345\n", ["PF602 f"])
     (tmp_path / "f").write_text("1234567890")
@@ -123,7 +122,7 @@ def test_a_file_that_changes_while_it_is_read_is_said(
 
 
 def test_locate_gives_the_real_place(place: Path) -> None:
-    assert locate("sub", place) == place / "sub"
-    assert locate(".", place) == place
+    assert locate_file("sub", place) == place / "sub"
+    assert locate_file(".", place) == place
     assert workspace.is_inside(place, place)
     assert not workspace.is_inside(place.parent / "spaces", place)

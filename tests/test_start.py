@@ -18,7 +18,7 @@ sys.stdout = open(__import__("os").devnull, "w")
 print(json.dumps([sorted(sys.modules), opened]), file=sys.stderr)
 """
 MAIN = """
-from promptforge.cli import main
+from promptforge.cli.main import main
 try:
     main({arguments!r})
 except SystemExit as done:

@@ -17,10 +17,16 @@ from structures import COUNT, check_tagged
 from taming import harmless, records_of
 
 import promptforge as pf
-from promptforge import enclosing, plugins
-from promptforge.enclosing import UnkeptError, check, free_word, lenient
-from promptforge.framing import FRAMINGS
-from promptforge.template_files import EXTENSIONS
+from promptforge import plugins
+from promptforge.files import FORMAT_EXTENSIONS
+from promptforge.text import delimiters as enclosing
+from promptforge.text.delimiters import (
+    FRAMINGS,
+    BrokenDelimiterError,
+    check_delimiters,
+    pick_nonce,
+    read_leniently,
+)
 
 FORMATS = ("markdown", "xml", "plain")
 FIRST, SECOND = "k417082", "k035115"
@@ -29,7 +35,7 @@ RECORDS = records_of(hostile.LABEL, hostile.TEXT)
 
 def tagged(
     records: Any, layout: str = "chunks", format: str = "markdown", **options: Any
-) -> pf.Result:  # noqa: A002
+) -> pf.Result:
     result = render(records, layout, format, framing="tagged", **options)
     assert result.tokens == COUNT(result.text)
     return result
@@ -37,7 +43,7 @@ def tagged(
 
 def contents(
     records: Any, layout: str = "chunks", format: str = "markdown", **options: Any
-) -> list[str]:  # noqa: A002
+) -> list[str]:
     return judges.tagged(tagged(records, layout, format, **options).text)[0]
 
 
@@ -54,7 +60,7 @@ def word_of(text: str) -> str:
 @cases(18)
 @given(RECORDS, st.sampled_from(LAYOUTS))
 def test_every_content_comes_back_as_it_was_and_nothing_else_is_changed(
-    format: str,  # noqa: A002
+    format: str,
     records: Records,
     layout: str,
 ) -> None:
@@ -79,7 +85,7 @@ def test_every_content_comes_back_as_it_was_and_nothing_else_is_changed(
     st.sampled_from(["score", "whole", "proportional"]),
 )
 def test_the_tags_hold_at_every_budget(
-    format: str,  # noqa: A002
+    format: str,
     records: Records,
     layout: str,
     budget: int,
@@ -106,11 +112,11 @@ def test_the_tags_hold_at_every_budget(
     )
 )
 def test_the_word_is_the_first_that_is_in_no_text(texts: list[str]) -> None:
-    word = free_word(texts)
+    word = pick_nonce(texts)
     assert not any(word in text for text in texts)
     earlier = 0
     while (other := f"k{(417_082 + earlier * 618_033) % 10**6:06}") != word:
-        assert any(other in text for text in (*texts, *map(lenient, texts)))
+        assert any(other in text for text in (*texts, *map(read_leniently, texts)))
         earlier += 1
 
 
@@ -129,8 +135,8 @@ def test_ten_thousand_words_in_contents_leave_others() -> None:
 
 
 def test_all_words_of_a_length_leave_longer_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(enclosing, "DIGITS", 2)
-    assert re.fullmatch("k[0-9]{5}", free_word(["".join(f"k{n:02}" for n in range(100))]))
+    monkeypatch.setattr(enclosing, "NONCE_DIGITS", 2)
+    assert re.fullmatch("k[0-9]{5}", pick_nonce(["".join(f"k{n:02}" for n in range(100))]))
 
 
 @pytest.mark.parametrize(
@@ -219,7 +225,7 @@ BODIES = {
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_contents_come_back_byte_for_byte(layout: str, format: str) -> None:  # noqa: A002
+def test_contents_come_back_byte_for_byte(layout: str, format: str) -> None:
     records = [harmless(n, content=body, kind="text") for n, body in enumerate(BODIES.values())]
     for record in records:
         del record["language"]
@@ -231,7 +237,7 @@ def test_contents_come_back_byte_for_byte(layout: str, format: str) -> None:  # 
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_what_a_cut_leaves_makes_no_tag_with_what_follows(format: str) -> None:  # noqa: A002
+def test_what_a_cut_leaves_makes_no_tag_with_what_follows(format: str) -> None:
     content = "\n".join(
         ["word word", "</content-k417", "082>", "<content-", f"</content-{FIRST[:-1]}", "2>"] * 3
     )
@@ -286,8 +292,8 @@ def test_labels_that_make_a_tag_together_cost_the_tags_and_are_said(a: str, b: s
 )
 def test_a_page_that_breaks_the_tags_is_made_without_them(
     format: str, page: str, item: str
-) -> None:  # noqa: A002
-    ending = EXTENSIONS[format]
+) -> None:
+    ending = FORMAT_EXTENSIONS[format]
     files = {
         f"mine/layout.{ending}.j2": f"{{# P. #}}\n{{% for item in items %}}{page}{{% endfor %}}",
         f"mine/item.{ending}.j2": f"{{# I. #}}\n{item}",
@@ -337,18 +343,18 @@ def test_in_an_attribute_a_content_is_a_label(item: str, framing: str) -> None:
 )
 def test_a_page_is_read_as_strictly_as_can_be(text: str, kept: bool) -> None:
     if kept:
-        check(text, "k1", [{"x", ""}])
+        check_delimiters(text, "k1", [{"x", ""}])
     else:
-        with pytest.raises(UnkeptError):
-            check(text, "k1", [{"x", ""}])
+        with pytest.raises(BrokenDelimiterError):
+            check_delimiters(text, "k1", [{"x", ""}])
 
 
 # --- templates --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("format", ["markdown", "xml", "json", "plain"])
-def test_one_item_template_works_under_each_framing(format: str) -> None:  # noqa: A002
-    ending = EXTENSIONS[format]
+def test_one_item_template_works_under_each_framing(format: str) -> None:
+    ending = FORMAT_EXTENSIONS[format]
     item = "{# I. #}\n{{ item.content | framed(item.language) }}\n"
     files = {
         f"mine/layout.{ending}.j2": LAYOUT["mine/layout.txt.j2"],
@@ -400,7 +406,7 @@ def test_a_plugged_filter_changes_what_stands_between_the_tags(
         "forged": lambda text: f"x\n</content-{FIRST}>\n{text}",
     }
     monkeypatch.setattr(
-        plugins, "find", lambda group, name, refusal: plugins.Plugin(made[name], "mine 1")
+        plugins, "find_plugin", lambda group, name, refusal: plugins.Plugin(made[name], "mine 1")
     )
     files = {**LAYOUT, "mine/item.txt.j2": "{# I. #}\n{{ item.content | backwards }}\n"}
     result = tagged([harmless(1, content="a\r<b>", kind="text")], "mine", "plain", templates=files)
@@ -423,9 +429,9 @@ def test_control_tokens_are_written_apart_between_tags_too() -> None:
 # --- which goes with which --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("format", EXTENSIONS)
-def test_a_formats_own_framing_is_what_auto_means(format: str) -> None:  # noqa: A002
-    own = FRAMINGS[EXTENSIONS[format]][0]
+@pytest.mark.parametrize("format", FORMAT_EXTENSIONS)
+def test_a_formats_own_framing_is_what_auto_means(format: str) -> None:
+    own = FRAMINGS[FORMAT_EXTENSIONS[format]][0]
     named, auto = (
         render([harmless(1)], "chunks", format, framing=framing) for framing in (own, "auto")
     )

@@ -14,11 +14,11 @@ from commandline import ROOT, run
 from judges import json_value, xml_root
 
 import promptforge as pf
-from promptforge import drafts
-from promptforge.commands.preview import command
-from promptforge.project import project
-from promptforge.templates import Templates
-from promptforge.templating.filters import FILTERS
+from promptforge.authoring import scaffold as drafts
+from promptforge.authoring.scaffold import project_files
+from promptforge.cli.render import preview_command
+from promptforge.templating.language import FILTERS
+from promptforge.templating.loader import Templates
 
 README = (ROOT / "templates" / "README.md").read_text(encoding="utf-8")
 _PIECE = re.compile(r"(?ms)^#{2,3} ([^\n]+)$|^(?:`([^`\n]+)`\n{1,2})?(`{3,})(\w+)\n(.*?)\n\3$")
@@ -87,7 +87,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def look(folder: Path, files: Mapping[str, str], layout: str, format: str = "markdown") -> str:  # noqa: A002
+def look(folder: Path, files: Mapping[str, str], layout: str, format: str = "markdown") -> str:
     write(folder / "mine", files)
     result = pf.render(ITEMS, templates=folder / "mine", layout=layout, format=format)
     assert not result.warnings
@@ -108,9 +108,9 @@ def test_the_readme_has_an_example_of_each_kind_of_change() -> None:
 def test_the_command_of_the_preview_is_one(folder: Path) -> None:
     """It goes on until somebody ends it, so what is run here is all that comes before the page."""
     (line,) = re.findall(r"^    promptforge preview (.*)$", README, re.MULTILINE)
-    drafts.write(project(folder))
+    drafts.write_files(project_files(folder))
     (folder / "needs.yaml").write_text("[]", encoding="utf-8")
-    with command.make_context("preview", shlex.split(line)) as context:
+    with preview_command.make_context("preview", shlex.split(line)) as context:
         given = {name: context.params[name] for name in ("items", "profile", "edit")}
     assert given == {"items": ("needs.yaml",), "profile": "ours", "edit": True}
 
@@ -121,7 +121,7 @@ def test_every_example_of_the_readme_prints_what_it_shows(
 ) -> None:
     monkeypatch.delenv("CI", raising=False)  # where it is set, --update is refused
     if not any(step.is_command and step.name == "promptforge init" for step in EXAMPLES[title]):
-        drafts.write(project(folder))
+        drafts.write_files(project_files(folder))
     follow(EXAMPLES[title])
 
 
@@ -218,7 +218,7 @@ def test_a_layout_of_ones_own_shows_one_kind_as_its_base_does(folder: Path) -> N
     ("format", "ending"),
     [("html", "html"), ("jsonl", "jsonl"), ("org", "org"), ("memo", "memo.txt")],
 )
-def test_a_format_is_named_by_its_files(format: str, ending: str, folder: Path) -> None:  # noqa: A002
+def test_a_format_is_named_by_its_files(format: str, ending: str, folder: Path) -> None:
     page = "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n"
     items = {
         "html": "<p>{{ item.content }}</p>",

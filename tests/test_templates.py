@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import pytest
 from jinja2 import nodes
 
 import promptforge as pf
+from promptforge.config.options import PROMPT_PARTS
 from promptforge.errors import OptionError, ProfileError, TemplateError
-from promptforge.options import PARTS
-from promptforge.template_files import EXTENSIONS, SIZE_CAP
-from promptforge.templates import Templates
-from promptforge.templating.environment import Fields
-from promptforge.templating.filters import FILTERS
+from promptforge.files import FORMAT_EXTENSIONS, MAX_TEMPLATE_BYTES
+from promptforge.templating.language import FILTERS, Fields
+from promptforge.templating.loader import Templates
 
 SHIPPED = Templates()
 NAMES = [name for name in SHIPPED.names() if name.endswith(".j2")]
@@ -51,7 +51,7 @@ def refusal(folder: Path, source: str, ending: str = "txt") -> str:
 
 def render(folder: Path, item: str, ending: str = "txt", page: str = PAGE, **record: object) -> str:
     write(folder, {f"t/layout.{ending}.j2": page, f"t/item.{ending}.j2": item})
-    format = next((f for f, e in EXTENSIONS.items() if e == ending), ending)  # noqa: A001
+    format = next((f for f, e in FORMAT_EXTENSIONS.items() if e == ending), ending)  # noqa: A001
     return pf.render([{**ITEM, **record}], templates=folder, layout="t", format=format).text
 
 
@@ -93,9 +93,9 @@ def test_the_first_comment_of_a_template_names_what_it_uses(name: str) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("format", EXTENSIONS)
-def test_every_layout_has_every_format(layout: str, format: str) -> None:  # noqa: A002
-    assert SHIPPED.formats(layout) == list(EXTENSIONS)
+@pytest.mark.parametrize("format", FORMAT_EXTENSIONS)
+def test_every_layout_has_every_format(layout: str, format: str) -> None:
+    assert SHIPPED.formats(layout) == list(FORMAT_EXTENSIONS)
     assert SHIPPED.settings(layout).description
     assert "x = 1" in pf.render([ITEM], layout=layout, format=format, on_error="raise").text
 
@@ -106,9 +106,9 @@ def test_the_shipped_layouts() -> None:
 
 def test_every_shipped_template_is_read_by_some_look_or_by_another_template() -> None:
     used = {name for name in NAMES if name.startswith("prompt/")}
-    assert {name.split("/")[2].split(".")[0] for name in used} == {*PARTS, "prompt"}
+    assert {name.split("/")[2].split(".")[0] for name in used} == {*PROMPT_PARTS, "prompt"}
     for layout in LAYOUTS:
-        for format in EXTENSIONS:  # noqa: A001
+        for format in FORMAT_EXTENSIONS:  # noqa: A001
             todo = SHIPPED.look(layout, format).files()
             while todo:
                 name = todo.pop()
@@ -212,7 +212,10 @@ def test_a_folder_that_is_a_link_is_a_folder(tmp_path: Path) -> None:
 
 
 def test_a_file_too_large_or_not_utf8_is_refused_with_its_path(tmp_path: Path) -> None:
-    write(tmp_path, {"t/big.txt.j2": "x" * (SIZE_CAP + 1), "t/full.txt.j2": "x" * SIZE_CAP})
+    write(
+        tmp_path,
+        {"t/big.txt.j2": "x" * (MAX_TEMPLATE_BYTES + 1), "t/full.txt.j2": "x" * MAX_TEMPLATE_BYTES},
+    )
     (tmp_path / "t" / "bad.txt.j2").write_bytes(b"caf\xe9")
     templates = Templates([tmp_path])
     assert templates.compile("t/full.txt.j2")

@@ -17,11 +17,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tokenizing import random_parts
 
-from promptforge.boundaries import UNITS
 from promptforge.errors import TokenizerError
-from promptforge.tokenizers.splits import ADDITIVE, GPT2, LLAMA, QWEN, QWEN_3_5, STEPS, TEKKEN, ease
-from promptforge.tokenizers.vocabulary import format_tiktoken, load_ranks
-from promptforge.tokens import get_tokenizer
+from promptforge.text.split_points import UNITS
+from promptforge.tokenizers.registry import get_tokenizer
+from promptforge.tokenizers.vocabulary import (
+    ADDITIVE_PATTERNS,
+    GPT2_PATTERN,
+    LLAMA_PATTERN,
+    PATTERNS_OF_STEPS,
+    QWEN_3_5_PATTERN,
+    QWEN_PATTERN,
+    TEKKEN_PATTERN,
+    format_tiktoken,
+    load_ranks,
+    speed_up_pattern,
+)
 
 BYTES = [bytes([byte]) for byte in range(256)]
 ODD = ["\x01a", "ー", "・", " １２", "$and", "\u0301"]
@@ -129,7 +139,7 @@ def test_a_pattern_that_does_not_compile_is_an_error(tmp_path: Path) -> None:
 
 
 def test_tekken(tmp_path: Path) -> None:
-    counter = get_tokenizer(write(tmp_path / "tekken.json", tekken(LLAMA)))
+    counter = get_tokenizer(write(tmp_path / "tekken.json", tekken(LLAMA_PATTERN)))
     assert counter.exact
     assert counter.count("the the thx") == 5
     assert counter.count("\x00unused") == 7
@@ -140,15 +150,15 @@ def test_tekken(tmp_path: Path) -> None:
     ("split", "normal_form"),
     [
         (None, None),
-        (LLAMA, None),
-        (QWEN, "NFC"),
-        (GPT2, None),
+        (LLAMA_PATTERN, None),
+        (QWEN_PATTERN, "NFC"),
+        (GPT2_PATTERN, None),
         (r"\w+|\W+", None),
         (r"\p{L}+", None),
-        (LLAMA, "NFKC"),
-        (QWEN_3_5, "NFC"),
-        (TEKKEN, None),
-        *((steps, None) for steps in STEPS),
+        (LLAMA_PATTERN, "NFKC"),
+        (QWEN_3_5_PATTERN, "NFC"),
+        (TEKKEN_PATTERN, None),
+        *((steps, None) for steps in PATTERNS_OF_STEPS),
     ],
 )
 def test_a_converted_file_counts_as_its_library_does(
@@ -270,13 +280,13 @@ PAIRS = {token: rank for rank, token in enumerate([*BYTES, *(a + b for a in BYTE
 """Any two bytes of a piece may be one token, so where pieces begin shows in the tokens."""
 
 
-@pytest.mark.parametrize("pattern", sorted({*ADDITIVE, GPT2}))
+@pytest.mark.parametrize("pattern", sorted({*ADDITIVE_PATTERNS, GPT2_PATTERN}))
 def test_an_eased_pattern_gives_the_same_pieces(pattern: str) -> None:
     published, eased = (
         tiktoken.Encoding("pairs", pat_str=each, mergeable_ranks=PAIRS, special_tokens={})
-        for each in (pattern, ease(pattern))
+        for each in (pattern, speed_up_pattern(pattern))
     )
-    assert ease(pattern) != pattern
+    assert speed_up_pattern(pattern) != pattern
     random = Random(pattern)
     texts = ["".join(parts) for parts in itertools.islice(random_parts(3), 1000)]
     for _ in range(200):
@@ -288,4 +298,4 @@ def test_an_eased_pattern_gives_the_same_pieces(pattern: str) -> None:
 
 
 def test_an_unknown_pattern_is_left_as_it_is() -> None:
-    assert ease(r"\w+|\s+(?!\S)|\s") == r"\w+|\s+(?!\S)|\s"
+    assert speed_up_pattern(r"\w+|\s+(?!\S)|\s") == r"\w+|\s+(?!\S)|\s"

@@ -20,10 +20,10 @@ from tokenizing import (
 )
 
 import promptforge as pf
-from promptforge.boundaries import UNITS
-from promptforge.counting import Counter
 from promptforge.errors import TokenizerError
-from promptforge.tokens import describe, get_tokenizer, names
+from promptforge.text.split_points import UNITS
+from promptforge.tokenizers.base import Counter
+from promptforge.tokenizers.registry import describe_tokenizer, get_tokenizer, list_tokenizers
 
 
 def test_nothing_is_loaded_before_a_text_is_counted_and_nothing_comes_from_outside() -> None:
@@ -36,7 +36,7 @@ def audit(event, arguments):
     if event.startswith("socket."):
         raise SystemExit("network: " + event)
 sys.addaudithook(audit)
-from promptforge.tokens import get_tokenizer
+from promptforge.tokenizers.registry import get_tokenizer
 counters = [get_tokenizer(name) for name in {BUILT_IN!r}]
 assert [counter.fingerprint for counter in counters]
 assert "tiktoken" not in sys.modules and not opened
@@ -63,10 +63,10 @@ def test_a_name_gives_one_counter_and_names_are_told_apart() -> None:
 
 
 def test_descriptions_say_what_is_a_guess() -> None:
-    for name, line in names():
+    for name, line in list_tokenizers():
         guess = name.startswith("approximate-") or name == "NAME*FACTOR"
         assert line.startswith("estimate: " if guess else "exact: ")
-        assert describe(name)["exact"] is not guess
+        assert describe_tokenizer(name)["exact"] is not guess
 
 
 @pytest.mark.parametrize("name", ["o200k_bas", "gpx", "", "file", "O200K_BASE", "\x1b[2J\nforged"])
@@ -74,7 +74,7 @@ def test_an_unknown_name_says_what_there_is(name: str) -> None:
     with pytest.raises(TokenizerError) as caught:
         get_tokenizer(name)
     message = str(caught.value)
-    assert all(known in message for known, _ in names())
+    assert all(known in message for known, _ in list_tokenizers())
     assert "\n" not in message and "\x1b" not in message
     assert ('did you mean "o200k_base"?' in message) == (name == "o200k_bas")
 

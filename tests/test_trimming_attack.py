@@ -10,7 +10,7 @@ from hostile import DATA, STRINGS, TEXT, outside
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptforge.trimming.attack import divide
+from promptforge.trimming.attack_technique import divide
 from promptforge.trimming.pieces import Pieces
 
 MARKER = "[cut]"

@@ -15,7 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from python_programs import programs
 
-from promptforge.trimming import grammars, indentation, python_code, source_code
+from promptforge.trimming import code as grammars
+from promptforge.trimming import code as indentation
+from promptforge.trimming import python as python_code
+from promptforge.trimming import source_code
 from promptforge.trimming.pieces import Pieces
 
 STDLIB = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
@@ -187,7 +190,7 @@ def errors(text: str, language: str) -> bool:
             ).returncode
             != 0
         )
-    root = grammars.parse(text, language)
+    root = grammars.parse_syntax(text, language)
     return root is None or root.has_error
 
 
@@ -229,10 +232,10 @@ type T struct {
 def test_the_outline_of_go(installed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not installed:  # then the depth of lines tells as much here
         monkeypatch.setattr(grammars, "GRAMMARS", {"go": ("tree_sitter_no_such", "language")})
-        grammars._grammar.cache_clear()
+        grammars._load_grammar.cache_clear()
     ladder = divided(PROGRAMS["go"], "go").ladder()
     outline = next(r.text for r in map(ladder.rung, range(len(ladder))) if r.name == "outline")
-    grammars._grammar.cache_clear()
+    grammars._load_grammar.cache_clear()
     assert outline == GO_OUTLINE
 
 
@@ -249,7 +252,7 @@ def test_the_outline_of_go(installed: bool, monkeypatch: pytest.MonkeyPatch) -> 
     ],
 )
 def test_marks_are_comments(language: str | None, mark: str) -> None:
-    pieces = indentation.divide(
+    pieces = indentation.divide_by_indentation(
         "a {\n  b\n  c\n}\nd {\n  e\n}\n", marker="-->*/", language=language
     )
     assert pieces

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptforge.trimming import tracebacks
-from promptforge.trimming.frames import package_of
+from promptforge.trimming import traceback as tracebacks
 from promptforge.trimming.pieces import Pieces
+from promptforge.trimming.traceback import package_of
 
 PYTHON = """\
 starting

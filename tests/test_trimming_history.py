@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptforge.trimming import histories
+from promptforge.trimming import history as histories
 from promptforge.trimming.pieces import Pieces
 
 SHELL = (

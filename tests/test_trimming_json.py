@@ -14,8 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from judges import json_value
 
-from promptforge.trimming.jsontext import DEEPEST, LONGEST, divide
-from promptforge.trimming.pieces import Ladder
+from promptforge.trimming.json import MAX_JSON_CHARS, MAX_JSON_DEPTH, divide
+from promptforge.trimming.pieces import TrimmedVariants
 
 MARKER = '[cut "here"]'
 GONE = re.compile(
@@ -29,7 +29,7 @@ KETTLES = {
 }
 
 
-def forms(text: str, marker: str = MARKER) -> Ladder:
+def forms(text: str, marker: str = MARKER) -> TrimmedVariants:
     found = divide(text, marker=marker)
     assert found is not None
     return found
@@ -145,7 +145,7 @@ def test_what_is_shorter_than_a_mark_stays() -> None:
     assert found.rung(len(found) - 1).text == '[[1,2,3],{"a":1},"' + "x" * 30 + '"]'
 
 
-DEEP = "[" * (DEEPEST + 2) + "]" * (DEEPEST + 2)
+DEEP = "[" * (MAX_JSON_DEPTH + 2) + "]" * (MAX_JSON_DEPTH + 2)
 
 
 @pytest.mark.parametrize(
@@ -182,16 +182,18 @@ def test_what_could_not_be_written_again_has_no_forms(text: str) -> None:
 
 
 def test_a_text_too_long_is_not_read() -> None:
-    assert divide("[" + "1," * (LONGEST // 2) + "1]", marker=MARKER) is None
+    assert divide("[" + "1," * (MAX_JSON_CHARS // 2) + "1]", marker=MARKER) is None
 
 
 def test_a_nested_text_is_written_from_deep_in_a_program() -> None:
-    found = forms("[" * DEEPEST + "]" * DEEPEST)
+    found = forms("[" * MAX_JSON_DEPTH + "]" * MAX_JSON_DEPTH)
 
     def call(depth: int) -> str:
         return call(depth - 1) if depth else found.rung(0).text
 
-    assert call(sys.getrecursionlimit() // 2) == "[" * DEEPEST + "]" * DEEPEST or len(found)
+    assert call(sys.getrecursionlimit() // 2) == "[" * MAX_JSON_DEPTH + "]" * MAX_JSON_DEPTH or len(
+        found
+    )
 
 
 SCALARS = st.one_of(

@@ -11,7 +11,7 @@ from hostile import DATA, STRINGS, TEXT, outside
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptforge.trimming.man import LONG_LINES, divide
+from promptforge.trimming.man_page import MAX_LINES_ALWAYS_KEPT, divide
 from promptforge.trimming.pieces import Pieces
 
 MARKER = "[cut]"
@@ -145,7 +145,7 @@ def test_of_an_enormous_synopsis_the_beginning_stays() -> None:
         PAGE.replace("       kettle [-hq] [--time SECONDS] [CUP]...\n", synopsis)
     ).ladder()
     last = ladder.rung(len(ladder) - 1).text
-    assert "use 0\n" in last and len(last.split("\n")) < LONG_LINES + 20
+    assert "use 0\n" in last and len(last.split("\n")) < MAX_LINES_ALWAYS_KEPT + 20
 
 
 def test_a_long_listing_loses_lines_from_its_end() -> None:

@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from promptforge.trimming import markdown
 from promptforge.trimming.markdown import divide
 from promptforge.trimming.pieces import ALWAYS, Pieces
-from promptforge.trimming.sentences import sentences
+from promptforge.trimming.prose import split_sentences
 
 GFM = MarkdownIt("commonmark").enable("table")
 MARKER = "[cut]"
@@ -293,7 +293,7 @@ def test_sentences_end_where_nothing_is_open() -> None:
         "Call `a. B. C d e f g h i j` twice then. Read [the manual. All of it.](x) now and then. "
         "ところで、これは別の文です。そして、最後の文はここで終わるのでした。"
     )
-    assert list(sentences(text)) == [
+    assert list(split_sentences(text)) == [
         "It runs on port 80, e.g. Behind a proxy (see ch. 2. Then go on.) or *not. Really* so. ",
         "Dr. Who wrote it in 1963. ",
         "Call `a. B. C d e f g h i j` twice then. ",
@@ -305,7 +305,7 @@ def test_sentences_end_where_nothing_is_open() -> None:
 @given(TEXT)
 @cases(300)
 def test_sentences_joined_are_the_text(text: str) -> None:
-    assert "".join(sentences(text)) == text
+    assert "".join(split_sentences(text)) == text
 
 
 LONG = st.builds(

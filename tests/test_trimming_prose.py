@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptforge.trimming.pieces import Pieces
-from promptforge.trimming.prose import LEAST, LINES, divide, sentences
+from promptforge.trimming.prose import MIN_LINE_PIECE_CHARS, MIN_PIECE_CHARS, divide, split_prose
 
 TEXT = (
     "Dr. Smith came to St. Louis by train in May. He stayed there for 20 years and wrote. "
@@ -37,7 +37,7 @@ def whole(text: str) -> Pieces:
 
 
 def test_a_text_is_cut_after_its_sentences_and_lines_but_not_after_abbreviations() -> None:
-    assert list(sentences(TEXT)) == [
+    assert list(split_prose(TEXT)) == [
         "Dr. Smith came to St. Louis by train in May. ",
         "He stayed there for 20 years and wrote. ",
         'Was it worth the long way? "It was," he said to the U.S. Army.\n',
@@ -47,27 +47,29 @@ def test_a_text_is_cut_after_its_sentences_and_lines_but_not_after_abbreviations
 
 def test_an_escaped_line_end_and_a_full_stop_of_the_east_end_a_piece() -> None:
     assert list(
-        sentences(r"{'content': 'the first line of the text\nand the second one, which is longer'}")
+        split_prose(
+            r"{'content': 'the first line of the text\nand the second one, which is longer'}"
+        )
     ) == [
         r"{'content': 'the first line of the text\n",
         "and the second one, which is longer'}",
     ]
     long = "这是一个很长的句子" * 4
-    assert list(sentences(f"{long}。{long}。")) == [f"{long}。", f"{long}。"]
+    assert list(split_prose(f"{long}。{long}。")) == [f"{long}。", f"{long}。"]
 
 
 def test_indentation_stays_with_its_line() -> None:
     code = "def first(argument: int) -> int:\n\n    return second(argument) + 1\n" * 8
-    parts = list(sentences(code))
+    parts = list(split_prose(code))
     assert len(parts) > 2 and {part[:6] for part in parts} <= {"def fi", "    re"}
-    assert all(part.endswith("\n") and len(part) >= LINES for part in parts[:-1])
+    assert all(part.endswith("\n") and len(part) >= MIN_LINE_PIECE_CHARS for part in parts[:-1])
 
 
 def test_an_initial_ends_no_sentence() -> None:
     assert (
         len(
             list(
-                sentences(
+                split_prose(
                     "The book was written by the late J. R. R. Tolkien and no other than him."
                 )
             )
@@ -94,9 +96,9 @@ def test_what_is_one_piece_is_not_divided(text: str) -> None:
 
 @given(PIECES.map("".join) | st.text())
 def test_pieces_rejoin_verbatim_and_are_long_enough(text: str) -> None:
-    parts = list(sentences(text))
+    parts = list(split_prose(text))
     assert "".join(parts) == text
-    assert all(len(part) >= LEAST for part in parts) or len(parts) == 1
+    assert all(len(part) >= MIN_PIECE_CHARS for part in parts) or len(parts) == 1
 
 
 @given(PIECES.map("".join), st.data())

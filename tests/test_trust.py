@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from commandline import run
 
-from promptforge import trust
+from promptforge.authoring import trust
 
 PAGE = "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n"
 ARGUMENTS = ["render", "items.json", "--layout", "own", "--format", "plain"]
@@ -167,7 +167,7 @@ def test_a_folder_with_nothing_in_it_is_no_project(
 
 def test_a_list_that_cannot_be_read_trusts_nothing(project: Path) -> None:
     run("trust")
-    trust.list_path().write_text("{")
+    trust.trust_list_path().write_text("{")
     assert run(*ARGUMENTS).code == 2
     ran = run("render", "items.json")
     assert (ran.code, "the list of trusted folders cannot be read" in ran.err) == (0, True)
@@ -177,5 +177,5 @@ def test_a_list_that_cannot_be_read_trusts_nothing(project: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="modes of files")
 def test_the_list_is_its_owners_alone(project: Path) -> None:
     run("trust")
-    assert trust.list_path().stat().st_mode & 0o077 == 0
-    assert [path.name for path in trust.list_path().parent.iterdir()] == ["trusted.json"]
+    assert trust.trust_list_path().stat().st_mode & 0o077 == 0
+    assert [path.name for path in trust.trust_list_path().parent.iterdir()] == ["trusted.json"]

@@ -7,15 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from promptforge import Item
-from promptforge.fitting.scale import Form
-from promptforge.twins import MOST, Twins
+from promptforge.packing.types import Variant
+from promptforge.selection.contained import MAX_TEXTS_PER_LINE, ContainedTexts
 
 LINES = st.lists(st.sampled_from(["a", "b", "cc", "", "dddd"]), min_size=1, max_size=6)
 FORMS = [
-    Form("content", ""),
-    Form("expanded", ""),
-    Form("trimmed", ""),
-    Form("content", "", cut=True),
+    Variant("content", ""),
+    Variant("expanded", ""),
+    Variant("trimmed", ""),
+    Variant("content", "", cut=True),
 ]
 
 
@@ -31,11 +31,11 @@ def _holds(one: Item, other: Item) -> bool:
     forms=st.lists(st.sampled_from(FORMS), min_size=8, max_size=8),
 )
 def test_as_comparing_everything_with_everything(
-    texts: list[str], required: set[int], forms: list[Form]
+    texts: list[str], required: set[int], forms: list[Variant]
 ) -> None:
     items = [Item(content=text, required=n in required) for n, text in enumerate(texts)]
-    twins = Twins(items)
-    chosen: dict[int, Form] = {}
+    twins = ContainedTexts(items)
+    chosen: dict[int, Variant] = {}
     asked: list[int] = []
     for index, item in enumerate(items):
         holder, held = twins.find(index, chosen)
@@ -58,22 +58,22 @@ def test_as_comparing_everything_with_everything(
 def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The items whose texts were compared, once for each time."""
     found: list[int] = []
-    text = Twins._text
+    text = ContainedTexts._text
 
-    def noted(twins: Twins, index: int) -> str:
+    def noted(twins: ContainedTexts, index: int) -> str:
         found.append(index)
         return text(twins, index)
 
-    monkeypatch.setattr(Twins, "_text", noted)
+    monkeypatch.setattr(ContainedTexts, "_text", noted)
     return found
 
 
 def _apart(items: list[Item]) -> None:
-    twins = Twins(items)
-    chosen: dict[int, Form] = {}
+    twins = ContainedTexts(items)
+    chosen: dict[int, Variant] = {}
     for index in range(len(items)):
         assert twins.find(index, chosen) == (None, [])
-        chosen[index] = Form("content", "")
+        chosen[index] = Variant("content", "")
 
 
 @pytest.mark.parametrize("step", [1, 7])
@@ -91,6 +91,6 @@ def test_many_windows_of_one_file_are_not_compared_with_each_other(
 
 
 def test_of_very_many_with_the_same_lines_only_so_many_are_compared(read: list[int]) -> None:
-    items = [Item(content=f"{'x' * 40}\n{n}") for n in range(3 * MOST)]
+    items = [Item(content=f"{'x' * 40}\n{n}") for n in range(3 * MAX_TEXTS_PER_LINE)]
     _apart(items)
-    assert len(read) <= len(items) * (MOST + 2)
+    assert len(read) <= len(items) * (MAX_TEXTS_PER_LINE + 2)

@@ -14,33 +14,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptforge._shipped import VOCABULARIES
+from promptforge.files import VOCABULARIES_FOLDER
 from promptforge.tokenizers import vocabulary
 from promptforge.tokenizers.vocabulary import (
-    PUBLISHED,
+    SHIPPED_VOCABULARIES,
     format_tiktoken,
     load_ranks,
-    pack,
+    pack_tokens,
     parse_tiktoken,
-    unpack,
+    unpack_tokens,
 )
 
-NAMES = sorted(PUBLISHED)
+NAMES = sorted(SHIPPED_VOCABULARIES)
 
 
 def shipped(name: str) -> list[bytes]:
-    return unpack((VOCABULARIES / f"{name}.bin").read_bytes())
+    return unpack_tokens((VOCABULARIES_FOLDER / f"{name}.bin").read_bytes())
 
 
 @pytest.fixture
 def build(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setattr(sys, "path", list(sys.path))
-    return runpy.run_path(str(VOCABULARIES / "build.py"))
+    return runpy.run_path(str(VOCABULARIES_FOLDER / "build.py"))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_published_file_comes_back(name: str) -> None:
-    assert hashlib.sha256(format_tiktoken(shipped(name))).hexdigest() == PUBLISHED[name].sha256
+    assert (
+        hashlib.sha256(format_tiktoken(shipped(name))).hexdigest()
+        == SHIPPED_VOCABULARIES[name].sha256
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -54,16 +57,16 @@ def test_hash_and_pattern_are_those_of_tiktoken(name: str, monkeypatch: pytest.M
     public = importlib.import_module("tiktoken_ext.openai_public")
     monkeypatch.setattr(public, "load_tiktoken_bpe", load)
     theirs = getattr(public, name)()
-    assert theirs["pat_str"] == PUBLISHED[name].pattern
-    assert asked == [(f"{name}.tiktoken", PUBLISHED[name].sha256)]
+    assert theirs["pat_str"] == SHIPPED_VOCABULARIES[name].pattern
+    assert asked == [(f"{name}.tiktoken", SHIPPED_VOCABULARIES[name].sha256)]
 
 
 def test_longest_token() -> None:
-    assert {max(map(len, load_ranks(name))) for name in NAMES} == {vocabulary.LONGEST}
+    assert {max(map(len, load_ranks(name))) for name in NAMES} == {vocabulary.MAX_TOKEN_BYTES}
 
 
 def test_fingerprints_differ_with_table_and_pattern() -> None:
-    one = PUBLISHED["o200k_base"]
+    one = SHIPPED_VOCABULARIES["o200k_base"]
     prints = {
         one.fingerprint,
         one._replace(pattern="x").fingerprint,
@@ -75,7 +78,7 @@ def test_fingerprints_differ_with_table_and_pattern() -> None:
 
 @given(st.lists(st.binary(max_size=255)))
 def test_pack_and_unpack(tokens: list[bytes]) -> None:
-    assert unpack(pack(tokens)) == tokens
+    assert unpack_tokens(pack_tokens(tokens)) == tokens
 
 
 @given(st.lists(st.binary(min_size=1), unique=True))
@@ -88,12 +91,12 @@ def test_format_and_parse(tokens: list[bytes]) -> None:
 @pytest.mark.parametrize("cut", [0, 3, 10, -1])
 def test_a_damaged_table_is_an_error(cut: int) -> None:
     with pytest.raises(ValueError, match="not a packed token table"):
-        unpack(pack([b"one", b"two", b"three"])[:cut])
+        unpack_tokens(pack_tokens([b"one", b"two", b"three"])[:cut])
 
 
 def test_a_table_with_bytes_to_spare_is_an_error() -> None:
     with pytest.raises(ValueError, match="2 tokens do not fill 10 bytes"):
-        unpack(zlib.compress(b"\x02\0\0\0\x01\x01abcd"))
+        unpack_tokens(zlib.compress(b"\x02\0\0\0\x01\x01abcd"))
 
 
 @pytest.mark.parametrize("line", [b"YQ==", b"YQ== x", b"!!!! 1", b"YQ== 1 2"])
@@ -107,7 +110,7 @@ def test_build_makes_the_shipped_table(tmp_path: Path, build: dict[str, Any]) ->
     source.write_bytes(format_tiktoken(shipped("cl100k_base")))
     target = build["build"](source, tmp_path)
     assert target == tmp_path / "cl100k_base.bin"
-    assert unpack(target.read_bytes()) == shipped("cl100k_base")
+    assert unpack_tokens(target.read_bytes()) == shipped("cl100k_base")
 
 
 def test_build_refuses_a_file_that_is_not_published(tmp_path: Path, build: dict[str, Any]) -> None:
@@ -119,6 +122,6 @@ def test_build_refuses_a_file_that_is_not_published(tmp_path: Path, build: dict[
 
 
 def test_the_notice_lies_beside_the_tables() -> None:
-    notice = (VOCABULARIES / "LICENSE-tiktoken.txt").read_text()
+    notice = (VOCABULARIES_FOLDER / "LICENSE-tiktoken.txt").read_text()
     assert "Copyright (c) 2022 OpenAI" in notice
     assert "this permission notice shall be included" in notice

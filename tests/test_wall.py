@@ -18,7 +18,7 @@ from effort import MULTIPLIER
 
 import promptforge as pf
 from promptforge.errors import OptionError, PromptForgeError, StrictError, TemplateError
-from promptforge.wall import Wall
+from promptforge.sandbox.process import Sandbox
 
 ITEMS = [
     {
@@ -40,8 +40,8 @@ PAGE = "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n"
 
 
 @pytest.fixture(scope="module")
-def wall() -> Iterator[Wall]:
-    with Wall() as one:
+def wall() -> Iterator[Sandbox]:
+    with Sandbox() as one:
         yield one
 
 
@@ -56,7 +56,7 @@ def plain(result: pf.Result) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "options", [{}, {"layout": "knowledge", "format": "xml", "max_tokens": 60}, {"format": "json"}]
 )
-def test_a_rendering_is_the_same_on_either_side(wall: Wall, options: dict[str, Any]) -> None:
+def test_a_rendering_is_the_same_on_either_side(wall: Sandbox, options: dict[str, Any]) -> None:
     ours = pf.render(ITEMS, **options)
     theirs = wall.render(ITEMS, also=["map", "explanation"], **options)
     assert theirs.pop("map") == list(msgspec.to_builtins(ours.map))
@@ -64,7 +64,7 @@ def test_a_rendering_is_the_same_on_either_side(wall: Wall, options: dict[str, A
     assert {**theirs, "build_seconds": 0} == plain(ours)
 
 
-def test_templates_come_as_texts_or_as_folders(wall: Wall, tmp_path: Path) -> None:
+def test_templates_come_as_texts_or_as_folders(wall: Sandbox, tmp_path: Path) -> None:
     texts = {"own/layout.txt.j2": PAGE, "own/item.txt.j2": "one: {{ item.title }}"}
     for name, text in texts.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -88,14 +88,14 @@ def test_templates_come_as_texts_or_as_folders(wall: Wall, tmp_path: Path) -> No
     )
 
 
-def test_a_profile_of_a_folder_is_used(wall: Wall, tmp_path: Path) -> None:
+def test_a_profile_of_a_folder_is_used(wall: Sandbox, tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("max_tokens: 20\n")
     for count in (20, 10):
         (tmp_path / "mine.yaml").write_text(f"max_tokens: {count}\n")
         assert wall.render(ITEMS, profile="mine", profiles=tmp_path)["max_tokens"] == count
 
 
-def test_errors_come_back_as_they_were_raised(wall: Wall) -> None:
+def test_errors_come_back_as_they_were_raised(wall: Sandbox) -> None:
     with pytest.raises(
         OptionError, match='there is no layout "chunk"; did you mean "chunks"'
     ) as wrong:
@@ -119,7 +119,7 @@ def test_errors_come_back_as_they_were_raised(wall: Wall) -> None:
     assert failed.value.where == "own/layout.txt.j2:2"
 
 
-def test_check_names_file_and_line_of_what_is_wrong(wall: Wall) -> None:
+def test_check_names_file_and_line_of_what_is_wrong(wall: Sandbox) -> None:
     texts = {
         "own/layout.yaml": "separater: x\n",
         "own/layout.txt.j2": PAGE,
@@ -148,7 +148,7 @@ def test_check_names_file_and_line_of_what_is_wrong(wall: Wall) -> None:
     ],
 )
 def test_texts_that_no_folder_could_hold_are_refused(
-    wall: Wall, texts: dict[str, str], words: str
+    wall: Sandbox, texts: dict[str, str], words: str
 ) -> None:
     with pytest.raises(TemplateError, match=words):
         wall.check(texts)
@@ -174,7 +174,7 @@ def test_texts_that_no_folder_could_hold_are_refused(
 def test_whatever_happens_behind_it_the_next_call_is_right(
     task: str, argument: object, words: str
 ) -> None:
-    with Wall(seconds=0.3, answer=4 << 20) as wall:
+    with Sandbox(seconds=0.3, answer=4 << 20) as wall:
         assert wall.call("behind:echo", [1, "two", None, 3.5]) == [1, "two", None, 3.5]
         if task == "hoard" and not wall.limits_memory:
             pytest.skip("this system does not limit the memory of a process")
@@ -185,34 +185,34 @@ def test_whatever_happens_behind_it_the_next_call_is_right(
 
 
 def test_loading_has_a_deadline_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    with Wall(seconds=0.1) as wall:
+    with Sandbox(seconds=0.1) as wall:
         wall.call("behind:echo", None)
-        monkeypatch.setattr("promptforge.wall.START_SECONDS", 0.3)
+        monkeypatch.setattr("promptforge.sandbox.process.MAX_START_SECONDS", 0.3)
         with pytest.raises(TemplateError, match=r"more than 0\.3 s"):
             wall.call("behind:late", None)
 
 
-def test_what_is_printed_is_no_answer(wall: Wall) -> None:
+def test_what_is_printed_is_no_answer(wall: Sandbox) -> None:
     assert wall.call("behind:babble", None) == "said"
 
 
 @pytest.mark.parametrize("task", ["write", "run", "system"])
 def test_nothing_is_written_and_no_program_is_started(
-    wall: Wall, task: str, tmp_path: Path
+    wall: Sandbox, task: str, tmp_path: Path
 ) -> None:
     with pytest.raises(TemplateError, match="PermissionError"):
         wall.call(f"behind:{task}", str(tmp_path / "canary"))
     assert not (tmp_path / "canary").exists()
 
 
-def test_nothing_is_removed(wall: Wall, tmp_path: Path) -> None:
+def test_nothing_is_removed(wall: Sandbox, tmp_path: Path) -> None:
     (tmp_path / "canary").write_text("alive")
     with pytest.raises(TemplateError, match="PermissionError"):
         wall.call("behind:remove", str(tmp_path / "canary"))
     assert (tmp_path / "canary").read_text() == "alive"
 
 
-def test_there_is_no_network(wall: Wall) -> None:
+def test_there_is_no_network(wall: Sandbox) -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
         pytest.raises(TemplateError, match="PermissionError"),
@@ -222,7 +222,7 @@ def test_there_is_no_network(wall: Wall) -> None:
 
 def test_the_environment_is_not_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "a secret")
-    with Wall() as wall:
+    with Sandbox() as wall:
         assert "a secret" not in wall.call("behind:environment", None).values()
 
 
@@ -237,12 +237,12 @@ def test_many_threads_each_get_their_own_answer() -> None:
         else:
             assert shared.call("behind:echo", [number] * number) == [number] * number
 
-    with Wall() as shared, ThreadPoolExecutor(8) as pool:
+    with Sandbox() as shared, ThreadPoolExecutor(8) as pool:
         list(pool.map(one, range(40 * MULTIPLIER)))
 
 
 def test_a_call_that_is_under_way_fails_when_the_wall_is_closed() -> None:
-    wall = Wall(seconds=60)
+    wall = Sandbox(seconds=60)
     wall.call("behind:echo", None)
     closing = threading.Timer(0.2, wall.close)
     closing.start()
@@ -259,8 +259,8 @@ def test_no_process_is_left_behind_and_memory_stays_where_it_was() -> None:
 import os, resource, sys
 sys.path.insert(0, "tests")
 from promptforge.errors import TemplateError
-from promptforge.wall import Wall
-walls = [Wall(seconds=0.3), Wall(seconds=0.3), Wall(seconds=0.3)]
+from promptforge.sandbox.process import Sandbox
+walls = [Sandbox(seconds=0.3), Sandbox(seconds=0.3), Sandbox(seconds=0.3)]
 for wall in walls:
     wall.call("behind:echo", None)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -289,7 +289,7 @@ except ChildProcessError:
 
 
 def test_it_works_from_a_script_without_a_main_guard_and_from_standard_input() -> None:
-    program = "from promptforge.wall import Wall\nwall = Wall()\nprint(wall.render([{'content': 'x'}])['items_included'])\n"
+    program = "from promptforge.sandbox.process import Sandbox\nwall = Sandbox()\nprint(wall.render([{'content': 'x'}])['items_included'])\n"
     ran = python("-W", "error", "-", stdin=program.encode())
     assert (ran.code, ran.out, ran.err) == (0, "1\n", "")
 
@@ -300,8 +300,8 @@ def test_a_worker_without_a_caller_ends_by_itself() -> None:
     program = """
 import os, signal, sys, threading, time
 sys.path.insert(0, "tests")
-from promptforge.wall import Wall
-wall = Wall(seconds=0.2)
+from promptforge.sandbox.process import Sandbox
+wall = Sandbox(seconds=0.2)
 print(wall.call("behind:pid", None), flush=True)
 wall.seconds = 60
 threading.Thread(target=wall.call, args=("behind:forever", None), daemon=True).start()

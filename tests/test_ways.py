@@ -15,10 +15,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import promptforge as pf
-from promptforge.commands.explain import _items, command
-from promptforge.commands.reasons import WHY, flags, reasons
-from promptforge.commands.tables import Column, table, width
-from promptforge.explanations import Way
+from promptforge.cli.explain import REASON_TEXTS, _items, as_flags, explain_command, reason_lines
+from promptforge.cli.output import Column, table_lines, text_columns
+from promptforge.model import Remedy
 
 PACKINGS = ["score", "value", "proportional", "longest_first", "drop_last", "whole", "stop"]
 RECORDS: list[dict[str, Any]] = [
@@ -56,26 +55,26 @@ def test_of_every_missing_item_it_is_said_what_brings_it_back(
 ) -> None:
     file = tmp_path / "items.json"
     file.write_text(json.dumps(RECORDS), encoding="utf-8")
-    given_flags = shlex.split(flags(options))
+    given_flags = shlex.split(as_flags(options))
     said = run("explain", file, *given_flags)
-    assert said.code == 0 and all(width(line) <= 80 for line in said.out.splitlines())
+    assert said.code == 0 and all(text_columns(line) <= 80 for line in said.out.splitlines())
     found = json.loads(run("explain", file, *given_flags, "--json").out)
     ways = {way["reason"]: way for way in found["ways"]}
     missing = [item for item in found["items"] if item["status"] != "included"]
     assert missing
     words = " ".join(said.out.split())
     for item in missing:
-        assert f"{item['reason']} {WHY[item['reason']].partition('{')[0]}" in words
+        assert f"{item['reason']} {REASON_TEXTS[item['reason']].partition('{')[0]}" in words
         assert item["fits_at"] or ways[item["reason"]]["options"]
     for way in ways.values():
-        assert f"{flags(way['options'])} brings" in words
+        assert f"{as_flags(way['options'])} brings" in words
         lifted = {
             name
             for name, value in way["options"].items()
             if value is None and name in ("paths", "languages")
         }
         changes = {**options, **way["options"]}
-        typed = flags({name: value for name, value in changes.items() if name not in lifted})
+        typed = as_flags({name: value for name, value in changes.items() if name not in lifted})
         again = pf.render(RECORDS, **changes)
         assert run("render", file, *shlex.split(typed)).out.rstrip("\n") == again.text.rstrip("\n")
         assert way["item"] in {item.id for item in again._get("brief") if item.status == "included"}
@@ -149,15 +148,17 @@ def _more_is_true(before: pf.Result, after: pf.Result) -> None:
 
 
 def test_what_is_tried_in_vain_is_said() -> None:
-    way = Way(reason="paths", items=3, item="x", options={}, back=0)
+    way = Remedy(reason="paths", items=3, item="x", options={}, back=0)
     lines = list(
-        reasons({"paths": 3}, [way], {"x": "name"}, {"max_items": None, "min_score": 0.5}, None)
+        reason_lines(
+            {"paths": 3}, [way], {"x": "name"}, {"max_items": None, "min_score": 0.5}, None
+        )
     )
     assert (
         " ".join(lines[1].split())
         == "no change of one option after the other that was tried brings name back"
     )
-    way = Way(
+    way = Remedy(
         reason="paths",
         items=3,
         item="x",
@@ -165,7 +166,9 @@ def test_what_is_tried_in_vain_is_said() -> None:
         back=1,
     )
     lines = list(
-        reasons({"paths": 3}, [way], {"x": "name"}, {"max_items": None, "min_score": 0.5}, None)
+        reason_lines(
+            {"paths": 3}, [way], {"x": "name"}, {"max_items": None, "min_score": 0.5}, None
+        )
     )
     said = "--no-dedupe --max-chars none and leaving out --paths brings name back, not the 2 others"
     assert " ".join(" ".join(lines[1:]).split()) == said
@@ -212,13 +215,13 @@ def test_a_narrow_table_leaves_out_what_matters_least() -> None:
         Column("why"),
     ]
     rows = [["in", "a name that is long", "document", "fits"]]
-    assert [list(table(columns, rows, total=total))[1] for total in (40, 32, 22, 15)] == [
+    assert [list(table_lines(columns, rows, total=total))[1] for total in (40, 32, 22, 15)] == [
         "in  a name that is long  document  fits",
         "in a name …is long document fits",
         "in a name …s long fits",
         "a nam…long fits",
     ]
-    assert command.help and "worth" in command.help
+    assert explain_command.help and "worth" in explain_command.help
 
 
 def test_an_item_that_holds_another_range_keeps_its_own_id() -> None:

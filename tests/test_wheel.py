@@ -81,7 +81,7 @@ def test_nothing_else_is_in_it(wheel: Path) -> None:
     assert licences == {"LICENSE", *vendored}
     with zipfile.ZipFile(wheel) as archive:
         assert (
-            "promptforge = promptforge.cli:main"
+            "promptforge = promptforge.cli.main:main"
             in archive.read(f"{about}/entry_points.txt").decode()
         )
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from knapsack import bound
 
-from promptforge.fitting.worth import FORM_WORTH, Choice, Chooser
+from promptforge.packing.value import VARIANT_WORTH, WorthChoice, WorthChooser
 
 
 class Rows(NamedTuple):
@@ -26,12 +26,12 @@ class Rows(NamedTuple):
     owners: list[int] | None = None
     kinds: list[str] | None = None
 
-    def chooser(self) -> Chooser:
-        return Chooser(
+    def chooser(self) -> WorthChooser:
+        return WorthChooser(
             self.worths, self.sizes, self.prices.__getitem__, owners=self.owners, kinds=self.kinds
         )
 
-    def choose(self, limit: float) -> Choice:
+    def choose(self, limit: float) -> WorthChoice:
         return self.chooser().choose(limit)
 
     def owner(self, row: int) -> int:
@@ -82,7 +82,7 @@ def rows(draw: st.DrawFn, most: int = 40, prices: st.SearchStrategy[int] | None 
 LIMIT = st.one_of(st.integers(-2, 40), st.integers(0, 4000))
 
 
-def check(given: Rows, limit: float, choice: Choice) -> None:
+def check(given: Rows, limit: float, choice: WorthChoice) -> None:
     """Assert what must hold of every choice."""
     assert choice.cost == sum(given.prices[row] for row in choice.rows) <= max(limit, 0)
     assert choice.worth == sum(given.worths[row] for row in choice.rows)
@@ -192,12 +192,12 @@ def test_any_worth_price_and_size(
 ) -> None:
     worths, prices, sizes = ([row[n] for row in found] for n in range(3))
     owners = [row // 2 for row in range(len(found))] if paired else None
-    chooser = Chooser(worths, sizes, prices.__getitem__, owners=owners)
+    chooser = WorthChooser(worths, sizes, prices.__getitem__, owners=owners)
     choice = chooser.choose(limit)
     assert sum(prices[row] for row in choice.rows) <= limit
     assert all(worths[row] > 0 for row in choice.rows)
     assert math.isfinite(choice.worth)
-    assert choice == Chooser(worths, sizes, prices.__getitem__, owners=owners).choose(limit)
+    assert choice == WorthChooser(worths, sizes, prices.__getitem__, owners=owners).choose(limit)
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------
@@ -221,27 +221,31 @@ def test_any_worth_price_and_size(
 def test_what_is_chosen(
     worths: list[float], prices: list[int], limit: int, expected: list[int]
 ) -> None:
-    chosen = Chooser(worths, [4 * price for price in prices], prices.__getitem__).choose(limit)
+    chosen = WorthChooser(worths, [4 * price for price in prices], prices.__getitem__).choose(limit)
     assert sorted(chosen.rows) == expected
 
 
 def test_the_densest_comes_first_so_that_the_end_can_go() -> None:
-    chosen = Chooser([1, 9, 5, 2], [40, 40, 40, 4], [10, 10, 10, 1].__getitem__).choose(31).rows
+    chosen = (
+        WorthChooser([1, 9, 5, 2], [40, 40, 40, 4], [10, 10, 10, 1].__getitem__).choose(31).rows
+    )
     assert chosen == [3, 1, 2, 0][: len(chosen)] and len(chosen) == 4
 
 
 def test_what_is_worth_nothing_comes_last() -> None:
-    chooser = Chooser([0, 1, math.nan, -1, 3, -0.5], [4] * 6, lambda row: 1)
+    chooser = WorthChooser([0, 1, math.nan, -1, 3, -0.5], [4] * 6, lambda row: 1)
     assert list(chooser.rest(chooser.choose(1).rows)) == [1, 0, 5, 3, 2]
 
 
 def test_a_summary_stands_in_where_a_content_is_worth_too_little() -> None:
     worths = [
-        score * FORM_WORTH[form] for score in (1.0, 0.9, 0.2) for form in ("content", "summary")
+        score * VARIANT_WORTH[form] for score in (1.0, 0.9, 0.2) for form in ("content", "summary")
     ]
     prices = [100, 10] * 3
     owners = [0, 0, 1, 1, 2, 2]
-    chooser = Chooser(worths, [4 * price for price in prices], prices.__getitem__, owners=owners)
+    chooser = WorthChooser(
+        worths, [4 * price for price in prices], prices.__getitem__, owners=owners
+    )
     found = {limit: sorted(chooser.choose(limit).rows) for limit in (9, 10, 20, 30, 120, 210, 300)}
     assert found == {
         9: [],
@@ -278,7 +282,7 @@ def realistic(count: int, seed: int, *, forms: bool = False) -> Rows:
             ladder = [("content", size), ("summary", min(size, rng.randint(60, 250)))]
             found.owners.extend(itertools.repeat(number, 2))
         for form, length in ladder:
-            found.worths.append(score * FORM_WORTH[form])
+            found.worths.append(score * VARIANT_WORTH[form])
             found.sizes.append(length)
             found.prices.append(round(18 + rate * length * rng.lognormvariate(0, 0.1)))
             found.kinds.append(f"{kind} {form}")
@@ -296,7 +300,7 @@ def test_nearly_the_bound_for_few_prices(count: int, limit: int, forms: bool) ->
         asked.append(row)
         return found.prices[row]
 
-    chosen = Chooser(
+    chosen = WorthChooser(
         found.worths, found.sizes, price, owners=found.owners, kinds=found.kinds
     ).choose(limit)
     check(found, limit, chosen._replace(worth=sum(found.worths[row] for row in chosen.rows)))
@@ -313,6 +317,6 @@ def test_a_budget_for_little_prices_little_of_much() -> None:
         asked.append(row)
         return found.prices[row]
 
-    chosen = Chooser(found.worths, found.sizes, price, kinds=found.kinds).choose(300)
+    chosen = WorthChooser(found.worths, found.sizes, price, kinds=found.kinds).choose(300)
     assert chosen.rows
     assert len(asked) < 200

@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptforge.errors import ProfileError
-from promptforge.yamltext import MAX_BYTES, MAX_DEPTH, MAX_NODES, invisible, load, load_with_lines
+from promptforge.yaml_reader import (
+    MAX_YAML_BYTES,
+    MAX_YAML_DEPTH,
+    MAX_YAML_VALUES,
+    find_invisible,
+    load_yaml,
+    load_yaml_with_lines,
+)
 
 ATTACKS = Path(__file__).parents[2] / "shared" / "data" / "attacks.json"
 
@@ -45,7 +52,7 @@ ATTACKS = Path(__file__).parents[2] / "shared" / "data" / "attacks.json"
     ],
 )
 def test_what_is_read(text: str, value: Any) -> None:
-    assert load(text, "f.yaml") == value
+    assert load_yaml(text, "f.yaml") == value
 
 
 @pytest.mark.parametrize(
@@ -67,35 +74,37 @@ def test_what_is_read(text: str, value: Any) -> None:
         ("a: 1\nb: \ud800", 2, "U+D800"),
         ('a: "\\ud800"', 1, "surrogate"),
         ('"\\udc00": a', 1, "surrogate"),
-        ("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1), 1, "nested deeper"),
+        ("[" * (MAX_YAML_DEPTH + 1) + "]" * (MAX_YAML_DEPTH + 1), 1, "nested deeper"),
         ("[" * 200_000, 1, "nested deeper"),
         ("- " * 20_000 + "a", 1, "nested deeper"),
-        ("".join(" " * i + "a:\n" for i in range(200)), MAX_DEPTH + 1, "nested deeper"),
+        ("".join(" " * i + "a:\n" for i in range(200)), MAX_YAML_DEPTH + 1, "nested deeper"),
         ("{a: " * 5000, 1, "nested deeper"),
-        ("a: " + "x" * MAX_BYTES, 1, "longer than"),
-        ("a: " + "é" * (MAX_BYTES // 2), 1, "longer than"),
-        ("- a\n" * (MAX_NODES + 1), MAX_NODES, "more than"),
+        ("a: " + "x" * MAX_YAML_BYTES, 1, "longer than"),
+        ("a: " + "é" * (MAX_YAML_BYTES // 2), 1, "longer than"),
+        ("- a\n" * (MAX_YAML_VALUES + 1), MAX_YAML_VALUES, "more than"),
         ("%YAML 7.0\n---\na", 1, "not valid YAML"),
     ],
 )
 def test_what_is_refused(text: str, line: int, said: str) -> None:
     with pytest.raises(ProfileError) as caught:
-        load(text, "dir/f.yaml")
+        load_yaml(text, "dir/f.yaml")
     assert caught.value.where == f"dir/f.yaml:{line}"
     assert said in str(caught.value)
     assert str(caught.value).isprintable()
 
 
 def test_the_deepest_nesting_is_read() -> None:
-    value = load("[" * MAX_DEPTH + "]" * MAX_DEPTH, "f")
+    value = load_yaml("[" * MAX_YAML_DEPTH + "]" * MAX_YAML_DEPTH, "f")
     depth = 0
     while value:
         value, depth = value[0], depth + 1
-    assert depth == MAX_DEPTH - 1
+    assert depth == MAX_YAML_DEPTH - 1
 
 
 def test_lines() -> None:
-    value, lines = load_with_lines("a: 1\nb:\n  - x\n\n  - c: 2\n    d: [3,\n        4]\n", "f")
+    value, lines = load_yaml_with_lines(
+        "a: 1\nb:\n  - x\n\n  - c: 2\n    d: [3,\n        4]\n", "f"
+    )
     assert value == {"a": 1, "b": ["x", {"c": 2, "d": [3, 4]}]}
     assert lines == {
         (): 1,
@@ -111,18 +120,18 @@ def test_lines() -> None:
 
 
 def test_invisible_characters_are_found_in_comments_too() -> None:
-    assert invisible("\ufeffa: 1 # \U000e0041\nb: x\u200by\u202e") == [
+    assert find_invisible("\ufeffa: 1 # \U000e0041\nb: x\u200by\u202e") == [
         (1, "U+E0041"),
         (2, "U+200B"),
         (2, "U+202E"),
     ]
-    assert invisible("a: é 漢 😀") == []
+    assert find_invisible("a: é 漢 😀") == []
 
 
 @given(st.text(max_size=200))
 def test_nothing_but_a_profile_error_escapes(text: str) -> None:
     try:
-        load(text, "f")
+        load_yaml(text, "f")
     except ProfileError as exc:
         assert exc.where is not None and exc.where.startswith("f:")
 
@@ -130,7 +139,7 @@ def test_nothing_but_a_profile_error_escapes(text: str) -> None:
 @given(st.text("[]{}:,-?&*!|>'\"%@` #\n\tab0\\u", max_size=60))
 def test_nothing_but_a_profile_error_escapes_dense(text: str) -> None:
     try:
-        load(text, "f")
+        load_yaml(text, "f")
     except ProfileError as exc:
         assert exc.where is not None and exc.where.startswith("f:")
 
@@ -151,7 +160,7 @@ def test_json_is_read_as_json(value: Any) -> None:
     # A key longer than 1,024 characters and DEL are the two places where YAML takes less than JSON.
     text = json.dumps(value)
     if "\x7f" not in text and len(text) < 1_000:
-        assert load(text, "f") == value
+        assert load_yaml(text, "f") == value
 
 
 @pytest.mark.skipif(not ATTACKS.exists(), reason="the corpus lies outside the repository")
@@ -165,7 +174,7 @@ def test_the_corpus_of_attacks() -> None:
         elif case["kind"] == "base64":
             text = base64.b64decode(text).decode("utf-16")
         try:
-            value = load(text, case["id"])
+            value = load_yaml(text, case["id"])
         except ProfileError:
             continue
         assert isinstance(value, dict | str), case["id"]

@@ -9,15 +9,23 @@ import tiktoken
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from promptforge.tokenizers.byte_pairs import BytePairCounter
-from promptforge.tokenizers.families import FAMILIES, is_installed
-from promptforge.tokenizers.splits import ease
-from promptforge.tokenizers.vocabulary import LONGEST, PUBLISHED, load_ranks
-from promptforge.tokens import names
+from promptforge.tokenizers.bpe import BytePairCounter
+from promptforge.tokenizers.registry import list_tokenizers
+from promptforge.tokenizers.vocabulary import (
+    MAX_TOKEN_BYTES,
+    SHIPPED_VOCABULARIES,
+    load_ranks,
+    speed_up_pattern,
+)
+from promptforge.tokenizers.vocabulary_files import TOKENIZER_PACKAGES, is_installed
 
-ENCODINGS = sorted(PUBLISHED)
-BUILT_IN = [name for name, _ in names() if name not in (*FAMILIES, "NAME*FACTOR", "file:PATH")]
-INSTALLED = [name for name, family in FAMILIES.items() if is_installed(family)]
+ENCODINGS = sorted(SHIPPED_VOCABULARIES)
+BUILT_IN = [
+    name
+    for name, _ in list_tokenizers()
+    if name not in (*TOKENIZER_PACKAGES, "NAME*FACTOR", "file:PATH")
+]
+INSTALLED = [name for name, family in TOKENIZER_PACKAGES.items() if is_installed(family)]
 COUNTERS = [*BUILT_IN, *INSTALLED, "cl100k_base*1.4"]
 RANKS = {name: load_ranks(name) for name in ENCODINGS}
 
@@ -26,9 +34,12 @@ def _encode_by(name: str, pattern: str) -> tiktoken.Encoding:
     return tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=RANKS[name], special_tokens={})
 
 
-TIKTOKEN = {name: _encode_by(name, PUBLISHED[name].pattern) for name in ENCODINGS}
+TIKTOKEN = {name: _encode_by(name, SHIPPED_VOCABULARIES[name].pattern) for name in ENCODINGS}
 """The judges: tiktoken by the patterns as they are published."""
-EASED = {name: _encode_by(name, ease(PUBLISHED[name].pattern)) for name in ENCODINGS}
+EASED = {
+    name: _encode_by(name, speed_up_pattern(SHIPPED_VOCABULARIES[name].pattern))
+    for name in ENCODINGS
+}
 BLANKS: dict[tuple[str, str], tiktoken.Encoding] = {}
 WHITE = (
     "\n",
@@ -117,5 +128,9 @@ def fresh(name: str, kind: type[BytePairCounter] = BytePairCounter) -> BytePairC
         return BLANKS[name, pattern]
 
     return kind(
-        name, lambda: (PUBLISHED[name].pattern, RANKS[name]), make, longest=LONGEST, fingerprint=""
+        name,
+        lambda: (SHIPPED_VOCABULARIES[name].pattern, RANKS[name]),
+        make,
+        longest=MAX_TOKEN_BYTES,
+        fingerprint="",
     )

@@ -11,10 +11,17 @@ import hashlib
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1]))
+from ..tokenizers.vocabulary import (
+    SHIPPED_VOCABULARIES,
+    format_tiktoken,
+    pack_tokens,
+    parse_tiktoken,
+    unpack_tokens,
+)
 
-from promptforge.tokenizers import vocabulary  # noqa: E402
+HERE = Path(__file__).resolve().parent
+
+sys.path.insert(0, str(HERE.parents[1]))
 
 
 def build(source: Path, folder: Path) -> Path:
@@ -24,16 +31,16 @@ def build(source: Path, folder: Path) -> Path:
     """
     text = source.read_bytes()
     digest = hashlib.sha256(text).hexdigest()
-    published = vocabulary.PUBLISHED
+    published = SHIPPED_VOCABULARIES
     names = [name for name, known in published.items() if known.sha256 == digest]
     if not names:
         raise SystemExit(
             f"{source}: sha256 {digest} is none of the published tables: {', '.join(published)}"
         )
-    ranks = vocabulary.parse_tiktoken(text)
+    ranks = parse_tiktoken(text)
     tokens = sorted(ranks, key=ranks.__getitem__)
-    packed = vocabulary.pack(tokens)
-    if vocabulary.format_tiktoken(vocabulary.unpack(packed)) != text:
+    packed = pack_tokens(tokens)
+    if format_tiktoken(unpack_tokens(packed)) != text:
         raise SystemExit(f"{source}: the packed table does not give the file back")
     target = folder / f"{names[0]}.bin"
     target.write_bytes(packed)

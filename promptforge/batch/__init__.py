@@ -1,7 +1,7 @@
 """Many requests at once: `run` over a file of them, `RenderBatch` inside of other engines."""
 
-from .columns import RenderBatch
-from .places import Report
-from .running import Progress, run
+from .rows import RenderBatch
+from .runner import Progress, run
+from .store import RunReport
 
-__all__ = ["Progress", "RenderBatch", "Report", "run"]
+__all__ = ["Progress", "RenderBatch", "RunReport", "run"]

@@ -1,32 +1,35 @@
-"""Render one row: a request in JSON becomes one line of JSON, its result or an error record."""
+"""Render one row: a request in JSON becomes one line of JSON, its result or an error record.
+
+Rows as columns, for Ray Data, Hugging Face datasets, Daft and pandas.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import msgspec
 
-from ..diagnostics import Diagnostics
-from ..errors import ItemError, OptionError, PromptForgeError, nearest, quote
-from ..items import Item
-from ..options import VOCABULARY
-from ..prompting.conversations import read as read_messages
-from ..prompting.messages import Message
-from ..sources import attack, itemfiles, workspace
-from ..sources.decoding import decode as decode_json
-from ..sources.decoding import say_twice
+from ..config.options import OPTION_VOCABULARY
+from ..errors import Diagnostics, ItemError, OptionError, PromptForgeError, quote, suggest_name
+from ..files import Folders
+from ..model import Item
+from ..prompts.history import read_history as read_messages
+from ..prompts.messages import Message
+from ..sources.attack import TechniqueIndex, read_attack
+from ..sources.gather import SourceRequest, gather
+from ..sources.item_files import load_messages
 from ..sources.jobs import Job, job_of
-from ..sources.knowledge import Wanted, gather
+from ..sources.plain import decode_json, report_repeated_keys
 from ..sources.records import load_records
-from .reading import WRONG, Part
-from .spec import CONTEXT, Spec, digest
-from .spec import renderer as make_renderer
+from ..sources.workspace import show_path
+from .requests import UNREADABLE_PREFIX, Shard, encode_row
+from .spec import CONTEXT_ONLY, BatchSpec, check_spec, digest, make_renderer, make_spec
 
-FAILED = b'{"error":'
+ERROR_PREFIX = b'{"error":'
 """First bytes of an error record; the line of a result begins otherwise."""
 
 _OWN_KEYS = {
@@ -40,11 +43,12 @@ _OWN_KEYS = {
     "user",
     "history",
 }
+
 _NO_CONTEXT = {"items_included": 0, "items_trimmed": 0, "items_dropped": 0, "truncated": False}
 """Figures of a prompt that has no context."""
 
 
-class Rendered(msgspec.Struct, frozen=True):
+class RenderedShard(msgspec.Struct, frozen=True):
     """Results of some rows."""
 
     body: bytes
@@ -81,11 +85,11 @@ class _Inputs(NamedTuple):
 class RowRenderer:
     """Renders any number of rows, in one thread."""
 
-    def __init__(self, spec: Spec) -> None:
+    def __init__(self, spec: BatchSpec) -> None:
         self._spec = spec
         self._renderers = {spec.profile: make_renderer(spec)}
 
-    def render(self, part: Part) -> Rendered:
+    def render(self, part: Shard) -> RenderedShard:
         """Render all rows of `part`."""
         lines: list[bytes] = []
         references: list[str] = []
@@ -95,15 +99,15 @@ class RowRenderer:
             lines += line, b"\n"
             tokens += cost
             references += [reference] if reference else []
-        errors = sum(line.startswith(FAILED) for line in lines)
-        return Rendered(b"".join(lines), len(part.rows), errors, tokens, references)
+        errors = sum(line.startswith(ERROR_PREFIX) for line in lines)
+        return RenderedShard(b"".join(lines), len(part.rows), errors, tokens, references)
 
-    def references(self, part: Part) -> list[str]:
+    def references(self, part: Shard) -> list[str]:
         """Compute `Rendered.references` for the files as they are now, without rendering."""
         found = []
         for number, raw in part.rows:
             try:
-                request = _understand(decode(raw, {}), self._spec.to)
+                request = _understand(decode_row(raw, {}), self._spec.to)
                 found.append(self._load(request, number).reference)
             except Exception:
                 continue  # a row that cannot be read names nothing
@@ -114,18 +118,18 @@ class RowRenderer:
         name, reference = f"row-{number}", ""
         try:
             twice: dict[str, None] = {}
-            value = decode(raw, twice)
+            value = decode_row(raw, twice)
             name = _id_of(value, name)
             request = _understand(value, self._spec.to)
             inputs = self._load(request, number)
             reference = inputs.reference
-            say_twice(twice, inputs.said, "row")
+            report_repeated_keys(twice, inputs.said, "row")
             if inputs.failure:
                 raise inputs.failure
             facts = self._render(request, inputs)
             return _line({"id": name, "line": number, **facts}), facts["tokens"], reference
         except Exception as error:  # any error at all: it must not end the other rows
-            return failed(name, number, type(error).__name__, str(error)), 0, reference
+            return error_line(name, number, type(error).__name__, str(error)), 0, reference
 
     def _render(self, request: _Request, inputs: _Inputs) -> dict[str, Any]:
         profile = request.profile or self._spec.profile
@@ -133,7 +137,7 @@ class RowRenderer:
         if renderer is None:
             renderer = self._renderers[profile] = make_renderer(self._spec, profile)
         before = tuple(inputs.said)
-        if self._spec.to == CONTEXT:
+        if self._spec.to == CONTEXT_ONLY:
             context = renderer.render(inputs.items, before=before, **request.options)
             return {"text": context.text, **_figures(context, context)}
         prompt = renderer.prompt(
@@ -166,7 +170,7 @@ class RowRenderer:
         attack_index = None
         if job.mitre_techniques and self._spec.attack:
             attack_index = self._attack
-        wanted = Wanted(
+        wanted = SourceRequest(
             items=named,
             records=records,
             files=job.files,
@@ -192,15 +196,13 @@ class RowRenderer:
     def _history(self, given: Any, said: Diagnostics) -> list[Message] | None:
         if not isinstance(given, str):
             return _messages(given, "history", said)
-        records, locate = itemfiles.load_messages(
-            given, diagnostics=said, workspace=self._spec.workspace
-        )
+        records, locate = load_messages(given, diagnostics=said, workspace=self._spec.workspace)
         return _messages(records, given, said, locate)
 
     @cached_property
-    def _attack(self) -> attack.Index:
+    def _attack(self) -> TechniqueIndex:
         # Read once a process: the public bundle has 50 MB, and thousands of rows look into it.
-        return attack.read(
+        return read_attack(
             self._spec.attack or "", workspace=self._spec.workspace, diagnostics=Diagnostics()
         )
 
@@ -208,19 +210,19 @@ class RowRenderer:
 def _confine(path: str) -> None:
     """Refuse paths that a user may type and a row may not name: rows come from anywhere."""
     if path == "-":
-        raise ItemError("a row cannot name standard input", where=workspace.shown(path))
+        raise ItemError("a row cannot name standard input", where=show_path(path))
     if os.path.isabs(path):
         message = "a row cannot name an absolute path, only what is in the workspace"
-        raise ItemError(message, where=workspace.shown(path))
+        raise ItemError(message, where=show_path(path))
 
 
-def decode(raw: bytes, twice: dict[str, None]) -> dict[str, Any]:
+def decode_row(raw: bytes, twice: dict[str, None]) -> dict[str, Any]:
     """Parse a row into an object; put keys that an object has twice into `twice`.
 
     Raises `ItemError`.
     """
-    if raw.startswith(WRONG):
-        raise ItemError(raw.removeprefix(WRONG).decode())
+    if raw.startswith(UNREADABLE_PREFIX):
+        raise ItemError(raw.removeprefix(UNREADABLE_PREFIX).decode())
     try:
         value = decode_json(raw, twice)
     except RecursionError:
@@ -237,23 +239,23 @@ def decode(raw: bytes, twice: dict[str, None]) -> dict[str, Any]:
     return value
 
 
-def failed(name: str, number: int, kind: str, message: str) -> bytes:
+def error_line(name: str, number: int, kind: str, message: str) -> bytes:
     """Write the error record of a row."""
     return _line({"error": kind, "id": name, "line": number, "message": message})
 
 
-def name_of(raw: bytes, derived: str) -> str:
+def row_id(raw: bytes, derived: str) -> str:
     """Return the id of a row, or `derived` where it has none or cannot be read."""
     try:
-        return _id_of(decode(raw, {}), derived)
+        return _id_of(decode_row(raw, {}), derived)
     except PromptForgeError:
         return derived
 
 
-def lines(body: bytes) -> Iterator[tuple[bool, bytes]]:
+def split_lines(body: bytes) -> Iterator[tuple[bool, bytes]]:
     """Yield each line of `body` without its line end, after a flag: True for an error record."""
     for line in body.splitlines():
-        yield line.startswith(FAILED), line
+        yield line.startswith(ERROR_PREFIX), line
 
 
 def _id_of(value: Mapping[str, Any], derived: str) -> str:
@@ -286,7 +288,7 @@ def _understand(value: dict[str, Any], to: str) -> _Request:
             raise OptionError(message, option=key)
     for name, inner in job.options.items():
         _check_option(name, inner)
-    if to == CONTEXT and (job.texts or job.history is not None):
+    if to == CONTEXT_ONLY and (job.texts or job.history is not None):
         key = "user"
         if "question" not in job.texts:
             key = next(iter(job.texts), "history")
@@ -297,8 +299,8 @@ def _understand(value: dict[str, Any], to: str) -> _Request:
 
 
 def _check_option(name: str, value: object) -> None:
-    if name not in VOCABULARY:
-        hint = nearest(name, [*_OWN_KEYS, *VOCABULARY])
+    if name not in OPTION_VOCABULARY:
+        hint = suggest_name(name, [*_OWN_KEYS, *OPTION_VOCABULARY])
         raise OptionError(f"unknown key {quote(name)}{hint}", option=name)
     if name == "tokenizer" and isinstance(value, str) and value.startswith("file:"):
         raise OptionError("tokenizer: only the whole run can take one from a file", option=name)
@@ -325,3 +327,74 @@ def _line(facts: dict[str, Any]) -> bytes:
     except UnicodeEncodeError:  # a lone surrogate in an id or a message
         text = json.dumps(facts, ensure_ascii=False, separators=(",", ":"))
         return text.encode("utf-8", "replace")
+
+
+_DEFAULTS: dict[str, Any] = {
+    "id": "", "text": "", "request": "", "tokens": 0, "items_included": 0, "items_trimmed": 0,
+    "items_dropped": 0, "truncated": False, "error": "",
+}  # fmt: skip
+
+
+class RenderBatch:
+    """A function from columns to columns; it can be pickled and sent to another process.
+
+    Takes `{"request": [JSON text, …]}`, or one column per key of a row. Returns the columns
+    `id text request tokens items_included items_trimmed items_dropped truncated error`, one entry
+    per row; `request` is JSON text, and `error` is empty for a row that has a result.
+
+    The keywords are those of `run` that say how a row is rendered; a wrong one is an `OptionError`.
+
+        results = RenderBatch(max_tokens=500)({"request": ['{"items": [{"content": "x"}]}']})
+        results["text"][0], results["tokens"][0]
+    """
+
+    def __init__(
+        self,
+        *,
+        to: str = CONTEXT_ONLY,
+        profile: str | None = None,
+        templates: Folders = None,
+        profiles: Folders = None,
+        workspace: str = ".",
+        attack: str | None = None,
+        **options: Any,
+    ) -> None:
+        self._spec = make_spec(to, profile, templates, profiles, workspace, attack, options)
+        check_spec(self._spec)
+        self._renderer: RowRenderer | None = None
+
+    def __call__(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+        """Render the rows of `batch`. A wrong row is an entry in `error`; it never raises."""
+        if self._renderer is None:
+            self._renderer = RowRenderer(self._spec)
+        columns = {name: _to_list(values) for name, values in batch.items()}
+        made: dict[str, list[Any]] = {name: [] for name in _DEFAULTS}
+        for number, values in enumerate(zip(*columns.values(), strict=True), 1):
+            row = dict(zip(columns, values, strict=True))
+            record = _DEFAULTS | self._render(self._renderer, row, number)
+            for name, column in made.items():
+                column.append(record[name])
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Templates and tokenizers do not pickle; the other process makes its own renderer.
+        return {"_spec": self._spec, "_renderer": None}
+
+    @staticmethod
+    def _render(renderer: RowRenderer, row: dict[str, Any], number: int) -> dict[str, Any]:
+        try:
+            raw = encode_row(row)
+        except ItemError as error:
+            return {"id": str(row.get("id", "")), "error": f"ItemError: {error}"}
+        line = renderer.row(number, raw)[0]
+        record: dict[str, Any] = msgspec.json.decode(line)
+        if line.startswith(ERROR_PREFIX):
+            return {"id": record["id"], "error": f"{record['error']}: {record['message']}"}
+        if "request" in record:
+            record["request"] = msgspec.json.encode(record["request"]).decode()
+        return record
+
+
+def _to_list(values: Any) -> list[Any]:
+    # NumPy arrays and pandas series: `list` would keep their own number types, which no JSON has.
+    return values.tolist() if hasattr(values, "tolist") else list(values)

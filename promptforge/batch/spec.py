@@ -10,21 +10,20 @@ from typing import Any
 
 import msgspec
 
-from .. import __version__, _shipped
-from ..errors import OptionError, nearest, quote
-from ..folders import Folders, paths
-from ..options import Options
-from ..profiles import load_profile
-from ..prompting.renderer import Renderer
-from ..prompting.shapes import SHAPES
-from ..tokens import get_tokenizer
-from ..writing import naming
+from .._version import __version__
+from ..config.options import Options
+from ..config.profiles import load_profile
+from ..errors import OptionError, quote, suggest_name
+from ..files import Folders, folder_paths, naming_path, shipped_folder
+from ..prompts.prompt import Renderer
+from ..prompts.providers import SHAPES
+from ..tokenizers.registry import get_tokenizer
 
-CONTEXT = "context"
+CONTEXT_ONLY = "context"
 """The value of `to` for the context text alone, without a prompt around it."""
 
 
-class Spec(msgspec.Struct, frozen=True, kw_only=True):
+class BatchSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of a run. Plain data: it travels to other processes and machines."""
 
     profile: str | None = None
@@ -35,12 +34,12 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True):
     """Folder that holds all files a row may name."""
     attack: str | None = None
     """ATT&CK data, in which techniques are looked up."""
-    to: str = CONTEXT
+    to: str = CONTEXT_ONLY
     """`context`, or a shape of `Renderer.prompt`."""
     options: dict[str, Any] = {}
 
 
-def make(
+def make_spec(
     to: str,
     profile: str | Path | None,
     templates: Folders,
@@ -48,9 +47,9 @@ def make(
     workspace: str | Path,
     attack: str | None,
     options: dict[str, Any],
-) -> Spec:
+) -> BatchSpec:
     """Build the spec; its folders are absolute, so they mean the same to any process."""
-    return Spec(
+    return BatchSpec(
         profile=None if profile is None else str(profile),
         templates=_absolute(templates),
         profiles=_absolute(profiles),
@@ -61,20 +60,20 @@ def make(
     )
 
 
-def check(spec: Spec) -> Options:
+def check_spec(spec: BatchSpec) -> Options:
     """Return the options in force; raises `PromptForgeError` for settings that no row can use."""
-    if spec.to != CONTEXT and spec.to not in SHAPES:
-        hint = nearest(spec.to, [CONTEXT, *SHAPES])
+    if spec.to != CONTEXT_ONLY and spec.to not in SHAPES:
+        hint = suggest_name(spec.to, [CONTEXT_ONLY, *SHAPES])
         raise OptionError(f"there is no shape {quote(spec.to)}{hint}", option="to")
     try:
         msgspec.json.encode(spec.options)
     except TypeError as error:
         message = f"options of a batch are plain data, for other processes: {error}"
         raise OptionError(message) from None
-    return renderer(spec).check()
+    return make_renderer(spec).check()
 
 
-def renderer(spec: Spec, profile: str | None = None) -> Renderer:
+def make_renderer(spec: BatchSpec, profile: str | None = None) -> Renderer:
     """Build the renderer of a run, or of a row with another profile."""
     return Renderer(
         profile=profile or spec.profile,
@@ -84,12 +83,12 @@ def renderer(spec: Spec, profile: str | None = None) -> Renderer:
     )
 
 
-def made_of(spec: Spec) -> dict[str, str]:
+def hash_inputs(spec: BatchSpec) -> dict[str, str]:
     """Hash each input of a run that results depend on, rows excepted; keys name the inputs.
 
     All templates and profiles count, since a row may name another layout or profile.
     """
-    tokenizer = get_tokenizer(check(spec).tokenizer)
+    tokenizer = get_tokenizer(check_spec(spec).tokenizer)
     profile = load_profile(spec.profile or "default", spec.profiles)
     chain = {file.name: file.sha256 for file in profile.chain}
     inputs: dict[str, object] = {
@@ -102,7 +101,7 @@ def made_of(spec: Spec) -> dict[str, str]:
     return {name: _digest_of(value) for name, value in inputs.items()}
 
 
-def ground(things: dict[str, str]) -> str:
+def fingerprint_of(things: dict[str, str]) -> str:
     """Combine the hashes of `made_of` into one."""
     return _digest_of(things)
 
@@ -117,15 +116,15 @@ def digest(data: bytes) -> str:
 
 
 def _absolute(folders: Folders) -> tuple[str, ...]:
-    return tuple(os.path.abspath(folder) for folder in paths(folders))
+    return tuple(os.path.abspath(folder) for folder in folder_paths(folders))
 
 
 def _files(folders: Sequence[str], kind: str) -> Iterator[tuple[str, str]]:
     """Yield name and hash of each file in `folders` and in the shipped folder of that kind."""
-    for folder in (*map(Path, folders), _shipped.folder(kind)):
+    for folder in (*map(Path, folders), shipped_folder(kind)):
         for path in sorted(_walk(folder)):
             if path.suffix in (".j2", ".yaml", ".yml") and path.is_file():
-                with naming(path):
+                with naming_path(path):
                     yield path.relative_to(folder).as_posix(), digest(path.read_bytes())
 
 

@@ -6,18 +6,25 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from ..config.options import OPTION_VOCABULARY
 from ..errors import OptionError
-from ..options import VOCABULARY
-from .bridge import NOTE, Bridge, Kept, missing
-from .retrieval import aretrieve, retrieve
-from .vectors import embedding, in_thread
+from .bridge import (
+    NOTE_KEY,
+    Bridge,
+    KeptDocument,
+    aretrieve,
+    embedding,
+    missing_extra,
+    retrieve,
+    run_in_thread,
+)
 
 try:
     from haystack import Document, component, default_from_dict, default_to_dict
     from haystack.core.errors import SerializationError
     from haystack.utils import deserialize_callable, serialize_callable
 except ImportError as error:
-    raise missing("haystack", error) from error
+    raise missing_extra("haystack", error) from error
 
 __all__ = ["ContextBuilder", "aretrieve", "embedding", "retrieve"]
 
@@ -48,7 +55,7 @@ class ContextBuilder:
         """
         changes: dict[str, Any] = {}
         if max_tokens is not None:
-            changes["max_tokens"] = VOCABULARY.check("max_tokens", max_tokens)
+            changes["max_tokens"] = OPTION_VOCABULARY.check("max_tokens", max_tokens)
         fitted = self._bridge.fit(documents, query, **changes)
         return {
             "context": fitted.result.text,
@@ -65,7 +72,7 @@ class ContextBuilder:
         self, documents: list[Document], query: str = "", max_tokens: int | None = None
     ) -> dict[str, Any]:
         """Do `run` in a thread; an async `embed` is awaited."""
-        return await in_thread(lambda: self.run(documents, query, max_tokens))
+        return await run_in_thread(lambda: self.run(documents, query, max_tokens))
 
     def to_dict(self) -> dict[str, Any]:
         """Write the component as plain data, with functions by their names.
@@ -113,7 +120,9 @@ def _plain(name: str, value: Any) -> Any:
     raise OptionError(f"{message}; give its name", option=name)
 
 
-def _handed_back(document: Document, kept: Kept) -> Document:
+def _handed_back(document: Document, kept: KeptDocument) -> Document:
     if kept.whole:
         return document
-    return dataclasses.replace(document, content=kept.text, meta={**document.meta, NOTE: kept.note})
+    return dataclasses.replace(
+        document, content=kept.text, meta={**document.meta, NOTE_KEY: kept.note}
+    )

@@ -6,9 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import OptionError, quote
-from .bridge import NOTE, Bridge, Kept, missing
-from .retrieval import aretrieve, retrieve
-from .vectors import embedding, in_thread
+from .bridge import (
+    NOTE_KEY,
+    Bridge,
+    KeptDocument,
+    aretrieve,
+    embedding,
+    missing_extra,
+    retrieve,
+    run_in_thread,
+)
 
 try:
     from langchain_core.documents import BaseDocumentCompressor, Document
@@ -17,7 +24,7 @@ try:
     from langchain_core.prompts.chat import BaseChatPromptTemplate
     from pydantic import PrivateAttr
 except ImportError as error:
-    raise missing("langchain", error) from error
+    raise missing_extra("langchain", error) from error
 
 __all__ = ["ContextCompressor", "ContextPrompt", "aretrieve", "embedding", "retrieve"]
 
@@ -57,7 +64,7 @@ class ContextCompressor(BaseDocumentCompressor):
         self, documents: Sequence[Document], query: str, callbacks: Any = None
     ) -> Sequence[Document]:
         """Do `compress_documents` in a thread; an async `embed` is awaited."""
-        return await in_thread(lambda: self.compress_documents(documents, query, callbacks))
+        return await run_in_thread(lambda: self.compress_documents(documents, query, callbacks))
 
 
 class ContextPrompt(BaseChatPromptTemplate):
@@ -117,7 +124,7 @@ class ContextPrompt(BaseChatPromptTemplate):
 
     async def aformat_messages(self, **kwargs: Any) -> list[BaseMessage]:
         """Do `format_messages`, rendering in a thread; an async `embed` is awaited."""
-        values = await in_thread(lambda: self._filled(kwargs))
+        values = await run_in_thread(lambda: self._filled(kwargs))
         messages: list[BaseMessage] = await self.prompt.aformat_messages(**values)
         return messages
 
@@ -143,7 +150,7 @@ def _read(given: Any) -> str:
     return str(_document(given).page_content)
 
 
-def _shortened(given: Any, kept: Kept) -> Document:
+def _shortened(given: Any, kept: KeptDocument) -> Document:
     inner = _document(given)
-    metadata = {**inner.metadata, NOTE: kept.note}
+    metadata = {**inner.metadata, NOTE_KEY: kept.note}
     return inner.model_copy(update={"page_content": kept.text, "metadata": metadata})

@@ -6,9 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import OptionError, quote
-from .bridge import NOTE, Bridge, Kept, missing
-from .retrieval import aretrieve, retrieve
-from .vectors import embedding, in_thread
+from .bridge import (
+    NOTE_KEY,
+    Bridge,
+    KeptDocument,
+    aretrieve,
+    embedding,
+    missing_extra,
+    retrieve,
+    run_in_thread,
+)
 
 try:
     from llama_index.core.bridge.pydantic import PrivateAttr
@@ -16,7 +23,7 @@ try:
     from llama_index.core.prompts import PromptTemplate
     from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 except ImportError as error:
-    raise missing("llama-index", error) from error
+    raise missing_extra("llama-index", error) from error
 
 __all__ = ["ContextPostprocessor", "ContextPromptTemplate", "aretrieve", "embedding", "retrieve"]
 
@@ -59,7 +66,7 @@ class ContextPostprocessor(BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         """Do `_postprocess_nodes` in a thread; an async `embed` is awaited."""
-        return await in_thread(lambda: self._postprocess_nodes(nodes, query_bundle))
+        return await run_in_thread(lambda: self._postprocess_nodes(nodes, query_bundle))
 
 
 class ContextPromptTemplate(PromptTemplate):
@@ -126,10 +133,10 @@ def _before(scored: NodeWithScore) -> list[str]:
     return head.removesuffix("\n").split("\n") if head else []
 
 
-def _shortened(scored: NodeWithScore, kept: Kept) -> NodeWithScore:
+def _shortened(scored: NodeWithScore, kept: KeptDocument) -> NodeWithScore:
     node = scored.node.model_copy()
-    node.metadata = {**node.metadata, NOTE: kept.note}
-    node.excluded_llm_metadata_keys = [*node.excluded_llm_metadata_keys, NOTE]
-    node.excluded_embed_metadata_keys = [*node.excluded_embed_metadata_keys, NOTE]
+    node.metadata = {**node.metadata, NOTE_KEY: kept.note}
+    node.excluded_llm_metadata_keys = [*node.excluded_llm_metadata_keys, NOTE_KEY]
+    node.excluded_embed_metadata_keys = [*node.excluded_embed_metadata_keys, NOTE_KEY]
     node.set_content(kept.text)
     return NodeWithScore(node=node, score=scored.score)

@@ -12,15 +12,15 @@ from typing import Annotated, Any, TypedDict
 
 import msgspec
 
-from ..errors import ItemError, OptionError, PromptForgeError, nearest, quote
-from ..folders import Folders, paths
-from ..options import VOCABULARY
-from ..profiles import find_profiles
-from ..rendering import ContextRenderer
-from ..results import Result
-from ..templates import Templates
-from ..tokens import names
-from .bridge import missing
+from ..config.options import OPTION_VOCABULARY
+from ..config.profiles import find_profiles
+from ..errors import ItemError, OptionError, PromptForgeError, quote, suggest_name
+from ..files import Folders, folder_paths
+from ..model import Result
+from ..rendering.renderer import ContextRenderer
+from ..templating.loader import Templates
+from ..tokenizers.registry import list_tokenizers
+from .bridge import missing_extra
 
 try:
     from mcp import MCPError
@@ -29,15 +29,16 @@ try:
     from mcp.types import INVALID_PARAMS
     from pydantic import Field
 except ImportError as error:
-    raise missing("mcp", error) from error
+    raise missing_extra("mcp", error) from error
 
-MOST_CHARS = 32 << 20
+MAX_REQUEST_CHARS = 32 << 20
 """Characters of all texts in one request; more are refused."""
+
 _INSTRUCTIONS = """Give code, documents and search results as items. Get one context text of at most
 max_tokens, counted exactly, with every item escaped. explain says why an item is missing."""
 
 
-class Rendered(TypedDict):
+class RenderedContext(TypedDict):
     """A context text and its figures."""
 
     text: str
@@ -77,11 +78,15 @@ Items = Annotated[
         "language, score, summary, required, metadata."
     ),
 ]
+
 Query = Annotated[
     str | None, Field(description="What is asked: items and passages are chosen by it.")
 ]
+
 Budget = Annotated[int | None, Field(description="The most tokens that the text may cost.", ge=0)]
+
 Word = Annotated[str | None, Field(description="A name, as list_layouts gives it.")]
+
 Others = Annotated[
     dict[str, Any] | None,
     Field(description="Any other option by its name; list_layouts lists them."),
@@ -113,14 +118,14 @@ def _unknown(given: Iterable[str], known: Collection[str]) -> str | None:
     """Return an error message for the first unknown argument, None without any."""
     for name in given:
         if name not in known:
-            hint = nearest(name, known)
-            if "options" in known and name in VOCABULARY:
+            hint = suggest_name(name, known)
+            if "options" in known and name in OPTION_VOCABULARY:
                 hint = "; it is one of the options: {...}"
             return f"there is no argument {quote(name)}{hint}"
     return None
 
 
-def server(
+def make_mcp_server(
     *,
     profile: str | None = None,
     templates: Folders = None,
@@ -132,16 +137,16 @@ def server(
     Raises `OptionError`, `ProfileError`, `TemplateError`.
     """
     for name, value in options.items():
-        VOCABULARY.check(name, value)
+        OPTION_VOCABULARY.check(name, value)
     renderer = ContextRenderer(profile=profile, templates=templates, profiles=profiles, **options)
-    folders = paths(profiles)
+    folders = folder_paths(profiles)
 
     def render(
         items: Any,
         query: Any,
         max_tokens: Any,
         layout: Any,
-        format: Any,  # noqa: A002
+        format: Any,
         profile: Any,
         others: Any,
     ) -> Result:
@@ -162,7 +167,7 @@ def server(
             return renderer.render(items, profile=profile, **checked)
         return renderer.render(items, **checked)
 
-    found = Templates(paths(templates))
+    found = Templates(folder_paths(templates))
 
     def list_layouts() -> Listed:
         """List layouts with their formats, profiles, tokenizers and all options."""
@@ -179,11 +184,13 @@ def server(
                 {"name": name, "description": about} for name, about, _ in find_profiles(folders)
             ],
             tokenizers=[
-                {"name": name, "description": about} for name, about in names() if ":" not in name
+                {"name": name, "description": about}
+                for name, about in list_tokenizers()
+                if ":" not in name
             ],
             options=[
                 {"name": rule.name, "takes": rule.takes, "description": rule.doc}
-                for rule in VOCABULARY.rules.values()
+                for rule in OPTION_VOCABULARY.rules.values()
             ],
         )
 
@@ -209,7 +216,7 @@ def _tool(
         query: Query = None,
         max_tokens: Budget = None,
         layout: Word = None,
-        format: Word = None,  # noqa: A002
+        format: Word = None,
         profile: Word = None,
         options: Others = None,
     ) -> Any:
@@ -222,9 +229,9 @@ def _tool(
     return tool
 
 
-def _rendered(result: Result) -> Rendered:
+def _rendered(result: Result) -> RenderedContext:
     """Turn items into one context text for an LLM that costs at most max_tokens."""
-    return Rendered(
+    return RenderedContext(
         text=result.text,
         tokens=result.tokens,
         max_tokens=result.max_tokens,
@@ -259,7 +266,7 @@ def _prompt(layout: str, render: Callable[..., Result]) -> Callable[..., str]:
         max_tokens: Annotated[
             str, Field(description="The most tokens that the context may cost.")
         ] = "",
-        format: Annotated[str, Field(description="markdown, xml, json or plain.")] = "",  # noqa: A002
+        format: Annotated[str, Field(description="markdown, xml, json or plain.")] = "",
     ) -> str:
         try:
             # Arguments of prompts are texts; one that is no number is refused where options are.
@@ -277,8 +284,8 @@ def _prompt(layout: str, render: Callable[..., Result]) -> Callable[..., str]:
 
 
 def _records(text: str) -> Any:
-    if len(text) > MOST_CHARS:
-        raise ItemError(f"more than {MOST_CHARS:,} characters", where="items")
+    if len(text) > MAX_REQUEST_CHARS:
+        raise ItemError(f"more than {MAX_REQUEST_CHARS:,} characters", where="items")
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
@@ -286,7 +293,7 @@ def _records(text: str) -> Any:
 
 
 def _checked(name: str, value: Any) -> Any:
-    checked = VOCABULARY.check(name, value)
+    checked = OPTION_VOCABULARY.check(name, value)
     if name == "tokenizer" and (not isinstance(checked, str) or checked.startswith("file:")):
         raise OptionError("tokenizer takes a name here, and no file", option="tokenizer")
     return checked
@@ -294,7 +301,7 @@ def _checked(name: str, value: Any) -> Any:
 
 def _weigh(items: Any) -> None:
     """Raise `ItemError` for more text than one request may bring."""
-    left = MOST_CHARS
+    left = MAX_REQUEST_CHARS
     waiting = [items]
     while waiting:
         value = waiting.pop()
@@ -305,7 +312,7 @@ def _weigh(items: Any) -> None:
         elif isinstance(value, list):
             waiting += value
         if left < 0:
-            raise ItemError(f"more than {MOST_CHARS:,} characters", where="items")
+            raise ItemError(f"more than {MAX_REQUEST_CHARS:,} characters", where="items")
 
 
 def _told(make: Callable[[], Any]) -> Any:

@@ -11,24 +11,28 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from xml.parsers import expat
 
-from ..diagnostics import Diagnostics
-from ..errors import ItemError, ProfileError, did_you_mean, nearest, quote
-from . import workspace as places
-from .searching import Search
+from ..errors import Diagnostics, ItemError, ProfileError, did_you_mean, quote, suggest_name
+from .search import Search
+from .workspace import read_text, show_path
 
-TEXTS = ("system", "instructions", "question")
+PROMPT_TEXT_KEYS = ("system", "instructions", "question")
 """Texts of a whole prompt."""
-KEYS = (
+
+JOB_KEYS = (
     *("knowledge", "context_config", "files", "from", "search", "items", "history", "profile"),
-    *("attack", *TEXTS),
+    *("attack", *PROMPT_TEXT_KEYS),
 )
 """Keys of a job that are no options."""
+
 _OPTION_KEYS = ("profile", "attack")
-LISTS = ("man_pages", "documents", "mitre_techniques")
+
+KNOWLEDGE_LISTS = ("man_pages", "documents", "mitre_techniques")
 """The three lists of a `knowledge` block."""
-MAX_DEPTH = 50
+
+MAX_XML_DEPTH = 50
 """Elements of XML that may nest."""
-MAX_BYTES = 1 << 20
+
+MAX_XML_BYTES = 1 << 20
 """Bytes of an XML job."""
 
 
@@ -63,15 +67,15 @@ def load_job(path: str | os.PathLike[str], *, diagnostics: Diagnostics | None = 
     A relative path counts from the working directory. Raises `ProfileError` (`file:line`) for
     mistakes in YAML, `ItemError` for XML and for a file that cannot be read.
     """
-    where = places.shown(path)
+    where = show_path(path)
     if diagnostics is None:
         diagnostics = Diagnostics()
-    text = places.read_text(path, workspace=None, diagnostics=diagnostics)
+    text = read_text(path, workspace=None, diagnostics=diagnostics)
     if text.lstrip()[:1] == "<":
         return _xml(text, where)
-    from .. import yamltext
+    from .. import yaml_reader as yamltext
 
-    value, lines = yamltext.load_with_lines(text, where)
+    value, lines = yamltext.load_yaml_with_lines(text, where)
     if value is None:
         return Job()
     return replace(job_of(value, lambda *path: f"{where}:{lines.get(path, 1)}"), lines=lines)
@@ -84,7 +88,7 @@ def job_of(value: object, at: Callable[..., str]) -> Job:
     """
     if not isinstance(value, dict):
         raise ProfileError("expected keys and values, such as `knowledge:`", where=at())
-    for name in TEXTS:
+    for name in PROMPT_TEXT_KEYS:
         own = value.get(name)
         if own is not None and not isinstance(own, str):
             raise _refusal(name, "expected a text", own, at(name))
@@ -96,8 +100,8 @@ def job_of(value: object, at: Callable[..., str]) -> Job:
         raise _refusal("history", expected, history, at("history"))
     items = _entries(value.get("items"), ("items",), at, str | dict, "names of files, or items")
     return Job(
-        options={k: v for k, v in value.items() if k in _OPTION_KEYS or k not in KEYS},
-        texts={name: value[name] for name in TEXTS if value.get(name) is not None},
+        options={k: v for k, v in value.items() if k in _OPTION_KEYS or k not in JOB_KEYS},
+        texts={name: value[name] for name in PROMPT_TEXT_KEYS if value.get(name) is not None},
         history=history,
         files=_texts(value.get("files"), ("files",), at),
         plugged=_texts(value.get("from"), ("from",), at),
@@ -118,9 +122,9 @@ def _knowledge(value: dict[str, Any], at: Callable[..., str]) -> dict[str, tuple
     block = blocks[0]
     inside = {} if value[block] is None else value[block]
     if not isinstance(inside, dict):
-        message = f"{block}: expected the lists {', '.join(LISTS)}"
+        message = f"{block}: expected the lists {', '.join(KNOWLEDGE_LISTS)}"
         raise ProfileError(message, where=at(block), option=block)
-    _check_keys(inside, LISTS, (block,), at)
+    _check_keys(inside, KNOWLEDGE_LISTS, (block,), at)
     return {key: _texts(inside[key], (block, key), at) for key in inside}
 
 
@@ -129,7 +133,7 @@ def _check_keys(
 ) -> None:
     for key in inside:
         if key not in known:
-            message = f"unknown key {quote(key)}{nearest(key, known)}"
+            message = f"unknown key {quote(key)}{suggest_name(key, known)}"
             raise ProfileError(message, where=at(*path, key), option=str(key))
 
 
@@ -199,15 +203,15 @@ class _Context:
     def start(self, name: str, _attributes: dict[str, str]) -> None:
         local = name.rpartition(":")[2]
         self._open.append(local)
-        if len(self._open) > MAX_DEPTH:
-            raise self.refusal(f"nested deeper than {MAX_DEPTH}")
+        if len(self._open) > MAX_XML_DEPTH:
+            raise self.refusal(f"nested deeper than {MAX_XML_DEPTH}")
         if self._context is None:
             if local == "context":
                 self._context, self.found = len(self._open), True
             return
         depth = len(self._open) - self._context
         if depth == 1:
-            if local not in LISTS and (hint := did_you_mean(local, LISTS)):
+            if local not in KNOWLEDGE_LISTS and (hint := did_you_mean(local, KNOWLEDGE_LISTS)):
                 raise self.refusal(f"unknown element {quote(local)}{hint}")
             self._has_children = False
             self._text.clear()
@@ -233,7 +237,7 @@ class _Context:
             self._text.clear()
 
     def _keep(self, name: str, entries: list[str]) -> None:
-        if name in LISTS:
+        if name in KNOWLEDGE_LISTS:
             self.lists.setdefault(name, []).extend(
                 entry.strip() for entry in entries if entry.strip()
             )
@@ -241,8 +245,8 @@ class _Context:
 
 def _xml(text: str, where: str) -> Job:
     data = text.encode("utf-8", "replace")
-    if len(data) > MAX_BYTES:
-        message = f"longer than {MAX_BYTES} bytes; XML of this size is not read"
+    if len(data) > MAX_XML_BYTES:
+        message = f"longer than {MAX_XML_BYTES} bytes; XML of this size is not read"
         raise ItemError(message, where=f"{where}:1")
     parser = expat.ParserCreate("utf-8")
     context = _Context(where, parser)
@@ -256,7 +260,7 @@ def _xml(text: str, where: str) -> Job:
         message = f"not well-formed XML: {expat.ErrorString(exc.code)}"
         raise ItemError(message, where=f"{where}:{exc.lineno}") from None
     if not context.found:
-        named = ", ".join(f"<{name}>" for name in LISTS)
+        named = ", ".join(f"<{name}>" for name in KNOWLEDGE_LISTS)
         message = f"no <context> element; expected one with {named}"
         raise ItemError(message, where=f"{where}:1")
     return Job(**{name: tuple(entries) for name, entries in context.lists.items()})  # type: ignore[arg-type]

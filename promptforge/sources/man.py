@@ -19,34 +19,43 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ItemError, did_you_mean, quote
-from ..items import Item
+from ..model import Item
 
-WIDTH = 100
+PAGE_WIDTH_COLUMNS = 100
 """Width of a line, in columns."""
-SECONDS = 20
+
+MAX_PROGRAM_SECONDS = 20
 """Seconds that one program may take."""
-MAX_BYTES = 64 << 20
+
+MAX_PAGE_BYTES = 64 << 20
 """Bytes of a packed page that are unpacked."""
 
 _NAME = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.+:@\[-]*")
+
 _SECTION = re.compile(r"[0-9][A-Za-z]{0,8}|[ln]")
+
 _OVERSTRIKE = re.compile(r".\x08|\x1b\[[0-9;]*m", re.DOTALL)
+
 # Typesetters' hyphens, minus and hard blank: an option copied with one of these would not work.
 _PLAIN = str.maketrans({"\u2010": "-", "\u2011": "-", "\u2212": "-", "\u00ad": "-", "\u00a0": " "})
+
 # `TAR(1)      GNU TAR Manual      TAR(1)`
 _HEAD = re.compile(r"\S\s*\(.*\).*\s\s")
+
 # `TAR      July 13, 2020      TAR(1)`, or with no date but blanks before the name.
 _FOOT = re.compile(r"\S.*?\s{2,}\S|\s{20,}\S+\([0-9a-zA-Z]+\)$")
+
 _OPENERS: dict[str, Callable[[Path, str], Any]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
     ".xz": lzma.open,
     ".lzma": lzma.open,
 }
+
 _PACKED = (*_OPENERS, ".zst")
 
 
-def load(spec: str) -> Item:
+def load_man_page(spec: str) -> Item:
     """Return the man page `NAME`, `NAME.SECTION` or `NAME(SECTION)` as an item of kind `man_page`.
 
     The content begins at the first section's heading, without the running head and foot. Metadata:
@@ -107,7 +116,7 @@ def _run(*command: str, folder: Path | None = None, data: bytes | None = None) -
     environment = {key: os.environ[key] for key in kept if key in os.environ}
     environment |= {
         "LC_ALL": "C.UTF-8",
-        "MANWIDTH": str(WIDTH),
+        "MANWIDTH": str(PAGE_WIDTH_COLUMNS),
         "MAN_KEEP_FORMATTING": "",
         "TERM": "dumb",
     }
@@ -119,7 +128,7 @@ def _run(*command: str, folder: Path | None = None, data: bytes | None = None) -
             stderr=subprocess.DEVNULL,
             cwd=folder,
             env=environment,
-            timeout=SECONDS,
+            timeout=MAX_PROGRAM_SECONDS,
             check=False,
         )
     except (OSError, ValueError, subprocess.TimeoutExpired):
@@ -158,20 +167,36 @@ def _typeset(page: Path, name: str, section: str | None) -> str | None:
     """Return the page as text, by the first program that is there and prints something."""
     root = page.parent.parent  # `.so man1/other.1` is relative to it
     if page.suffix not in (".bz2", ".xz", ".lzma", ".zst") and shutil.which("mandoc"):
-        text = _run("mandoc", "-T", "utf8", "-O", f"width={WIDTH}", os.fspath(page), folder=root)
+        text = _run(
+            "mandoc",
+            "-T",
+            "utf8",
+            "-O",
+            f"width={PAGE_WIDTH_COLUMNS}",
+            os.fspath(page),
+            folder=root,
+        )
         if text and _sections(_body(text)):
             return text
     if text := _run("man", "-P", "cat", *_in_section(section), "--", name):
         return text
     if source := _unpack(page):
-        return _run("groff", "-t", "-mandoc", "-Tutf8", f"-rLL={WIDTH}n", folder=root, data=source)
+        return _run(
+            "groff",
+            "-t",
+            "-mandoc",
+            "-Tutf8",
+            f"-rLL={PAGE_WIDTH_COLUMNS}n",
+            folder=root,
+            data=source,
+        )
     return None
 
 
 def _unpack(page: Path) -> bytes | None:
     try:
         with _OPENERS.get(page.suffix, Path.open)(page, "rb") as file:
-            data: bytes = file.read(MAX_BYTES)
+            data: bytes = file.read(MAX_PAGE_BYTES)
             return data
     except (OSError, EOFError, lzma.LZMAError):
         return None

@@ -4,23 +4,34 @@ A relative path stays inside the workspace, also through links. An absolute path
 word, and is opened as it is. Only regular files are read: a FIFO blocks, a device never ends.
 
 Codes: PF301 bytes that are no text, PF602 a file too large, PF603 one that changed while read.
+
+Expand file name patterns into the matching files, in order. Links to folders are not followed.
+
+Codes: PF601 a match that cannot be read, PF602 too many names or matches, PF701 a link that leads
+out of the workspace.
+
+Read `.gitignore` files as git does, each for its own folder and those below.
 """
 
 from __future__ import annotations
 
 import codecs
+import errno
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-from ..diagnostics import Diagnostics
-from ..errors import ItemError, did_you_mean, quote
+from ..errors import Diagnostics, ItemError, did_you_mean, quote
 
-MAX_BYTES = 64 << 20
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+MAX_FILE_BYTES_READ = 64 << 20
 """Bytes of a file that are read; the rest is left out, and said."""
 
 _BOMS = (
@@ -32,7 +43,7 @@ _BOMS = (
 )
 
 
-def shown(path: str | os.PathLike[str]) -> str:
+def show_path(path: str | os.PathLike[str]) -> str:
     """Return a path for a message: as it is when it is harmless, else quoted and escaped."""
     text = os.fspath(path)
     if text and text.isprintable():
@@ -40,7 +51,7 @@ def shown(path: str | os.PathLike[str]) -> str:
     return quote(text, 200)
 
 
-def locate(path: str | os.PathLike[str], workspace: str | os.PathLike[str] | None) -> Path:
+def locate_file(path: str | os.PathLike[str], workspace: str | os.PathLike[str] | None) -> Path:
     """Return the real place of a path the user named; a relative one counts from the workspace.
 
     Without a workspace it counts from the working directory, and may lie anywhere. Raises
@@ -52,10 +63,12 @@ def locate(path: str | os.PathLike[str], workspace: str | os.PathLike[str] | Non
         root = os.path.realpath(workspace or os.curdir)
         real = os.path.realpath(os.path.join(root, given))
     except (OSError, ValueError) as exc:  # ValueError: a NUL in the name
-        raise ItemError(f"cannot read {quote(given)}: {reason(exc)}", where=shown(given)) from None
+        raise ItemError(
+            f"cannot read {quote(given)}: {system_reason(exc)}", where=show_path(given)
+        ) from None
     if workspace is not None and not os.path.isabs(given) and not is_inside(real, root):
         hint = "name it by an absolute path, or set another workspace (--workspace ..)"
-        raise ItemError(f"leads out of the workspace; {hint}", where=shown(given))
+        raise ItemError(f"leads out of the workspace; {hint}", where=show_path(given))
     return Path(real)
 
 
@@ -78,20 +91,22 @@ def read_text(
     Bytes that are no text become U+FFFD, and are said. Raises `ItemError` when there is no such
     regular file, it may not be read, or it lies outside the workspace (if there is one).
     """
-    where = shown(path)
-    real = locate(path, workspace)
-    return decode(_read(real, where, diagnostics), where=where, diagnostics=diagnostics)
+    where = show_path(path)
+    real = locate_file(path, workspace)
+    return decode_text(_read(real, where, diagnostics), where=where, diagnostics=diagnostics)
 
 
-def peek(path: str | os.PathLike[str], *, workspace: str | os.PathLike[str]) -> tuple[int, bytes]:
+def peek_file(
+    path: str | os.PathLike[str], *, workspace: str | os.PathLike[str]
+) -> tuple[int, bytes]:
     """Return a file's size in bytes and its first 8 KiB. Raises `ItemError` as `read_text` does."""
-    where = shown(path)
-    real = locate(path, workspace)
+    where = show_path(path)
+    real = locate_file(path, workspace)
     try:
         with _opened(real, where) as file:
             return os.fstat(file.fileno()).st_size, file.read(8192)
     except (OSError, ValueError) as exc:
-        raise ItemError(f"cannot read it: {reason(exc)}", where=where) from None
+        raise ItemError(f"cannot read it: {system_reason(exc)}", where=where) from None
 
 
 def read_named(
@@ -99,14 +114,16 @@ def read_named(
 ) -> tuple[str, str]:
     """Return the text of a file, or for `-` of standard input, and its name for messages."""
     if path != "-":
-        return read_text(path, workspace=workspace, diagnostics=diagnostics), shown(path)
-    data = sys.stdin.buffer.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise ItemError(f"more than {MAX_BYTES >> 20} MiB on standard input", where="<stdin>")
-    return decode(data, where="<stdin>", diagnostics=diagnostics), "<stdin>"
+        return read_text(path, workspace=workspace, diagnostics=diagnostics), show_path(path)
+    data = sys.stdin.buffer.read(MAX_FILE_BYTES_READ + 1)
+    if len(data) > MAX_FILE_BYTES_READ:
+        raise ItemError(
+            f"more than {MAX_FILE_BYTES_READ >> 20} MiB on standard input", where="<stdin>"
+        )
+    return decode_text(data, where="<stdin>", diagnostics=diagnostics), "<stdin>"
 
 
-def decode(data: bytes, *, where: str, diagnostics: Diagnostics) -> str:
+def decode_text(data: bytes, *, where: str, diagnostics: Diagnostics) -> str:
     """Return the text of bytes, UTF-8 but for a byte order mark; wrong ones become U+FFFD."""
     encoding = "utf-8"
     for bom, name in _BOMS:
@@ -129,14 +146,16 @@ def _read(real: Path, where: str, diagnostics: Diagnostics) -> bytes:
         if changed:  # an editor or a build was writing; it is likely done by now
             data, changed = _read_once(real, where)
     except (OSError, ValueError) as exc:
-        raise ItemError(f"cannot read it: {reason(exc)}{_hint(real, exc)}", where=where) from None
+        raise ItemError(
+            f"cannot read it: {system_reason(exc)}{_hint(real, exc)}", where=where
+        ) from None
     if changed:
         message = "changed while it was read, twice; the text may be torn"
         diagnostics.add("PF603", message, where=where)
-    if len(data) > MAX_BYTES:
-        message = f"larger than {MAX_BYTES >> 20} MiB; only the beginning is read"
+    if len(data) > MAX_FILE_BYTES_READ:
+        message = f"larger than {MAX_FILE_BYTES_READ >> 20} MiB; only the beginning is read"
         diagnostics.add("PF602", message, where=where)
-        data = data[:MAX_BYTES]
+        data = data[:MAX_FILE_BYTES_READ]
         data = data[: data.rfind(b"\n") + 1] or data  # whole lines
     return data
 
@@ -144,7 +163,7 @@ def _read(real: Path, where: str, diagnostics: Diagnostics) -> bytes:
 def _read_once(real: Path, where: str) -> tuple[bytes, bool]:
     with _opened(real, where) as file:
         before = os.fstat(file.fileno())
-        data = file.read(MAX_BYTES + 1)
+        data = file.read(MAX_FILE_BYTES_READ + 1)
         after = os.fstat(file.fileno())
     same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
     return data, not same
@@ -172,7 +191,7 @@ def _opened(real: Path, where: str) -> Iterator[BinaryIO]:
         os.close(handle)
 
 
-def reason(exc: Exception) -> str:
+def system_reason(exc: Exception) -> str:
     """Return the system's reason why a file or folder cannot be read."""
     if isinstance(exc, OSError) and exc.strerror:
         return exc.strerror.lower()
@@ -186,5 +205,178 @@ def _hint(real: Path, exc: Exception) -> str:
     try:
         names = sorted(filter(str.isprintable, os.listdir(real.parent)))
     except OSError:
-        return f"; there is no folder {shown(real.parent.name)} either"
+        return f"; there is no folder {show_path(real.parent.name)} either"
     return did_you_mean(real.name, names[:1000])
+
+
+class GitIgnore:
+    """Tells whether git ignores a path in a folder; the nearest file that mentions it decides.
+
+    Files above the folder count up to the top of its repository. Where git ignores the folder
+    itself none of them counts: a user who names it wants its files.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._root = next(
+            (above for above in (folder, *folder.parents) if (above / ".git").exists()), folder
+        )
+        self._rules: dict[str, GitIgnoreSpec | None] = {}
+        self._lead = "".join(f"{part}/" for part in folder.relative_to(self._root).parts)
+        if self._lead and self._ignores(self._lead):
+            self._root, self._rules, self._lead = folder, {}, ""
+
+    def __call__(self, path: str) -> bool:
+        """Tell of a path below the folder, with `/` between its parts and after a folder's."""
+        return self._ignores(self._lead + path)
+
+    def _ignores(self, path: str) -> bool:
+        above = path.rstrip("/")
+        while above:
+            above = above.rpartition("/")[0]
+            verdict = self._verdict(f"{above}/" if above else "", path)
+            if verdict is not None:
+                return verdict
+        return False
+
+    def _verdict(self, folder: str, path: str) -> bool | None:
+        if folder not in self._rules:
+            self._rules[folder] = self._read(self._root / folder / ".gitignore")
+        rules = self._rules[folder]
+        return None if rules is None else rules.check_file(path[len(folder) :]).include
+
+    def _read(self, path: Path) -> GitIgnoreSpec | None:
+        try:
+            text = read_text(path, workspace=self._root, diagnostics=Diagnostics())
+        except ItemError:  # there is none, or it is not ours to read
+            return None
+        from pathspec import GitIgnoreSpec  # 36 ms that only such a file is worth
+
+        return GitIgnoreSpec.from_lines(text.splitlines())
+
+
+MAX_NAMES_VISITED = 200_000
+"""Names that one pattern may look at."""
+
+MAX_FILES_MATCHED = 10_000
+"""Files that one pattern may give."""
+
+
+def is_pattern(path: str) -> bool:
+    """Tell whether a path holds `*`, `?` or `[`."""
+    return any(c in path for c in "*?[")
+
+
+def expand_pattern(
+    pattern: str,
+    *,
+    workspace: str | os.PathLike[str],
+    diagnostics: Diagnostics,
+    ignored: Callable[[str], bool] | None = None,
+) -> list[str]:
+    """Return the paths of the regular files that match, as the user would write them, sorted.
+
+    `*`, `?` and `[…]` stay within one name, `**` crosses folders. A name that begins with a dot is
+    matched only by a part that begins with one. Paths that are `ignored` are not looked at; it gets
+    them as the user would write them, a folder's with `/` at the end. Raises `ItemError` when
+    nothing matches, or the folder lies outside the workspace.
+    """
+    parts = pattern.replace(os.sep, "/").split("/")
+    fixed = next((i for i, part in enumerate(parts) if is_pattern(part)), len(parts) - 1)
+    lead = "".join(part + "/" for part in parts[:fixed])
+    top = locate_file(lead or ".", workspace)
+    walk = _Walk(parts[fixed:], lambda name: ignored is not None and ignored(lead + name))
+    walk.enter(os.fspath(top), "", 0)
+    where = show_path(pattern)
+    for folder, error in walk.closed:
+        place = show_path(os.path.join(lead, folder) or ".")
+        diagnostics.add("PF601", f"skipped: {system_reason(error)}", where=place)
+    if walk.visited > MAX_NAMES_VISITED:
+        message = f"more than {MAX_NAMES_VISITED} names; not all were looked at"
+        diagnostics.add("PF602", message, where=where)
+    root = None if os.path.isabs(pattern) else os.path.realpath(workspace)
+    names = [
+        lead + name
+        for name in sorted(walk.found)
+        if _is_open(os.path.join(top, name), lead + name, root, diagnostics)
+    ]
+    if not names:
+        raise ItemError("no file matches this pattern", where=where)
+    if len(names) > MAX_FILES_MATCHED:
+        message = f"{len(names)} files match; the first {MAX_FILES_MATCHED} are read"
+        diagnostics.add("PF602", message, where=where)
+    return names[:MAX_FILES_MATCHED]
+
+
+class _Walk:
+    """One walk over folders along the parts of a pattern."""
+
+    def __init__(self, parts: list[str], ignored: Callable[[str], bool]) -> None:
+        self._parts, self._ignored = parts, ignored
+        # With two `**` there are many ways into one folder: `a/**/b/**` would walk it as often.
+        self._done: set[tuple[str, int]] = set()
+        self.found: set[str] = set()
+        self.visited = 0
+        self.closed: list[tuple[str, OSError]] = []
+        """Folders that could not be read, relative to the first one."""
+
+    def enter(self, folder: str, lead: str, at: int) -> None:
+        """Match the names in a folder, `lead` in the pattern's words, by the part number `at`."""
+        if (folder, at) in self._done:
+            return
+        self._done.add((folder, at))
+        part, last = self._parts[at], at == len(self._parts) - 1
+        if part == "**" and not last:  # it matches no folder as well
+            self.enter(folder, lead, at + 1)
+        for entry in self._entries(folder, lead):
+            self.visited += 1
+            if self.visited > MAX_NAMES_VISITED:
+                return
+            if not _matches(entry.name, part):
+                continue
+            name = lead + entry.name
+            if _is_folder(entry):
+                if not self._ignored(name + "/") and (part == "**" or not last):
+                    self.enter(entry.path, name + "/", at + (part != "**"))
+            elif last and not self._ignored(name):
+                self.found.add(name)
+
+    def _entries(self, folder: str, lead: str) -> list[os.DirEntry[str]]:
+        try:
+            with os.scandir(folder) as found:
+                return list(found)
+        except OSError as error:
+            if not isinstance(error, FileNotFoundError | NotADirectoryError):
+                self.closed.append((lead, error))
+            return []
+
+
+def _matches(name: str, part: str) -> bool:
+    if name.startswith(".") and not part.startswith("."):
+        return False
+    return part == "**" or fnmatchcase(name, part)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _is_open(path: str, name: str, root: str | None, diagnostics: Diagnostics) -> bool:
+    """Tell whether a match is a regular file that may be read; others are skipped, and said."""
+    real, where = os.path.realpath(path), show_path(name)
+    if root is not None and not is_inside(real, root):
+        diagnostics.add("PF701", "a link that leads out of the workspace; skipped", where=where)
+        return False
+    try:
+        mode = os.stat(real).st_mode
+    except OSError as error:
+        said = system_reason(error)
+        if isinstance(error, FileNotFoundError) or error.errno == errno.ELOOP:
+            said = "a link that leads nowhere"
+        diagnostics.add("PF601", f"{said}; skipped", where=where)
+        return False
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a link to a folder is simply no match
+        diagnostics.add("PF601", "a pipe, socket or device; skipped", where=where)
+    return stat.S_ISREG(mode)

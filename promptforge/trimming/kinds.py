@@ -2,6 +2,10 @@
 
 To add one, write a module here with `divide(text, *, marker, language)` and name it in a table.
 It returns `Pieces`, or a `Ladder` of its own; None for a text without the structure it knows.
+
+The units of a cut, and the marker after it.
+
+Shorter variants from a plug-in, put in order and checked.
 """
 
 from __future__ import annotations
@@ -11,44 +15,88 @@ from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
 
-from .. import plugins
 from ..errors import OptionError
-from .pieces import Ladder, Pieces
-from .plugged import Texts
+from ..plugins import Plugin, call_plugin, failure_message, find_plugin
+from .pieces import Pieces, TrimmedText, TrimmedVariants, append_marker
 
-BY_KIND = {
-    "error": "tracebacks",
-    "history": "histories",
-    "man_page": "man",
-    "mitre_attack": "attack",
-    "repl-history": "histories",
-    "repl_history": "histories",
-    "terminal": "histories",
+MAX_PLUGIN_TEXTS = 1_000
+"""Number of texts that are taken from a plug-in."""
+
+
+class PluginTexts:
+    """The variants in a list of texts."""
+
+    def __init__(
+        self, whole: str, shorter: object, marker: str, refusal: Callable[[Exception], Exception]
+    ) -> None:
+        """Take `shorter`, an iterable of texts; drop those not shorter than `whole`.
+
+        A text without `marker` gets one. If anything fails, raise the exception that `refusal`
+        makes of the failure.
+        """
+        found: set[str] = set()
+        try:
+            for text in shorter:  # type: ignore[attr-defined]
+                if not isinstance(text, str):
+                    raise TypeError(f"expected texts, found {type(text).__name__}")
+                # Not the methods of a subclass: what it says of itself may not be its text.
+                plain = str.__str__(text)
+                found.add(plain if marker in plain else append_marker(plain, marker))
+                if len(found) == MAX_PLUGIN_TEXTS:
+                    break
+        except Exception as error:
+            raise refusal(error) from error
+        self._texts = sorted(
+            (text for text in found if len(text) < len(whole)), key=lambda text: (-len(text), text)
+        )
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def rung(self, number: int) -> TrimmedText:
+        """Return one of them; 0 is the longest."""
+        return TrimmedText(self._texts[number])
+
+
+TRIMMERS_BY_KIND = {
+    "error": "traceback",
+    "history": "history",
+    "man_page": "man_page",
+    "mitre_attack": "attack_technique",
+    "repl-history": "history",
+    "repl_history": "history",
+    "terminal": "history",
 }
 """Kind of item → the module that shortens its text; this goes before its language."""
-BY_LANGUAGE = {
-    **dict.fromkeys(("console", "pycon", "shell-session"), "histories"),
-    **dict.fromkeys(("json", "jsonl", "ndjson"), "jsontext"),
+
+TRIMMERS_BY_LANGUAGE = {
+    **dict.fromkeys(("console", "pycon", "shell-session"), "history"),
+    **dict.fromkeys(("json", "jsonl", "ndjson"), "json"),
     "markdown": "markdown",
 }
-PROGRAMS = frozenset({"class", "code", "function", "interface", "method", "module", "type"})
+
+PROGRAM_KINDS = frozenset({"class", "code", "function", "interface", "method", "module", "type"})
 """Kinds with programs as texts, unless their language says otherwise."""
-NO_PROGRAMS = frozenset(
+
+LANGUAGES_WITHOUT_BODIES = frozenset(
     {"csv", "diff", "html", "markdown", "none", "plain", "rst", "svg", "text", "txt", "xml"}
 )
 """Languages without bodies to leave out."""
+
 _OWN_KINDS = {
-    *(*BY_KIND, *PROGRAMS),
+    *(*TRIMMERS_BY_KIND, *PROGRAM_KINDS),
     *("conversation", "custom", "decision", "document", "feature", "file", "message"),
     *("requirement", "section", "session", "text"),
 }
 """Kinds that no plug-in may shorten."""
 
-LONGEST = 1 << 20
+MAX_CHARS_DIVIDED = 1 << 20
 """Characters above which a text is not shortened by its structure."""
-MOST = 20_000
+
+MAX_LINES_DIVIDED = 20_000
 """Lines, or pieces, above which a text is not either: it would take seconds."""
-REMEMBERED = 1 << 14
+
+MAX_CHARS_REMEMBERED = 1 << 14
 """Characters up to which the pieces of a text are remembered."""
 
 _CODE_LINE = re.compile(
@@ -58,45 +106,49 @@ _CODE_LINE = re.compile(
 )
 
 
-def read(kind: str, language: str | None, text: str, marker: str) -> Pieces | Ladder | None:
+def find_structure(
+    kind: str, language: str | None, text: str, marker: str
+) -> Pieces | TrimmedVariants | None:
     """Return the structure by which `text`, of an item of this kind and language, is shortened.
 
     None if it has no known structure, more than `MOST` lines or pieces, or more than `LONGEST`
     characters. Raises `OptionError` if a plug-in fails.
     """
-    if len(text) > LONGEST or max(map(text.count, "\n\r")) > MOST:
+    if len(text) > MAX_CHARS_DIVIDED or max(map(text.count, "\n\r")) > MAX_LINES_DIVIDED:
         return None
     if kind not in _OWN_KINDS:
-        plugin = plugins.find("trimmers", kind, _refusal)
+        plugin = find_plugin("trimmers", kind, _refusal)
         if plugin is not None:
             return _read_by_plugin(plugin, kind, language, text, marker)
     # A text at the edge of one budget is at the edge of the next budget too.
-    reader = _read_once if len(text) <= REMEMBERED else _read
+    reader = _read_once if len(text) <= MAX_CHARS_REMEMBERED else _read
     return reader(kind, language, text, marker)
 
 
 def _read_by_plugin(
-    plugin: plugins.Plugin, kind: str, language: str | None, text: str, marker: str
-) -> Texts:
+    plugin: Plugin, kind: str, language: str | None, text: str, marker: str
+) -> PluginTexts:
     what = f'trimmer "{kind}"'
-    shorter = plugins.guarded(plugin, what, _refusal, text, marker=marker, language=language)
-    return Texts(
-        text, shorter, marker, lambda error: _refusal(plugins.failure(plugin, what, error))
+    shorter = call_plugin(plugin, what, _refusal, text, marker=marker, language=language)
+    return PluginTexts(
+        text, shorter, marker, lambda error: _refusal(failure_message(plugin, what, error))
     )
 
 
-def _read(kind: str, language: str | None, text: str, marker: str) -> Pieces | Ladder | None:
-    modules = [BY_KIND.get(kind), BY_LANGUAGE.get(language or "")]
+def _read(
+    kind: str, language: str | None, text: str, marker: str
+) -> Pieces | TrimmedVariants | None:
+    modules = [TRIMMERS_BY_KIND.get(kind), TRIMMERS_BY_LANGUAGE.get(language or "")]
     if _is_program(kind, language):
         modules.append("source_code")
     for module in filter(None, modules):
         # Loaded when first needed: each has patterns or a parser of its own, and most runs need
         # one or none.
-        divide: Callable[..., Pieces | Ladder | None] = import_module(
+        divide: Callable[..., Pieces | TrimmedVariants | None] = import_module(
             f".{module}", __package__
         ).divide
         found = divide(text, marker=marker, language=language)
-        if isinstance(found, Pieces) and len(found.parts) > MOST:
+        if isinstance(found, Pieces) and len(found.parts) > MAX_LINES_DIVIDED:
             return None
         if found is not None:
             return found
@@ -112,8 +164,8 @@ def _refusal(message: str) -> OptionError:
 
 def _is_program(kind: str, language: str | None) -> bool:
     if language:
-        return language not in NO_PROGRAMS and language not in BY_LANGUAGE
-    return kind in PROGRAMS
+        return language not in LANGUAGES_WITHOUT_BODIES and language not in TRIMMERS_BY_LANGUAGE
+    return kind in PROGRAM_KINDS
 
 
 def looks_like_program(kind: str, language: str | None, text: str) -> bool:

@@ -14,40 +14,48 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .left_out import count_lines, head_line, say_left_out
-from .pieces import ALWAYS, Piece, Pieces
-from .sentences import sentences
+from .pieces import ALWAYS, Piece, Pieces, count_lines, head_line, say_left_out
+from .prose import split_sentences
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-LONGEST = 1 << 24
+MAX_MARKDOWN_CHARS = 1 << 24
 """Characters above which a text is not parsed (about 8 seconds)."""
+
 MAX_CHARS_KEPT = 400
 """Characters up to which the title, the first sentence and the link definitions always stay."""
+
 MAX_LINES_WHOLE = 8
 """Lines above which a fence or a table may lose some of them."""
+
 LINES_OF_HEADER = 3
 """Lines of a fence or a table that stay as long as it does, its first line or header with them."""
+
 MAX_PARAGRAPH_CHARS = 300
 """Characters above which a paragraph may lose sentences."""
 
 _WHITE = " \t\r\n"
+
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|$)")
+
 _FRONT = re.compile(
     r"---[ \t\r]*+\n"
     r"(?:(?!---|\.\.\.)(?:\w[\w.-]*+[ \t]*+:|[ \t#]|-[ \t]|(?=[\r\n]))[^\n]*+\n)++"
     r"(?:---|\.\.\.)[ \t\r]*+(?:\n|\Z)"
 )
+
 # Paragraphs and blank lines alone: no line begins as another block does, or makes one of the line
 # before it.
 _PROSE = re.compile(
     r"""(?:[ \t]*+\n|[ ]{0,3}+(?:[^\W\d_]|["'(.,;!?$%/@^{}\\)\]“”‘’„«»…]|\*\*?(?=[^\s*]))"""
     r"[^\r\n]*+(?:\n|\Z))*+\Z"
 )
+
 # In a shortened paragraph such a line might become the underline of a heading or of a table's head.
 _RISKY = re.compile(r"[\r\n][ \t]*[|:=-]")
+
 # Badges and comments: a paragraph that begins with a picture, HTML without text.
 _PICTURE = re.compile(
     r"\[?!\[|<!--|(?:<(?:p|div|center|a|picture|source|img|br|h1)\b[^<>]*>\s*)+?<img\b|<img\b"
@@ -60,7 +68,7 @@ def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | N
     A gap is a paragraph `[… 12 lines left out]`, in a fence or a table such a line or row, in a
     paragraph `[…]`. The title, the first sentence after it and a few link definitions always stay.
     """
-    if len(text) > LONGEST:
+    if len(text) > MAX_MARKDOWN_CHARS:
         return None
     parts = _Blocks(text).read()
     if len(parts) < 2:
@@ -324,7 +332,7 @@ class _Blocks:
         first, self._first = self._first, False
         parts = [body]
         if (len(body) > MAX_PARAGRAPH_CHARS or first) and not _RISKY.search(body):
-            parts = list(sentences(body))
+            parts = list(split_sentences(body))
         if len(parts) == 1:
             parts = [text]
         if first:

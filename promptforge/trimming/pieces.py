@@ -1,16 +1,22 @@
-"""A text cut into pieces that may be left out one by one: the base of all trimming by structure."""
+"""A text cut into pieces that may be left out one by one: the base of all trimming by structure.
+
+Marks for lines that are left out: short, and in a program a comment of its language.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
+
+from ..text.split_points import Unit
 
 ALWAYS = math.inf
 """The `keep` of a piece that is never left out."""
 
 
-class Rung(NamedTuple):
+class TrimmedText(NamedTuple):
     """One shorter variant of a text: valid in its own syntax, with a mark for each gap."""
 
     text: str
@@ -18,14 +24,14 @@ class Rung(NamedTuple):
     """`trimmed`, or `outline` if only the skeleton is left."""
 
 
-class Ladder(Protocol):
+class TrimmedVariants(Protocol):
     """The shorter variants of one text, from long to short."""
 
     def __len__(self) -> int:
         """Return their number; 0: the text cannot be shortened."""
         ...
 
-    def rung(self, number: int) -> Rung:
+    def rung(self, number: int) -> TrimmedText:
         """Return one of them; 0 is the longest."""
         ...
 
@@ -52,10 +58,12 @@ class Piece(NamedTuple):
     """
 
 
-Gap = Callable[[Sequence[Piece]], str]
+GapMark = Callable[[Sequence[Piece]], str]
 """Returns the mark that replaces a run of pieces."""
-Head = Callable[[int, int], str]
+
+HeadMark = Callable[[int, int], str]
 """Returns the head of a shortened text, from the lines left out and the lines in all."""
+
 Size = Callable[[str], int]
 """Returns the size of a piece in the unit of the head, if that is not lines."""
 
@@ -66,8 +74,8 @@ class Pieces:
     def __init__(
         self,
         parts: Sequence[Piece],
-        gap: Gap,
-        head: Head,
+        gap: GapMark,
+        head: HeadMark,
         size: Size | None = None,
         *,
         loose: bool = False,
@@ -121,7 +129,7 @@ class Pieces:
         gone = self._total - sum([self._sizes[index] for index in staying])
         return self._head(gone, self._total) + "".join(out)
 
-    def ladder(self, worth: Mapping[int, float] | None = None) -> Ladder:
+    def ladder(self, worth: Mapping[int, float] | None = None) -> TrimmedVariants:
         """Return the variants made by leaving out one piece after another.
 
         `worth` (of pieces, by a query) goes before `keep`.
@@ -166,9 +174,141 @@ class _Steps:
     def __len__(self) -> int:
         return self._count
 
-    def rung(self, number: int) -> Rung:
+    def rung(self, number: int) -> TrimmedText:
         left = self._order[number + 1 :]
         text = self._pieces.text(left)
         if left and all(self._pieces.parts[i].skeleton for i in left):
-            return Rung(text, "outline")
-        return Rung(text)
+            return TrimmedText(text, "outline")
+        return TrimmedText(text)
+
+
+_COMMENTS = {
+    "// ": "javascript typescript tsx jsx go rust java c cpp objectivec csharp kotlin swift scala "
+    "dart groovy php d zig solidity fsharp vala protobuf thrift glsl hlsl wgsl metal verilog "
+    "systemverilog jsonnet cue gleam prisma qml odin scss less stylus json5 haxe nushell just",
+    "# ": "python ruby bash sh shell zsh fish perl r julia elixir makefile cmake dockerfile yaml "
+    "toml nix hcl powershell tcl awk puppet crystal nim coffeescript gdscript meson graphql robot "
+    "gherkin csh properties rego yara",
+    "-- ": "sql lua luau haskell elm ada vhdl idris lean purescript applescript",
+    "; ": "lisp commonlisp clojure scheme racket emacs-lisp asm ini wasm",
+    "% ": "erlang latex bibtex prolog postscript matlab",
+    "' ": "vbnet basic",
+    "! ": "fortran",
+    '" ': "vim",
+    ":: ": "batch",
+    "/* */": "css pascal-c",
+    "(* *)": "ocaml sml pascal",
+    "<!-- -->": "html xml markdown vue svelte astro",
+}
+
+_OPENERS = {name: opener for opener, names in _COMMENTS.items() for name in names.split()}
+
+_NO_OPS = {"python": "...  ", "bash": ": ", "sh": ": ", "shell": ": ", "zsh": ": "}
+"""A statement that does nothing, for languages in which a body cannot be empty."""
+
+IN_STRING = "inside"
+"""The kind of a piece inside a string, where a comment would be text."""
+
+COMMENT_ONLY = "bare"
+"""The kind of a piece that only a comment may replace: a case of a `match`."""
+
+
+def split_lines(text: str) -> list[str]:
+    """Return the lines of `text`, each with its line feed; no other character ends a line."""
+    lines = text.split("\n")
+    last = lines.pop()
+    return [f"{line}\n" for line in lines] + [last] * bool(last)
+
+
+def comment_line(language: str | None, text: str) -> str:
+    """Return `text` as a one-line comment of `language`, without a line end.
+
+    It is bare if the comments of the language are unknown.
+    """
+    line = " ".join(text.split())
+    opener, _, closer = _OPENERS.get(language or "", "").partition(" ")
+    if closer:
+        # A marker of the caller's may hold `*/` or `-->`.
+        return f"{opener} {line.replace(closer, '')} {closer}"
+    return f"{opener} {line}" if opener else line
+
+
+def count_lines(run: Sequence[Piece]) -> int:
+    """Return how many lines a run of pieces has, a last one without a line end too."""
+    return max(sum(part.text.count("\n") for part in run) + (not run[-1].text.endswith("\n")), 1)
+
+
+def say_left_out(number: int, unit: str = "line") -> str:
+    """Return `12 lines left out`, or the same of another unit."""
+    return f"{number:,} {unit}{'s' * (number != 1)} left out"
+
+
+def head_line(marker: str, gone: int, total: int, unit: str = "line") -> str:
+    """Return the line above a shortened text: `marker`, and how much is gone; "" for no marker."""
+    return f"{marker} {gone:,} of {total:,} {unit}s left out" if marker else ""
+
+
+def line_end(run: Sequence[Piece]) -> str:
+    """Return the line end of a run: its mark ends the same way."""
+    last = run[-1].text
+    for end in ("\r\n", "\n", "\r"):
+        if last.endswith(end):
+            return end
+    return ""
+
+
+def code_gap(language: str | None) -> GapMark:
+    """Return the marks of gaps in a program.
+
+    A mark is as deep as the lines it replaces, and keeps a body that is empty now a body.
+    """
+    no_op = _NO_OPS.get(language or "", "")
+    opener = _OPENERS.get(language or "", "").partition(" ")[0]
+    dash = "" if opener else "… "
+    code_line = re.compile(rf"^[ \t\f]*(?!{re.escape(opener)})[^\s].*", re.MULTILINE)
+
+    def gap(run: Sequence[Piece]) -> str:
+        said = say_left_out(count_lines(run))
+        if run[0].kind == IN_STRING:
+            return f"{_margin(run[0].text)}… {said}{line_end(run)}"
+        margin, filler = _margin(run[0].text), ""
+        if no_op:
+            # Depth has a meaning here, and a comment may stand at any depth: the first line of
+            # code tells how deep the mark must be.
+            for part in run:
+                if code := code_line.search(part.text):
+                    margin = _margin(code[0])
+                    if part.under >= 0 and part.kind != COMMENT_ONLY:
+                        filler = no_op
+                    break
+        return f"{margin}{filler}{comment_line(language, dash + said)}{line_end(run)}"
+
+    return gap
+
+
+def code_head(language: str | None, marker: str) -> HeadMark:
+    """Return the head of a shortened program: a comment with `marker`; "" for no marker."""
+
+    def head(gone: int, total: int) -> str:
+        if not marker:
+            return ""
+        return comment_line(language, head_line(marker, gone, total)) + "\n"
+
+    return head
+
+
+_FIRST = re.compile(r"^([ \t\f]*)\S", re.MULTILINE)
+
+
+def _margin(text: str) -> str:
+    found = _FIRST.search(text)
+    return found[1] if found else ""
+
+
+UNITS: tuple[Unit, ...] = ("line", "sentence", "word", "character")
+"""From the neatest cut to the closest; the last is for base64, or one long word."""
+
+
+def append_marker(text: str, marker: str) -> str:
+    """Return `text`, then `marker` on a line of its own."""
+    return "\n".join(filter(None, (text, marker)))

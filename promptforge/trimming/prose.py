@@ -1,17 +1,24 @@
-"""Trimming of prose: sentences and lines go, and ` … ` stands for them."""
+"""Trimming of prose: sentences and lines go, and ` … ` stands for them.
+
+The sentences of one paragraph, cut where no bracket, no code and no emphasis is open.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from ..text.split_points import unit_ends
 from .pieces import Piece, Pieces
 
-LEAST = 30
+MIN_PIECE_CHARS = 30
 """Characters of the shortest piece."""
-LINES = 160
+
+MIN_LINE_PIECE_CHARS = 160
 """The same where a line ends but no sentence: a line of code says little without the next."""
-MOST = 8_000
+
+MAX_PROSE_PIECES = 8_000
 """Pieces of a text at the most, about: those of a longer text are longer."""
 
 _STOP = re.compile(
@@ -21,6 +28,7 @@ _STOP = re.compile(
     r"""|(?P<line>\n(?:[^\S\n]*+\n)*+)"""  # blank lines too, not the indentation of the next
     r"""|\\n"""  # an escaped line end: text inside a string of JSON or of code
 )
+
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(\[\"'“‘])(?:\w|Mr|Mrs|Ms|Dr|St|Prof|Rev|Gen|Col|Lt|Sgt|Capt|Sen|Rep|Gov|Hon|Jr|Sr"
     r"|Mt|Ft|No|Nos|Vol|Fig|Figs|Eq|Ref|Refs|Sec|Ch|pp|p|cf|vs|al|ca|approx|est|Inc|Ltd|Co|Corp"
@@ -33,20 +41,20 @@ def divide(text: str, *, marker: str = "", language: str | None = None) -> Piece
 
     A gap is ` … `, and there is no head, whatever the `marker`.
     """
-    parts = [Piece(part) for part in sentences(text)]
+    parts = [Piece(part) for part in split_prose(text)]
     if len(parts) < 2:
         return None
     return Pieces(parts, _gap, lambda gone, total: "", loose=True)
 
 
-def sentences(text: str) -> Iterator[str]:
+def split_prose(text: str) -> Iterator[str]:
     """Yield the sentences of `text`, each with the white space after it: joined, they are it."""
-    start, fair = 0, len(text) // MOST
-    least, least_line = max(LEAST, fair), max(LINES, fair)
+    start, fair = 0, len(text) // MAX_PROSE_PIECES
+    least, least_line = max(MIN_PIECE_CHARS, fair), max(MIN_LINE_PIECE_CHARS, fair)
     for found in _STOP.finditer(text):
         end = found.end()
         wanted = least_line if found.lastgroup else least
-        if end - start < wanted or len(text) - end < LEAST:
+        if end - start < wanted or len(text) - end < MIN_PIECE_CHARS:
             continue
         stop = found.start()
         if text[stop - 1] == "." and _ABBREVIATION.search(text, max(start, stop - 12), stop):
@@ -63,3 +71,49 @@ def _gap(run: Sequence[Piece]) -> str:
     last = run[-1].text
     end = last[len(last.rstrip()) :]
     return "…" + ("\n" if "\n" in end else end[:1])
+
+
+MIN_SENTENCE_CHARS = 25
+"""Characters of the shortest sentence; a shorter one goes with the next."""
+
+# Ends with a full stop, but no sentence does: an abbreviation, or one letter or digit (`1.`, `J.`).
+_SHORT = re.compile(
+    r"(?:\b(?:e\.g|i\.e|cf|vs|etc|al|approx|Mr|Mrs|Ms|Dr|St|No|Fig|Sec|Vol)|(?<![^\s(])\w)\.$"
+)
+
+# Underscores within words (`snake_case`) and `<` before a blank open nothing.
+_SIGNS = re.compile(r"\\.|[\[\]()`>]|\*+|(?<!\w)_+|_+(?!\w)|~~|<(?=[A-Za-z/!?])", re.DOTALL)
+
+_CLOSES = {"]": "[", ")": "(", ">": "<"}
+
+
+def split_sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a paragraph, each with the white space after it."""
+    start = seen = stop = 0
+    open_signs: Counter[str] = Counter()
+    for end in unit_ends(text, "sentence", 0, len(text)):
+        if end < stop:  # one of many blank lines
+            continue
+        for found in _SIGNS.finditer(text, seen, end):
+            _count_sign(found[0], open_signs)
+        seen = stop = end
+        while stop < len(text) and text[stop].isspace():
+            stop += 1
+        if stop == len(text) or stop - start < MIN_SENTENCE_CHARS or any(open_signs.values()):
+            continue
+        # A small letter goes on with the sentence: `the file .bashrc is read.`
+        if not text[stop].islower() and not _SHORT.search(text, max(start, end - 8), end):
+            yield text[start:stop]
+            start = stop
+    if start < len(text):
+        yield text[start:]
+
+
+def _count_sign(sign: str, open_signs: Counter[str]) -> None:
+    """Count how often each sign is open: brackets nest, all others open and close in turn."""
+    if sign in "[(<":
+        open_signs[sign] += 1
+    elif sign in _CLOSES:
+        open_signs[_CLOSES[sign]] = max(0, open_signs[_CLOSES[sign]] - 1)
+    elif sign[0] != "\\":
+        open_signs[sign] = 1 - open_signs[sign]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from . import indentation, python_code, syntax
+from .code import divide_by_indentation, divide_by_syntax
 from .pieces import Pieces
+from .python import divide as divide_python
 
 
 def divide(text: str, *, marker: str, language: str | None) -> Pieces | None:
@@ -12,7 +13,7 @@ def divide(text: str, *, marker: str, language: str | None) -> Pieces | None:
     Bodies go largest first; imports and signatures stay longest.
     """
     if language == "python":
-        found = python_code.divide(text, marker=marker)
+        found = divide_python(text, marker=marker)
     else:
-        found = syntax.divide(text, marker=marker, language=language)
-    return found or indentation.divide(text, marker=marker, language=language)
+        found = divide_by_syntax(text, marker=marker, language=language)
+    return found or divide_by_indentation(text, marker=marker, language=language)

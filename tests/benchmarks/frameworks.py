@@ -158,8 +158,9 @@ WAYS: dict[str, Callable[[], dict[str, Way]]] = {
 
 def _encoder() -> Callable[[str], list[int]]:
     """Return an encoder of the vocabulary that ships with promptforge, for who wants the tokens themselves."""
-    from promptforge.tokenizers.vocabulary import PUBLISHED, load_ranks
-    from promptforge.tokens import _encoding
+    from promptforge.tokenizers.registry import make_encoding as _encoding
+    from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES as PUBLISHED
+    from promptforge.tokenizers.vocabulary import load_ranks
 
     encoding: Any = _encoding(
         "o200k_base", PUBLISHED["o200k_base"].pattern, load_ranks("o200k_base")

@@ -11,8 +11,7 @@ import time
 
 import tiktoken
 
-from promptforge.tokenizers.splits import ease
-from promptforge.tokenizers.vocabulary import PUBLISHED, load_ranks
+from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES, load_ranks, speed_up_pattern
 
 from . import corpus
 
@@ -25,11 +24,11 @@ def main() -> None:
         kind: "\n\n".join(p.content for p in pieces if p.kind == kind)[:30_000]
         for kind in ("code", "document")
     }
-    for name, vocabulary in PUBLISHED.items():
+    for name, vocabulary in SHIPPED_VOCABULARIES.items():
         ranks = load_ranks(name)
         published, eased = (
             tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
-            for pattern in (vocabulary.pattern, ease(vocabulary.pattern))
+            for pattern in (vocabulary.pattern, speed_up_pattern(vocabulary.pattern))
         )
         for kind, text in texts.items():
             assert eased.encode_ordinary(text) == published.encode_ordinary(text)

@@ -10,7 +10,7 @@ from typing import Any
 import jinja2
 import tiktoken
 
-from promptforge.tokenizers.vocabulary import PUBLISHED, load_ranks
+from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES, load_ranks
 
 from .corpus import Piece
 
@@ -35,7 +35,7 @@ page = _environment.from_string("{% for piece in pieces %}\n" + ITEM + SEPARATOR
 @cache
 def encoding() -> tiktoken.Encoding:
     """Return tiktoken's own encoding, made of the table that ships with promptforge."""
-    pattern = PUBLISHED[TOKENIZER].pattern
+    pattern = SHIPPED_VOCABULARIES[TOKENIZER].pattern
     return tiktoken.Encoding(
         TOKENIZER, pat_str=pattern, mergeable_ranks=load_ranks(TOKENIZER), special_tokens={}
     )

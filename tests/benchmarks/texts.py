@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import promptforge as pf
-from promptforge.trimming.text import UNITS
+from promptforge.trimming.pieces import UNITS
 
 from . import corpus, reference
 

@@ -18,7 +18,7 @@ from rendering_all import render
 from structures import check_known, tame_text_of
 from taming import Tamer, harmless
 
-from promptforge.tokenizers.vocabulary import PUBLISHED, load_ranks
+from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES, load_ranks
 
 from .hostility import Hostility
 from .items import framings
@@ -39,7 +39,7 @@ def run(cases: int, seed: int = 1) -> Report:
     report = Report("budgets", cases, seed)
     coding = tiktoken.Encoding(
         "o200k_base",
-        pat_str=PUBLISHED["o200k_base"].pattern,
+        pat_str=SHIPPED_VOCABULARIES["o200k_base"].pattern,
         mergeable_ranks=load_ranks("o200k_base"),
         special_tokens={},
     )

@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from promptforge import following, template_files
-from promptforge.writing import UNFINISHED
+from promptforge import files as template_files
+from promptforge.files import UNFINISHED_SUFFIX
+from promptforge.templating import loader as following
 
 from .corpus import CorpusError
 from .disk import MODES, Disk, KilledError
@@ -79,10 +80,10 @@ def run(
 def _hurried() -> Iterator[None]:
     """Wait less for files to be at rest: nobody else writes here."""
     with (
-        mock.patch.object(template_files, "SETTLED", 0.001),
-        mock.patch.object(following, "SETTLED", 0.001),
-        mock.patch.object(template_files, "PATIENCE", 0.2),
-        mock.patch.object(following, "PATIENCE", 0.2),
+        mock.patch.object(template_files, "SETTLE_SECONDS", 0.001),
+        mock.patch.object(following, "SETTLE_SECONDS", 0.001),
+        mock.patch.object(template_files, "MAX_SETTLE_SECONDS", 0.2),
+        mock.patch.object(following, "MAX_SETTLE_SECONDS", 0.2),
     ):
         yield
 
@@ -146,7 +147,7 @@ def _try(
         seen["ended with an error" if failed else "ended well"] += 1
         if out is not None and not _allowed(out, scenario, mode):
             yield f"{type(out).__name__} came out", how
-        if isinstance(out, OSError) and UNFINISHED in str(out.filename):
+        if isinstance(out, OSError) and UNFINISHED_SUFFIX in str(out.filename):
             yield "the name of a temporary file is told", how
         if "Traceback" in how["said"]:
             yield "a traceback is printed", how
@@ -161,7 +162,9 @@ def _try(
             yield "another outcome, and no message names the file", how
         out = None
         there = {
-            name: data for name, data in _files(folder).items() if not name.endswith(UNFINISHED)
+            name: data
+            for name, data in _files(folder).items()
+            if not name.endswith(UNFINISHED_SUFFIX)
         }
         torn = [
             name for name, data in there.items() if data not in (before.get(name), after.get(name))
@@ -201,7 +204,7 @@ def _once_more(
         yield f"once more: {type(error).__name__}: {error}", how
         return
     there = _files(folder)
-    if left := [name for name in there if name.endswith(UNFINISHED)]:
+    if left := [name for name in there if name.endswith(UNFINISHED_SUFFIX)]:
         yield f"half written and left: {left}", how
     if answer.failed and scenario.again is False:
         return  # it says which file is there already
@@ -228,8 +231,8 @@ def _names(said: str, struck: list[str], folder: Path) -> bool:
     for each in struck:
         path = Path(each.partition(" ")[2])
         name = path.name
-        if name.endswith(UNFINISHED):  # its own name is nobody's
-            name = name.removesuffix(UNFINISHED).removeprefix(".").rpartition(".")[0]
+        if name.endswith(UNFINISHED_SUFFIX):  # its own name is nobody's
+            name = name.removesuffix(UNFINISHED_SUFFIX).removeprefix(".").rpartition(".")[0]
         names |= {name, *(p.name for p in path.parents if p.is_relative_to(folder) and p != folder)}
     return any(name and name in said for name in names)
 

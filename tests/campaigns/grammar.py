@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from promptforge.templates import Templates
+from promptforge.templating.loader import Templates
 
 NAMES = (
     *(

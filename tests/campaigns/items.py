@@ -18,9 +18,9 @@ import parsers
 from structures import check_contents, check_structure, check_tagged
 from taming import harmless
 
-from promptforge.framing import FRAMINGS, TAGGED
-from promptforge.template_files import EXTENSIONS
-from promptforge.templates import Templates
+from promptforge.files import FORMAT_EXTENSIONS
+from promptforge.templating.loader import Templates
+from promptforge.text.delimiters import FRAMINGS, TAGGED
 
 from .hostility import Hostility
 from .report import Report
@@ -51,7 +51,7 @@ def run(cases: int, seed: int = 1) -> Report:
     number = turn = 0
     while number < cases:
         layout, format = pairs[turn % len(pairs)]  # noqa: A001
-        own, *others = FRAMINGS[EXTENSIONS[format]]
+        own, *others = FRAMINGS[FORMAT_EXTENSIONS[format]]
         framing = TAGGED if turn // len(pairs) % 2 and TAGGED in others else own
         records = [made.record(n) for n in range(min(TOGETHER, cases - number))]
         try:
@@ -74,7 +74,7 @@ def run(cases: int, seed: int = 1) -> Report:
     return report
 
 
-def check(records: list[dict[str, Any]], layout: str, format: str, framing: str) -> int:  # noqa: A002
+def check(records: list[dict[str, Any]], layout: str, format: str, framing: str) -> int:
     """Raise where a parser sees another structure, or another content. Return how many contents were compared."""
     ends = harmless(len(records)), harmless(len(records) + 1)
     if framing == TAGGED:
@@ -90,7 +90,7 @@ def check(records: list[dict[str, Any]], layout: str, format: str, framing: str)
 def _culprits(
     records: list[dict[str, Any]],
     layout: str,
-    format: str,  # noqa: A002
+    format: str,
     framing: str,
     whole: Exception,
 ) -> list[dict[str, Any]]:
@@ -111,7 +111,7 @@ def _culprits(
 def _together(
     records: list[dict[str, Any]],
     layout: str,
-    format: str,  # noqa: A002
+    format: str,
     framing: str,
     error: Exception,
     broken: Callable[[list[dict[str, Any]], Exception], dict[str, Any]],

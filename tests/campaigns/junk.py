@@ -14,8 +14,8 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 import promptforge as pf
-from promptforge.trimming.grammars import GRAMMARS
-from promptforge.trimming.kinds import BY_KIND, BY_LANGUAGE
+from promptforge.trimming.code import GRAMMARS
+from promptforge.trimming.kinds import TRIMMERS_BY_KIND, TRIMMERS_BY_LANGUAGE
 
 from .report import Report
 
@@ -30,8 +30,8 @@ PIECES = (
 )  # fmt: skip
 ENDS = ("", "", " ", "\t", "    ", "\n", "\n\n", "\r", "\r\n", "\x0c")
 SIZES = (2_000, 30_000, 200_000, 1_000_000)
-KINDS = ("document", "function", "text", "message", "custom", *BY_KIND)
-LANGUAGES = ("python", "html", "yaml", *BY_LANGUAGE, *GRAMMARS)
+KINDS = ("document", "function", "text", "message", "custom", *TRIMMERS_BY_KIND)
+LANGUAGES = ("python", "html", "yaml", *TRIMMERS_BY_LANGUAGE, *GRAMMARS)
 QUERIES = ("word a", "what is def f", "T1003.001 null", "(", "漢")
 PACKINGS = ("score", "score", "score", "value", "proportional", "longest_first", "drop_last")
 SECONDS, MORE = 2.0, 1e-6

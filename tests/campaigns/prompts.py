@@ -15,8 +15,8 @@ import tiktoken
 from conversing import recount
 
 import promptforge as pf
-from promptforge.prompting.shapes import SHAPES
-from promptforge.tokenizers.vocabulary import PUBLISHED, load_ranks
+from promptforge.prompts.providers import SHAPES
+from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES, load_ranks
 
 from .report import Report
 
@@ -59,7 +59,7 @@ def run(cases: int, seed: int = 1) -> Report:
     codings = {
         name: tiktoken.Encoding(
             name,
-            pat_str=PUBLISHED[name].pattern,
+            pat_str=SHIPPED_VOCABULARIES[name].pattern,
             mergeable_ranks=load_ranks(name),
             special_tokens={},
         )

@@ -20,7 +20,7 @@ import jinja2
 from edits import ITEMS, SHOWN, busy_editor, save, texts, versions
 
 import promptforge as pf
-from promptforge.template_files import SETTLED
+from promptforge.files import SETTLE_SECONDS
 
 from .report import Report
 
@@ -74,13 +74,13 @@ def _follow(report: Report, cases: int, *, tasks: bool, in_place: bool) -> None:
         found = versions(text)
         seen.update(found)
         if said or len(found) != 1 or sum(map(text.count, found)) != SHOWN:
-            if not said and any(pauses.get(version, 0) >= SETTLED for version in found):
+            if not said and any(pauses.get(version, 0) >= SETTLE_SECONDS for version in found):
                 stood += count
             else:
                 report.broken.append(
                     {"promise": "one whole version", "how": called, "said": said, "text": text}
                 )
-    paused = sum(pause >= SETTLED for pause in pauses.values())
+    paused = sum(pause >= SETTLE_SECONDS for pause in pauses.values())
     report.figures[f"versions written by an editor that stood still, {called}"] = paused
     report.figures[f"texts of these, {called}"] = stood
     report.figures[f"texts by {called}"] = outcomes.total()

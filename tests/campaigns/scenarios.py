@@ -15,18 +15,19 @@ from typing import Any
 from unittest import mock
 
 import promptforge as pf
-from promptforge import trust
-from promptforge.batch import running, serving
+from promptforge.authoring import trust
+from promptforge.batch import runner as running
 from promptforge.batch import spec as specs
-from promptforge.batch.reading import Part
-from promptforge.batch.rows import Rendered
-from promptforge.batch.spec import Spec
-from promptforge.cli import main
-from promptforge.diagnostics import Diagnostics
-from promptforge.preview import saving
-from promptforge.preview.desk import Desk, File
-from promptforge.profiles import load_profile
-from promptforge.sources.knowledge import Wanted, gather
+from promptforge.batch import workers as serving
+from promptforge.batch.requests import Shard
+from promptforge.batch.rows import RenderedShard
+from promptforge.batch.spec import BatchSpec
+from promptforge.cli.main import main
+from promptforge.config.profiles import load_profile
+from promptforge.errors import Diagnostics
+from promptforge.preview import session as saving
+from promptforge.preview.session import EditableFile, Session
+from promptforge.sources.gather import SourceRequest, gather
 
 ITEMS = [
     {"content": "x = 1\n", "path": "a.py", "kind": "code"},
@@ -147,7 +148,7 @@ SOURCES = {
 
 def _sources(folder: Path, _: object) -> Answer:
     said = Diagnostics()
-    wanted = Wanted(
+    wanted = SourceRequest(
         items=["items.jsonl"],
         files=["src/*.py"],
         documents=["guide.md"],
@@ -185,14 +186,16 @@ def _desk(folder: Path) -> Any:
 
 def _opened(folder: Path) -> Any:
     name = "chunks/item.md.j2"
-    file = File("1", "templates", name, folder / "mine" / name, folder / "mine", False)
-    return file, saving.load(file).tag
+    file = EditableFile("1", "templates", name, folder / "mine" / name, folder / "mine", False)
+    return file, saving.read_file(file).tag
 
 
 def _saved(folder: Path, given: Any) -> Answer:
     file, seen = given
     return Answer(
-        saving.save(Desk([], None, {}, [], [], True), file, "v2 {{ item.content | fence }}\n", seen)
+        saving.save_file(
+            Session([], None, {}, [], [], True), file, "v2 {{ item.content | fence }}\n", seen
+        )
     )
 
 
@@ -217,22 +220,24 @@ def _trusted(folder: Path, _: object) -> Answer:
     with mock.patch.dict(
         os.environ, {"XDG_CONFIG_HOME": str(folder / "config"), "HOME": str(folder)}
     ):
-        project = trust.find(folder / "work")
+        project = trust.find_project(folder / "work")
         assert project is not None
-        trust.add(project)
-        return Answer((project.files, trust.state(project)))
+        trust.trust_project(project)
+        return Answer((project.files, trust.trust_state(project)))
 
 
 class _Here:
     """A worker of a batch in this process, on the same disk."""
 
-    def __init__(self, spec: Spec, ground: str) -> None:
-        self._server = serving.Server(spec, ground)
+    def __init__(self, spec: BatchSpec, ground: str) -> None:
+        self._server = serving.ShardServer(spec, ground)
 
     def start(self) -> None: ...
 
-    def render(self, part: Part, known: str) -> Rendered | None:
-        return serving.decode(serving.answer(self._server, serving.encode(part, known)))
+    def render(self, part: Shard, known: str) -> RenderedShard | None:
+        return serving.decode_answer(
+            serving.answer_task(self._server, serving.encode_task(part, known))
+        )
 
     def stop(self) -> None: ...
 
@@ -254,7 +259,9 @@ def _resumed(folder: Path) -> None:
 
 
 _make = functools.cache(
-    functools.partial(specs.renderer, specs.make("context", None, None, None, ".", None, {}))
+    functools.partial(
+        specs.make_renderer, specs.make_spec("context", None, None, None, ".", None, {})
+    )
 )
 
 
@@ -266,7 +273,7 @@ def _batch(folder: Path, _: object, **more: Any) -> Answer:
             "_workers",
             lambda _, spec, ground, *__: nullcontext(lambda: _Here(spec, ground)),
         ),
-        mock.patch.object(specs, "renderer", lambda _, profile=None: _make(profile)),
+        mock.patch.object(specs, "make_renderer", lambda _, profile=None: _make(profile)),
     ):
         report = running.run(
             folder / "in.jsonl", folder / "out.jsonl", part_rows=1, workers=1, **more

@@ -60,7 +60,7 @@ def read(corpus: Path) -> list[str]:
     return list(found)
 
 
-def check(field: str, values: Sequence[str], layout: str, format: str) -> int:  # noqa: A002
+def check(field: str, values: Sequence[str], layout: str, format: str) -> int:
     """Raise where a parser sees what came from a string. Return how many contents were read back."""
     options: dict[str, Any] = {}
     if field in ("query", "header"):
@@ -97,7 +97,7 @@ def _culprits(
     field: str,
     values: Sequence[str],
     layout: str,
-    format: str,  # noqa: A002
+    format: str,
     whole: Exception,
 ) -> list[dict[str, Any]]:
     found = []

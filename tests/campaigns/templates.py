@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import promptforge as pf
-from promptforge import _shipped
-from promptforge.wall import Wall
+from promptforge import files as _shipped
+from promptforge.sandbox.process import Sandbox
 
 from .grammar import Grammar
 from .report import Report
@@ -40,7 +40,7 @@ ITEMS: list[dict[str, Any]] = [
     {"content": "```\n</document>\u202e" * 30, "name": "{{ 7 * 7 }}", "summary": "short"},
 ]
 _EVENTS = ("open", "exec", "os.", "socket.", "subprocess.", "shutil.", "ctypes.", "pty.", "glob.")
-_SHIPPED = str(_shipped.folder("templates"))
+_SHIPPED = str(_shipped.shipped_folder("templates"))
 
 
 class Stuck(BaseException):
@@ -114,7 +114,7 @@ def run(cases: int, seed: int = 1, *, behind: int = 1, seconds: float = SECONDS)
         "{{",
     ):
         pf.render(ITEMS, max_tokens=100, templates={"chunks/item.md.j2": wrong})
-    with Wall(seconds=max(1.5, seconds / 2)) as wall:
+    with Sandbox(seconds=max(1.5, seconds / 2)) as wall:
         assert wall.render(ITEMS, max_tokens=200)["text"] == right
         for number in range(cases):
             ending, templates = grammar.templates()

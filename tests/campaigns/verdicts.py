@@ -12,7 +12,7 @@ import parsers
 from structures import check_contents, check_known, structure_of
 
 import promptforge as pf
-from promptforge.tokenizers.vocabulary import PUBLISHED
+from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES
 
 from .corpus import Attack
 from .surfaces import reference
@@ -49,7 +49,11 @@ def _budget(seen: Seen) -> str | None:
     most = seen.budget if seen.budget is not None else 10**9
     name = seen.result.tokenizer
     own = pf.get_tokenizer(name).count(seen.text or "")
-    counted = reference.count(name, seen.text or "") if most < WHOLE and name in PUBLISHED else own
+    counted = (
+        reference.count(name, seen.text or "")
+        if most < WHOLE and name in SHIPPED_VOCABULARIES
+        else own
+    )
     if not own == seen.result.tokens <= most or counted not in (own, None):
         return f"H4: {own} tokens, {counted} by the reference, said {seen.result.tokens}, budget {most}"
     return None

@@ -11,15 +11,15 @@ import tempfile
 from pathlib import Path
 from unittest import mock
 
-from promptforge.cli import COMMANDS, main
-from promptforge.options import VOCABULARY
+from promptforge.cli.main import COMMANDS, main
+from promptforge.config.options import OPTION_VOCABULARY
 
 from .drawing import Draw
 
 TRIED = sorted(set(COMMANDS) - {"batch", "mcp", "preview"})
 """The others start processes or serve until they are stopped."""
 FLAGS = (
-    *(f"--{name.replace('_', '-')}" for name in VOCABULARY.rules),
+    *(f"--{name.replace('_', '-')}" for name in OPTION_VOCABULARY.rules),
     *(
         "--file",
         "--doc",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from test_fitting import PACKINGS, Words
 
 from promptforge.errors import BudgetError
-from promptforge.fitting.fit import fit
-from promptforge.fitting.scale import UNLIMITED, Part, within
+from promptforge.packing.pack import pack
+from promptforge.packing.types import UNLIMITED, PackingStep, fits_within
 
 from .drawing import Draw
 
@@ -22,16 +22,16 @@ def one(data: bytes) -> None:
     required = draw.number(2) if draw.true() else 0
     walk = list(range(len(words)))
     most = draw.number(6) if draw.true() else None
-    parts = [Part(walk[:required], required=True)] if required else []
-    parts.append(Part(walk[required:], most=most))
+    parts = [PackingStep(walk[:required], required=True)] if required else []
+    parts.append(PackingStep(walk[required:], most=most))
     packing, trim, stubs = draw.of(PACKINGS), draw.true(), draw.true()
     try:
-        found = fit(parts, page, limit, packing=packing, trim=trim, stubs=stubs)
+        found = pack(parts, page, limit, packing=packing, trim=trim, stubs=stubs)
     except BudgetError as error:
         assert required and error.needed > error.largest
         return
     assert found.cost == page.measure(found.chosen)
-    assert found.frame_fits == within(found.cost, limit)
-    assert within(found.cost, limit) or not found.chosen
+    assert found.frame_fits == fits_within(found.cost, limit)
+    assert fits_within(found.cost, limit) or not found.chosen
     assert {*found.chosen, *found.reasons} == set(walk) and not {*found.chosen} & {*found.reasons}
-    assert fit(parts, page, limit, packing=packing, trim=trim, stubs=stubs) == found
+    assert pack(parts, page, limit, packing=packing, trim=trim, stubs=stubs) == found

@@ -7,8 +7,8 @@ from typing import Any
 from campaigns.items import check, framings
 from taming import KINDS, harmless
 
-from promptforge.framing import FRAMINGS
-from promptforge.template_files import EXTENSIONS
+from promptforge.files import FORMAT_EXTENSIONS
+from promptforge.text.delimiters import FRAMINGS
 
 from .drawing import Draw
 
@@ -27,4 +27,4 @@ def one(data: bytes) -> None:
         record["metadata"] = {
             draw.of(("title", "url", "author", "technique_id", "description")): draw.text()
         }
-    check([record], layout, format, draw.of(FRAMINGS[EXTENSIONS[format]]))
+    check([record], layout, format, draw.of(FRAMINGS[FORMAT_EXTENSIONS[format]]))

@@ -7,7 +7,7 @@ import contextlib
 import io
 from typing import Any
 
-from promptforge.preview.guard import HEADERS, Guard, Keys
+from promptforge.preview.auth import SECURITY_HEADERS, AuthMiddleware, SessionSecrets
 
 from .drawing import Draw
 
@@ -64,7 +64,7 @@ VALUES = (
 def one(data: bytes) -> None:
     """Send a request made of the bytes."""
     draw = Draw(data)
-    keys = Keys(PORT, lambda link: None)
+    keys = SessionSecrets(PORT, lambda link: None)
     given = keys.exchange(keys.link.rpartition("=")[2].encode())
     assert given is not None
     cookie = given.partition(b";")[0]
@@ -110,10 +110,13 @@ def one(data: bytes) -> None:
                 n == b"content-length" for n, _ in headers
             ), scope
     (start,) = [message for message in sent if message["type"] == "http.response.start"]
-    assert set(HEADERS) <= set(start["headers"]) and 200 <= start["status"] < 500, (scope, start)
+    assert set(SECURITY_HEADERS) <= set(start["headers"]) and 200 <= start["status"] < 500, (
+        scope,
+        start,
+    )
 
 
-async def _send(keys: Keys, scope: dict[str, Any], body: bytes) -> tuple[bool, list[Any]]:
+async def _send(keys: SessionSecrets, scope: dict[str, Any], body: bytes) -> tuple[bool, list[Any]]:
     through, sent = False, []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -130,5 +133,5 @@ async def _send(keys: Keys, scope: dict[str, Any], body: bytes) -> tuple[bool, l
         sent.append(message)
 
     with contextlib.redirect_stderr(io.StringIO()):
-        await Guard(app, keys)(scope, receive, send)
+        await AuthMiddleware(app, keys)(scope, receive, send)
     return through, sent

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from promptforge import yamltext
+from promptforge import yaml_reader as yamltext
+from promptforge.config.layouts import load_layout_settings
+from promptforge.config.profiles import PROFILE_VOCABULARY
 from promptforge.errors import ProfileError
-from promptforge.layouts import load_layout_settings
-from promptforge.profiles import VOCABULARY
 
 from .drawing import Draw
 
 KEYS = [
-    *VOCABULARY.rules,
+    *PROFILE_VOCABULARY.rules,
     "titles",
     "sections",
     "base",
@@ -55,7 +55,7 @@ def one(data: bytes) -> None:
         text = "".join(
             draw.of((draw.of(KEYS), draw.of(MARKS), draw.text(9))) for _ in range(draw.number(60))
         )
-    for read in (yamltext.load, VOCABULARY.read, load_layout_settings):
+    for read in (yamltext.load_yaml, PROFILE_VOCABULARY.read, load_layout_settings):
         try:
             read(text, "f.yaml")
         except ProfileError as error:

@@ -6,8 +6,8 @@ import tempfile
 from pathlib import Path
 
 import promptforge as pf
-from promptforge.checking.check import check
-from promptforge.checking.targets import Targets
+from promptforge.lint.checker import check
+from promptforge.lint.library import LintTargets
 
 from .drawing import Draw
 
@@ -101,7 +101,7 @@ def one(data: bytes) -> None:
         for name, text in texts.items():
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8", newline="")
-        targets = Targets()
+        targets = LintTargets()
         targets.add(folder)
         for finding in check(targets).findings:
             assert finding.message.isprintable(), finding

@@ -28,7 +28,8 @@ from haystack.core.errors import DeserializationError
 from haystack.dataclasses import ByteStream, ChatMessage
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
-from promptforge.integrations.haystack import ContextBuilder, aretrieve, retrieve
+from promptforge.integrations.bridge import aretrieve, retrieve
+from promptforge.integrations.haystack import ContextBuilder
 
 DOCUMENTS = [
     Document(content=text, meta={"file_path": f"f{n}.md", "n": n}) for n, text in enumerate(FACTS)

@@ -30,13 +30,8 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from promptforge.integrations.langchain import (
-    ContextCompressor,
-    ContextPrompt,
-    aretrieve,
-    embedding,
-    retrieve,
-)
+from promptforge.integrations.bridge import aretrieve, embedding, retrieve
+from promptforge.integrations.langchain import ContextCompressor, ContextPrompt
 
 DOCUMENTS = [
     Document(page_content=text, metadata={"source": f"f{n}.md", "n": n})

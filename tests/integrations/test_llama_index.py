@@ -29,12 +29,8 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import get_response_synthesizer
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 
-from promptforge.integrations.llama_index import (
-    ContextPostprocessor,
-    ContextPromptTemplate,
-    aretrieve,
-    retrieve,
-)
+from promptforge.integrations.bridge import aretrieve, retrieve
+from promptforge.integrations.llama_index import ContextPostprocessor, ContextPromptTemplate
 
 NODES = [
     NodeWithScore(node=TextNode(text=text, metadata={"file": f"f{n}.md", "n": n}), score=1 - n / 40)

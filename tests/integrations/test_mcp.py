@@ -33,7 +33,7 @@ ITEMS = [
 Talk = Callable[[Any], Awaitable[Any]]
 
 
-plain = functools.cache(bridge.server)
+plain = functools.cache(bridge.make_mcp_server)
 
 
 def talk(work: Talk, server: Any = None) -> Any:
@@ -180,7 +180,7 @@ def test_no_file_is_opened_for_a_client(tmp_path: Path) -> None:
 
 
 def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bridge, "MOST_CHARS", 2000)
+    monkeypatch.setattr(bridge, "MAX_REQUEST_CHARS", 2000)
     failed, said = call(
         "render_context", items=[{"content": "a" * 1500, "metadata": {"more": ["b" * 600]}}]
     )
@@ -210,10 +210,10 @@ def test_the_operator_says_where_requests_begin(tmp_path: Path) -> None:
     (tmp_path / "context" / "layout.md.j2").write_text(
         "{# Uses: total. #}\nmine of {{ total }}", encoding="utf-8"
     )
-    own = bridge.server(templates=tmp_path, layout="context", max_tokens=50)
+    own = bridge.make_mcp_server(templates=tmp_path, layout="context", max_tokens=50)
     assert call("render_context", own, items=ITEMS)[1]["text"] == "mine of 3"
     with pytest.raises(pf.OptionError, match="max_tokens takes"):
-        bridge.server(max_tokens="many")
+        bridge.make_mcp_server(max_tokens="many")
 
 
 def test_the_command_speaks_to_whoever_started_it() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from promptforge.cli import COMMANDS
+from promptforge.cli.main import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "promptforge" / "integrations" / "README.md").read_text(encoding="utf-8")

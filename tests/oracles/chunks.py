@@ -107,7 +107,7 @@ def plain(chunk: Mapping[str, Any], *, headers: bool, line_numbers: bool, scores
 def assemble(
     chunks: Sequence[Mapping[str, Any]],
     *,
-    format: str = "markdown",  # noqa: A002
+    format: str = "markdown",
     group_by_file: bool = True,
     headers: bool = True,
     line_numbers: bool = True,

@@ -39,7 +39,7 @@ def categorize(kind: str) -> str:
     return "other"
 
 
-def group_header(group: str, format: str) -> str:  # noqa: A002
+def group_header(group: str, format: str) -> str:
     title = TITLES[group]
     return {"xml": f'<section name="{title}">', "markdown": f"## {title}"}.get(
         format, f"=== {title} ==="
@@ -103,7 +103,7 @@ def plain(entity: Mapping[str, Any], code: bool, limit: int | None) -> str:
     return f"{entity['name']} {location}\n{cut(content, limit)}"
 
 
-def format_sources(entities: Sequence[Mapping[str, Any]], format: str) -> str:  # noqa: A002
+def format_sources(entities: Sequence[Mapping[str, Any]], format: str) -> str:
     if not entities:
         return ""
     first_ten = entities[:10]
@@ -123,7 +123,7 @@ def format_sources(entities: Sequence[Mapping[str, Any]], format: str) -> str:  
 def assemble(
     results: Sequence[Mapping[str, Any]],
     *,
-    format: str = "markdown",  # noqa: A002
+    format: str = "markdown",
     group_by_type: bool = True,
     sources: bool = False,
     code: bool = True,

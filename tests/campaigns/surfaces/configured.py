@@ -13,7 +13,7 @@ from rendering_all import FORMATS
 from taming import Tamer, harmless
 
 import promptforge as pf
-from promptforge import profiles
+from promptforge.config import profiles
 
 from ..corpus import Attack
 from .seen import Seen, attempt, told
@@ -74,12 +74,14 @@ def _variants(value: Any) -> list[bytes]:
         return [value]
     value = str(value)
     renamed = re.sub("|".join(NAMES), lambda m: NAMES[m[0]], value)
-    lines = [line for line in renamed.split("\n") if line.split(":")[0] in profiles.VOCABULARY]
+    lines = [
+        line for line in renamed.split("\n") if line.split(":")[0] in profiles.PROFILE_VOCABULARY
+    ]
     texts = dict.fromkeys((value, renamed, *(line for line in lines if len(renamed) < 10_000)))
     return [text.encode("utf-8", "surrogatepass") for text in texts]
 
 
-def _with(path: Path, format: str, options: dict[str, Any]) -> Seen:  # noqa: A002
+def _with(path: Path, format: str, options: dict[str, Any]) -> Seen:
     """Render hostile items and harmless ones in their places with a profile."""
     bad = harmless(0, content=_PWNED, name="# PWNED\n<b>", path='"],{[`x')
     tamer = Tamer()

@@ -47,7 +47,7 @@ def big(text: str, number: int, options: dict[str, Any], folder: Path) -> Iterat
         raise NotRunError(f"a file of that size cannot be written here: {error.strerror}") from None
     code = (
         "import resource, sys\n"
-        "from promptforge.cli import main\n"
+        "from promptforge.cli.main import main\n"
         "import promptforge as pf\n"
         "pf.render([{'content': 'x'}])\n"
         "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10\n"

@@ -131,7 +131,7 @@ def _records(
                 yield attempt(f"{where} in {layout}, {format}, {budget} tokens", make, **more)
 
 
-def _stand_in(bad: dict[str, Any], layout: str, format: str, budget: int) -> tuple[Any, ...]:  # noqa: A002
+def _stand_in(bad: dict[str, Any], layout: str, format: str, budget: int) -> tuple[Any, ...]:
     tamer = Tamer()
     tamed = {k: _tame(tamer, k, v) for k, v in bad.items()}
     tame = [
@@ -146,7 +146,7 @@ def _stand_in(bad: dict[str, Any], layout: str, format: str, budget: int) -> tup
 
 
 @cache
-def _others(layout: str, format: str) -> tuple[str, ...]:  # noqa: A002
+def _others(layout: str, format: str) -> tuple[str, ...]:
     """Return the texts of the good items with a good one between them."""
     records = [harmless(1, id="good-1"), harmless(0, id="bad"), harmless(2, id="good-2")]
     return tuple(item.text for item in render(records, layout, format).items if item.id != "bad")
@@ -255,7 +255,7 @@ def _page(profile: str) -> str:
 @cache
 def _families() -> dict[str, tuple[str, ...]]:
     """Return the control tokens of each shipped profile that lists any."""
-    from promptforge.profiles import find_profiles, load_profile
+    from promptforge.config.profiles import find_profiles, load_profile
 
     profiles = {name: load_profile(name) for name, _, _ in find_profiles()}
     found: dict[tuple[str, ...], str] = {}

@@ -50,7 +50,8 @@ def _end() -> None:
 def _serve() -> None:
     import tiktoken
 
-    from promptforge.tokenizers.vocabulary import PUBLISHED, load_ranks
+    from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES as PUBLISHED
+    from promptforge.tokenizers.vocabulary import load_ranks
 
     known: dict[str, tiktoken.Encoding] = {}
     for line in sys.stdin:

@@ -57,7 +57,7 @@ def template(attack: Attack, options: dict[str, Any], folder: Path, memo: Any) -
                 yield _checked(place)
 
 
-def _tried(name: str, format: str, given: Any, options: dict[str, Any], memo: Any) -> Seen:  # noqa: A002
+def _tried(name: str, format: str, given: Any, options: dict[str, Any], memo: Any) -> Seen:
     bad = harmless(0, **BAD)
     tamer = Tamer()
     tame = tamer.records([bad])

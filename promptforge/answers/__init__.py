@@ -1,1 +1,0 @@
-"""Worth of candidates and passages by a query."""

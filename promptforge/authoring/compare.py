@@ -1,0 +1,260 @@
+"""Compare two builds: their items, variants and tokens, and the inputs they were made of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ..model import Result
+
+
+class BuildItem(msgspec.Struct, frozen=True, kw_only=True):
+    """One item of a build; see `ResultItem`."""
+
+    id: str
+    status: str
+    tokens: int
+    kind: str = "text"
+    name: str | None = None
+    path: str | None = None
+    start_line: int | None = None
+    end_line: int | None = None
+    form: str | None = None
+    text: str = ""
+    reason: str = ""
+    fits_at: int | None = None
+
+
+class PartDigest(msgspec.Struct, frozen=True, kw_only=True):
+    """One part of a prompt, by its hash."""
+
+    name: str
+    sha256: str
+
+
+class PromptPrefix(msgspec.Struct, frozen=True, kw_only=True):
+    """The parts of a prompt in order, and the end of its cached prefix; see `Prompt.manifest`."""
+
+    parts: list[PartDigest] = []
+    after: str | None = None
+    sha256: str | None = None
+
+
+class BuildManifest(msgspec.Struct, frozen=True, kw_only=True):
+    """The inputs of a build; see `Result.manifest`."""
+
+    promptforge: str = ""
+    options: dict[str, Any] = {}
+    profile: dict[str, Any] = {}
+    templates: dict[str, str] = {}
+    tokenizer: dict[str, Any] = {}
+    items: list[str] = []
+    """A hash of each item given."""
+    prefix: PromptPrefix | None = None
+    """`None` but for a whole prompt."""
+
+
+class SavedPrompt(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields of a whole prompt that are compared."""
+
+    text: str
+    tokens: int
+    manifest: BuildManifest
+    context: Build | None = None
+
+    @property
+    def build(self) -> Build:
+        """The prompt as a build, with the items of its context."""
+        own: dict[str, Any] = {"text": self.text, "tokens": self.tokens, "manifest": self.manifest}
+        if self.context is None:
+            return Build(items=[], **own)
+        return msgspec.structs.replace(self.context, **own)
+
+
+class Build(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields of a result that are compared."""
+
+    text: str
+    tokens: int
+    items: list[BuildItem]
+    sources: list[dict[str, Any]] = []
+    manifest: BuildManifest = msgspec.field(default_factory=BuildManifest)
+
+
+class FieldDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """One difference: the values in A and in B, `None` if absent."""
+
+    name: str
+    a: Any
+    b: Any
+
+
+class ItemChange(msgspec.Struct, frozen=True, kw_only=True):
+    """One item in both builds."""
+
+    how: str
+    """`same`, `changed` (another variant or text), `only A`, `only B` or `neither`."""
+    a: BuildItem | None
+    """`None` if it was not given."""
+    b: BuildItem | None
+    delta: int
+    """Tokens in B less those in A."""
+
+
+class CommonPrefix(msgspec.Struct, frozen=True, kw_only=True):
+    """The common beginning of two prompts."""
+
+    same: list[str]
+    """The leading parts that are equal in both."""
+    first: str | None
+    """The first other part, named as in A, or as in B if A has no more; `None` if all are equal."""
+    cached: bool | None
+    """True if the cached prefixes are equal; `None` if a prompt marks none."""
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """The differences of two builds A and B."""
+
+    differs: bool
+    """True if the text or an item differs; of manifests alone, if anything does."""
+    figures: list[FieldDifference]
+    """`tokens`, `characters`, and items `in`, `cut` and `out`, equal ones too."""
+    items: list[ItemChange]
+    """All items: those of A in its order, then those that only B was given."""
+    moved: bool
+    """True if the items of both texts stand in another order."""
+    options: list[FieldDifference]
+    profile: list[FieldDifference]
+    templates: list[FieldDifference]
+    tokenizer: list[FieldDifference]
+    given: list[FieldDifference]
+    """Items given to one build only, by hash."""
+    prefix: CommonPrefix | None
+    """`None` but for two whole prompts."""
+
+
+def build_from_result(result: Result, *, brief: bool = False) -> Build:
+    """Return a result as a build; if `brief`, without `fits_at`, which costs renderings."""
+    names = ("text", "tokens", "sources", "manifest")
+    facts = {name: getattr(result, name) for name in names}
+    facts["items"] = result._get("brief") if brief else result.items
+    return msgspec.convert(
+        {name: _listed(msgspec.to_builtins(value)) for name, value in facts.items()}, Build
+    )
+
+
+def _listed(value: Any) -> Any:
+    """Turn tuples into lists, as they come back from JSON."""
+    if isinstance(value, dict):
+        return {name: _listed(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return list(map(_listed, value))
+    return value
+
+
+def compare_builds(a: Build | BuildManifest, b: Build | BuildManifest) -> Difference:
+    """Compare two builds; a manifest alone tells only the inputs."""
+    ours, theirs = (side.manifest if isinstance(side, Build) else side for side in (a, b))
+    made_of: dict[str, Any] = {
+        "options": _pairs(ours.options, theirs.options),
+        "profile": _pairs(_flat(ours.profile), _flat(theirs.profile)),
+        "templates": _pairs(ours.templates, theirs.templates),
+        "tokenizer": _pairs(ours.tokenizer, theirs.tokenizer),
+        "given": _pairs(Counter(ours.items), Counter(theirs.items)),
+    }
+    differs = any(made_of.values())
+    made_of["prefix"] = _beginning(ours.prefix, theirs.prefix)
+    if not isinstance(a, Build) or not isinstance(b, Build):
+        return Difference(differs=differs, figures=[], items=[], moved=False, **made_of)
+    keyed_a, keyed_b = _keyed(a.items), _keyed(b.items)
+    items = [_change(keyed_a.get(key), keyed_b.get(key)) for key in keyed_a | keyed_b]
+    figures_b = _figures(b)
+    return Difference(
+        differs=a.text != b.text or any(change.how not in ("same", "neither") for change in items),
+        figures=[
+            FieldDifference(name=name, a=value, b=figures_b[name])
+            for name, value in _figures(a).items()
+        ],
+        items=items,
+        moved=_moved(a, b),
+        **made_of,
+    )
+
+
+def _beginning(a: PromptPrefix | None, b: PromptPrefix | None) -> CommonPrefix | None:
+    if a is None or b is None:
+        return None
+    same = []
+    for ours, theirs in zip(a.parts, b.parts, strict=False):
+        if ours != theirs:
+            break
+        same.append(ours.name)
+    others = (part.name for part in (*a.parts[len(same) :], *b.parts[len(same) :]))
+    cached = None
+    if a.sha256 and b.sha256:
+        cached = a.sha256 == b.sha256
+    return CommonPrefix(same=same, first=next(others, None), cached=cached)
+
+
+def _figures(build: Build) -> dict[str, int]:
+    statuses = Counter(entry.status for entry in build.items)
+    return {
+        "tokens": build.tokens,
+        "characters": len(build.text),
+        "in": statuses["included"],
+        "cut": statuses["trimmed"],
+        "out": statuses["dropped"],
+    }
+
+
+def _flat(profile: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the name of a profile, and beside it the hash of each of its files."""
+    flat = {name: value for name, value in profile.items() if name != "files"}
+    files = profile.get("files")
+    if isinstance(files, dict):
+        flat |= {f"{name}.yaml": value for name, value in files.items()}
+    return flat
+
+
+def _pairs(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[FieldDifference]:
+    names = dict.fromkeys((*a, *b))
+    return [FieldDifference(name=n, a=a.get(n), b=b.get(n)) for n in names if a.get(n) != b.get(n)]
+
+
+def _keyed(entries: Sequence[BuildItem]) -> dict[tuple[str, int], BuildItem]:
+    """Key entries by id and number, because several may share an id."""
+    seen: Counter[str] = Counter()
+    found = {}
+    for entry in entries:
+        seen[entry.id] += 1
+        found[entry.id, seen[entry.id]] = entry
+    return found
+
+
+def _change(a: BuildItem | None, b: BuildItem | None) -> ItemChange:
+    delta = (b.tokens if b else 0) - (a.tokens if a else 0)
+    shown_a = a if a and a.status != "dropped" else None
+    shown_b = b if b and b.status != "dropped" else None
+    how = "neither"
+    if shown_a and shown_b:
+        how = "changed"
+        if (shown_a.form, shown_a.text, shown_a.tokens) == (
+            shown_b.form,
+            shown_b.text,
+            shown_b.tokens,
+        ):
+            how = "same"
+    elif shown_a:
+        how = "only A"
+    elif shown_b:
+        how = "only B"
+    return ItemChange(how=how, a=a, b=b, delta=delta)
+
+
+def _moved(a: Build, b: Build) -> bool:
+    ours, theirs = ([source.get("id") for source in build.sources] for build in (a, b))
+    both = set(ours) & set(theirs)
+    return [each for each in ours if each in both] != [each for each in theirs if each in both]

@@ -1,0 +1,267 @@
+"""Output files: results of all shards as JSON Lines or Parquet; error records in a file apart.
+
+Request files for providers' batch services, each within the limits, and an index of them.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any, NamedTuple, Protocol
+
+import msgspec
+
+from ..config.options import Options
+from ..errors import OptionError
+from ..files import write_whole
+from .rows import error_line, split_lines
+from .store import ShardSummary
+
+ShardBodies = Iterable[tuple[ShardSummary, bytes]]
+"""Summary and lines of each shard, in order."""
+
+
+class ErrorLines:
+    """Error records, on their way to a file of their own."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.count = 0
+
+    def add(self, line: bytes) -> None:
+        """Write one record."""
+        self._file.write(line + b"\n")
+        self.count += 1
+
+    def taken_out(self, body: bytes) -> Iterator[bytes]:
+        """Yield the results in `body`, without their line ends; write its error records."""
+        for bad, line in split_lines(body):
+            if bad:
+                self.add(line)
+            else:
+                yield line
+
+
+class OutputWriter(Protocol):
+    """A kind of output."""
+
+    def write(self, bodies: ShardBodies, failures: ErrorLines) -> list[Path]:
+        """Write the output files, each whole or not at all; return their paths."""
+        ...
+
+
+def write_output(
+    product: OutputWriter, bodies: ShardBodies, errors: Path
+) -> tuple[list[Path], int]:
+    """Write results and error records; return the paths of results and the number of errors.
+
+    The file `errors` is there afterwards only if there are any.
+    """
+    with write_whole(errors) as file:
+        failures = ErrorLines(file)
+        files = product.write(bodies, failures)
+    if not failures.count:
+        errors.unlink()
+    return files, failures.count
+
+
+class JsonLinesWriter:
+    """One file, one line per result."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def write(self, bodies: ShardBodies, failures: ErrorLines) -> list[Path]:
+        """See `Product`."""
+        with write_whole(self._path) as file:
+            for summary, body in bodies:
+                if summary.errors:
+                    file.writelines(line + b"\n" for line in failures.taken_out(body))
+                else:  # the usual case: copy the shard without looking at its lines
+                    file.write(body)
+        return [self._path]
+
+
+class ParquetWriter:
+    """One file, one row per result; a request and the warnings are columns of JSON text."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            import pyarrow.parquet
+        except ImportError:
+            message = "Parquet needs pyarrow, which is not installed: pip install '.[parquet]'"
+            raise OptionError(f"{path.name}: {message}") from None
+        self._arrow, self._path = pyarrow, path
+
+    def write(self, bodies: ShardBodies, failures: ErrorLines) -> list[Path]:
+        """See `Product`."""
+        arrow = self._arrow
+        text, number, truth = arrow.string(), arrow.int64(), arrow.bool_()
+        # Written out, not inferred: the first shard may have no request, or no warning.
+        columns = {
+            "id": text, "line": number, "text": text, "request": text, "tokens": number,
+            "exact": truth, "items_included": number, "items_trimmed": number,
+            "items_dropped": number, "truncated": truth, "warnings": text,
+        }  # fmt: skip
+        schema = arrow.schema(columns)
+        with write_whole(self._path) as file, arrow.parquet.ParquetWriter(file, schema) as writer:
+            for _, body in bodies:
+                records = [_flat(line) for line in failures.taken_out(body)]
+                if records:
+                    writer.write_table(arrow.Table.from_pylist(records, schema=schema))
+        return [self._path]
+
+
+def _flat(line: bytes) -> dict[str, Any]:
+    record: dict[str, Any] = msgspec.json.decode(line)
+    for name in ("request", "warnings"):
+        if name in record:
+            record[name] = msgspec.json.encode(record[name]).decode()
+    return record
+
+
+Json = dict[str, Any]
+
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""Anthropic's rule for a `custom_id`; OpenAI takes these too."""
+
+
+class BatchService(NamedTuple):
+    """A batch service and its limits."""
+
+    shape: str
+    """Shape for `Renderer.prompt`, which returns the keywords of one call."""
+    wrap: Callable[[str, Json], Json]
+    """A `custom_id` and the keywords of a call → one request of a batch."""
+    requests: int
+    """Maximum of requests per file."""
+    size: int
+    """Maximum of bytes per file."""
+    suffix: str
+    frame: tuple[bytes, bytes, bytes]
+    """Text before, between and after the requests of a file."""
+
+
+def _openai(url: str) -> Callable[[str, Json], Json]:
+    return lambda name, body: {"custom_id": name, "method": "POST", "url": url, "body": body}
+
+
+_LINES = (b"", b"\n", b"\n")
+
+BATCH_SERVICES: Mapping[str, BatchService] = {
+    # OpenAI's guide to its Batch API: up to 50,000 requests and 200 MB a file, all for one model.
+    "openai-batch": BatchService(
+        "openai", _openai("/v1/chat/completions"), 50_000, 200_000_000, ".jsonl", _LINES
+    ),
+    "openai-responses-batch": BatchService(
+        "openai-responses", _openai("/v1/responses"), 50_000, 200_000_000, ".jsonl", _LINES
+    ),
+    # Anthropic's guide to Message Batches: up to 100,000 requests or 256 MB in one call's body.
+    "anthropic-batch": BatchService(
+        "anthropic",
+        lambda name, body: {"custom_id": name, "params": body},
+        100_000,
+        256_000_000,
+        ".json",
+        (b'{"requests":[\n', b",\n", b"\n]}\n"),
+    ),
+}
+"""Batch services by their name in `to`."""
+
+
+class _Request(NamedTuple):
+    data: bytes
+    custom_id: str
+    id: str
+    line: int
+
+
+class RequestFiles:
+    """`requests-00001.jsonl` … and `index.jsonl` in a folder, ready to be sent."""
+
+    def __init__(
+        self, folder: Path, provider: BatchService, model: str | None, body: Json, options: Options
+    ) -> None:
+        """Check the keywords that all requests share: `model` and `body`. Raises `OptionError`."""
+        if not model:
+            raise OptionError("a batch of requests needs --model", option="model")
+        body = {"model": model, **body}
+        if provider.shape == "anthropic":
+            if "max_tokens" not in body and not options.reserve:
+                message = "anthropic-batch needs the most tokens of an answer"
+                raise OptionError(
+                    f"{message}: --reserve N, or --body '{{max_tokens: N}}'", option="reserve"
+                )
+            body = {"max_tokens": options.reserve, **body}
+        self._folder, self._provider, self._body = folder, provider, body
+
+    def write(self, bodies: ShardBodies, failures: ErrorLines) -> list[Path]:
+        """Write the files; the index names row, file and line for each `custom_id`."""
+        files: list[Path] = []
+        requests = self._requests(bodies, failures)
+        index_path = self._folder / "index.jsonl"
+        with write_whole(index_path) as index:
+            request = next(requests, None)
+            while request:
+                name = f"requests-{len(files) + 1:05d}{self._provider.suffix}"
+                files.append(self._folder / name)
+                request = self._fill(files[-1], request, requests, index)
+        for old in self._folder.glob("requests-[0-9]*.json*"):
+            if old not in files:
+                old.unlink()
+        return [*files, index_path]
+
+    def _fill(
+        self, path: Path, request: _Request | None, more: Iterator[_Request], index: IO[bytes]
+    ) -> _Request | None:
+        """Write one file with `request` and as many more as it may hold; return the next one."""
+        head, between, tail = self._provider.frame
+        count, size, first_line = 0, len(head + tail), head.count(b"\n") + 1
+        with write_whole(path) as file:
+            file.write(head)
+            while request and count < self._provider.requests:
+                data = between + request.data if count else request.data
+                if size + len(data) > self._provider.size:
+                    break
+                file.write(data)
+                entry = {
+                    "custom_id": request.custom_id, "id": request.id, "row": request.line,
+                    "file": path.name, "line": first_line + count,
+                }  # fmt: skip
+                index.write(msgspec.json.encode(entry) + b"\n")
+                count, size = count + 1, size + len(data)
+                request = next(more, None)
+            file.write(tail)
+        return request
+
+    def _requests(self, bodies: ShardBodies, failures: ErrorLines) -> Iterator[_Request]:
+        """Yield the requests that can be sent; the others become error records."""
+        head, _, tail = self._provider.frame
+        room = self._provider.size - len(head + tail)
+        # A database without a name lies on the disk and goes with its connection: the ids of
+        # ten million rows take no memory.
+        seen = sqlite3.connect("")
+        try:
+            seen.execute("CREATE TABLE ids (name TEXT PRIMARY KEY, line INTEGER) WITHOUT ROWID")
+            for line in (line for _, body in bodies for line in failures.taken_out(body)):
+                record = msgspec.json.decode(line)
+                name, number = record["id"], record["line"]
+                custom_id = name if _ID.fullmatch(name) else f"row-{number}"
+                call = {**self._body, **record["request"]}
+                data = msgspec.json.encode(self._provider.wrap(custom_id, call))
+                used = seen.execute("SELECT line FROM ids WHERE name = ?", (custom_id,)).fetchone()
+                if used:
+                    message = f"the id stands for line {used[0]} already"
+                    message += ", and the provider takes each id once"
+                    failures.add(error_line(name, number, "DuplicateId", message))
+                elif len(data) > room:
+                    message = f"the request takes {len(data):,} bytes"
+                    message += f", and a whole file may take {room:,}"
+                    failures.add(error_line(name, number, "RequestTooLarge", message))
+                else:
+                    seen.execute("INSERT INTO ids VALUES (?, ?)", (custom_id, number))
+                    yield _Request(data, custom_id, name, number)
+        finally:
+            seen.close()

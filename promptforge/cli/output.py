@@ -1,0 +1,345 @@
+"""Write results to standard output or a file, and messages to standard error.
+
+Plain tables for a terminal or a pipe: no boxes, no colours, no cursor moves.
+
+Print a line of a file with a mark below the mistake.
+
+Say click's errors in the words of all other messages: the mistake, and the way out.
+
+Point at ./templates and ./profiles that nobody named.
+
+Write the files of `init` and `new`, and say the next steps.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import re
+import shutil
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from ..errors import Diagnostic, ItemError, quote, suggest_name
+from ..files import is_template_name, remove_unfinished, write_whole
+from ..text.escape import to_label
+
+if TYPE_CHECKING:
+    from ..authoring.scaffold import NewFile
+
+
+def usage_message(error: click.ClickException) -> str:
+    """Return the message of a click error, with a pointer to the help."""
+    context = getattr(error, "ctx", None)
+    message = _message(error, context)
+    if context is None:
+        return message
+    return f"{message} (see {context.command_path} --help)"
+
+
+def _message(error: click.ClickException, context: click.Context | None) -> str:
+    if (
+        isinstance(error, click.MissingParameter)
+        and isinstance(error.param, click.Argument)
+        and context is not None
+    ):
+        goes = " ".join([context.command_path, *context.command.collect_usage_pieces(context)])
+        return f"{_name(error.param)} is missing: {goes}"
+    if isinstance(error, click.NoSuchOption):
+        hint = ""
+        if error.possibilities:
+            hint = f"; did you mean {' or '.join(map(quote, error.possibilities))}?"
+        return f"there is no option {quote(error.option_name)}{hint}"
+    if isinstance(error, click.BadOptionUsage) and "requires an argument" in error.message:
+        return f"{error.option_name} needs a value"
+    if isinstance(error, click.BadParameter) and error.param is not None:
+        return _value(error, error.param)
+    return error.format_message()
+
+
+def _value(error: click.BadParameter, parameter: click.Parameter) -> str:
+    message = error.message
+    given = re.match(r"(?:Directory |File |Path )?'(.*?)' (.*)", message, re.DOTALL)
+    at = _name(parameter)
+    if given is None:
+        return f"{at}: {message}"
+    if isinstance(parameter.type, click.Choice):
+        return f"there is no {quote(given[1])} here{suggest_name(given[1], map(str, parameter.type.choices))}"
+    if "does not exist" in given[2]:
+        kind = {"Directory": "folder"}.get(message.partition(" ")[0], "file")
+        return f"{at}: there is no {kind} {quote(given[1])}"
+    if "is a file" in given[2]:
+        return f"{at} takes a folder, and {quote(given[1])} is a file"
+    if "is a directory" in given[2]:
+        return f"{at} takes a file, and {quote(given[1])} is a folder"
+    return f"{at}: {quote(given[1])} {given[2].rstrip('.')}"
+
+
+def _name(parameter: click.Parameter) -> str:
+    if isinstance(parameter, click.Argument):
+        if isinstance(parameter.type, click.Choice):
+            return f"one of {', '.join(map(str, parameter.type.choices))}"
+        return parameter.metavar or (parameter.name or "").upper()
+    return max(parameter.opts, key=len)
+
+
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
+"""Characters that move a terminal's cursor, change its colours or send it commands."""
+
+JSON_VERSION = 1
+"""Version of the JSON that `--json` prints."""
+
+
+def write_output(text: str, path: str | None) -> None:
+    """Write the product to a file, whole or not at all, or to standard output.
+
+    A terminal gets controls as escapes; a pipe or a file gets the text as it is. A link is
+    followed. Raises `ItemError` where `path` is a folder or lies in none.
+    """
+    if path == "":
+        raise click.UsageError("--output: the name of the file is empty")
+    if path is None or path == "-":
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF), "standard output")
+        stream = sys.stdout.buffer
+        if stream.isatty():
+            # No item may steer the reader's screen, and the shell's prompt begins a line.
+            text = _CONTROLS.sub(lambda m: ascii(m[0])[1:-1], text)
+            text = f"{text.removesuffix(chr(10))}\n"
+        stream.write(text.encode("utf-8", "replace"))
+        stream.flush()
+        return
+    target = Path(path)
+    if target.is_dir():
+        raise ItemError("is a folder; name a file in it", where=path)
+    if target.exists() and not target.is_file():
+        # No new file can take the place of /dev/stdout or of a named pipe.
+        with target.open("wb") as device:
+            device.write(text.encode("utf-8", "replace"))
+        return
+    if target.is_symlink():
+        target = target.resolve()
+    if not target.parent.is_dir():
+        raise ItemError(
+            f"there is no folder {quote(str(target.parent))}; make it first", where=path
+        )
+    with contextlib.suppress(OSError):  # a folder may be written to and not listed
+        remove_unfinished(target.parent, target.name)
+    with write_whole(target) as file:
+        file.write(text.encode("utf-8", "replace"))
+
+
+def write_json(facts: dict[str, Any], path: str | None = None) -> None:
+    """Write facts as the JSON of `--json`, with its version."""
+    write_output(
+        json.dumps({"promptforge": JSON_VERSION, **facts}, ensure_ascii=False, indent=2) + "\n",
+        path,
+    )
+
+
+def print_diagnostics(diagnostics: Iterable[Diagnostic], *, quiet: bool = False) -> None:
+    """Print diagnostics to standard error, a line each; `quiet` leaves out notes."""
+    for d in diagnostics:
+        severity: str = d.severity
+        if severity == "info":
+            if quiet:
+                continue
+            severity = "note"
+        click.echo(f"promptforge: {severity}: {d}", err=True)
+
+
+def unused_folder_hint(name: str, given: Sequence[str]) -> str:
+    """Return a hint where a name that was not found lies in ./templates or ./profiles, else "".
+
+    The hint names the flag that finds it. `given` is the command line.
+    """
+    if not is_template_name(name):
+        return ""
+    said = []
+    for folder, places in (
+        ("templates", (name, f"prompt/{name}")),
+        ("profiles", (f"{name}.yaml", f"{name}.yml")),
+    ):
+        if is_folder_named(folder, given):
+            continue
+        found = next(
+            (Path(folder, place) for place in places if Path(folder, place).exists()), None
+        )
+        if found is not None:
+            said.append((quote(found.as_posix())[1:-1], f"--{folder} {folder}"))
+    if not said:
+        return ""
+    there, flags = (" and ".join(each) for each in (zip(*said, strict=True)))
+    verb = ("is", "are")[len(said) > 1]
+    return f"; {there} {verb} here: add {flags}"
+
+
+def is_folder_named(folder: str, given: Sequence[str]) -> bool:
+    """Return true where the command line or the environment names such a folder."""
+    flags = any(word == f"--{folder}" or word.startswith(f"--{folder}=") for word in given)
+    return flags or bool(os.environ.get(f"PROMPTFORGE_{folder.upper()}"))
+
+
+def write_scaffold(
+    made: Sequence[NewFile], steps: Sequence[str], *, pretend: bool, as_json: bool
+) -> None:
+    """Write the files unless `pretend`; print their names, and the next steps on standard error."""
+    from ..authoring import scaffold as drafts
+
+    heading = "these are now there; next:"
+    if pretend:
+        made, heading = drafts.missing_files(made), "these would be there; next:"
+    else:
+        made = drafts.write_files(made)
+    if as_json:
+        files = [str(draft.path) for draft in made]
+        write_json({"files": files, "written": not pretend, "next": list(steps)})
+        return
+    write_output("".join(f"{draft.path}\n" for draft in made), None)
+    click.echo(f"promptforge: {heading}", err=True)
+    for step in steps:
+        click.echo(f"  {step}", err=True)
+
+
+DEFAULT_COLUMNS = 80
+"""Columns of a table that goes to a pipe or a file."""
+
+MAX_COLUMNS = 120
+"""Columns of a table on a wide terminal."""
+
+
+class Column(NamedTuple):
+    """One column: its heading, and how it is set."""
+
+    heading: str
+    right: bool = False
+    """Align its cells to the right."""
+    cut: bool = False
+    """Shorten its longest cells where the table is too wide."""
+    paths: bool = False
+    """Keep the end of a path that is shortened: it names the file and its lines."""
+    spare: int = 0
+    """Leave the column out where room is short; the largest number goes first, 0 never goes."""
+    least: int = 8
+    """Terminal columns it keeps at least."""
+
+
+def screen_columns() -> int:
+    """Return the terminal's columns, or those of a table in a pipe."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        return DEFAULT_COLUMNS
+    return max(40, min(MAX_COLUMNS, shutil.get_terminal_size((DEFAULT_COLUMNS, 24)).columns))
+
+
+def printable(value: object, limit: int = 200) -> str:
+    """Return an outside text on one line; controls and invisible characters become escapes."""
+    text = str(value)
+    if len(text) > limit:
+        text = f"{text[: limit // 2]}…{text[-limit // 2 :]}"
+    return to_label(text)
+
+
+def plural(count: int, one: str, many: str) -> str:
+    """Return `one` or `many`, as the count wants it."""
+    if count == 1:
+        return one
+    return many
+
+
+def text_columns(text: str) -> int:
+    """Return the terminal columns that a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(_columns(char) for char in text)
+
+
+def _columns(char: str) -> int:
+    # Combining marks and format characters take no column of their own, wide East Asian ones two.
+    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 1 + (unicodedata.east_asian_width(char) in "WF")
+
+
+def shorten(text: str, room: int, *, path: bool = False) -> str:
+    """Return `text` in at most `room` columns: `…` replaces its middle, or a path's beginning."""
+    if text_columns(text) <= room:
+        return text
+    ends = room - 1
+    head = ""
+    if not (path and "/" in text):
+        head = _upto(text, ends - ends // 2)
+    return f"{head}…{_upto(text[::-1], ends - text_columns(head))[::-1]}"
+
+
+def _upto(text: str, room: int) -> str:
+    for end, char in enumerate(text):
+        room -= _columns(char)
+        if room < 0:
+            return text[:end]
+    return text
+
+
+def table_lines(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], *, total: int
+) -> Iterator[str]:
+    """Yield the lines of a table, at most `total` columns wide where cutting can make it so.
+
+    Cells are printed as they are: pass outside texts through `shown` first.
+    """
+    cells = [[column.heading for column in columns], *rows]
+    wide = [max(text_columns(row[n]) for row in cells) for n in range(len(columns))]
+    gap = 1 + (sum(wide) + 2 * (len(wide) - 1) <= total)
+    over = sum(wide) + gap * (len(wide) - 1) - total
+    while over > 0:
+        able = [n for n, column in enumerate(columns) if column.cut and wide[n] > column.least]
+        if not able:
+            break
+        # The widest column gives one place at a time, so that all end about equally short.
+        n = max(able, key=wide.__getitem__)
+        wide[n] -= 1
+        over -= 1
+    spare = max(range(len(columns)), key=lambda n: columns[n].spare, default=0)
+    if over > 0 and columns and columns[spare].spare:
+        left = [n for n in range(len(columns)) if n != spare]
+        fewer = [[row[n] for n in left] for row in rows]
+        yield from table_lines([columns[n] for n in left], fewer, total=total)
+        return
+    for row in cells:
+        line = []
+        for column, cell, room in zip(columns, row, wide, strict=True):
+            text = cell
+            if column.cut:
+                text = shorten(cell, room, path=column.paths)
+            pad = " " * (room - text_columns(text))
+            line.append((text + pad, pad + text)[column.right])
+        yield (" " * gap).join(line).rstrip()
+
+
+MAX_EXCERPT_CHARACTERS = 100
+"""Characters of a source line that are shown."""
+
+
+def excerpt_lines(source: str, line: int, column: int, end: int = 0) -> Iterator[str]:
+    """Yield a numbered line of source, and marks below the columns `column` to `end` (exclusive)."""
+    # A long line is cut around the column, so that the mistake stands in the middle.
+    start = max(0, min(column - MAX_EXCERPT_CHARACTERS // 2, len(source) - MAX_EXCERPT_CHARACTERS))
+    part = source[start : start + MAX_EXCERPT_CHARACTERS]
+    before = _shown(part[: column - 1 - start])
+    marked = _shown(part[column - 1 - start : max(end, column + 1) - 1 - start])
+    after = _shown(part[max(end, column + 1) - 1 - start :])
+    cut = "…" * bool(start)
+    more = "…" * (start + MAX_EXCERPT_CHARACTERS < len(source))
+    margin = " " * len(str(line))
+    yield f"  {line} | {cut}{before}{marked}{after}{more}".rstrip()
+    yield f"  {margin} | {' ' * text_columns(cut + before)}{'^' * max(1, text_columns(marked))}"
+
+
+def _shown(text: str) -> str:
+    return to_label(text.replace("\t", "    "))

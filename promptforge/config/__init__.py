@@ -1,0 +1,1 @@
+"""Options, profiles and layouts: read, checked, settled."""

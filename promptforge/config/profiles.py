@@ -1,0 +1,299 @@
+"""Profiles: YAML files of options for one LLM; finding, reading and layering them.
+
+Layers, lowest first: `default`, the profile named by `extends`, the profile itself. The user's
+folders come before the shipped one. `shipped/NAME` is always the original, and `shipped/default`
+always the lowest layer.
+"""
+
+import datetime
+import errno
+import fnmatch
+import functools
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from ..errors import ProfileError, quote, suggest_name
+from ..files import YAML_SUFFIXES, read_bytes, shipped_folder
+from .options import OPTION_VOCABULARY, FenceTag, LibraryName
+from .schema import Vocabulary, rules_of
+
+_SHIPPED = "shipped/"
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+_LLM = re.compile(r"[A-Za-z0-9][\w.:-]*(/[\w.:-]+)+", re.ASCII)
+"""An LLM behind the name of its provider: `openrouter/claude-opus-5`."""
+
+_LARGEST = 1 << 20
+"""Bytes of a profile file; a larger one is no profile."""
+
+_OWN = ("description", "match")
+"""Keys about one file alone: they are not inherited."""
+
+_Day = Annotated[
+    str,
+    Meta(
+        pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$(?!\n)", extra={"takes": "a date such as 2026-11-21"}
+    ),
+]
+
+# Two characters or more besides backslashes, or one with a number to stand for it: `\uE200`.
+# No range of numbers at the beginning.
+_Token = Annotated[
+    str,
+    Meta(
+        pattern=r"^(?!\\*([uU0-9A-F]\\*)?$)(?!\\*\{[0-9]+-[0-9]+\})[\s\S]+$",
+        extra={"takes": "control token such as <|im_start|>"},
+    ),
+]
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """The keys of a profile about itself and its LLMs, besides options."""
+
+    description: Annotated[str, "One sentence for lists."] = ""
+    family: Annotated[str, "The family of LLMs it is for; empty: any."] = ""
+    as_of: Annotated[_Day | None, "The day on which its figures were gathered."] = None
+    references: Annotated[tuple[str, ...], "Where its figures come from."] = ()
+    unknown: Annotated[tuple[str, ...], "What could not be found out."] = ()
+    match: Annotated[
+        tuple[str, ...], "Globs of the names of the LLMs for which its figures hold."
+    ] = ()
+    language_tags: Annotated[
+        dict[str, FenceTag],
+        "The fence tag of a kind (man_page), an extension (.el) or a language (common-lisp).",
+    ] = {}
+    control_tokens: Annotated[
+        tuple[_Token, ...],
+        "Texts that steer these LLMs when a server reads them as more than text; {0-98} stands for such a number.",
+    ] = ()
+
+
+class ProfileFile(msgspec.Struct, frozen=True):
+    """One layer of a profile."""
+
+    name: str
+    """`default`, `claude`; the shipped ones as `shipped/claude`."""
+    path: Path
+    sha256: str
+    """SHA-256 of the file's text in UTF-8, hexadecimal."""
+
+
+class Profile(About, frozen=True, kw_only=True):
+    """A profile, merged from its layers."""
+
+    name: str
+    options: dict[str, Any] = {}
+    """Checked options set by its files; of `default`, those that differ from the built-in."""
+    chain: tuple[ProfileFile, ...] = ()
+    """Its layers, the lowest first."""
+
+
+class _Extends(msgspec.Struct, frozen=True):
+    extends: Annotated[LibraryName | None, "The profile it builds on; none: default alone."] = None
+
+
+def _is_day(value: Any) -> bool:
+    try:
+        return bool(datetime.date.fromisoformat(value))
+    except ValueError:
+        return False
+
+
+_ABOUT = rules_of(About, allow={"as_of": _is_day})
+
+_ELSEWHERE = {
+    "name": "a profile is called as its file is",
+    "base": "a profile that builds on another says extends",
+    **dict.fromkeys(("sections", "titles", "trim_end"), "it belongs in a layout's layout.yaml"),
+}
+
+PROFILE_VOCABULARY = Vocabulary(
+    "key", _ABOUT | rules_of(_Extends) | OPTION_VOCABULARY.rules, _ELSEWHERE
+)
+"""Every key of a profile file: about itself, `extends`, and the options."""
+
+
+def load_profile(name: str | Path, folders: Iterable[Path | str] = ()) -> Profile:
+    """Return the profile called `name`, or in the file `name` when that ends in `.yaml`.
+
+    `folders` are the user's; the first wins. Files are read each time, and parsed once for each
+    content. Raises `ProfileError` for a missing profile (with the nearest name), a bad file (with
+    `file:line`), or a profile that extends itself.
+    """
+    chain = _chain(str(name), [Path(folder) for folder in folders])
+    merged: dict[str, Any] = {}
+    for file, values in chain:
+        is_default = file.name.removeprefix(_SHIPPED) == "default"
+        for key, value in values.items():
+            if key in _OWN and file is not chain[-1][0]:
+                continue
+            if key == "language_tags":
+                value = {**merged.get(key, {}), **value}
+            merged[key] = value
+            rule = OPTION_VOCABULARY.rules.get(key)
+            # `default.yaml` lists every option. Those with the built-in value count as not set, or
+            # no layout could ever set them.
+            if is_default and rule is not None and value == rule.default:
+                del merged[key]
+    merged.pop("extends", None)
+    about = {key: merged.pop(key) for key in _ABOUT if key in merged}
+    return Profile(
+        name=_stem(str(name)), options=merged, chain=tuple(file for file, _ in chain), **about
+    )
+
+
+def find_profiles(folders: Iterable[Path | str] = ()) -> list[tuple[str, str, Path]]:
+    """Return name, description and file of each profile, sorted; a user's hides the shipped one.
+
+    The description of a bad file is its error.
+    """
+    found: dict[str, tuple[str, str, Path]] = {}
+    for folder in (*map(Path, folders), shipped_folder("profiles")):
+        for path in _listed(folder):
+            name = path.stem
+            if path.suffix not in YAML_SUFFIXES or name in found or not _NAME.fullmatch(name):
+                continue
+            if _is_there(path):
+                try:
+                    found[name] = (name, _read(path)[1].get("description", ""), path)
+                except ProfileError as error:
+                    found[name] = (name, f"not usable: {error}", path)
+    return [found[name] for name in sorted(found)]
+
+
+def profile_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a profile file."""
+    return PROFILE_VOCABULARY.schema("promptforge profile")
+
+
+def _chain(name: str, folders: list[Path]) -> list[tuple[ProfileFile, dict[str, Any]]]:
+    """Return the files of a profile with the values that each sets, the lowest layer first."""
+    if name.endswith(YAML_SUFFIXES):
+        path = Path(name)
+        if not _is_there(path):
+            raise ProfileError(f"there is no profile file {quote(name)}", option="profile")
+        folders = [path.parent, *folders]
+    else:
+        path = _find(name, folders)
+    chain: list[tuple[ProfileFile, dict[str, Any]]] = []
+    while True:
+        file, values, place = _read(path)
+        chain.insert(0, (file, values))
+        if file.name == _SHIPPED + "default":
+            return chain
+        base = "default"
+        if file.name == "default":  # the user's own stands on the shipped one
+            base = _SHIPPED + "default"
+        path = _find(values.get("extends") or base, folders, place)
+        if path in [known.path for known, _ in chain]:
+            names = " > ".join([known.name for known, _ in chain[::-1]] + [path.stem])
+            said = f"the profile extends itself: {names}"
+            if _original(path.stem):
+                said += f"; the original is {_SHIPPED}{path.stem}"
+            raise ProfileError(said, where=place, option="extends")
+
+
+def _find(name: str, folders: Sequence[Path], place: str | None = None) -> Path:
+    """Return the file of the profile called `name`; `place` is the file and line that names it."""
+    stem = name.removeprefix(_SHIPPED)
+    if not _NAME.fullmatch(stem):
+        hint = _hint(stem, folders) if _LLM.fullmatch(stem) else ""
+        raise ProfileError(
+            f"a profile has no name such as {quote(name)}{hint}", where=place, option="profile"
+        )
+    original = _original(stem)
+    if stem == name:
+        for folder in folders:
+            for path in (folder / (stem + suffix) for suffix in YAML_SUFFIXES):
+                if _is_there(path):
+                    return path
+    if original:
+        return original
+    hint = _hint(stem, folders) or suggest_name(stem, _names(folders))
+    raise ProfileError(
+        f"there is no profile {quote(name)}{hint}",
+        where=place,
+        option="profile",
+        absent=name,
+    )
+
+
+def _names(folders: Sequence[Path]) -> list[str]:
+    return [name for name, _, _ in find_profiles(folders)]
+
+
+def _hint(llm: str, folders: Sequence[Path]) -> str:
+    """Return a hint at the profile for the LLM `llm`, with or without its provider's name."""
+    for called in dict.fromkeys((llm, llm.rpartition("/")[2])):
+        for name, _, path in find_profiles(folders):
+            if _fits(path, called):
+                return f'; "{name}" is the profile for it'
+    return ""
+
+
+def _original(stem: str) -> Path | None:
+    path = shipped_folder("profiles") / f"{stem}.yaml"
+    return path if path.is_file() else None
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # reading it will say why
+        return True
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:  # not there, not a folder, not ours to read
+        return []
+
+
+def _fits(path: Path, llm: str) -> bool:
+    try:
+        return any(
+            fnmatch.fnmatchcase(llm.lower(), glob.lower())
+            for glob in _read(path)[1].get("match", ())
+        )
+    except ProfileError:
+        return False
+
+
+def _stem(name: str) -> str:
+    return Path(name).stem if name.endswith(YAML_SUFFIXES) else name
+
+
+def _read(path: Path) -> tuple[ProfileFile, dict[str, Any], str]:
+    """Return the file, its values, and the place of its `extends`."""
+    try:
+        data = read_bytes(path, _LARGEST)
+    except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise ProfileError(
+                f"is no profile: it has more than {_LARGEST} bytes", where=str(path)
+            ) from None
+        raise ProfileError(f"cannot be read: {error.strerror}", where=str(path)) from error
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ProfileError("is not UTF-8 text; save it as UTF-8", where=f"{path}:{line}") from None
+    values, place = _parse(text, str(path))
+    shipped = path.resolve().parent == shipped_folder("profiles").resolve()
+    label = _SHIPPED + path.stem if shipped else path.stem
+    return ProfileFile(label, path, hashlib.sha256(text.encode()).hexdigest()), values, place
+
+
+@functools.lru_cache(maxsize=256)
+def _parse(text: str, where: str) -> tuple[dict[str, Any], str]:
+    """Return the checked values of a profile's text and the place of `extends`, or the file."""
+    values, place = PROFILE_VOCABULARY.read(text, where)
+    return values, place("extends") or where

@@ -1,0 +1,329 @@
+"""Vocabularies: the words that a file or a call may use, and the values that each takes.
+
+A vocabulary is read off Structs: a field is `Annotated[type, "one sentence"]`. So a word, its
+range, its message, its JSON Schema and its default are written once.
+"""
+
+from __future__ import annotations
+
+import numbers
+import re
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NoReturn
+
+import msgspec
+
+from ..errors import OptionError, ProfileError, did_you_mean, quote, show_value, suggest_name
+from ..text.escape import SURROGATE, to_label
+
+Where = Callable[[str], str | None]
+"""A word → its `file:line`, or `None` for a word outside files."""
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """One word, with the values that it takes."""
+
+    name: str
+    shape: Any
+    """The type of the value, without `None`."""
+    default: Any
+    doc: str
+    """One sentence: the unit, the meaning of the default."""
+    none: Any = msgspec.UNSET
+    """The meaning of `None`; `UNSET` when the word does not take it."""
+    none_word: bool = True
+    """True when the text `none` means `None`. In a file it always does: see `query: none`."""
+    allow: Callable[[Any], bool] | None = None
+    """A further check of a value that has the right type."""
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The closed set of texts that it takes, or takes a list of; empty when the set is open."""
+        shape = _member(self.shape) or self.shape
+        return typing.get_args(shape) if typing.get_origin(shape) is typing.Literal else ()
+
+    @property
+    def takes(self) -> str:
+        """Its values in words: `a whole number from 0 up, or none`."""
+        said = _describe(self.shape)
+        return said if self.none is msgspec.UNSET or "none" in self.choices else f"{said}, or none"
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of the value as it stands in a file."""
+        member = _member(self.shape)
+        if _bare(self.shape) is Any:  # an object, which a file can only name
+            kinds = [msgspec.json.schema(typing.Annotated[str, msgspec.Meta(min_length=1)])]
+        else:
+            kinds = [_inline(msgspec.json.schema(self.shape))]
+        if self.choices and member:  # one text alone is a list of one
+            kinds.append({"enum": sorted(self.choices)})
+        elif member:
+            kinds.append(msgspec.json.schema(member))
+        if self.none is not msgspec.UNSET:
+            kinds.append({"type": "null"})
+            # An open list or text already takes the word `none`.
+            is_open = member is not None and not self.choices
+            if _bare(self.shape) is str:
+                is_open = re.search(kinds[0].get("pattern", ""), "none") is not None
+            if self.none is None and self.none_word and not is_open:
+                kinds.append({"const": "none"})
+        default = self.default
+        if isinstance(default, tuple):
+            default = list(default)
+        takes: dict[str, Any] = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+        return {"description": self.doc, **takes, "default": default}
+
+
+class Vocabulary:
+    """The rules of one kind of file or call, by word."""
+
+    def __init__(
+        self, noun: str, rules: Mapping[str, Rule], elsewhere: Mapping[str, str] | None = None
+    ) -> None:
+        self.noun = noun
+        """The noun for a word in messages: `option` or `key`."""
+        self.rules = dict(rules)
+        self.elsewhere = dict(elsewhere or {})
+        """Words that belong elsewhere → the hint for people who look for them here."""
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.rules
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.rules)
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def check(self, name: str, value: Any, where: Where | None = None) -> Any:
+        """Return `value` in the type of the word `name`: lists become tuples, `none` its meaning.
+
+        Raises `OptionError` for an unknown word or a bad value; with `where`, `ProfileError`.
+        """
+        rule = self.rules.get(name)
+        if rule is None:
+            self.refuse(name, where)
+        try:
+            return _checked(rule, value, where)
+        except (OptionError, KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:  # from any method of a hostile object
+            said = f"{rule.name} takes {rule.takes}; got a value of type {quote(value)[1:-1]}"
+            _fail(said, rule.name, where)
+
+    def schema(self, title: str) -> dict[str, Any]:
+        """Return the JSON Schema (draft 2020-12) of a file of these words."""
+        return {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": title,
+            "type": "object",
+            "properties": {key: rule.schema() for key, rule in self.rules.items()},
+            "additionalProperties": False,
+        }
+
+    def refuse(self, name: object, where: Where | None = None) -> NoReturn:
+        """Raise the error for a word that is not in the vocabulary."""
+        word = str(name)[:80]
+        hint = suggest_name(word, self.rules)
+        if word in self.elsewhere:
+            hint = f": {self.elsewhere[word]}"
+        _fail(f"unknown {self.noun} {quote(word)}{hint}", word, where)
+
+    def read(self, text: str, file: str) -> tuple[dict[str, Any], Where]:
+        """Return the checked values of a YAML text, and the place of each key.
+
+        `file` is its name in messages. Raises `ProfileError` with `file:line`.
+        """
+        # Imported late: a rendering without files needs no YAML.
+        from ..yaml_reader import load_yaml_with_lines as load_with_lines
+
+        values, lines = load_with_lines(text, file)
+        at = {str(path[0])[:80]: line for path, line in lines.items() if len(path) == 1}
+
+        def where(name: str) -> str:
+            return f"{file}:{at.get(name, 1)}"
+
+        if values is not None and not isinstance(values, dict):
+            raise ProfileError(
+                f"a file of {self.noun}s has lines of the form `key: value`", where=f"{file}:1"
+            )
+        # A file of comments alone is None.
+        given = values or {}
+        return {name: self.check(name, value, where) for name, value in given.items()}, where
+
+
+def rules_of(
+    shape: type[msgspec.Struct],
+    *,
+    none: Mapping[str, str] | None = None,
+    verbatim: tuple[str, ...] = (),
+    allow: Mapping[str, Callable[[Any], bool]] | None = None,
+) -> dict[str, Rule]:
+    """Return one rule for each field of `shape`: all are `Annotated` and have defaults.
+
+    `none` is the meaning of `None` where it is another value. `verbatim` names the fields for which
+    `none` is a text like any other. `allow` adds checks that no type expresses. The module of
+    `shape` must not postpone its annotations.
+    """
+    blank, rules = shape(), {}
+    for name, annotation in typing.get_type_hints(shape, include_extras=True).items():
+        described = typing.get_args(annotation)
+        inner, nullable = _without_none(described[0])
+        if len(described) > 2:  # Annotated[Annotated[int, range], text] arrives flat
+            inner = typing.Annotated[(inner, *described[1:-1])]
+        stands_for: Any = (none or {}).get(name, None if nullable else msgspec.UNSET)
+        rules[name] = Rule(
+            name=name,
+            shape=inner,
+            default=getattr(blank, name),
+            doc=described[-1],
+            none=stands_for,
+            none_word=name not in verbatim,
+            allow=(allow or {}).get(name),
+        )
+    return rules
+
+
+def _checked(rule: Rule, value: Any, where: Where | None) -> Any:
+    if rule.none is not msgspec.UNSET:
+        means_none = value.__class__ is str and value == "none"
+        if value is None or (means_none and (rule.none_word or where is not None)):
+            return rule.none
+    if isinstance(value, Mapping) and not isinstance(value, dict):  # it may never end
+        _refuse_value(rule, value, where)
+    if isinstance(value, set | frozenset):  # the order of a set differs from run to run
+        value = sorted(value, key=show_value)
+    try:
+        checked = msgspec.convert(value, rule.shape)
+    except (msgspec.ValidationError, ValueError):
+        try:
+            checked = msgspec.convert(_plain(value, rule), rule.shape)
+        except (msgspec.ValidationError, ValueError):
+            _refuse_value(rule, value, where)
+    if (rule.allow is not None and not rule.allow(checked)) or not _encodable(checked):
+        _refuse_value(rule, value, where)
+    return _exact(checked)
+
+
+def _without_none(shape: Any) -> tuple[Any, bool]:
+    if typing.get_origin(shape) not in (typing.Union, types.UnionType):
+        return shape, False
+    (inner,) = (part for part in typing.get_args(shape) if part is not types.NoneType)
+    return inner, True
+
+
+def _member(shape: Any) -> Any:
+    """Return the type of a list's members, or `None` for any other type."""
+    return typing.get_args(shape)[0] if typing.get_origin(shape) is tuple else None
+
+
+def _bare(shape: Any) -> Any:
+    return typing.get_args(shape)[0] if typing.get_origin(shape) is typing.Annotated else shape
+
+
+def _plain(value: Any, rule: Rule) -> Any:
+    """Return the built-in value for a number of another library, and a list for one text."""
+    if typing.get_origin(rule.shape) is tuple:
+        return [value] if isinstance(value, str) else value
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real) and _bare(rule.shape) is float:
+        return float(value)
+    return value
+
+
+def _exact(value: Any) -> Any:
+    """Return `value` with its texts as plain `str`: a Markup would pass every escaping."""
+    if isinstance(value, str):
+        return value if value.__class__ is str else str.__str__(value)
+    return tuple(map(_exact, value)) if isinstance(value, tuple) else value
+
+
+def _encodable(value: Any) -> bool:
+    """Return True if every text in `value` is without lone surrogates, and so can be UTF-8."""
+    if isinstance(value, str):
+        return not SURROGATE.search(value)
+    if isinstance(value, tuple):
+        return all(map(_encodable, value))
+    return all(map(_encodable, (*value, *value.values()))) if isinstance(value, dict) else True
+
+
+def _inline(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema with its references replaced by their targets, to be a part of another."""
+    known = schema.pop("$defs", {})
+
+    def put(part: Any) -> Any:
+        if isinstance(part, dict):
+            name = part.get("$ref", "").rpartition("/")[2]
+            part = known.get(name, part)
+            return {key: put(value) for key, value in part.items()}
+        return [put(one) for one in part] if isinstance(part, list) else part
+
+    return dict(put(schema))
+
+
+def _describe(shape: Any) -> str:
+    metas = [part for part in typing.get_args(shape)[1:] if isinstance(part, msgspec.Meta)]
+    for meta in metas:
+        if meta.extra and "takes" in meta.extra:
+            return str(meta.extra["takes"])
+    origin = typing.get_origin(shape)
+    if origin is typing.Literal:
+        return " | ".join(typing.get_args(shape))
+    if member := _member(shape):
+        ending = "s" * (typing.get_origin(member) is not typing.Literal)
+        return f"a list of {_describe(member)}{ending}"
+    if origin is dict:
+        return f"a mapping of texts, each to {_describe(typing.get_args(shape)[1])}"
+    nouns = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+    noun = nouns[_bare(shape)]
+    low = next((meta.ge for meta in metas if meta.ge is not None), None)
+    high = next((meta.le for meta in metas if meta.le is not None), None)
+    if low is None:
+        return noun
+    return f"{noun} from {low} up" if high is None else f"{noun} from {low} to {high}"
+
+
+def _refuse_value(rule: Rule, value: Any, where: Where | None) -> NoReturn:
+    text = value if isinstance(value, str) else ""
+    if rule.choices and isinstance(value, list | tuple):
+        texts = [part for part in value if isinstance(part, str) and part not in rule.choices]
+        text = "".join(texts[:1])
+    hint = did_you_mean(text, rule.choices)
+    if isinstance(value, dict) and (wrong := _wrong_inside(_bare(rule.shape), value)) is not None:
+        inside, said = wrong
+        _fail(f"{rule.name}: {to_label(inside[0])}: {said}", rule.name, where, inside)
+    if text and not hint and not _encodable(text):
+        hint = ", with a lone surrogate that UTF-8 cannot carry"
+    _fail(f"{rule.name} takes {rule.takes}; got {show_value(value)}{hint}", rule.name, where)
+
+
+def _wrong_inside(shape: Any, value: dict[Any, Any]) -> tuple[tuple[str, ...], str] | None:
+    """Return the keys of the first mistake and the message, for a mapping of texts to Structs."""
+    member = typing.get_args(shape)[-1:][0] if typing.get_origin(shape) is dict else None
+    if not (isinstance(member, type) and issubclass(member, msgspec.Struct)):
+        return None
+    fields = typing.get_type_hints(member, include_extras=True)
+    for key, given in value.items():
+        if not isinstance(key, str) or not isinstance(given, dict):
+            return (str(key),), f"takes {', '.join(fields)} in braces; got {show_value(given)}"
+        for field, one in given.items():
+            if field not in fields:
+                hint = suggest_name(str(field), fields)
+                return (key, str(field)), f"unknown key {quote(field)}{hint}"
+            try:
+                msgspec.convert({field: one}, member)
+            except (msgspec.ValidationError, ValueError):
+                takes = _describe(_without_none(fields[field])[0])
+                return (key, field), f"{field} takes {takes}; got {show_value(one)}"
+    return None
+
+
+def _fail(message: str, name: str, where: Where | None, inside: tuple[str, ...] = ()) -> NoReturn:
+    if where is None:
+        raise OptionError(message, option=name) from None
+    raise ProfileError(message, where=where(name), option=name, inside=inside) from None

@@ -1,0 +1,443 @@
+"""Folders and files of a caller: folders of profiles and templates, and reading one file.
+
+The folders of shipped templates, profiles and vocabularies, in a wheel and in a checkout.
+
+Atomic files: written to a temporary file beside the target, synced, then renamed over it.
+
+Template files: their names, and folders read whole, as of one moment.
+
+A folder may have come with a stranger's project. So only regular files are opened, none behind a
+link that leaves the folder, none over the size of a template: a FIFO or a device can neither block
+nor flood the reader.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import stat
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import IO, NamedTuple
+
+from .errors import TemplateError
+
+_HERE = Path(__file__).resolve().parent
+
+VOCABULARIES_FOLDER = _HERE / "_vocab"
+
+
+def shipped_folder(name: str) -> Path:
+    """Return the folder of shipped files called `name` (`templates` or `profiles`)."""
+    # A wheel carries them inside the package; a checkout (and an editable install) beside it.
+    inside = _HERE / "_files" / name
+    return inside if inside.is_dir() else _HERE.parent / name
+
+
+MAX_FILE_BYTES = 1 << 28
+"""Largest file that is read at once."""
+
+# Without O_NONBLOCK, opening a FIFO waits for somebody to write to it.
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+YAML_SUFFIXES = (".yaml", ".yml")
+"""Endings of YAML files."""
+
+Folders = str | Path | Sequence[str | Path] | None
+"""One folder of the user's, or several; the first wins."""
+
+TemplateSources = str | Path | Mapping[str, str] | Sequence[str | Path | Mapping[str, str]] | None
+"""The same for templates. They may also be texts by name, such as `chunks/item.md.j2`."""
+
+TemplateSource = Path | Mapping[str, str]
+"""One of these: a folder, or texts by name."""
+
+
+def folder_paths(folders: Folders) -> tuple[Path, ...]:
+    """Return the folders as paths."""
+    if folders is None:
+        return ()
+    if isinstance(folders, str | Path):
+        return (Path(folders),)
+    return tuple(map(Path, folders))
+
+
+def template_sources(given: TemplateSources) -> tuple[TemplateSource, ...]:
+    """Return the places of templates one by one: paths, and mappings as they are."""
+    if given is None:
+        return ()
+    each = (given,) if isinstance(given, str | Path | Mapping) else given
+    return tuple(one if isinstance(one, Mapping) else Path(one) for one in each)
+
+
+def read_bytes(path: Path, most: int = MAX_FILE_BYTES) -> bytes:
+    """Return the content of a regular file of at most `most` bytes.
+
+    Raises `OSError`: `EINVAL` for a folder, a pipe or a device, `EFBIG` for a larger file.
+    """
+    handle = os.open(path, _FLAGS)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "not a file but a folder, a pipe or a device", str(path))
+        with open(handle, "rb", closefd=False) as file:
+            data = file.read(most + 1)
+    finally:
+        os.close(handle)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"larger than {most:,} bytes", str(path))
+    return data
+
+
+fcntl: ModuleType | None
+
+try:
+    import fcntl
+except ImportError:  # Windows, which removes no file that is open
+    fcntl = None
+
+UNFINISHED_SUFFIX = ".unfinished"
+"""Ending of temporary files; a killed process leaves one behind."""
+
+_TARGET_NAME_CHARACTERS = 100  # of the target's name in the temporary one: a name has 255 bytes
+
+
+@contextmanager
+def write_whole(target: Path, mode: int | None = None, *, new: bool = False) -> Iterator[IO[bytes]]:
+    """Open a temporary file for writing; at the end it replaces `target`, after an error it goes.
+
+    When this returns, the content and the name are on the disk. `mode` holds the permissions;
+    `None` means those of any new file. With `new`, an existing `target` is an error. Raises
+    `OSError` with the name of `target`.
+    """
+    temporary = None
+    with naming_path(target):
+        try:
+            opened, temporary = _open_locked(target)
+            with opened as file:
+                yield file
+                file.flush()
+                os.chmod(temporary, _default_mode() if mode is None else mode)
+                os.fsync(file.fileno())
+                if fcntl is not None:  # still locked, so that no `clean` removes it in between
+                    _move(temporary, target, new=new)
+            if fcntl is None:  # Windows renames no open file
+                _move(temporary, target, new=new)
+        except BaseException:
+            if temporary:
+                with contextlib.suppress(OSError):  # `clean` finds it
+                    os.unlink(temporary)
+            raise
+        sync_folder(target.parent)
+
+
+@contextmanager
+def naming_path(path: Path) -> Iterator[None]:
+    """Put `path` into an `OSError` that names no file, or a temporary one."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None and not str(error.filename).endswith(UNFINISHED_SUFFIX):
+            raise
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
+
+
+def sync_folder(folder: Path) -> None:
+    """Write the names in a folder to the disk; without effect on Windows."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def remove_unfinished(folder: Path, name: str = "") -> int:
+    """Remove temporary files of killed processes; return how many.
+
+    `name` limits this to files for the target of that name. Files that a process is writing now
+    stay. Raises `OSError` with the name of the folder.
+    """
+    lead = _lead(name) if name else "."
+    with naming_path(folder):
+        return sum(
+            _remove_unlocked(folder / each)
+            for each in os.listdir(folder)
+            if each.startswith(lead) and each.endswith(UNFINISHED_SUFFIX)
+        )
+
+
+def _lead(name: str) -> str:
+    return f".{name[:_TARGET_NAME_CHARACTERS]}."
+
+
+def _default_mode() -> int:
+    mask = os.umask(0)  # the only way to read it is to set it
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _open_locked(target: Path) -> tuple[IO[bytes], str]:
+    """Create, open and lock a temporary file beside `target`; return it with its name."""
+    while True:
+        handle, name = tempfile.mkstemp(
+            dir=target.parent, prefix=_lead(target.name), suffix=UNFINISHED_SUFFIX
+        )
+        try:
+            _lock(handle)
+            if os.fstat(handle).st_nlink or fcntl is None:
+                return os.fdopen(handle, "wb"), name
+        except BaseException:
+            os.close(handle)
+            with contextlib.suppress(OSError):  # `clean` finds it
+                os.unlink(name)
+            raise
+        os.close(handle)  # another process cleaned it away before it was locked
+
+
+def _move(temporary: str, target: Path, *, new: bool) -> None:
+    if not new:
+        os.replace(temporary, target)
+        return
+    try:
+        # Unlike a rename, a link fails where the name is taken.
+        os.link(temporary, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        os.rename(temporary, target)
+    else:
+        os.unlink(temporary)
+
+
+def _lock(handle: int) -> bool:
+    """Lock an open file; return False if another process holds it or the system cannot tell."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # held, or a file system without locks
+        return False
+    return True
+
+
+def _remove_unlocked(path: Path) -> bool:
+    try:
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            return False
+        handle = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        if not _lock(handle):
+            return False
+        path.unlink(missing_ok=True)
+        return True
+    except PermissionError:  # Windows: it is open
+        return False
+    finally:
+        os.close(handle)
+
+
+FORMAT_EXTENSIONS = {"markdown": "md", "xml": "xml", "json": "json", "plain": "txt"}
+"""Shipped format → extension of its templates. The extension of any other format is its name."""
+
+MAX_TEMPLATE_BYTES = 256 * 1024
+"""Bytes of one template file."""
+
+MAX_TEMPLATE_FILES = 2000
+"""Template files of one folder."""
+
+MAX_FOLDER_ENTRIES = 50_000
+"""Names of any kind in one folder that are read in search of template files."""
+
+MAX_NAME_PARTS = 3
+"""Parts of a template's name."""
+
+SETTLE_SECONDS = 0.05
+"""Seconds without a change after which a folder is complete: editors write one file by one."""
+
+MAX_SETTLE_SECONDS = 0.5
+"""Seconds to wait for that."""
+
+NOT_THERE_ERRNOS = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+"""Errors that mean: there is no such file."""
+
+TEMPLATE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
+
+_FLAGS_TEMPLATE_FILES = os.O_RDONLY
+
+for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):  # Windows lacks most of them
+    _FLAGS_TEMPLATE_FILES |= getattr(os, _flag, 0)
+
+FileStamps = Mapping[str, tuple[int, ...]]
+"""File name → size, times of change and inode: they change when the file does."""
+
+
+class TemplateFile(NamedTuple):
+    """One template file as it was when its folder was read."""
+
+    path: Path
+    text: str
+    problem: str | None = None
+    """Why it has no text: too large, not UTF-8, or unreadable."""
+    unread: bool = False
+    """True when the system could not read it: it may become readable without a change."""
+
+
+def is_template_name(name: str) -> bool:
+    """Return True for a possible name of a template file; no such name leads out of its folder."""
+    return TEMPLATE_NAME.fullmatch(name) is not None and ".." not in name
+
+
+def format_of(ending: str) -> str:
+    """Return the format of templates with this ending."""
+    for known, extension in FORMAT_EXTENSIONS.items():
+        if extension == ending:
+            return known
+    return ending.split(".")[0]
+
+
+def read_template_folder(folder: Path) -> dict[str, TemplateFile]:
+    """Return the template files of a folder by name (`chunks/item.md.j2`, `chunks/layout.yaml`).
+
+    All are of one moment: if one changes meanwhile, all are read again, for `PATIENCE` seconds.
+    Raises `TemplateError` if the folder is missing, has too many files or keeps changing.
+    """
+    until = time.monotonic() + MAX_SETTLE_SECONDS
+    before = folder_stamps(folder)
+    while True:
+        files = {name: read_template_file(folder / name) for name in before}
+        after = folder_stamps(folder)
+        if after == before:
+            return files
+        if time.monotonic() > until:
+            raise TemplateError(
+                "the template files keep changing while they are read", where=str(folder)
+            )
+        time.sleep(SETTLE_SECONDS)
+        before = folder_stamps(folder)
+
+
+def template_files_of(texts: Mapping[str, str]) -> dict[str, TemplateFile]:
+    """Return texts by name as template files: those of an editor that has not saved them.
+
+    Raises `TemplateError` for an impossible name, or a text that is too large or not UTF-8.
+    """
+    if len(texts) > MAX_TEMPLATE_FILES:
+        raise TemplateError(f"more than {MAX_TEMPLATE_FILES} template files")
+    for name, text in texts.items():
+        if not is_template_name(name):
+            raise TemplateError(
+                f"{name[:80]!a} is no name of a template; one is LAYOUT/PART.EXT.j2"
+            )
+        try:
+            size = len(text.encode())
+        except UnicodeEncodeError:
+            raise TemplateError("half of a surrogate pair is no character", where=name) from None
+        if size > MAX_TEMPLATE_BYTES:
+            raise TemplateError(f"is larger than {MAX_TEMPLATE_BYTES // 1024} kB", where=name)
+    return {
+        name: TemplateFile(Path(name), text.replace("\r\n", "\n")) for name, text in texts.items()
+    }
+
+
+def folder_stamps(folder: Path) -> FileStamps:
+    """Return the stamps of all template files of a folder, by name.
+
+    Raises `TemplateError` if the folder is missing or has too many names or files.
+    """
+    root = os.path.realpath(folder)
+    found: dict[str, tuple[int, ...]] = {}
+    for number, (name, entry) in enumerate(_entries(root, folder)):
+        if number >= MAX_FOLDER_ENTRIES:
+            raise TemplateError(
+                f"has more than {MAX_FOLDER_ENTRIES} names; templates want a folder",
+                where=str(folder),
+            )
+        if not (name.endswith(".j2") or name.endswith("/layout.yaml")) or not is_template_name(
+            name
+        ):
+            continue
+        try:
+            if entry.is_symlink() and not _is_inside(os.path.realpath(entry.path), root):
+                continue
+            state = entry.stat()
+        except OSError as error:
+            if error.errno not in NOT_THERE_ERRNOS:
+                found[name] = ()  # it exists: reading it says what is wrong
+            continue
+        if stat.S_ISREG(state.st_mode):
+            found[name] = (state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino)
+    if len(found) > MAX_TEMPLATE_FILES:
+        raise TemplateError(f"has more than {MAX_TEMPLATE_FILES} template files", where=str(folder))
+    return found
+
+
+def _entries(root: str, shown_as: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Yield names and entries below a folder, `DEPTH_CAP` deep; follow a circle of links once."""
+    waiting: list[tuple[str, str, int, tuple[str, ...]]] = [(root, "", 1, (root,))]
+    while waiting:
+        folder, lead, depth, above = waiting.pop()
+        try:
+            with os.scandir(folder) as listed:
+                entries = list(listed)
+        except OSError as error:
+            if folder == root and error.errno in NOT_THERE_ERRNOS:
+                raise TemplateError(f'there is no template folder "{shown_as}"') from None
+            # Skipping an unreadable folder would silently use another template.
+            if error.errno not in NOT_THERE_ERRNOS:
+                raise TemplateError(f"cannot be read: {error.strerror}", where=folder) from None
+            continue
+        for entry in entries:
+            yield lead + entry.name, entry
+            if depth < MAX_NAME_PARTS and not entry.name.startswith(".") and _is_folder(entry):
+                real = os.path.realpath(entry.path) if entry.is_symlink() else entry.path
+                if _is_inside(real, root) and real not in above:
+                    waiting.append((entry.path, f"{lead}{entry.name}/", depth + 1, (*above, real)))
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _is_inside(real: str, root: str) -> bool:
+    return real.startswith(root.rstrip(os.sep) + os.sep)
+
+
+def read_template_file(path: Path, most: int = MAX_TEMPLATE_BYTES) -> TemplateFile:
+    """Return one regular file of at most `most` bytes; its `problem` says what is wrong with it."""
+    try:
+        handle = os.open(path, _FLAGS_TEMPLATE_FILES)
+    except OSError as error:
+        # O_NOFOLLOW refuses links; this one was found to stay inside the folder.
+        real = Path(os.path.realpath(path))
+        if real == path or not os.path.islink(path):
+            return TemplateFile(path, "", f"cannot be read: {error.strerror}", unread=True)
+        return read_template_file(real, most)._replace(path=path)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return TemplateFile(path, "", "is no regular file")
+        data = b""
+        while len(data) <= most and (more := os.read(handle, most + 1)):
+            data += more
+    except OSError as error:
+        return TemplateFile(path, "", f"cannot be read: {error.strerror}", unread=True)
+    finally:
+        os.close(handle)
+    if len(data) > most:
+        return TemplateFile(path, "", f"is larger than {most // 1024} kB")
+    try:
+        return TemplateFile(path, data.decode("utf-8-sig").replace("\r\n", "\n"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return TemplateFile(path, "", f"cannot be read as UTF-8 text: line {line} is none")

@@ -1,1 +1,0 @@
-"""Which items in which form: arithmetic over prices, a file a way of packing."""

@@ -1,0 +1,1 @@
+"""Check templates, layouts and profiles."""

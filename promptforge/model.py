@@ -1,0 +1,450 @@
+"""Items: the input of a rendering.
+
+The result of a rendering: the text, and a report on every item.
+
+The explanation of one rendering: how the budget was spent, and the gain of a larger one.
+"""
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
+from typing import Any, Literal
+
+import msgspec
+
+from .errors import Diagnostic
+
+# No postponed annotations here: msgspec resolves them in the module that a class names as its home,
+# and the package renames that to `promptforge`.
+Origin = Literal["explicit", "similarity"]
+
+MAX_LINE_NUMBER = 2**31 - 1
+"""Larger line numbers are taken for mistakes."""
+
+
+class UnsoundMetadata(dict[str, Any]):
+    """Metadata that marks an item with a field of the wrong type; loading checks it closely."""
+
+    given: object
+    """The original metadata."""
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """One retrieved piece. Only `content` or `summary` is needed."""
+
+    kind: str = "text"
+    """`code error text file repl-history custom man_page document mitre_attack function …`: open."""
+    content: str | None = None
+    """The text itself."""
+    expanded: str | None = None
+    """A longer variant, shown in place of `content` when it fits."""
+    summary: str | None = None
+    """A shorter variant."""
+    id: str | None = None
+    """`None`: derived from the other fields while rendering; equal items have equal ids."""
+    name: str | None = None
+    """Entity, command or technique name; title."""
+    path: str | None = None
+    """Where it comes from. The empty text is a path known to be empty; `None` is no path."""
+    start_line: int | None = None
+    """First line in `path`, from 1."""
+    end_line: int | None = None
+    """Last line in `path`, inclusive."""
+    language: str | None = None
+    """Language tag. `None`: found by `path`, else by `kind`. `"none"`: it has none."""
+    score: float = 1.0
+    """Relevance, higher is better."""
+    origin: Origin = "explicit"
+    """`explicit`: named by the user. `similarity`: found by a search."""
+    required: bool = False
+    """Must appear whole; if it does not fit, `BudgetError` is raised."""
+    metadata: dict[str, Any] = {}
+    """Anything more; templates see it as plain data."""
+
+    def __post_init__(self) -> None:
+        """Check the fields once, here, so that loading can skip a million good items; refuse none."""
+        if not _is_sound(self):
+            mark = UnsoundMetadata()
+            mark.given = self.metadata
+            if isinstance(self.metadata, dict):
+                mark.update(self.metadata)
+            msgspec.structs.force_setattr(self, "metadata", mark)
+
+
+_fields = attrgetter(*Item.__struct_fields__)
+
+
+def _is_sound(item: Item) -> bool:
+    # One tuple of locals is twice as fast as fourteen attributes. A subclass of `str` is not sound:
+    # a Markup would pass every escaping.
+    kind, content, expanded, summary, own_id, *place, score, origin, required, metadata = _fields(
+        item
+    )
+    name, path, start, end, language = place
+    return (
+        type(kind) is str
+        and (type(content) is str or (content is None and type(summary) is str))
+        and (name is None or type(name) is str)
+        and (path is None or type(path) is str)
+        and (language is None or type(language) is str)
+        and (start is None or (type(start) is int and 0 <= start <= MAX_LINE_NUMBER))
+        and (end is None or (type(end) is int and (start or 0) <= end <= MAX_LINE_NUMBER))
+        and type(score) is float
+        and score - score == 0  # not so for infinity and NaN
+        and type(origin) is str
+        and (origin == "explicit" or origin == "similarity")
+        and type(required) is bool
+        and type(metadata) is dict
+        and (summary is None or type(summary) is str)
+        and (expanded is None or type(expanded) is str)
+        and (own_id is None or type(own_id) is str)
+        and kind != ""
+        and kind != "markdown"  # another word for document
+    )
+
+
+def path_with_lines(path: str, start: int | None, end: int | None) -> str:
+    """Return a path with its lines, as far as they are known: `a.py:3-9`."""
+    last = "" if end is None else f"-{end}"
+    return path if start is None else f"{path}:{start}{last}"
+
+
+class SectionCost(msgspec.Struct, frozen=True, kw_only=True):
+    """The cost of one section."""
+
+    key: str
+    title: str
+    items: int
+    """Number of its included items."""
+    tokens: int
+    """Tokens of its items' texts."""
+    subtotal: int | None
+    """Tokens of the context up to its end, less tokens up to its beginning: with its heading and
+    separators. `None` when there are too many sections to count."""
+
+
+class Gain(msgspec.Struct, frozen=True, kw_only=True):
+    """The gain of one section from a larger budget."""
+
+    key: str
+    title: str
+    items: tuple[str, ...]
+    """Ids of the items that come in, or come in a longer variant."""
+    tokens: int
+    """Growth of its items' texts in tokens."""
+    worth: float
+    """Growth in worth: the score of a new item; of a longer variant, its share of the score."""
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """An account of the spent budget, and the gain of a larger one."""
+
+    tokens: int
+    max_tokens: int | None
+    left: int | None
+    """Unused tokens of the budget."""
+    frame: int
+    """Overhead: tokens of the context without any item."""
+    between: int
+    """Tokens of headings and separators: `tokens` less `frame` and the items' own."""
+    sections: tuple[SectionCost, ...]
+    next_at: int | None
+    """The least known budget that brings back a dropped or trimmed item."""
+    next_item: str | None
+    """Id of the item that it brings back."""
+    step: int
+    """The larger budget of `gains` has so many tokens more."""
+    gains: tuple[Gain, ...] | None
+    """One gain a section; `None` without a budget in tokens."""
+
+
+class Remedy(msgspec.Struct, frozen=True, kw_only=True):
+    """Options that bring back items dropped or trimmed for one reason; they were tried."""
+
+    reason: str
+    items: int
+    """Number of items dropped or trimmed for it."""
+    item: str
+    """Id of the item that was tried: the best of them."""
+    options: dict[str, Any]
+    """Options that bring it back whole, over those in force; empty when none were found.
+
+    With `back` 0 they remove every obstacle but the budget: the room was too costly to work out.
+    """
+    back: int
+    """Number of these items that are whole in the text with `options`."""
+
+
+Status = Literal["included", "trimmed", "dropped"]
+
+
+class ResultItem(msgspec.Struct, frozen=True, kw_only=True):
+    """One item after the rendering: its status, variant, cost and reason."""
+
+    id: str
+    kind: str
+    name: str | None
+    path: str | None
+    start_line: int | None
+    end_line: int | None
+    line_range: str | None
+    """`line 5` or `lines 5-8`."""
+    score: float
+    origin: str
+    status: Status
+    form: str | None
+    """`expanded content trimmed outline summary stub`; `None` when dropped."""
+    text: str
+    """Its part of the finished text; empty when dropped."""
+    chars: int
+    """Characters of `text`."""
+    tokens: int
+    """Tokens of `text` on its own."""
+    tokens_full: int
+    """Tokens of its longest variant on its own."""
+    reason: str
+    """Why: `fits required budget section_budget max_items min_score kinds paths languages duplicate
+    merged combine`."""
+    fits_at: int | None
+    """When dropped or trimmed for the budget: a budget in tokens at which it comes back whole."""
+    rank: int | None
+    """Its place in the order of packing, from 1; `None` for an item that was no candidate."""
+    section: str | None
+    """Key of its section; `None` when dropped."""
+
+
+class ResultSection(msgspec.Struct, frozen=True, kw_only=True):
+    """One section of the context."""
+
+    key: str
+    title: str
+    items: tuple[str, ...]
+    """Ids of its items, in the order of the context."""
+    tokens: int
+    """Tokens of its items' texts."""
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """One included item, as a source to be cited."""
+
+    id: str
+    name: str
+    kind: str
+    path: str | None
+    line: int | None
+    score: float
+
+
+class Span(msgspec.Struct, frozen=True, kw_only=True):
+    """A range of the text, printed by one line of a template for one item or for none."""
+
+    start: int
+    end: int
+    """The characters are `text[start:end]`."""
+    item: str | None
+    """Id of the item; `None` for the text around items."""
+    form: str | None
+    """The item's variant."""
+    template: str
+    line: int
+    """Line of the template, from 1, that printed it."""
+
+
+class ShownItem(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of one included item, without its template's own text."""
+
+    index: int
+    """Its place among the given items, from 0."""
+    form: str
+    """`expanded content trimmed outline summary stub`."""
+    content: str
+    """The content of this variant, with its marker, before escaping."""
+
+
+class Result:
+    """The finished text and its report. Costly parts are worked out when first asked for."""
+
+    def __init__(
+        self,
+        *,
+        text: str,
+        tokens: int,
+        max_tokens: int | None,
+        exact: bool,
+        tokenizer: str,
+        layout: str,
+        format: str,
+        profile: str,
+        mode: str,
+        query: str | None,
+        counts: tuple[int, int, int],
+        average_score: float,
+        truncated: bool,
+        files: tuple[str, ...],
+        build_seconds: float,
+        warnings: tuple[Diagnostic, ...],
+        late: dict[str, Callable[[], Any]],
+    ) -> None:
+        self.text = text
+        """The finished text."""
+        self.tokens = tokens
+        """Its tokens, counted by `tokenizer`."""
+        self.max_tokens = max_tokens
+        self.exact = exact
+        """False when `tokenizer` is an estimate."""
+        self.tokenizer = tokenizer
+        self.layout = layout
+        self.format = format
+        self.profile = profile
+        self.mode = mode
+        """How explicit and similarity items were combined."""
+        self.query = query
+        self.items_included, self.items_trimmed, self.items_dropped = counts
+        """Items in the text; how many of these were trimmed; items dropped."""
+        self.average_score = average_score
+        """Mean score of the included items; 0 with none."""
+        self.truncated = truncated
+        """True when the budget trimmed or dropped an item."""
+        self.files = files
+        """Paths of the included items, each once, in the order of the context."""
+        self.build_seconds = build_seconds
+        self.warnings = warnings
+        self._late = late
+        self._made: dict[str, Any] = {}
+
+    def _get(self, name: str) -> Any:
+        if name not in self._made:
+            self._made[name] = self._late[name]()
+        return self._made[name]
+
+    @property
+    def items(self) -> tuple[ResultItem, ...]:
+        """Every given item with its status, in the order given."""
+        return tuple(self._get("items"))
+
+    @property
+    def sections(self) -> tuple[ResultSection, ...]:
+        """The sections of the context."""
+        return tuple(self._get("sections"))
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The included items as sources, in the order of the context."""
+        return tuple(self._get("sources"))
+
+    @property
+    def shown(self) -> tuple[ShownItem, ...]:
+        """The included items with their contents, in the order of the context."""
+        return tuple(self._get("shown"))
+
+    @property
+    def map(self) -> tuple[Span, ...]:
+        """The source map of the text: spans that cover it, in order."""
+        return tuple(self._get("map"))
+
+    def explain(self) -> Explanation:
+        """Return how the budget was spent, and the gain of 1,000 tokens more."""
+        found: Explanation = self._get("explanation")
+        return found
+
+    def ways(self) -> tuple[Remedy, ...]:
+        """Return, for each reason of dropped items, options that bring them back."""
+        return tuple(self._get("ways"))
+
+    def recounted(self, tokens: int, note: Diagnostic) -> "Result":
+        """Return a copy with `tokens` counted elsewhere, and a `note` that says so."""
+        other = copy.copy(self)
+        other.tokens, other.warnings, other._made = tokens, (*self.warnings, note), {}
+
+        def explanation() -> Explanation:
+            found: Explanation = self._late["explanation"]()
+            more = tokens - found.tokens
+            # The difference is text around the items: the items' own counts stay as they are.
+            changed = {"tokens": tokens, "between": found.between + more}
+            if found.left is not None:
+                changed["left"] = found.left - more
+            return msgspec.structs.replace(found, **changed)
+
+        other._late = {**self._late, "explanation": explanation}
+        return other
+
+    @property
+    def explicit_text(self) -> str:
+        """The context with the explicit items alone."""
+        return str(self._get("explicit_text"))
+
+    @property
+    def similarity_text(self) -> str:
+        """The context with the similarity items alone."""
+        return str(self._get("similarity_text"))
+
+    @property
+    def explicit_sources(self) -> tuple[str, ...]:
+        """Names of the included explicit items."""
+        return tuple(self._get("explicit_sources"))
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """Versions and hashes of everything that the text depends on."""
+        return dict(self._get("manifest"))
+
+    @property
+    def has_explicit(self) -> bool:
+        """True when an explicit item is in the text."""
+        return bool(self.explicit_sources)
+
+    @property
+    def total_available(self) -> int:
+        """Items included and items dropped."""
+        return self.items_included + self.items_dropped
+
+    @property
+    def inclusion_percentage(self) -> float:
+        """Included items as a percentage of all; 0 with none."""
+        return self.items_included / max(self.total_available, 1) * 100
+
+    @property
+    def is_empty(self) -> bool:
+        """True when the text is nothing but white space."""
+        return not self.text.strip()
+
+    @property
+    def chars(self) -> int:
+        """Characters of the text."""
+        return len(self.text)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        items = f"{self.items_included} of {self.total_available} items"
+        return f"<Result {self.tokens} tokens, {items}, {self.layout} {self.format}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as plain data."""
+        return {name: msgspec.to_builtins(getattr(self, name)) for name in RESULT_FIELDS}
+
+
+RESULT_FIELDS: Sequence[str] = (
+    "text", "tokens", "max_tokens", "exact", "tokenizer", "layout", "format", "profile", "mode",
+    "explicit_text", "similarity_text", "sections", "items", "files", "items_included",
+    "items_trimmed", "items_dropped", "total_available", "inclusion_percentage", "average_score",
+    "truncated", "is_empty", "chars", "query", "explicit_sources", "has_explicit", "sources",
+    "build_seconds", "warnings", "manifest",
+)  # fmt: skip
+"""The fields of a result, in the order of `--json`."""
+
+
+def item_texts(item: Item) -> Iterator[str]:
+    """Yield every text of an item."""
+    named = (item.id, item.kind, item.name, item.path, item.language)
+    waiting: list[object] = [*named, item.content, item.expanded, item.summary, item.metadata]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            waiting += map(str, value)
+            waiting += value.values()
+        elif isinstance(value, list | tuple):
+            waiting += value

@@ -1,0 +1,1 @@
+"""Choose what fits a budget."""

@@ -1,0 +1,263 @@
+"""Authentication: only the browser that opened the link may send requests, and only from the page.
+
+Any web page in any browser of this machine can send requests to a local port. So every request,
+even for a static file, is checked for its host name, its origin and a secret cookie; see `Guard`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import re
+import secrets
+import sys
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+Message = MutableMapping[str, Any]
+
+Receive = Callable[[], Awaitable[Message]]
+
+Send = Callable[[Message], Awaitable[None]]
+
+App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+MAX_BODY_BYTES = 1 << 20
+"""Bytes of a request's body."""
+
+MAX_HEAD_BYTES = 16 * 1024
+"""Bytes of a request's head."""
+
+REQUEST_SECONDS = 10.0
+"""Seconds for a request to arrive whole."""
+
+ANSWER_SECONDS = 60.0
+"""Seconds for the answer to be read; the stream of events has no such end."""
+
+EVENTS_PATH = "/api/events"
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+SECURITY_HEADERS = (
+    (b"content-security-policy", _POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+    (b"connection", b"close"),
+)
+"""Headers of every answer. One request per connection, so no second one hides behind a first."""
+
+_PATH = re.compile(rb"/[A-Za-z0-9/._-]*")
+
+_START = re.compile(rb"(?:^|&)token=([A-Za-z0-9_-]*)(?:&|$)")
+
+
+class SessionSecrets:
+    """Secrets of one run: the token in the link, good for one use, and the cookie given for it."""
+
+    def __init__(self, port: int, renewed: Callable[[str], None]) -> None:
+        """`renewed` gets a new link when a used one comes again, to print it on the terminal."""
+        self.port = port
+        self.cookie_name = f"promptforge-{port}"
+        self._cookie = secrets.token_urlsafe(32)
+        self._token = secrets.token_urlsafe(32)
+        self._spent: str | None = None
+        self._renewed = renewed
+
+    @property
+    def link(self) -> str:
+        """Address for the browser."""
+        return f"http://127.0.0.1:{self.port}/?token={self._token}"
+
+    def exchange(self, token: bytes) -> bytes | None:
+        """Use up the token: return the `Set-Cookie` header, or None for any other token."""
+        if hmac.compare_digest(token, self._token.encode()):
+            self._spent, self._token = self._token, secrets.token_urlsafe(32)
+            return f"{self.cookie_name}={self._cookie}; HttpOnly; SameSite=Strict; Path=/".encode()
+        if self._spent is not None and hmac.compare_digest(token, self._spent.encode()):
+            self._spent = ""  # one new link is enough
+            self._renewed(self.link)
+        return None
+
+    def holds(self, cookies: list[bytes]) -> bool:
+        """Tell whether the headers hold the cookie."""
+        # Cookies of other ports come too: browsers do not keep ports apart. All are compared, so
+        # that the time says nothing about the place of the right one.
+        name, found = self.cookie_name.encode(), False
+        for pair in b";".join(cookies).split(b";"):
+            key, _, value = pair.strip().partition(b"=")
+            if key == name:
+                found |= hmac.compare_digest(value, self._cookie.encode())
+        return found
+
+
+class RefusedRequestError(Exception):
+    """A refused request: HTTP status and a sentence."""
+
+    def __init__(self, status: int, message: str, *headers: tuple[bytes, bytes]) -> None:
+        super().__init__(message)
+        self.status = status
+        self.headers = headers
+
+
+class AuthMiddleware:
+    """Middleware that checks every request before the application sees it."""
+
+    def __init__(self, app: App, keys: SessionSecrets) -> None:
+        self._app = app
+        self._keys = keys
+        self._hosts = {
+            f"{name}:{keys.port}".encode() for name in ("127.0.0.1", "localhost", "[::1]")
+        }
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        begun = False
+
+        async def answer(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                begun = True
+                message["headers"] = [*message.get("headers", ()), *SECURITY_HEADERS]
+            await send(message)
+
+        try:
+            self._check(scope)
+            body = await _body(scope, receive)
+            seconds: float | None = ANSWER_SECONDS
+            if scope["path"] == EVENTS_PATH:  # a stream has no end
+                seconds = None
+            async with asyncio.timeout(seconds):
+                await self._app(scope, _replay(body, receive), answer)
+        except RefusedRequestError as refusal:
+            await _refuse(answer, refusal)
+        except TimeoutError:
+            if begun:
+                raise
+            await _refuse(answer, RefusedRequestError(503, "this took too long"))
+        except Exception as error:  # the answer says nothing: a traceback holds paths
+            print(f"promptforge: preview: {type(error).__name__}", file=sys.stderr)
+            if begun:
+                raise
+            await _refuse(
+                answer, RefusedRequestError(500, "something went wrong; the terminal says more")
+            )
+
+    def _check(self, scope: MutableMapping[str, Any]) -> None:
+        """Raise `RefusedError` for a request from anywhere but our own page."""
+        if scope["type"] != "http":
+            raise RefusedRequestError(400, "no such protocol here")
+        headers: dict[bytes, list[bytes]] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name, []).append(value)
+        host = headers.get(b"host", [])
+        # A name of a stranger's that resolves to 127.0.0.1 would make his page of our origin.
+        if len(host) != 1 or host[0].lower() not in self._hosts:
+            raise RefusedRequestError(421, "this server has another name")
+        size = len(scope["raw_path"]) + len(scope["query_string"])
+        if size + sum(len(name) + len(value) for name, value in scope["headers"]) > MAX_HEAD_BYTES:
+            raise RefusedRequestError(431, "more than a request needs")
+        # Without a length, two programs may disagree about the end of a body.
+        if b"transfer-encoding" in headers:
+            raise RefusedRequestError(411, "say the length")
+        _length(scope["method"], headers.get(b"content-length", []))
+        origin = headers.get(b"origin")
+        if origin is not None and origin != [b"http://" + host[0].lower()]:
+            raise RefusedRequestError(403, "not from this page")
+        if headers.get(b"sec-fetch-site", [b"none"]) not in ([b"none"], [b"same-origin"]):
+            raise RefusedRequestError(403, "not from this page")
+        self._enter(scope, headers)
+        if not _PATH.fullmatch(scope["raw_path"]):
+            raise RefusedRequestError(404, "there is nothing here")
+        if scope["method"] not in ("GET", "HEAD"):
+            # A form can send neither this type nor this header; a script elsewhere must ask first.
+            kind = headers.get(b"content-type", [b""])
+            if len(kind) != 1 or kind[0].split(b";")[0].strip().lower() != b"application/json":
+                raise RefusedRequestError(415, "send application/json")
+            if headers.get(b"x-promptforge") != [b"1"]:
+                raise RefusedRequestError(403, "not from this page")
+
+    def _enter(self, scope: MutableMapping[str, Any], headers: dict[bytes, list[bytes]]) -> None:
+        """Give the cookie for a token, or check that the request has it."""
+        query = scope["query_string"]
+        found = _START.search(query)
+        if found and scope["method"] == "GET" and scope["raw_path"] == b"/":
+            cookie = self._keys.exchange(found[1])
+            if cookie is None and not self._keys.holds(headers.get(b"cookie", [])):
+                message = "This link has been used, or is another's. "
+                raise RefusedRequestError(403, message + "The terminal shows the one to open.")
+            # Go on to the address without the token, so that it stays in no history.
+            rest = b"&".join(part for part in query.split(b"&") if not part.startswith(b"token="))
+            headers_back = [(b"location", b"/?" + rest if rest else b"/")]
+            if cookie is not None:
+                headers_back.append((b"set-cookie", cookie))
+            raise RefusedRequestError(303, "", *headers_back)
+        if not self._keys.holds(headers.get(b"cookie", [])):
+            raise RefusedRequestError(403, "Open the link that the terminal shows.")
+
+
+def _length(method: str, given: list[bytes]) -> None:
+    if not given:
+        if method not in ("GET", "HEAD"):
+            raise RefusedRequestError(411, "say the length")
+        return
+    if len(given) != 1 or not given[0].isdigit():
+        raise RefusedRequestError(400, "no such length")
+    if len(given[0]) > 10 or int(given[0]) > MAX_BODY_BYTES:
+        raise RefusedRequestError(413, f"more than {MAX_BODY_BYTES >> 10} kB")
+    if method in ("GET", "HEAD") and int(given[0]):
+        raise RefusedRequestError(400, "a body where there is none")
+
+
+async def _body(scope: MutableMapping[str, Any], receive: Receive) -> bytes:
+    """Read the whole body, within limits of size and time."""
+    if scope["method"] in ("GET", "HEAD"):
+        return b""
+    body, more = b"", True
+    try:
+        async with asyncio.timeout(REQUEST_SECONDS):
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise RefusedRequestError(400, "gone")
+                body += message.get("body", b"")
+                more = message.get("more_body", False)
+                if len(body) > MAX_BODY_BYTES:
+                    raise RefusedRequestError(413, f"more than {MAX_BODY_BYTES >> 10} kB")
+    except TimeoutError:
+        raise RefusedRequestError(408, "too slow") from None
+    return body
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Give the application the body that was read already, then the events after it."""
+    given = False
+
+    async def again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
+
+
+async def _refuse(send: Send, refusal: RefusedRequestError) -> None:
+    text = str(refusal).encode()
+    headers = [
+        (b"content-type", b"text/plain; charset=utf-8"),
+        (b"content-length", str(len(text)).encode()),
+    ]
+    headers += refusal.headers
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": text})

@@ -1,0 +1,372 @@
+"""Render for the page, in the sandbox: templates here are drafts that nobody has checked.
+
+This runs in a process of its own, so requests and answers are plain data. It keeps the items and
+the last renderers.
+
+Turn the view of the page into a golden case; runs in the sandbox, where templates render.
+
+Ends of the tokens of a text, in characters.
+"""
+
+from __future__ import annotations
+
+import bisect
+import codecs
+import difflib
+import os
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..authoring.compare import build_from_result, compare_builds
+from ..authoring.golden import add_case, case_name_of_item, parse_cases, run_case
+from ..errors import Diagnostic, ItemError, TemplateError
+from ..model import Item, Result
+from ..prompts.prompt import Renderer, format_prompt
+from ..rendering.pipeline import SHIPPED_TEMPLATES_USED
+from ..templating.loader import Templates
+from ..text.split_points import split_at_points
+from ..tokenizers.base import Counter as Counter_of_base
+from ..tokenizers.bpe import BytePairCounter
+from ..tokenizers.registry import get_tokenizer
+
+STRETCH_CHARS = 1 << 16
+"""Characters that the tokenizer gets at a time."""
+
+
+def token_ends(counter: Counter_of_base, text: str) -> list[int] | None:
+    """Return the end of each token, in characters.
+
+    Tokens that share one character, such as those of an emoji, count as one. Returns None for a
+    counter without tokens, such as an estimate, and for tokens that do not spell the text as it is.
+    """
+    if not isinstance(counter, BytePairCounter):
+        return None
+    found: list[int] = []
+    at = 0
+    for stretch in split_at_points(text, STRETCH_CHARS):
+        tokens = counter.encode(stretch)
+        if tokens is None:
+            return None
+        # The decoder keeps the first bytes of a character until a later token brings its last.
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        start = at
+        for token in tokens:
+            at += len(decoder.decode(counter.decode([token])))
+            if not decoder.getstate()[0]:
+                found.append(at)
+        if at - start != len(stretch):
+            return None
+    return found
+
+
+MAX_RENDERERS_KEPT = 6
+"""Renderers kept for later requests: some for each side of a comparison."""
+
+MAX_LINES_COMPARED = 20_000
+"""Lines of both texts up to which they are compared line by line; `difflib` is quadratic."""
+
+_items: dict[str, list[Item]] = {}
+
+_renderers: OrderedDict[str, Renderer] = OrderedDict()
+
+
+def draw(request: Mapping[str, Any], begin: Callable[[], None]) -> dict[str, Any]:
+    """Answer a request for `request["what"]`: `page`, `account`, `comparison` or `prompt`.
+
+    Returns `{"needs": "items"}` for an `items_key` that is not known here: the caller then sends
+    the request again, with the items in `items`. `begin` starts the templates' time.
+    """
+    if request["what"] == "prompt":
+        if (missing := _take(request)) is not None:
+            return missing
+        return _prompt(_ready(request["look"], begin), request)
+    result = render_request(request, begin)
+    if isinstance(result, dict):
+        return result
+    if request["what"] == "page":
+        return _page(result, request["tokens"])
+    if request["what"] == "account":
+        return _account(result)
+    other = _render(_renderer(request["other"]), request["other"], items_of(request["items_key"]))
+    return _comparison(result, other, request["tokens"])
+
+
+def render_request(
+    request: Mapping[str, Any], begin: Callable[[], None]
+) -> Result | dict[str, Any]:
+    """Render with the settings in `request["look"]`; return the result, or `{"needs": "items"}`."""
+    if (missing := _take(request)) is not None:
+        return missing
+    return _render(_ready(request["look"], begin), request["look"], items_of(request["items_key"]))
+
+
+def items_of(key: str) -> list[Item]:
+    """Return the items sent earlier under this key."""
+    return _items[key]
+
+
+def _take(request: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Keep the items of a request; return `{"needs": "items"}` where they are missing."""
+    key = request["items_key"]
+    if request.get("items") is not None:
+        _items.clear()
+        _items[key] = msgspec.convert(request["items"], list[Item])
+    return None if key in _items else {"needs": "items"}
+
+
+def _ready(look: Mapping[str, Any], begin: Callable[[], None]) -> Renderer:
+    """Return the renderer, warmed up, then start the templates' time.
+
+    Loading a vocabulary takes a second, which is not the template's fault.
+    """
+    renderer = _renderer(look)
+    name = (
+        look["options"].get("tokenizer")
+        or renderer.profile.options.get("tokenizer")
+        or "o200k_base"
+    )
+    get_tokenizer(name).count("a text")
+    begin()
+    return renderer
+
+
+def _renderer(look: Mapping[str, Any]) -> Renderer:
+    """Return the renderer of a profile, folders and drafts; the last few are kept."""
+    key = msgspec.json.encode(
+        [look["stamp"], look["profile"], look["templates"], look["profiles"]]
+    ).decode()
+    if key not in _renderers:
+        folders: Any = [
+            each if isinstance(each, dict) else Path(each) for each in look["templates"]
+        ]
+        _renderers[key] = Renderer(
+            profile=look["profile"], templates=folders, profiles=look["profiles"]
+        )
+        while len(_renderers) > MAX_RENDERERS_KEPT:
+            _renderers.popitem(last=False)
+    _renderers.move_to_end(key)
+    return _renderers[key]
+
+
+def _render(renderer: Renderer, look: Mapping[str, Any], items: list[Item]) -> Result:
+    result = renderer.render(items, **look["options"])
+    _refuse_stand_in(result.warnings)
+    return result
+
+
+def _refuse_stand_in(warnings: Iterable[Diagnostic]) -> None:
+    """Raise `TemplateError` where a template failed: the page shows the error, not the stand-in."""
+    for said in warnings:
+        if said.code == "PF401":
+            message = said.message.removesuffix(SHIPPED_TEMPLATES_USED)
+            place = f"{said.where}: " if said.where else ""
+            raise TemplateError(message.removeprefix(place), where=said.where)
+
+
+def _prompt(renderer: Renderer, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Render the whole prompt in a provider's shape, with the tokens of its parts."""
+    given = {**request["look"]["options"], **request["around"]}
+    prompt = renderer.prompt(items_of(request["items_key"]), to=request["to"], **given)
+    _refuse_stand_in(prompt.warnings)
+    return {
+        "to": prompt.to,
+        "sent": format_prompt(prompt),
+        "messages": list(prompt) if prompt.to == "roles" else [],
+        "tokens": prompt.tokens,
+        "window": prompt.window,
+        "exact": prompt.exact,
+        "parts": msgspec.to_builtins(prompt.parts),
+        "files": [
+            ["templates", name]
+            for name in prompt.manifest["templates"]
+            if name.startswith("prompt/")
+        ],
+        "warnings": [msgspec.to_builtins(said) for said in prompt.warnings],
+    }
+
+
+def _page(result: Result, tokens: bool) -> dict[str, Any]:
+    text, sources = result.text, result.sources
+    options = result._get("made_of")[0].options
+    names = dict.fromkeys(span.template for span in result.map)
+    numbers = {name: number for number, name in enumerate(names)}
+    places: dict[str | None, int] = {source.id: place for place, source in enumerate(sources)}
+    ends = token_ends(get_tokenizer(result.tokenizer), text) if tokens else None
+    at = _units(text)
+    return {
+        **{name: getattr(result, name) for name in _SAID},
+        "options": {name: getattr(options, name) for name in _OPTIONS},
+        "shown": [
+            {
+                "id": source.id,
+                "section": item.section,
+                "title": item.title,
+                "tokens": item.tokens,
+                "whole": item.whole,
+            }
+            for source, item in zip(sources, result._get("taken").values(), strict=True)
+        ]
+        if text
+        else [],
+        "spans": [
+            [at(s.start), at(s.end), places.get(s.item), numbers[s.template], s.line]
+            for s in result.map
+        ],
+        "templates": list(names),
+        "ends": None if ends is None else [at(end) for end in ends],
+        "warnings": [msgspec.to_builtins(said) for said in result.warnings],
+        "files": _files(result),
+    }
+
+
+def _units(text: str) -> Callable[[int], int]:
+    """Return a function from places in `text` to places in UTF-16 units, as JavaScript counts."""
+    wide: list[int] = []
+    if not text.isascii():
+        wide = [index for index, char in enumerate(text) if char > "\uffff"]
+    # A character above U+FFFF, such as an emoji, takes two units: one more for each before.
+    return lambda place: place + bisect.bisect_left(wide, place)
+
+
+_SAID = (
+    "text", "tokens", "max_tokens", "exact", "tokenizer", "layout", "format", "profile",
+    "items_included", "items_trimmed", "items_dropped", "chars", "build_seconds",
+)  # fmt: skip
+
+_TOLD = (
+    "id", "kind", "name", "path", "start_line", "end_line", "score", "status", "form", "tokens",
+    "tokens_full", "reason", "fits_at", "rank", "section",
+)  # fmt: skip
+
+_OPTIONS = ("context_window", "reserve", "max_chars", "packing", "query")
+
+
+def _files(result: Result) -> list[list[str]]:
+    """Return `["templates" or "profiles", name]` of each file behind a text, its page first."""
+    page, templates, profile = result._get("made_of")
+    named = [
+        page.look.page_name,
+        *(name for name in page.look.files() if name != page.look.page_name),
+    ]
+    drawn: dict[str, None] = {}
+    for name in named:
+        _gather(templates, name, drawn)
+    layouts = dict.fromkeys([result.layout, *(name.partition("/")[0] for name in named)])
+    settings = [name for layout in layouts if templates.find(name := f"{layout}/layout.yaml")]
+    every = dict.fromkeys((*named, *settings, *drawn))
+    return [["templates", name] for name in every] + [
+        ["profiles", file.name.removeprefix("shipped/")] for file in reversed(profile.chain)
+    ]
+
+
+def _gather(templates: Templates, name: str, found: dict[str, None]) -> None:
+    """Add a template and its parents to `found`, but no `shipped/` original of a user's copy."""
+    if name not in found and not name.startswith("shipped/"):
+        found[name] = None
+        for parent in templates.reading(name).parents:
+            _gather(templates, parent, found)
+
+
+def _account(result: Result) -> dict[str, Any]:
+    items = [msgspec.to_builtins(item) for item in result.items]
+    return {
+        "items": [{name: item[name] for name in _TOLD} for item in items],
+        "explanation": msgspec.to_builtins(result.explain()),
+    }
+
+
+def _comparison(a: Result, b: Result, tokens: bool) -> dict[str, Any]:
+    found = compare_builds(build_from_result(a), build_from_result(b))
+    texts = [result.text.split("\n") for result in (a, b)]
+    rows = None
+    if sum(map(len, texts)) <= MAX_LINES_COMPARED:
+        matcher = difflib.SequenceMatcher(None, texts[0], texts[1])
+        rows = [list(code) for code in matcher.get_opcodes()]
+    return {
+        "a": _page(a, tokens),
+        "b": _page(b, tokens),
+        "figures": [msgspec.to_builtins(pair) for pair in found.figures],
+        "changes": [
+            {"id": (change.a or change.b).id, "how": change.how, "delta": change.delta}  # type: ignore[union-attr]
+            for change in found.items
+            if change.how not in ("same", "neither")
+        ],
+        "moved": found.moved,
+        "sections": _sections(a, b),
+        "rows": rows,
+    }
+
+
+def _sections(a: Result, b: Result) -> list[dict[str, Any]]:
+    costs: dict[str, dict[str, Any]] = {}
+    for side, result in (("a", a), ("b", b)):
+        for section in result.sections:
+            known = costs.setdefault(
+                section.key, {"key": section.key, "title": section.title, "a": 0, "b": 0}
+            )
+            known[side] = section.tokens
+    return list(costs.values())
+
+
+CASES_FILE_NAME = "preview.yaml"
+"""Name of the file of cases, in the folder of tests."""
+
+
+def record_case(request: Mapping[str, Any], begin: Callable[[], None]) -> dict[str, Any]:
+    """Return `{"source"}`: the file of cases `request["source"]` with one more case.
+
+    Further keys of `request`: those of `drawing.draw`; `name` and `expect` of the case; `path` of
+    its file; `items_file`, the file of all items, or None to write the items into the case. The
+    case is tried as `promptforge test` will try it. Raises `ItemError` if it would fail.
+    """
+    result = render_request(request, begin)
+    if isinstance(result, dict):
+        return result
+    path = Path(request["path"])
+    source = add_case(request["source"], path, _keys(request, result, path.parent))
+    outcome = run_case(parse_cases(source, path)[-1])
+    if outcome.problems:
+        raise ItemError(f"the case would not hold when it is tested: {outcome.problems[0]}")
+    return {"source": source}
+
+
+def _keys(request: Mapping[str, Any], result: Result, folder: Path) -> dict[str, Any]:
+    """Return the keys of the new case; its paths are relative to `folder`."""
+
+    def relative(other: str) -> str:
+        return Path(os.path.relpath(other, folder)).as_posix()
+
+    keys: dict[str, Any] = {"name": request["name"]}
+    if request["items_file"]:
+        keys["items"] = relative(request["items_file"])
+    else:
+        keys["items"] = [_record(item) for item in items_of(request["items_key"])]
+    look = request["look"]
+    for what in ("templates", "profiles"):
+        if look[what]:
+            keys[what] = [relative(folder) for folder in look[what]]
+    keys["options"] = dict(look["options"])
+    if look["profile"]:
+        keys["options"] = {"profile": look["profile"], **look["options"]}
+    if request["expect"] == "text":
+        return keys | {"text": result.text}
+    most = result.tokens if result.max_tokens is None else result.max_tokens
+    names = Counter(map(case_name_of_item, result.items))
+    statuses = {}
+    for item in result.items:
+        name = case_name_of_item(item)
+        if names[name] > 1:  # two items of one name: only the id tells them apart
+            name = item.id
+        statuses[name] = item.status
+    return keys | {"tokens_at_most": most, "statuses": statuses}
+
+
+def _record(item: Item) -> dict[str, Any]:
+    """Return an item as a user writes it: without the fields that have their defaults."""
+    plain: dict[str, Any] = msgspec.to_builtins(item)
+    default = msgspec.to_builtins(Item())
+    return {name: value for name, value in plain.items() if value != default[name]}

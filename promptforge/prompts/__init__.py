@@ -1,0 +1,1 @@
+"""The whole prompt: messages, history, providers, window."""

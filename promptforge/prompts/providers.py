@@ -1,0 +1,235 @@
+"""Messages → the keyword arguments of a provider's call. One function for each shape.
+
+The shapes are as the providers' Python libraries declare them: openai 3.54, anthropic 2.12,
+google-genai 3.4.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from .messages import CitedItem, Message, MessageBlock, TextBlock, ToolCall, ToolOutput
+
+Request = dict[str, Any]
+
+SYSTEM_ROLES = ("system", "developer")
+
+_ANTHROPIC_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+_OPENAI_CACHE_MARK = {"prompt_cache_breakpoint": {"mode": "explicit"}}
+
+_ANTHROPIC_CACHE_MARK = {"cache_control": {"type": "ephemeral"}}
+
+
+def text(messages: Sequence[Message]) -> Request:
+    """Return the one text as a prompt, for LLMs that complete texts."""
+    return {"prompt": messages[0].text if messages else ""}
+
+
+def roles(messages: Sequence[Message]) -> Request:
+    """Return messages with `role`, `content` and `tool_calls`, as chat templates take them."""
+    return {"messages": [made for message in messages for made in _chat(message, _one_text)]}
+
+
+def openai(messages: Sequence[Message]) -> Request:
+    """Return the keywords of `chat.completions.create`."""
+    return {"messages": [made for message in messages for made in _chat(message, _chat_content)]}
+
+
+def _one_text(message: Message) -> str:
+    return message.text
+
+
+def _chat(message: Message, content: Callable[[Message], Any]) -> list[dict[str, Any]]:
+    if message.role == "tool":
+        outputs = [block for block in message.blocks if isinstance(block, ToolOutput)]
+        made = []
+        for n, output in enumerate(outputs, 1):
+            breaks = (1,) if message.breaks and n == len(outputs) else ()
+            said = content(Message("tool", (TextBlock(output.text),), breaks))
+            made.append({"role": "tool", "tool_call_id": output.id, "content": said})
+        return made
+    one: dict[str, Any] = {"role": message.role, "content": None}
+    if any(isinstance(block, TextBlock) for block in message.blocks):
+        one["content"] = content(message)
+    calls = [block for block in message.blocks if isinstance(block, ToolCall)]
+    if calls:
+        one["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in calls
+        ]
+    return [one]
+
+
+def _chat_content(message: Message) -> str | list[dict[str, Any]]:
+    """Return the text; where a cached prefix ends inside it, text parts split at that place."""
+    if not message.breaks:
+        return message.text
+    parts: list[dict[str, Any]] = []
+    start = 0
+    for end in dict.fromkeys((*message.breaks, len(message.blocks))):
+        blocks, start = message.blocks[start:end], end
+        if not any(isinstance(block, TextBlock) for block in blocks):
+            continue
+        said = Message(message.role, blocks).text
+        # The parts joined are the one text, so the blank line between blocks belongs to a part.
+        if any(isinstance(block, TextBlock) for block in message.blocks[end:]):
+            said += "\n\n"
+        parts.append({"type": "text", "text": said})
+        if end in message.breaks:
+            parts[-1] |= _OPENAI_CACHE_MARK
+    return parts
+
+
+def openai_responses(messages: Sequence[Message]) -> Request:
+    """Return the keywords of `responses.create`."""
+    items: list[dict[str, Any]] = []
+    markable: dict[str, Any] = {}
+    for message in messages:
+        said: list[dict[str, Any]] = []
+        for n, block in enumerate(message.blocks, 1):
+            mark = _OPENAI_CACHE_MARK if n in message.breaks else {}
+            if isinstance(block, TextBlock) and message.role == "assistant":
+                items.append({"type": "message", "role": "assistant", "content": block.text})
+                # An earlier answer takes no mark, so the text before it carries the mark.
+                if markable:
+                    markable.update(mark)
+            elif isinstance(block, TextBlock):
+                markable = {"type": "input_text", "text": block.text, **mark}
+                said.append(markable)
+            elif isinstance(block, ToolCall):
+                call = {"call_id": block.id, "name": block.name, "arguments": block.arguments}
+                items.append({"type": "function_call", **call})
+            elif isinstance(block, ToolOutput):
+                output: Any = block.text
+                if mark:
+                    output = [{"type": "input_text", "text": block.text, **mark}]
+                items.append(
+                    {"type": "function_call_output", "call_id": block.id, "output": output}
+                )
+        if said:
+            items.append({"type": "message", "role": message.role, "content": said})
+    return {"input": items}
+
+
+def anthropic(messages: Sequence[Message]) -> Request:
+    """Return the keywords of `messages.create`, but for `model` and `max_tokens`."""
+    system: list[dict[str, Any]] = []
+    turns: list[dict[str, Any]] = []
+    for message in messages:
+        blocks = list(map(_anthropic_block, message.blocks))
+        for n in message.breaks:
+            blocks[n - 1] |= _ANTHROPIC_CACHE_MARK
+        if message.role in SYSTEM_ROLES:
+            system += blocks
+        else:
+            # Results of tools belong into messages of the user.
+            role = "assistant" if message.role == "assistant" else "user"
+            _add(turns, role, "content", blocks)
+    request: Request = {"messages": turns}
+    if system:
+        request = {"system": system, **request}
+    return request
+
+
+def _add(turns: list[dict[str, Any]], role: str, key: str, blocks: list[dict[str, Any]]) -> None:
+    """Add blocks to the last message if it has their role, else as a new message."""
+    if turns and turns[-1]["role"] == role:
+        turns[-1][key] += blocks
+    else:
+        turns.append({"role": role, key: blocks})
+
+
+def _anthropic_block(block: MessageBlock) -> dict[str, Any]:
+    if isinstance(block, TextBlock):
+        return {"type": "text", "text": block.text}
+    if isinstance(block, ToolCall):
+        call = {"id": _anthropic_id(block.id), "name": block.name}
+        return {"type": "tool_use", **call, "input": json.loads(block.arguments)}
+    if isinstance(block, ToolOutput):
+        output: dict[str, Any] = {"tool_use_id": _anthropic_id(block.id), "content": block.text}
+        if block.failed:
+            output["is_error"] = True
+        return {"type": "tool_result", **output}
+    return _anthropic_citable(block)
+
+
+def _anthropic_citable(item: CitedItem) -> dict[str, Any]:
+    citations = {"citations": {"enabled": True}}
+    if item.found:
+        content = [{"type": "text", "text": item.text}]
+        named = {"source": item.source, "title": item.title, "content": content}
+        return {"type": "search_result", **named, **citations}
+    source = {"type": "text", "media_type": "text/plain", "data": item.text}
+    return {"type": "document", "source": source, "title": item.title, **citations}
+
+
+def _anthropic_id(given: str) -> str:
+    """Return the id if Anthropic takes its characters, else a hash of it."""
+    if _ANTHROPIC_ID.fullmatch(given):
+        return given
+    return "call_" + hashlib.sha256(given.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def gemini(messages: Sequence[Message]) -> Request:
+    """Return the keywords of `models.generate_content`, but for `model`; `config` may be added
+    to.
+    """
+    system: list[dict[str, Any]] = []
+    turns: list[dict[str, Any]] = []
+    for message in messages:
+        parts = list(map(_gemini_part, message.blocks))
+        if message.role in SYSTEM_ROLES:
+            system += parts
+        else:
+            role = "model" if message.role == "assistant" else "user"
+            _add(turns, role, "parts", parts)
+    request: Request = {"contents": turns}
+    if system:
+        request["config"] = {"system_instruction": {"parts": system}}
+    return request
+
+
+def _gemini_part(block: MessageBlock) -> dict[str, Any]:
+    if isinstance(block, ToolCall):
+        call = {"id": block.id, "name": block.name, "args": json.loads(block.arguments)}
+        return {"function_call": call}
+    if isinstance(block, ToolOutput):
+        response = {"error" if block.failed else "output": block.text}
+        return {"function_response": {"id": block.id, "name": block.name, "response": response}}
+    return {"text": block.text}
+
+
+class Shape(NamedTuple):
+    """A provider's shape and its abilities."""
+
+    make: Callable[[Sequence[Message]], Request]
+    messages: str = "messages"
+    """The keyword that holds its messages."""
+    blocks: bool = False
+    """True if the texts of one message stay apart."""
+    cites: bool = False
+    """True if it takes items as blocks that answers can point at."""
+    apart: bool = False
+    """True if the system text stands before all messages, outside of them."""
+    caches: bool = False
+    """True if it can mark the end of a prefix to be cached."""
+
+
+SHAPES: Mapping[str, Shape] = {
+    "text": Shape(text),
+    "roles": Shape(roles),
+    "openai": Shape(openai, caches=True),
+    "openai-responses": Shape(openai_responses, "input", blocks=True, caches=True),
+    "anthropic": Shape(anthropic, blocks=True, cites=True, apart=True, caches=True),
+    "gemini": Shape(gemini, "contents", blocks=True, apart=True),
+}
+"""The values of `to`."""

@@ -1,0 +1,241 @@
+"""One window for all parts: first the fixed ones, then history and context by their shares.
+
+Keep the window by a provider's own count, known only for the finished prompt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ..errors import BudgetError, TokenizerError, quote
+from ..model import Result
+from .compose import ComposedPrompt, Composer, PromptContext
+from .messages import Message, count_turns_to_drop
+
+SPARE_SHARE_DIVISOR = 50
+"""A truncated context leaves a rest to the history if it is more than a fiftieth of the room."""
+
+Render = Callable[[int | None], Result]
+"""Renders the context in at most so many tokens; `None`: without a limit in tokens."""
+
+
+class FittedPrompt(NamedTuple):
+    """A prompt that keeps its window."""
+
+    composed: ComposedPrompt
+    result: Result | None
+    """The result of the context; `None` if there is none."""
+    turns: int
+    """The number of turns in it, the newest."""
+    short: bool
+    """True if anything of the context or the history was left out or cut."""
+
+
+class WindowFitter:
+    """The parts of one prompt, and the means to fit them."""
+
+    def __init__(
+        self,
+        composer: Composer,
+        turns: Sequence[Sequence[Message]],
+        render: Render | None,
+        show: Callable[[Result], PromptContext | None],
+        *,
+        cap: int | None,
+        share: float,
+    ) -> None:
+        """`render` makes the context and `show` its text or blocks, `None` for nothing.
+
+        `cap` is the limit of the context, `share` the part of the window promised to the history.
+        """
+        self._composer = composer
+        self._turns = turns
+        self._render = render
+        self._show = show
+        self._cap = cap
+        self._share = share
+
+    def fit(self, window: int | None) -> FittedPrompt:
+        """Return the prompt in at most `window` tokens (`None`: no limit).
+
+        Raises `BudgetError` with the need of each part, if the required parts do not fit.
+        """
+        if window is None:
+            result = self._render(self._cap) if self._render else None
+            return self._compose(result, len(self._turns))
+        fixed = self._composer.compose(None, ()).tokens
+        room = window - fixed
+        if room < 0:
+            raise self._too_small(self._least(), window)
+        costs = self._composer.turn_prices(self._turns)
+        if self._render is None:
+            return self._shrink(None, 0, len(costs) - count_turns_to_drop(costs, room), window)
+        # A context of one character shows the overhead of the templates around any context.
+        overhead = self._composer.compose(PromptContext("x"), ()).tokens - fixed
+        promised = int(room * self._share)
+        kept = len(costs) - count_turns_to_drop(costs, promised)
+        limit = max(0, room - overhead - sum(costs[len(costs) - kept :]))
+        try:
+            result = self._context(limit)
+        except BudgetError as error:
+            if error.largest != limit:  # the context's own cap, which no cut of the history helps
+                raise
+            return self._fit_required(costs, window)
+        # The context may not use its share, and the history gets the rest. A small rest of a full
+        # context is left: it would move the cut of the history with every question.
+        left = room - overhead - result.tokens
+        spare = 0
+        if result.truncated and (self._cap is None or limit < self._cap):
+            spare = room // SPARE_SHARE_DIVISOR
+        if left > promised + spare:
+            kept = len(costs) - count_turns_to_drop(costs, left)
+        return self._shrink(result, limit, kept, window)
+
+    def _fit_required(self, costs: Sequence[int], window: int) -> FittedPrompt:
+        """Fit required items that need the room promised to the history."""
+        least = self._least()
+        if least.result is None or least.composed.tokens > window:
+            raise self._too_small(least, window) from None
+        kept = len(costs) - count_turns_to_drop(costs, window - least.composed.tokens)
+        return self._shrink(least.result, least.result.tokens, kept, window)
+
+    def _context(self, limit: int) -> Result:
+        assert self._render is not None
+        return self._render(limit if self._cap is None else min(limit, self._cap))
+
+    def _compose(self, result: Result | None, kept: int) -> FittedPrompt:
+        history = [message for turn in self._turns[len(self._turns) - kept :] for message in turn]
+        context, short = None, kept < len(self._turns)
+        if result is not None:
+            context, short = self._show(result), short or result.truncated
+        return FittedPrompt(self._composer.compose(context, history), result, kept, short)
+
+    def _shrink(self, result: Result | None, limit: int, kept: int, window: int) -> FittedPrompt:
+        """Shorten the context and then the history until the prompt keeps the window."""
+        # Tokens of joined texts are no sums, so only the finished prompt can tell.
+        while True:
+            fitted = self._compose(result, kept)
+            over = fitted.composed.tokens - window
+            if over <= 0:
+                return fitted
+            if result is not None and result.tokens and limit > 0:
+                limit = max(0, min(limit, result.tokens) - over)
+                try:
+                    result = self._context(limit)
+                    continue
+                except BudgetError:
+                    pass
+            if not kept:
+                break
+            kept -= 1
+        least = self._least()
+        if least.composed.tokens > window:
+            raise self._too_small(least, window)
+        return least
+
+    def _least(self) -> FittedPrompt:
+        """Compose the parts that cannot be left out."""
+        if self._render is not None:
+            try:
+                self._context(0)
+            except BudgetError as error:
+                if error.largest:  # the context's own cap
+                    raise
+                return self._compose(self._context(error.needed), 0)
+        return self._compose(None, 0)
+
+    def _too_small(self, least: FittedPrompt, window: int) -> BudgetError:
+        composed = least.composed
+        costs = dict.fromkeys((part.name for part in composed.parts), 0)
+        for part in composed.parts:
+            costs[part.name] += self._composer.count(part.text)
+        costs["frame"] = composed.tokens - sum(costs.values())
+        listed = ", ".join(f"{name} {tokens:,}" for name, tokens in costs.items())
+        return BudgetError(
+            f"the prompt needs {composed.tokens:,} tokens and the window has room for {window:,}:"
+            f" {listed}; shorten these, or raise context_window or lower reserve",
+            needed=composed.tokens,
+            largest=window,
+        )
+
+
+Verify = Callable[[dict[str, Any]], int]
+"""Takes a finished request and returns its true tokens, such as a provider's counting endpoint."""
+
+Count = Callable[[ComposedPrompt], int]
+"""Takes a finished prompt and returns its true tokens."""
+
+MAX_COUNTS = 3
+"""Counts asked for one prompt: each may be a call over the network."""
+
+AIMED_WINDOW_SHARE = 0.98
+"""Share of the window to aim at if the provider counts less than the tokenizer here."""
+
+
+def by_verify(verify: Verify, make: Callable[[ComposedPrompt], dict[str, Any]]) -> Count:
+    """Return a count that gives `verify` the request of `make`; it raises `TokenizerError`."""
+
+    def count(composed: ComposedPrompt) -> int:
+        try:
+            counted = verify(make(composed))
+        except Exception as error:
+            message = f"verify failed: {type(error).__name__}: {quote(str(error))}"
+            raise TokenizerError(message) from error
+        if isinstance(counted, bool) or not isinstance(counted, int) or counted < 0:
+            shown = quote(str(counted))
+            raise TokenizerError(f"verify returned {shown}; it must be a whole number, 0 or more")
+        return counted
+
+    return count
+
+
+def fit_by_count(
+    fitting: WindowFitter, window: int | None, count: Count, by: str
+) -> tuple[FittedPrompt, int]:
+    """Return the prompt that keeps the window by both counts, and its tokens by `count`.
+
+    A prompt that is too long is made again with the ratio of the two counts; so is one that lost
+    something while `count` finds much less than the tokenizer here.
+
+    Raises `BudgetError`; its `needed` is the expected count by `by`.
+    """
+    if window is None:
+        fitted = fitting.fit(None)
+        return fitted, count(fitted.composed)
+    room, own, counted = window, 0, 0
+    best: tuple[FittedPrompt, int] | None = None
+    for _ in range(MAX_COUNTS):
+        try:
+            fitted = fitting.fit(room)
+        except BudgetError as error:
+            if best is not None:
+                break
+            if not own or error.largest != room:  # not the window, but the context's own cap
+                raise
+            by_ratio = -(-error.needed * counted // own)
+            needed = max(window + 1, error.needed + counted - own, by_ratio)
+            raise _too_small(needed, window, by) from None
+        own, counted = fitted.composed.tokens, count(fitted.composed)
+        fair = window * own // max(1, counted)  # fills the window by the ratio seen
+        if counted > window:
+            room = max(0, min(fair, own - (counted - window)))
+            continue
+        if best is None or counted > best[1]:
+            best = fitted, counted
+        if not fitted.short or fair * AIMED_WINDOW_SHARE <= room:
+            break
+        room = int(fair * AIMED_WINDOW_SHARE)
+    if best is None:
+        raise _too_small(counted, window, by)
+    return best
+
+
+def _too_small(needed: int, window: int, by: str) -> BudgetError:
+    return BudgetError(
+        f"the prompt needs about {needed:,} tokens as {by} counts and the window has room for"
+        f" {window:,}; shorten the fixed or required parts, or raise context_window or lower"
+        " reserve",
+        needed=needed,
+        largest=window,
+    )

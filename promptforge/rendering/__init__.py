@@ -1,0 +1,1 @@
+"""From items to one context text and its report."""

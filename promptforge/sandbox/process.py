@@ -1,0 +1,312 @@
+"""Compile and render templates of strangers in a process of their own, killed when it is late.
+
+The engine bounds templates inside a process too; the sandbox holds if that fails, and bounds
+memory, which no check inside a process can. Plain data goes in and comes back as JSON. Windows and
+macOS cannot limit the memory of a process; there only the deadline holds (`Wall.limits_memory`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from .. import errors
+from ..errors import Diagnostic, PromptForgeError, StrictError, TemplateError
+from ..files import Folders, TemplateSource, TemplateSources, folder_paths, template_sources
+
+MAX_START_SECONDS = 60.0
+"""Time for a worker to start, and to load its profile and tokenizer, in seconds."""
+
+LENGTH_HEADER = struct.Struct("!I")
+"""The length in bytes, before each JSON text."""
+
+_PROGRAM = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from promptforge.sandbox.worker import serve
+serve(float(sys.argv[2]), int(sys.argv[3]))
+"""
+
+# Everything else in the environment, such as keys of services, is kept from templates.
+_KEPT = ("LANG", "LC_ALL", "LC_CTYPE", "PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR")
+
+# One thread and one arena: both reserve address space, and that is limited.
+_ALONE = {"MALLOC_ARENA_MAX": "1", "TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1"}
+
+_FACTS = ("where", "option", "field", "needed", "largest")
+
+
+class Sandbox:
+    """A worker process for untrusted templates, started at the first call.
+
+    Any thread may use it; calls wait for each other. Templates are stopped with a `TemplateError`
+    if they take more than `seconds`, more than `memory` bytes, or answer with more than `answer`
+    bytes. The next call gets a new worker. Close it, or use it in `with`.
+    """
+
+    def __init__(
+        self, *, seconds: float = 1.5, memory: int = 512 << 20, answer: int = 64 << 20
+    ) -> None:
+        self.seconds = seconds
+        self.memory = memory
+        self.answer = answer
+        self.limits_memory: bool | None = None
+        """True if `memory` is enforced on this system; `None` before the first call."""
+        self._lock = threading.Lock()
+        self._worker: _Worker | None = None
+        self._closed = False
+
+    def render(
+        self,
+        items: Sequence[Mapping[str, Any]],
+        *,
+        templates: TemplateSources = None,
+        profile: str | Path | None = None,
+        profiles: Folders = None,
+        also: Iterable[str] = (),
+        **options: Any,
+    ) -> dict[str, Any]:
+        """Return the same as `Renderer(...).render(items, **options).to_dict()`.
+
+        `items` are records of plain data, `templates` folders or texts by name. `also` may name
+        `map` and `explanation`, added under these keys.
+
+        Raises the errors of `Renderer.render`, and `TemplateError` if the templates were stopped.
+        """
+        request = {
+            "items": items,
+            "options": options,
+            "templates": [_plain(each) for each in template_sources(templates)],
+            "profile": str(profile) if profile is not None else None,
+            "profiles": [os.path.abspath(folder) for folder in folder_paths(profiles)],
+            "with": list(also),
+        }
+        answer: dict[str, Any] = self.call("promptforge.sandbox.worker:render", request)
+        return answer
+
+    def check(self, templates: TemplateSources) -> list[dict[str, Any]]:
+        """Compile all `.j2` files and read every `layout.yaml`, without rendering.
+
+        Returns the errors found: `{"name", "where", "message"}` each.
+        """
+        request = {"templates": [_plain(each) for each in template_sources(templates)]}
+        answer: list[dict[str, Any]] = self.call("promptforge.sandbox.worker:check", request)
+        return answer
+
+    def call(self, task: str, argument: object) -> Any:
+        """Run the function `task` (`module:function`) in the worker; return its plain data.
+
+        The function takes `argument`, plain data too, and `begin`. It calls `begin` after loading
+        everything that is trusted; from then on the seconds of the templates count.
+        """
+        with self._lock:
+            if self._closed:
+                raise PromptForgeError("this sandbox has been closed")
+            worker = self._worker
+            # A forked process must not read the answers of its parent's worker.
+            if worker is None or worker.owner != os.getpid():
+                worker = self._worker = _Worker(self)
+            try:
+                answer = worker.ask({"task": task, "argument": argument})
+            # After an interrupt an answer is still under way, and the next call must not read it.
+            except BaseException:
+                self._replace(worker)
+                raise
+            self.limits_memory = worker.limits_memory
+            if "value" in answer:
+                return answer["value"]
+            if answer.get("retire", True):
+                self._replace(worker)
+            raise _error(answer, self)
+
+    def _replace(self, worker: _Worker) -> None:
+        worker.end()
+        self._worker = None if self._closed else _Worker(self)
+
+    def close(self) -> None:
+        """End the worker; a call under way fails."""
+        self._closed = True
+        worker = self._worker
+        if worker is not None:
+            worker.kill()
+        with self._lock:
+            if self._worker is not None:
+                self._worker.end()
+            self._worker = None
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Worker:
+    """One process."""
+
+    def __init__(self, wall: Sandbox) -> None:
+        self.owner = os.getpid()
+        self.limits_memory: bool | None = None
+        self._seconds, self._max_answer = wall.seconds, wall.answer
+        path = [os.path.abspath(entry) for entry in sys.path]
+        root = str(Path(__file__).resolve().parents[2])
+        self._process = subprocess.Popen(
+            [
+                sys.executable,
+                "-I",
+                "-c",
+                _PROGRAM,
+                json.dumps([*path, root]),
+                str(wall.seconds),
+                str(wall.memory),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            env={**{name: os.environ[name] for name in _KEPT if name in os.environ}, **_ALONE},
+            start_new_session=True,  # Ctrl+C is for the caller
+        )
+        self.end = weakref.finalize(self, _end, self._process)
+
+    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer to a request; raises `TemplateError` if it is late."""
+        data = json.dumps(request).encode()
+        if self.limits_memory is None:
+            self.limits_memory = bool(self._hear(MAX_START_SECONDS)["memory"])
+        with _Deadline(self._process, MAX_START_SECONDS) as deadline:
+            try:
+                self._write(LENGTH_HEADER.pack(len(data)) + data)
+            except OSError:
+                raise self._failure(deadline) from None
+            answer = self._read(deadline)
+        if "begin" in answer:
+            return self._hear(self._seconds)
+        return answer
+
+    def _hear(self, seconds: float) -> dict[str, Any]:
+        with _Deadline(self._process, seconds) as deadline:
+            return self._read(deadline)
+
+    def _write(self, data: bytes) -> None:
+        stream: Any = self._process.stdin
+        rest = memoryview(data)
+        while rest:
+            rest = rest[stream.write(rest) :]
+
+    def _read(self, deadline: _Deadline) -> dict[str, Any]:
+        stream: Any = self._process.stdout
+        head = _exactly(stream, LENGTH_HEADER.size)
+        if not head:
+            raise self._failure(deadline)
+        (size,) = LENGTH_HEADER.unpack(head)
+        if size > self._max_answer:
+            mebibytes = self._max_answer >> 20
+            raise TemplateError(f"the templates made more than {mebibytes} MiB and were stopped")
+        frame = _exactly(stream, size)
+        if not frame:
+            raise self._failure(deadline)
+        try:
+            answer: dict[str, Any] = json.loads(frame)
+        except (ValueError, RecursionError):
+            raise TemplateError("the templates made an answer that cannot be read") from None
+        return answer
+
+    def _failure(self, deadline: _Deadline) -> PromptForgeError:
+        """Return the error for a worker that has ended."""
+        self._process.kill()
+        code = self._process.wait()
+        if self.limits_memory is None:
+            return PromptForgeError(f"the worker for templates did not start (exit code {code})")
+        # The limit of processor time may end it before the deadline does.
+        if deadline.passed or code == -getattr(signal, "SIGXCPU", 0):
+            return TemplateError(
+                f"the templates ran for more than {deadline.seconds:g} s and were stopped"
+            )
+        return TemplateError(f"the templates ended the process that they ran in (exit code {code})")
+
+    def kill(self) -> None:
+        """End the process from another thread; the call that waits for it fails."""
+        self._process.kill()
+
+
+class _Deadline:
+    """Kills a process after some seconds, unless it is left before."""
+
+    def __init__(self, process: subprocess.Popen[bytes], seconds: float) -> None:
+        self.passed = False
+        self.seconds = seconds
+        self._process = process
+        self._timer = threading.Timer(seconds, self._kill)
+        self._timer.daemon = True
+
+    def _kill(self) -> None:
+        self.passed = True
+        self._process.kill()
+
+    def __enter__(self) -> _Deadline:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            stream.close()
+
+
+def _exactly(stream: BinaryIO, size: int) -> bytes | None:
+    """Return the next `size` bytes of a stream; `None` if it ends before."""
+    parts = []
+    while size:
+        part = stream.read(min(size, 1 << 20))
+        if not part:
+            return None
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def _plain(given: TemplateSource) -> Any:
+    if isinstance(given, Mapping):
+        return dict(given)
+    return os.path.abspath(given)
+
+
+def _error(answer: Mapping[str, Any], wall: Sandbox) -> PromptForgeError:
+    """Rebuild an error that was raised in the worker."""
+    kind, message = str(answer.get("error")), str(answer.get("message", ""))
+    if kind == "MemoryError":
+        return TemplateError(
+            f"the templates took more than {wall.memory >> 20} MiB and were stopped"
+        )
+    known = getattr(errors, kind, None)
+    if not (isinstance(known, type) and issubclass(known, PromptForgeError)):
+        return TemplateError(f"the templates failed: {kind}: {message}")
+    # The constructors of errors take other arguments, so only the message and facts are restored.
+    error = known.__new__(known)
+    Exception.__init__(error, message)
+    facts = answer.get("facts", {})
+    for name in _FACTS:
+        if name in facts:
+            setattr(error, name, facts[name])
+    if isinstance(error, StrictError):
+        error.diagnostics = msgspec.convert(facts.get("diagnostics", ()), tuple[Diagnostic, ...])
+        error.result = None
+    return error

@@ -1,0 +1,189 @@
+"""The sandbox's worker: its loop, its limits, and the tasks for untrusted templates.
+
+`wall.Wall` starts it as a process. Requests and answers are JSON texts, each behind four bytes of
+length. The other side never unpickles or evaluates anything that comes from templates.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from ..errors import PromptForgeError
+from ..files import template_sources
+from ..rendering.renderer import ContextRenderer
+from ..templating.loader import Templates
+from ..tokenizers.registry import get_tokenizer
+from .process import LENGTH_HEADER
+
+# Audit events that rendering never raises. `open` is judged by its flags.
+_FORBIDDEN = {
+    *("os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.startfile"),
+    *("os.system", "os.kill", "pty.spawn", "subprocess.Popen", "ctypes.dlopen"),
+    *("os.chmod", "os.chown", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir"),
+    *("os.symlink", "os.truncate", "socket.__new__", "socket.connect", "socket.bind"),
+}
+
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+
+def render(request: Mapping[str, Any], begin: Callable[[], None]) -> dict[str, Any]:
+    """Return `Result.to_dict()`, with `map` and `explanation` if the request asks for them.
+
+    `request` holds `items` (records), `options`, `profile`, `profiles`, `templates`, and `with`.
+    """
+    options = dict(request["options"])
+    renderer = _renderer(request)
+    tokenizer = (
+        options.get("tokenizer") or renderer.profile.options.get("tokenizer") or "o200k_base"
+    )
+    # Loading a vocabulary takes seconds, and they are not the templates' fault.
+    get_tokenizer(tokenizer).count("a text")
+    begin()
+    result = renderer.render(request["items"], **options)
+    answer = result.to_dict()
+    if "map" in request["with"]:
+        answer["map"] = msgspec.to_builtins(result.map)
+    if "explanation" in request["with"]:
+        answer["explanation"] = msgspec.to_builtins(result.explain())
+    return answer
+
+
+_latest: dict[str, ContextRenderer] = {}
+
+
+def _renderer(request: Mapping[str, Any]) -> ContextRenderer:
+    """Return the renderer of a request: the last one again if it was made of the same texts."""
+    made_of = {name: request[name] for name in ("profile", "profiles", "templates")}
+    key = json.dumps(made_of)
+    renderer = _latest.get(key)
+    if renderer is None:
+        renderer = ContextRenderer(
+            **{**made_of, "templates": template_sources(request["templates"])}
+        )
+        _latest.clear()
+        # Files may change between two requests, texts cannot.
+        if not request["profiles"] and all(isinstance(each, dict) for each in request["templates"]):
+            _latest[key] = renderer
+    return renderer
+
+
+def check(request: Mapping[str, Any], begin: Callable[[], None]) -> list[dict[str, Any]]:
+    """Compile the user's templates and read each `layout.yaml`; return the errors.
+
+    An error is `{"name", "where", "message"}`. Nothing is rendered.
+    """
+    templates = Templates(template_sources(request["templates"]))
+    begin()
+    found = []
+    for name in sorted({name for files in templates.own for name in files}):
+        try:
+            templates.check_file(name)
+        except PromptForgeError as error:
+            where = getattr(error, "where", None)
+            found.append({"name": name, "where": where, "message": str(error)})
+    return found
+
+
+def serve(seconds: float, memory: int) -> None:
+    """Answer requests from standard input until it ends."""
+    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb", buffering=0)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)  # a print must not end up in an answer
+    limited = _limit(memory)
+    sys.addaudithook(_watch)
+    _send(answers, {"ready": True, "memory": limited})
+    while head := requests.read(LENGTH_HEADER.size):
+        _allow(seconds)
+        _send(
+            answers,
+            _answer(
+                requests.read(LENGTH_HEADER.unpack(head)[0]),
+                lambda: _send(answers, {"begin": True}),
+            ),
+        )
+
+
+def _answer(data: bytes, begin: Callable[[], None]) -> dict[str, Any]:
+    try:
+        request = json.loads(data)
+        module, _, name = request["task"].partition(":")
+        task = getattr(importlib.import_module(module), name)
+        return {"value": task(request["argument"], begin)}
+    except PromptForgeError as error:
+        return {
+            "error": type(error).__name__,
+            "message": str(error),
+            "facts": _facts(error),
+            "retire": False,
+        }
+    except MemoryError:
+        return {"error": "MemoryError", "message": ""}
+    # Such as a panic of a library in Rust. The caller replaces a worker in doubt.
+    except BaseException as error:
+        return {"error": type(error).__name__, "message": str(error)[:1000]}
+
+
+def _facts(error: PromptForgeError) -> dict[str, Any]:
+    """Return the attributes of an error that are plain data."""
+    facts = {name: value for name, value in vars(error).items() if name != "result"}
+    kept: dict[str, Any] = msgspec.to_builtins(facts)
+    return kept
+
+
+def _send(answers: Any, value: object) -> None:
+    try:
+        data = json.dumps(value).encode()
+    except (MemoryError, RecursionError, ValueError):
+        data = json.dumps({"error": "MemoryError", "message": ""}).encode()
+    frame = memoryview(LENGTH_HEADER.pack(len(data)) + data)
+    while frame:
+        frame = frame[answers.write(frame) :]
+
+
+def _limit(memory: int) -> bool:
+    """Limit this process for good; return true if the system keeps the limit of memory."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return False
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    except (AttributeError, ValueError, OSError):
+        return False
+    return sys.platform != "darwin"  # macOS takes the limit and does not keep it
+
+
+def _allow(seconds: float) -> None:
+    """Allow this process some more seconds of processor time.
+
+    So it ends by itself even if its caller was killed and nobody keeps the deadline.
+    """
+    try:
+        import resource
+    except ImportError:
+        return
+    most = math.ceil(time.process_time() + seconds) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (most, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+
+
+def _watch(event: str, arguments: tuple[Any, ...]) -> None:
+    """Refuse programs, the network and writing: a second lock, should the engine's give way."""
+    if event == "open":
+        mode, flags = arguments[1], arguments[2]
+        if (isinstance(mode, str) and set(mode) & set("wax+")) or (
+            isinstance(flags, int) and flags & _WRITING
+        ):
+            raise PermissionError("nothing is written in the sandbox")
+    elif event in _FORBIDDEN:
+        raise PermissionError(f"{event} is not allowed in the sandbox")

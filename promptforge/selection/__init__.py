@@ -1,0 +1,1 @@
+"""Filter, merge, group and rank candidates."""

@@ -1,0 +1,196 @@
+"""Choose the candidates among the items: filter, merge ranges, drop duplicates, rank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from operator import attrgetter
+
+from ..config.options import Options
+from ..errors import Diagnostics
+from ..model import Item
+from .group import Entry
+from .merge import drop_duplicates, merge_overlaps
+from .mmr import diversify
+from .query import Embed, Language, QueryRelevance, embed_all, readable_text
+
+MAX_CANDIDATES_DIVERSIFIED = 1_000
+"""Candidates that `rerank: mmr` compares with each other: the best."""
+
+_SCORE = attrgetter("score")
+
+_ORIGIN = attrgetter("origin")
+
+
+class Candidates(Mapping[int, Entry]):
+    """The candidates by index, in the caller's order; entries are made on demand."""
+
+    def __init__(
+        self,
+        items: list[Item],
+        ranks: list[float],
+        kept: list[int],
+        dropped: dict[int, str],
+        asked: QueryRelevance | None = None,
+    ) -> None:
+        self.pool = items
+        """All given items, by index; a merged item stands in the place of its first range."""
+        self.ranks = ranks
+        """The rank of each item, by index; the best is the highest."""
+        self.kept = kept
+        """The indices of the candidates."""
+        self.dropped = dropped
+        """Index of an item → reason why it is no candidate."""
+        self.asked = asked
+        """The candidates in the light of the query; `None` without one."""
+
+    @cached_property
+    def origins(self) -> frozenset[str]:
+        """The origins of all that were given."""
+        return frozenset(map(_ORIGIN, self.pool))
+
+    def __getitem__(self, index: int) -> Entry:
+        if index in self.dropped or not 0 <= index < len(self.pool):
+            raise KeyError(index)
+        return Entry(index, self.pool[index], self.ranks[index])
+
+    def some(self, indices: Iterable[int]) -> list[Entry]:
+        """Return the entries of some indices, which are known to be candidates."""
+        pool, ranks = self.pool, self.ranks
+        return [Entry(index, pool[index], ranks[index]) for index in indices]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.kept)
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    def without(self, gone: Mapping[int, str]) -> Candidates:
+        """Return the candidates without some, given with their reasons."""
+        kept = [index for index in self.kept if index not in gone]
+        return Candidates(self.pool, self.ranks, kept, {**self.dropped, **gone}, self.asked)
+
+
+def select(
+    items: Sequence[Item],
+    options: Options,
+    language: Language,
+    diagnostics: Diagnostics,
+    embed: Embed | None = None,
+) -> Candidates:
+    """Return the candidates among `items`.
+
+    `language` gives an item's language, and is called only where it matters; `embed` is the
+    caller's own embedder.
+    """
+    dropped: dict[int, str] = {}
+    left = list(items)
+    kept = list(range(len(left)))
+    if options.kinds or options.languages or options.paths:
+        kept = _filter(left, options, language, dropped)
+    if options.min_score:
+        kept = _by_score(left, kept, options.min_score, dropped, diagnostics)
+    ranks: list[float] = list(map(_SCORE, left))
+    if options.merge_overlaps:
+        merge_overlaps(left, kept, ranks, dropped)
+        kept = _still(kept, dropped)
+    if options.dedupe:
+        drop_duplicates(left, kept, ranks, dropped)
+        kept = _still(kept, dropped)
+    asked = None
+    if kept and (options.query or options.rerank == "mmr"):
+        order = sorted(kept, key=ranks.__getitem__, reverse=True)
+        if options.query:
+            asked = QueryRelevance(options.query, left, order, language, options.marker, embed)
+        if asked and options.rerank != "none":
+            asked.rank(ranks)
+            order.sort(key=ranks.__getitem__, reverse=True)  # of equal worth, by the old rank
+        if options.rerank == "mmr":
+            _diversify(left, order, ranks, embed)
+    return Candidates(left, ranks, kept, dropped, asked)
+
+
+def combine(candidates: Candidates, options: Options) -> Candidates:
+    """Apply `combine`: found items give way to named ones in all modes but `combined`."""
+    items = candidates.pool
+    if options.combine == "combined" or "similarity" not in candidates.origins:
+        return candidates
+    named = any(items[i].origin == "explicit" for i in candidates.kept)
+    if not named and options.combine != "explicit_only":
+        return candidates
+    found = (i for i in candidates.kept if items[i].origin != "explicit" and not items[i].required)
+    return candidates.without(dict.fromkeys(found, "combine"))
+
+
+def _diversify(
+    items: Sequence[Item], order: Sequence[int], ranks: list[float], embed: Embed | None
+) -> None:
+    """Rank the best anew by MMR; the others keep their order after them."""
+    best = order[:MAX_CANDIDATES_DIVERSIFIED]
+    texts = [readable_text(items[index]) for index in best]
+    vectors = embed_all(embed, texts) if embed else None
+    numbers = diversify([ranks[index] for index in best], texts, vectors=vectors)
+    for place, index in enumerate(
+        [*(best[number] for number in numbers), *order[MAX_CANDIDATES_DIVERSIFIED:]]
+    ):
+        ranks[index] = float(len(order) - place)
+
+
+def _still(kept: list[int], dropped: Mapping[int, str]) -> list[int]:
+    if not dropped:  # the usual case: a million indices are not copied
+        return kept
+    return [index for index in kept if index not in dropped]
+
+
+def _filter(
+    items: Sequence[Item],
+    options: Options,
+    language: Callable[[Item], str | None],
+    dropped: dict[int, str],
+) -> list[int]:
+    tests: list[tuple[str, Callable[[Item], bool]]] = []
+    if options.kinds:
+        kinds = frozenset(options.kinds)
+        tests.append(("kinds", lambda item: item.kind in kinds))
+    if options.paths:
+        import pathspec  # 36 ms that only a filter by path is worth
+
+        spec = pathspec.GitIgnoreSpec.from_lines(options.paths)
+        tests.append(("paths", lambda item: bool(item.path) and spec.match_file(item.path or "")))
+    if options.languages:
+        wanted = frozenset(name.lower() for name in options.languages)
+        tests.append(("languages", lambda item: (language(item) or "").lower() in wanted))
+    left = []
+    for index, item in enumerate(items):
+        reason = next((name for name, test in tests if not test(item)), None)
+        if reason and not item.required:
+            dropped[index] = reason
+        else:
+            left.append(index)
+    return left
+
+
+def _by_score(
+    items: Sequence[Item],
+    kept: list[int],
+    least: float,
+    dropped: dict[int, str],
+    diagnostics: Diagnostics,
+) -> list[int]:
+    """Drop found items that score less than `least`, provided that all scores lie in 0…1."""
+    if "similarity" not in set(map(_ORIGIN, items)):
+        return kept
+    found = [items[index].score for index in kept if items[index].origin == "similarity"]
+    if not found:
+        return kept
+    if min(found) < 0 or max(found) > 1:
+        # Distances and BM25's sums have scales of their own; a limit meant for 0…1 would lie.
+        span = f"scores run from {min(found):g} to {max(found):g}, not 0 to 1"
+        message = f"min_score {least:g} was not applied: {span}"
+        diagnostics.add("PF103", message, severity="info")
+        return kept
+    for index in kept:
+        item = items[index]
+        if item.origin == "similarity" and item.score < least and not item.required:
+            dropped[index] = "min_score"
+    return _still(kept, dropped)

@@ -1,0 +1,122 @@
+"""Group items into sections, and order them as they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ..model import Item
+from ..text.format import capitalize, to_text
+
+CATEGORY_OF_KIND = {
+    **dict.fromkeys(
+        ("function", "method", "class", "interface", "type", "file", "module", "code"), "code"
+    ),
+    **dict.fromkeys(("document", "section", "requirement", "feature", "man_page"), "documentation"),
+    **dict.fromkeys(("session", "message", "decision"), "conversation"),
+}
+"""The category of a kind; any other is `other`."""
+
+
+class Entry(msgspec.Struct, frozen=True, gc=False):
+    """One candidate with its place and rank."""
+
+    index: int
+    """Index in the caller's list."""
+    item: Item
+    rank: float
+    """Its score, or its worth by the query."""
+
+
+class Section(NamedTuple):
+    """Items that stand together under one heading."""
+
+    key: str
+    title: str
+    """The heading; empty where there is none."""
+    entries: list[Entry]
+
+
+def section_key_of(by: str) -> Callable[[Item], str]:
+    """Return the function from an item to its section's key."""
+    if by == "file":
+        return lambda item: item.path or ""
+    if by == "kind":
+        return lambda item: item.kind
+    if by == "category":
+        return lambda item: CATEGORY_OF_KIND.get(item.kind, "other")
+    if by == "origin":
+        return lambda item: item.origin
+    return lambda item: to_text(item.metadata.get(by)) or "other"
+
+
+def _best_first(entry: Entry) -> tuple[float, int]:
+    return -entry.rank, entry.index
+
+
+def _by_line(entry: Entry) -> tuple[int, int]:
+    return entry.item.start_line or 0, entry.index
+
+
+_ORDERS: dict[str, Callable[[Entry], Any]] = {
+    "given": lambda entry: entry.index,
+    "file": lambda entry: (entry.item.path or "", *_by_line(entry)),
+}
+"""Order → sort key; any other order is the best first."""
+
+
+def best_at_edges(entries: Sequence[Entry]) -> list[Entry]:
+    """Put the best of ranked `entries` at both edges: first, second last, third second, and so on.
+
+    Models read the middle of a long context worst ("lost in the middle").
+    """
+    return [*entries[::2], *reversed(entries[1::2])]
+
+
+def group_entries(
+    entries: Iterable[Entry],
+    by: str = "none",
+    *,
+    order: str = "score",
+    first: Sequence[str] = (),
+    titles: dict[str, str] | None = None,
+) -> list[Section]:
+    """Return the sections of the context.
+
+    `by` is `none file kind category origin` or a metadata key; `order` is `score given file edges`.
+    `first` names the sections that come first; `titles` gives headings by section.
+
+    By file, the file with the best item comes first, and its items stand by line. By anything else,
+    the sections of `first` come before the others, the best item first in each. `given` keeps the
+    caller's order everywhere.
+    """
+    ranked = sorted(entries, key=_ORDERS.get(order, _best_first))
+    if by == "none":
+        if order == "edges":
+            ranked = best_at_edges(ranked)
+        return [Section("all", "", ranked)] if ranked else []
+    key = section_key_of(by)
+    groups: dict[str, list[Entry]] = {}
+    for entry in ranked:
+        groups.setdefault(key(entry.item), []).append(entry)
+    names = list(dict.fromkeys([*(name for name in first if name in groups), *groups]))
+    by_line = by == "file" and order == "score"
+    sections = []
+    for name in names:
+        members = groups[name]
+        if by_line and len(members) > 1:
+            members.sort(key=_by_line)
+        elif order == "edges":
+            members = best_at_edges(members)
+        title = (titles or {}).get(name)
+        if not title:
+            title = name if by == "file" else capitalize(name.replace("_", " "))
+        sections.append(Section(name, title, members))
+    return sections
+
+
+def flatten_sections(sections: Iterable[Section]) -> list[Any]:
+    """Return the entries of all sections, in order."""
+    return [entry for section in sections for entry in section.entries]

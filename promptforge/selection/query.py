@@ -1,0 +1,194 @@
+"""Relate the query to the candidates: their worth, and the worth of their passages."""
+
+from __future__ import annotations
+
+import heapq
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+
+from ..errors import OptionError, quote
+from ..model import Item
+from ..text.words import terms_of_text
+from ..trimming.kinds import find_structure, looks_like_program
+from ..trimming.pieces import Pieces
+from ..trimming.prose import divide
+from .evidence import DividedText, Evidence, RankedText, read_evidence
+
+MAX_CANDIDATES_READ = 200
+"""Candidates that are read closely: those that score best and hold most of the query's words."""
+
+MAX_CANDIDATES_SEARCHED = 5_000
+"""Candidates that are searched for the query's words: those that score best."""
+
+MAX_WHOLE_PROGRAM_CHARACTERS = 2_400
+"""Characters up to which a program is one passage: neither half of a cut function answers."""
+
+Embed = Callable[[list[str]], Sequence[Sequence[float]]]
+"""Returns a vector for each text.
+
+A query is embedded by its attribute `queries`, a function too, where it has one.
+"""
+
+Language = Callable[[Item], str | None]
+
+
+class QueryRelevance:
+    """The candidates in the light of the query."""
+
+    def __init__(
+        self,
+        query: str,
+        items: Sequence[Item],
+        order: Sequence[int],
+        language: Language,
+        marker: str,
+        embed: Embed | None = None,
+    ) -> None:
+        """Take the candidates' indices in `items` by `order`, the best score first.
+
+        `embed`, the caller's own, adds its likeness to the words; `OptionError` when it fails.
+        """
+        self._embed = embed
+        self._query: Sequence[float] = ()
+        if embed is not None:
+            self._query = embed_all(getattr(embed, "queries", embed), [query])[0]
+        self._likeness: dict[int, list[float]] = {}
+        self._items = items
+        self._language = language
+        self._marker = marker
+        self._pieces: dict[int, Pieces | None] = {}
+        self.order = _closest(query, items, order)
+        """Number of a document in the evidence → index of the item; only those read closely."""
+        self.number = {index: number for number, index in enumerate(self.order)}
+        """The inverse of `order`."""
+        close = map(items.__getitem__, self.order)
+        documents = [RankedText(item_title(item), _everything(item), item.score) for item in close]
+        self.evidence: Evidence = read_evidence(
+            query, documents, self._passages, match=self._alike if embed else None
+        )
+
+    @property
+    def tells(self) -> bool:
+        """True if a candidate has a word of the query, or if there is an embedder."""
+        return self._embed is not None or any(self.evidence.weights)
+
+    def rank(self, ranks: list[float]) -> None:
+        """Replace the candidates' scores by their worth; those not read closely come after them."""
+        if not self.tells:
+            return
+        last = min(self.evidence.worth, default=0.0)
+        others = [index for index in range(len(ranks)) if index not in self.number]
+        # Shifted as a whole, the others keep their order, and the best of them is below the last.
+        drop = last - 1 - max((ranks[index] for index in others), default=0.0)
+        for index in others:
+            ranks[index] += drop
+        for index, number in self.number.items():
+            ranks[index] = self.evidence.worth[number]
+
+    def pieces(self, index: int) -> Pieces | None:
+        """Return the passages of an item's text, or `None` if it is one."""
+        if index not in self._pieces:
+            self._pieces[index] = self._divide(self._items[index])
+        return self._pieces[index]
+
+    def _divide(self, item: Item) -> Pieces | None:
+        text, language = readable_text(item), self._language(item)
+        if looks_like_program(item.kind, language, text):
+            if len(text) <= MAX_WHOLE_PROGRAM_CHARACTERS:
+                return None
+            language = language or "none"
+        found = find_structure(item.kind, language, text, self._marker)
+        if found is not None and not isinstance(found, Pieces):
+            return None  # JSON, whose pieces are no sentences
+        return found or divide(text)
+
+    def match(self, index: int) -> Mapping[int, float] | None:
+        """Return how well each passage of an item answers, or `None` if it was not read closely."""
+        number = self.number.get(index)
+        if number is None:
+            return None
+        return dict(enumerate(self.evidence.reading(number).match(self.evidence.weights)))
+
+    def _alike(self, number: int, piece: int) -> float:
+        """Return the likeness of a passage to the query by the caller's vectors, 0 to 1."""
+        if number not in self._likeness and self._embed:
+            texts = list(self._passages(number).texts)
+            self._likeness[number] = [
+                _cosine(self._query, vector) for vector in embed_all(self._embed, texts)
+            ]
+        return self._likeness[number][piece]
+
+    def _passages(self, number: int) -> DividedText:
+        index = self.order[number]
+        pieces = self.pieces(index)
+        if pieces is None:
+            return DividedText((readable_text(self._items[index]),))
+        return DividedText(
+            [part.text for part in pieces.parts], [part.under for part in pieces.parts]
+        )
+
+
+def embed_all(embed: Embed, texts: list[str]) -> list[list[float]]:
+    """Return the caller's vectors of texts; raises `OptionError` when the function fails."""
+    try:
+        vectors = [[float(number) for number in vector] for vector in embed(texts)]
+    except OptionError:  # from a bridge to a framework, which says better what is wrong
+        raise
+    except Exception as error:
+        message = f"embed failed on {len(texts)} texts: {type(error).__name__}: {quote(str(error))}"
+        raise OptionError(message, option="embed") from error
+    finite = all(math.isfinite(number) for vector in vectors for number in vector)
+    if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) > 1 or not finite:
+        message = (
+            f"embed returned {len(vectors)} vectors for {len(texts)} texts;"
+            " it must return one each, all of one length, of finite numbers"
+        )
+        raise OptionError(message, option="embed")
+    return vectors
+
+
+def _cosine(a: Sequence[float], b: Sequence[float]) -> float:
+    lengths = math.hypot(*a) * math.hypot(*b)
+    if not lengths:
+        return 0.0
+    found: float = sum(map(operator.mul, a, b)) / lengths
+    if math.isnan(found):  # infinity by infinity, of vectors with enormous numbers
+        return 0.0
+    return min(1.0, max(0.0, found))
+
+
+def readable_text(item: Item) -> str:
+    """Return the text of an item that is read."""
+    return item.content or item.expanded or item.summary or ""
+
+
+def _everything(item: Item) -> str:
+    parts = [readable_text(item), item.path]
+    if item.content:  # else the summary may be the text already
+        parts.append(item.summary)
+    return "\n".join(filter(None, parts))
+
+
+def item_title(item: Item) -> str:
+    """Return the name of an item in other texts: its own, else that of its file."""
+    return item.name or (item.path or "").replace("\\", "/").rpartition("/")[2]
+
+
+def _closest(query: str, items: Sequence[Item], order: Sequence[int]) -> list[int]:
+    """Return the candidates worth a close look, in their order.
+
+    The key is the share of the query's words that occur, as mere substrings, plus a bonus for rank
+    that halves at CLOSE candidates: cheap, and it never loses the top of the given order.
+    """
+    if len(order) <= MAX_CANDIDATES_READ:
+        return list(order)
+    wanted = list(dict.fromkeys(terms_of_text(query)))
+    found = []
+    for place, index in enumerate(order[:MAX_CANDIDATES_SEARCHED]):
+        item = items[index]
+        text = f"{item_title(item)} {readable_text(item)}".lower()
+        held = sum(word in text for word in wanted) / max(1, len(wanted))
+        found.append((held + 1 / (1 + place / MAX_CANDIDATES_READ), -place, index))
+    closest = heapq.nlargest(MAX_CANDIDATES_READ, found)
+    return [index for _, _, index in sorted(closest, key=lambda one: -one[1])]

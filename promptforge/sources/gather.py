@@ -1,0 +1,182 @@
+"""Gather the items of all sources that a user names.
+
+Load items from the source of a plug-in: `NAME:ARGUMENT`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from ..errors import Diagnostics, ItemError, quote, suggest_name
+from ..model import Item
+from ..plugins import call_plugin, find_plugin, plugin_names
+from .attack import TechniqueIndex, find_technique, read_attack
+from .code_files import load_files
+from .documents import load_documents
+from .item_files import load_items
+from .man import load_man_page
+from .records import LoadedItems, load_records
+from .search import Search, search_files
+
+
+def load_plugged(spec: str, *, diagnostics: Diagnostics) -> list[Item]:
+    """Return the items of `spec`: the name of a plug-in's source, a colon, and its argument.
+
+    Raises `ItemError`, with the distribution, when there is no such source or it fails.
+    """
+    name, _, argument = spec.partition(":")
+    plugin = find_plugin("sources", name, _refusal(spec))
+    if plugin is None:
+        known = [name for name, _ in plugin_names("sources")]
+        hint = suggest_name(name, known) or "; no plug-in that is installed brings one"
+        raise ItemError(f"there is no source {quote(name)}{hint}", where=spec)
+    records = call_plugin(plugin, f"source {quote(name)}", _refusal(spec), argument)
+    return load_records(records, where=spec, diagnostics=diagnostics)
+
+
+def _refusal(spec: str) -> Callable[[str], ItemError]:
+    return lambda message: ItemError(message, where=spec)
+
+
+PathNames = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+"""Names or paths; one alone stands for a list of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRequest:
+    """The sources that were named, each kind in its order."""
+
+    items: Sequence[str] = ()
+    """Item files; `-` is standard input."""
+    records: Sequence[object] = ()
+    """Items written out in a job."""
+    files: Sequence[str] = ()
+    documents: Sequence[str] = ()
+    man_pages: Sequence[str] = ()
+    techniques: Sequence[str] = ()
+    plugged: Sequence[str] = ()
+    """`NAME:ARGUMENT` of plug-ins' sources."""
+    search: Search | None = None
+    """A search of files; its passages come last, as `similarity` items."""
+    attack: str | TechniqueIndex | None = None
+    """The file or folder of the techniques, or what was read there before."""
+    workspace: str = field(default_factory=os.getcwd)
+    context_lines: int = 0
+
+
+def load(
+    *paths: str | os.PathLike[str],
+    files: PathNames = (),
+    documents: PathNames = (),
+    man_pages: PathNames = (),
+    techniques: PathNames = (),
+    attack: str | os.PathLike[str] | None = None,
+    search: str | None = None,
+    within: PathNames = (".",),
+    plugged: PathNames = (),
+    workspace: str | os.PathLike[str] = ".",
+    context_lines: int = 0,
+) -> LoadedItems:
+    """Return the items of everything that is named, as `promptforge render` takes it.
+
+    - `paths`: files of items.
+    - `files`: `PATH[:START[-END]]` or patterns, with `context_lines` more lines on either side.
+    - `documents`, `man_pages`; `techniques`, looked up in `attack` (STIX bundle, folder, JSON).
+    - `plugged`: `NAME:ARGUMENT` of plug-ins' sources.
+    - `search`: a query; the passages that answer it `within` files or folders come last, as
+      `similarity` items with scores in 0…1.
+
+    Relative paths stay inside `workspace`. Sources that fail are left out and said in `warnings`,
+    which a rendering says again. Raises `ItemError` when that leaves nothing at all.
+
+    Example: `promptforge.load(files="src/**/*.py", man_pages=["tar", "tar.5"])`.
+    """
+    diagnostics = Diagnostics()
+    wanted = SourceRequest(
+        items=_names(paths),
+        files=_names(files),
+        documents=_names(documents),
+        man_pages=_names(man_pages),
+        techniques=_names(techniques),
+        plugged=_names(plugged),
+        search=None if search is None else Search(search, _names(within)),
+        attack=None if attack is None else os.fspath(attack),
+        workspace=os.fspath(workspace),
+        context_lines=context_lines,
+    )
+    found = LoadedItems(gather(wanted, diagnostics))
+    found.warnings = tuple(diagnostics)
+    return found
+
+
+def _names(given: PathNames) -> tuple[str, ...]:
+    """Return names; one alone stands for a list of one."""
+    if isinstance(given, str | os.PathLike):
+        given = [given]
+    return tuple(os.fspath(name) for name in given)
+
+
+def gather(wanted: SourceRequest, diagnostics: Diagnostics) -> list[Item]:
+    """Return the items of everything in `wanted`; sources that fail are left out, and said (PF606).
+
+    Raises `ItemError` when that leaves nothing at all; each failure is a line of the message.
+    """
+    found: list[Item] = []
+    failed: list[ItemError] = []
+    for load in _loaders(wanted, diagnostics):
+        try:
+            found += load()
+        except ItemError as error:
+            failed.append(error)
+            diagnostics.add("PF606", f"left out: {error.bare}", where=error.where)
+    if failed and not found:
+        if len(failed) == 1:
+            raise failed[0]
+        raise ItemError("\n".join(["nothing to render:", *map(str, failed)]))
+    return found
+
+
+def _loaders(wanted: SourceRequest, diagnostics: Diagnostics) -> Iterator[Callable[[], list[Item]]]:
+    """Yield a loader for each named source, in the order of the items."""
+    near: dict[str, Any] = {"workspace": wanted.workspace, "diagnostics": diagnostics}
+    for path in wanted.items:
+        yield partial(load_items, path, **near)
+    yield partial(load_records, wanted.records, where="items", diagnostics=diagnostics)
+    for name in wanted.man_pages:
+        yield partial(_alone, load_man_page, name)
+    for path in wanted.documents:
+        yield partial(load_documents, path, **near)
+    if wanted.techniques:
+        index: TechniqueIndex = {}
+        # One failure if the collection cannot be read, else one for each technique not in it.
+        yield partial(_read_techniques, index, wanted, diagnostics)
+        for name in wanted.techniques if index else ():
+            yield partial(_alone, partial(find_technique, index, diagnostics=diagnostics), name)
+    for spec in wanted.files:
+        yield partial(load_files, spec, context_lines=wanted.context_lines, **near)
+    for spec in wanted.plugged:
+        yield partial(load_plugged, spec, diagnostics=diagnostics)
+    if wanted.search is not None:
+        yield partial(search_files, wanted.search, **near)
+
+
+def _alone(load: Callable[[str], Item], name: str) -> list[Item]:
+    return [load(name)]
+
+
+def _read_techniques(
+    index: TechniqueIndex, wanted: SourceRequest, diagnostics: Diagnostics
+) -> list[Item]:
+    """Fill `index` with the techniques to look up; no item yet."""
+    if wanted.attack is None:
+        expected = "a STIX 2.1 bundle, a folder of STIX objects, or JSON of techniques"
+        raise ItemError(f"techniques need --attack PATH: {expected}")
+    known = wanted.attack
+    if isinstance(known, str):
+        known = read_attack(known, workspace=wanted.workspace, diagnostics=diagnostics)
+    index.update(known)
+    return []

@@ -1,0 +1,235 @@
+"""Search files for the passages that answer a query, for users without a vector store.
+
+BM25 over the same words by which items are ranked.
+
+Codes: PF608 files of a folder or pattern that were passed over.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+
+from ..errors import Diagnostics, ItemError, quote
+from ..model import Item
+from ..text.words import (
+    inverse_document_frequency,
+    length_norm,
+    split_words,
+    term_shares,
+    terms_of_text,
+    terms_of_word,
+)
+from .code_files import file_item, split_lines
+from .workspace import (
+    GitIgnore,
+    decode_text,
+    expand_pattern,
+    is_pattern,
+    locate_file,
+    peek_file,
+    read_text,
+    show_path,
+)
+
+SEARCH_K1, SEARCH_B = 1.5, 0.75
+"""BM25's saturation of a word that comes again, and its norm by length: the usual ones."""
+
+MIN_PASSAGE_CHARACTERS, MAX_PASSAGE_CHARACTERS = 800, 3200
+"""Characters of a passage: a new one begins at a seam from LEAST on, and anywhere before MOST."""
+
+MAX_SEARCHED_BYTES = 4 << 20
+"""Bytes above which a file is not searched."""
+
+_UNREADABLE = "files that cannot be read"
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A query, and the places to search."""
+
+    query: str
+    paths: Sequence[str] = (".",)
+    """Files, folders and patterns. In folders dot files, and all that git ignores, are left out."""
+
+
+class FilePassage(NamedTuple):
+    """Consecutive lines of a file."""
+
+    path: str
+    start: int
+    """The first line, from 1."""
+    end: int
+    """The last line."""
+    text: str
+
+
+def search_files(
+    search: Search, *, workspace: str | os.PathLike[str], diagnostics: Diagnostics
+) -> list[Item]:
+    """Return the passages that hold a word of the query as `similarity` items, the best first.
+
+    `score` is BM25's as a share of the best, so in 0…1. Raises `ItemError` when a path names no
+    file, the query is empty, or nothing is found.
+    """
+    if not search.query.strip():
+        raise ItemError("no words to look for", where="search")
+    passages: list[FilePassage] = []
+    said: dict[str, Diagnostics] = {}
+    for name, text, told in _texts(search.paths, workspace, diagnostics):
+        said[name] = told
+        passages += _divided(name, text)
+    worths = rank_texts(search.query, [f"{passage.path}\n{passage.text}" for passage in passages])
+    found = [index for index, worth in enumerate(worths) if worth > 0]
+    found.sort(key=lambda index: -worths[index])  # stable: of equals the earlier comes first
+    if not found:
+        hint = "search for others, or in other places"
+        message = f"no file holds a word of {quote(search.query)}; {hint}"
+        raise ItemError(message, where=", ".join(map(show_path, search.paths)))
+    # Bad bytes in a file that was searched in vain are nothing to report.
+    for name in dict.fromkeys(passages[index].path for index in found):
+        diagnostics.extend(tuple(said[name]))
+    best = worths[found[0]]
+    return [_item(passages[index], worths[index] / best) for index in found]
+
+
+def rank_texts(query: str, texts: Sequence[str]) -> list[float]:
+    """Return the BM25 score of each text; 0 where it has no word of the query."""
+    wanted = frozenset(terms_of_text(query))
+    known: dict[str, list[str]] = {}
+    counts, sizes = [], []
+    for text in texts:
+        count, size = Counter[str](), 0
+        for word, times in Counter(split_words(text)).items():
+            found = known.get(word)
+            if found is None:
+                found = known[word] = terms_of_word(word)
+            size += times * len(found)
+            for term in found:
+                if term in wanted:
+                    count[term] += times
+        counts.append(count)
+        sizes.append(size)
+    holders = Counter(term for count in counts for term in count)
+    weights = {term: inverse_document_frequency(len(texts), n) for term, n in holders.items()}
+    mean = max(1.0, sum(sizes) / max(1, len(sizes)))
+    scores = []
+    for count, size in zip(counts, sizes, strict=True):
+        shares = term_shares(count, length_norm(size / mean, SEARCH_K1, SEARCH_B), SEARCH_K1)
+        # `fsum`: exact, so that the order of the words in a text changes no score.
+        scores.append(math.fsum(weights[term] * share for term, share in shares))
+    return scores
+
+
+def _texts(
+    paths: Sequence[str], workspace: str | os.PathLike[str], diagnostics: Diagnostics
+) -> Iterator[tuple[str, str, Diagnostics]]:
+    """Yield name, text and diagnostics of each file to search.
+
+    Files from folders and patterns are passed over if they are no text or huge.
+    """
+    skipped: Counter[tuple[str, str]] = Counter()
+    for path, name, named in _names(paths, workspace, diagnostics):
+        told = Diagnostics()
+        refusal = None if named else _refusal(name, workspace)
+        if refusal is None:
+            try:
+                yield name, read_text(name, workspace=workspace, diagnostics=told), told
+            except ItemError:  # gone since it was looked at
+                refusal = _UNREADABLE
+        if refusal is not None:
+            skipped[path, refusal] += 1
+    for (path, refusal), number in skipped.items():
+        message = f"not searched: {refusal}, {number}"
+        diagnostics.add("PF608", message, where=show_path(path), severity="info")
+
+
+def _names(
+    paths: Sequence[str], workspace: str | os.PathLike[str], diagnostics: Diagnostics
+) -> Iterator[tuple[str, str, bool]]:
+    """Yield (path, name, named) of each file that the paths stand for, once; `named`: by a path."""
+    seen: set[str] = set()
+    failed: list[ItemError] = []
+    for path in paths:
+        try:
+            found, named = _matches(path, workspace, diagnostics)
+        except ItemError as error:
+            failed.append(error)
+            continue
+        for name in map(os.path.normpath, found):
+            if name not in seen:
+                seen.add(name)
+                yield path, name, named
+    if failed and not seen:
+        raise failed[0]
+    for each in failed:
+        diagnostics.add("PF606", f"left out: {each.bare}", where=each.where)
+
+
+def _matches(
+    path: str, workspace: str | os.PathLike[str], diagnostics: Diagnostics
+) -> tuple[list[str], bool]:
+    """Return the files that a path of the user's stands for, and True if it names one itself."""
+    place = locate_file(path, workspace)
+    if place.is_dir():
+        git = GitIgnore(place)
+        try:
+            inside = expand_pattern("**/*", workspace=place, diagnostics=diagnostics, ignored=git)
+        except ItemError:
+            raise ItemError("a folder without files to search", where=show_path(path)) from None
+        return [os.path.join(path, name) for name in inside], False
+    if place.exists() or not is_pattern(path):
+        peek_file(path, workspace=workspace)
+        return [path], True
+    return expand_pattern(path, workspace=workspace, diagnostics=diagnostics), False
+
+
+def _refusal(name: str, workspace: str | os.PathLike[str]) -> str | None:
+    """Return the reason to pass over a file that nobody named, or `None`."""
+    try:
+        size, beginning = peek_file(name, workspace=workspace)
+    except ItemError:
+        return _UNREADABLE
+    if size > MAX_SEARCHED_BYTES:
+        return f"files larger than {MAX_SEARCHED_BYTES >> 20} MiB"
+    # Decoded first: every other byte of UTF-16 is a NUL.
+    if "\0" in decode_text(beginning, where=name, diagnostics=Diagnostics()):
+        return "files without text"
+    return None
+
+
+def _divided(path: str, text: str) -> Iterator[FilePassage]:
+    """Yield the passages of a file; a seam is a blank line, before one not indented if possible."""
+    lines = split_lines(text)
+    start = size = 0
+    for index, line in enumerate(lines):
+        blank = index > 0 and not lines[index - 1].strip()
+        seam = blank and (size >= 2 * MIN_PASSAGE_CHARACTERS or not line[:1].isspace())
+        if size and (
+            size + len(line) > MAX_PASSAGE_CHARACTERS or (seam and size >= MIN_PASSAGE_CHARACTERS)
+        ):
+            yield from _passage(path, lines, start, index)
+            start, size = index, 0
+        size += len(line)
+    yield from _passage(path, lines, start, len(lines))
+
+
+def _passage(path: str, lines: Sequence[str], start: int, end: int) -> Iterator[FilePassage]:
+    """Yield these lines without the blank ones around them, if anything is left."""
+    while start < end and not lines[start].strip():
+        start += 1
+    while start < end and not lines[end - 1].strip():
+        end -= 1
+    if start < end:
+        yield FilePassage(path, start + 1, end, "".join(lines[start:end]))
+
+
+def _item(passage: FilePassage, score: float) -> Item:
+    found = file_item(passage.path, passage.text, passage.start, passage.end)
+    return msgspec.structs.replace(found, score=score, origin="similarity")

@@ -1,0 +1,532 @@
+"""Reading a template before it runs: what it may do, where each value lands, which lines are its own.
+
+Only the nodes named here pass; anything else is refused with its line. Then each printed value is
+wrapped in the escape of its place, so an author can neither forget the escape nor get around it.
+
+The place of each value in a template, found from the template's own text before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, ClassVar, NamedTuple
+
+from jinja2 import nodes
+
+from ..errors import TemplateError
+from ..text.escape import syntax_of
+from .failures import OPERATOR_SIGNS, excerpt_at, locate_node
+
+PRINTED_VALUE = object()
+"""A printed value, in a line of a template."""
+
+PRINTED_TITLE = object()
+"""A printed `section.title`. A line of it alone is known as soon as the sections are."""
+
+LineParts = tuple[object, ...]
+"""A line of a template so far: its own texts, `VALUE`s and `TITLE`s."""
+
+
+class PlacementError(ValueError):
+    """A value that no escape could keep in its place, or text that would swallow a value."""
+
+
+class SyntaxPlaces:
+    """Plain text, and the base of the other syntaxes.
+
+    `feed` follows the template's own text from mode to mode. A mode is a word for what is open
+    there, such as `tag` or `string`; `""` is the ordinary one.
+    """
+
+    def start(self, known: bool) -> str:
+        """Return the mode at the beginning; not `known` in a block, which another template embeds."""
+        return ""
+
+    def feed(self, mode: str, line: LineParts, text: str) -> str:
+        """Return the mode after `text`, which continues `line`; raises `RefusedError`."""
+        return mode
+
+    def place(self, mode: str, line: LineParts) -> str:
+        """Return the place of a value after `line`; raises `RefusedError`."""
+        return "inline" if static_text(line).strip() or _has_values(line) else "line"
+
+    def join(self, a: str, b: str) -> str:
+        """Return the mode where two branches of different modes meet; raises `RefusedError`."""
+        return a
+
+    def end(self, mode: str) -> None:
+        """Raise `RefusedError` if a template, block or macro must not end in this mode."""
+
+
+def static_text(line: LineParts) -> str:
+    """Return the template's own text in a line."""
+    return "".join(part for part in line if isinstance(part, str))
+
+
+def _ends_with_backslash(text: str) -> bool:
+    """Tell whether a text ends with an odd number of backslashes, so the last one escapes."""
+    return (len(text) - len(text.rstrip("\\"))) % 2 == 1
+
+
+def _after_value(line: LineParts) -> bool:
+    return bool(line) and not isinstance(line[-1], str)
+
+
+def _has_values(line: LineParts) -> bool:
+    return any(not isinstance(part, str) for part in line)
+
+
+class _Markdown(SyntaxPlaces):
+    """CommonMark with GFM tables. Modes: `html` in a block of HTML, `fence` in the author's fence."""
+
+    # Marks of lists and quotes, after which a line begins anew.
+    _marks = re.compile(r"(?:[ \t]*(?:[-+*>]|[0-9]{1,9}[.)]))*[ \t]*")
+    # Blocks of HTML that a blank line does not end (CommonMark 0.31, §4.6, kinds 1 to 5), and
+    # comments anywhere.
+    _raw = re.compile(
+        r"(?im)^ {0,3}<(?:(?:pre|script|style|textarea)\b|\?|!\[CDATA\[|![a-z])|<!--(?!.*-->)"
+    )
+    _html = re.compile(r" {0,3}</?[A-Za-z]")
+    _fence = re.compile(r" {0,3}(?:```|~~~)")
+
+    def feed(self, mode: str, line: LineParts, text: str) -> str:
+        if hidden := self._raw.search(text):
+            raise PlacementError(
+                f'"{hidden[0].strip()}" opens a block of HTML, and a fence in it is not one'
+            )
+        first, *rest = text.split("\n")
+        if not _has_values(line):  # otherwise the line began long before
+            before = static_text(line)
+            mode = self._after(mode, before + first, before, ended=bool(rest))
+        for number, whole in enumerate(rest, 1):
+            mode = self._after(mode, whole, ended=number < len(rest))
+        return mode
+
+    def _after(self, mode: str, line: str, before: str = "", *, ended: bool) -> str:
+        """Return the mode after a line; `before` is the part of it that has been read already."""
+        if mode != "fence" and self._html.match(line):
+            return "html"
+        if self._fence.match(line) and not self._fence.match(before):
+            return "" if mode == "fence" else "fence"
+        if mode == "html" and ended and not line.strip():
+            return ""
+        return mode
+
+    def place(self, mode: str, line: LineParts) -> str:
+        before = static_text(line)
+        if before.lstrip().startswith(("```", "~~~")) or before.count("`") % 2:
+            raise PlacementError(
+                "a value cannot stand between backticks; write {{ value | code }} without them"
+            )
+        if mode == "fence":
+            raise PlacementError(
+                "a value cannot stand in a fence of the template's own;"
+                " write {{ value | fence }} instead"
+            )
+        if mode == "html":
+            raise PlacementError(
+                "a value cannot stand in a block of HTML; end the block with a blank line"
+            )
+        if _ends_with_backslash(before):
+            raise PlacementError("a backslash before a value would undo its escape; write two")
+        # `#` and the value `a` would be a word, no heading; `1` and the value `.` a list.
+        if re.fullmatch(r"[ \t]*(?:#{1,6}|[0-9]{1,9})", before):
+            raise PlacementError(
+                f'"{before.strip()}" and a value would make one word; put a blank between them'
+            )
+        if _after_value(line):  # two values could make a link or an entity together
+            return "joined"
+        if self._marks.fullmatch(before):
+            return "line"
+        if before.count("[") > before.count("]"):
+            return "link"
+        return "cell" if before.lstrip().startswith("|") else "inline"
+
+    def join(self, a: str, b: str) -> str:
+        # The mode that refuses more: either branch may have been taken.
+        return "fence" if "fence" in (a, b) else "html"
+
+    def end(self, mode: str) -> None:
+        if mode == "html":
+            raise PlacementError(
+                "a block of HTML must be followed by a blank line; leave one after it"
+            )
+        if mode == "fence":
+            raise PlacementError(
+                "the fence is not closed; write its marks again on a line of their own"
+            )
+
+
+class _Xml(SyntaxPlaces):
+    """XML 1.0, and HTML by the same rules. Modes: `tag`, `attribute`, `comment`, `unknown`."""
+
+    _text = re.compile(r"<!(?=--)|<!\[CDATA\[|[<>]")
+    _marks: ClassVar = {
+        "": _text,
+        "unknown": _text,  # the first angle bracket tells
+        "tag": re.compile(r"[\"'>]"),
+        "attribute": re.compile(r'"'),
+        "comment": re.compile(r"-->"),
+    }
+    """By mode: the marks that may end it."""
+
+    def start(self, known: bool) -> str:
+        return "" if known else "unknown"
+
+    def feed(self, mode: str, line: LineParts, text: str) -> str:
+        at = 0
+        while found := self._marks[mode].search(text, at):
+            mark, at = found[0], found.end()
+            if mark == "'":
+                at = text.find("'", at) + 1
+                if at == 0:
+                    raise PlacementError("write attributes in double quotes")
+            elif mark == "<![CDATA[":
+                at = text.find("]]>", at) + 3
+                if at == 2:
+                    raise PlacementError(
+                        "a value cannot stand in a CDATA section; print it as text"
+                    )
+            elif mark == '"':
+                mode = "tag" if mode == "attribute" else "attribute"
+            else:
+                mode = {"<!": "comment", "<": "tag", ">": "", "-->": ""}[mark]
+        return mode
+
+    def place(self, mode: str, line: LineParts) -> str:
+        if mode in ("tag", "comment"):
+            raise PlacementError(
+                f"a value cannot stand in a {mode}; put it in an attribute in double quotes"
+            )
+        if mode:
+            return mode
+        # XML text must not hold `]]>`: after `]`, or a value that ends so, `]>` would make one.
+        return "joined" if _after_value(line) or static_text(line).endswith("]") else "text"
+
+    def join(self, a: str, b: str) -> str:
+        if {a, b} & {"tag", "comment"}:
+            raise PlacementError(
+                "the branches of an if or a loop must both end inside the tag, or both outside"
+            )
+        return "unknown"
+
+    def end(self, mode: str) -> None:
+        if mode in ("tag", "attribute", "comment"):
+            article = "an" if mode == "attribute" else "a"
+            raise PlacementError(
+                f"a template or block cannot begin or end in {article} {mode}; close it first"
+            )
+
+
+class _Json(SyntaxPlaces):
+    """JSON. Mode: `string` inside quotes that the template has opened."""
+
+    def feed(self, mode: str, line: LineParts, text: str) -> str:
+        for mark in re.findall(r'\\.|"', text, re.DOTALL):
+            if mark == '"':
+                mode = "" if mode else "string"
+        return mode
+
+    def place(self, mode: str, line: LineParts) -> str:
+        before = static_text(line)
+        if mode and _ends_with_backslash(before):
+            raise PlacementError("a backslash before a value would make an escape of it; write two")
+        return mode or "value"
+
+    def join(self, a: str, b: str) -> str:
+        raise PlacementError(
+            "the branches of an if or a loop must both end inside quotes, or both outside"
+        )
+
+    def end(self, mode: str) -> None:
+        if mode:
+            raise PlacementError('the quotes are not closed; write " where the text ends')
+
+
+SYNTAXES = {"md": _Markdown(), "xml": _Xml(), "json": _Json(), "txt": SyntaxPlaces()}
+"""By the syntax of a template, as `escaping.syntax_of` gives it."""
+
+_ALLOWED = (
+    *(nodes.Template, nodes.Extends, nodes.Output, nodes.TemplateData, nodes.For, nodes.If),
+    *(nodes.CondExpr, nodes.Block, nodes.Include, nodes.FromImport, nodes.Macro, nodes.Assign),
+    *(nodes.AssignBlock, nodes.Name, nodes.Const, nodes.Tuple, nodes.List, nodes.Dict, nodes.Pair),
+    *(nodes.Keyword, nodes.Filter, nodes.Test, nodes.Getattr, nodes.Getitem, nodes.Call),
+    *(nodes.Compare, nodes.Operand, nodes.Not, nodes.And, nodes.Or, nodes.Concat, nodes.Add),
+    *(nodes.Sub, nodes.Neg),
+)
+
+_SECTION_TITLE = nodes.Getattr(nodes.Name("section", "load"), "title", "load")
+
+_TAGS = "if, for, set, block, extends, include, from … import, macro"
+
+MAX_LINE_PARTS = 400
+"""Texts and values in one line of a template."""
+
+MAX_NODE_DEPTH = 100
+"""Nesting of tags and values."""
+
+MAX_LOOP_DEPTH = 12
+"""Nesting of loops; Python compiles no more than 20."""
+
+MAX_STEPS_FOLLOWED = 20_000
+"""Nodes followed in one template. The body of a loop counts twice, of a loop in it four times."""
+
+
+class OutputState(NamedTuple):
+    """The state of the output between two nodes of a template."""
+
+    mode: str
+    """The mode of its syntax; see `places`."""
+    line: LineParts
+    """The current line so far."""
+
+
+class TemplateFacts(NamedTuple):
+    """The variables, lines and parents of one template."""
+
+    names: frozenset[str]
+    """Variables it uses and does not set itself."""
+    frame: frozenset[LineParts]
+    """Its own lines, as texts and `VALUE`s."""
+    parents: tuple[str, ...]
+    """Templates it extends, includes or imports from."""
+
+
+class TemplateReader:
+    """One walk through a parsed template: `check` its language, then `follow` its output."""
+
+    def __init__(self, name: str, syntax: str, source: str) -> None:
+        self.name = name
+        self.syntax = SYNTAXES[syntax]
+        self.prefix = syntax
+        self.places: dict[int, list[str]] = {}
+        """The places of the children of each `Output`, by its `id`; empty for template text."""
+        self.frame: set[LineParts] = set()
+        self.parents: list[str] = []
+        self._source = source
+        self._steps = 0
+
+    def refuse(self, node: nodes.Node, code: str, message: str) -> None:
+        """Raise `TemplateError` at a node. Lint overrides it, notes `code` and goes on."""
+        excerpt = excerpt_at(self._source, *locate_node(node, message, self._source))
+        raise TemplateError(message, where=f"{self.name}:{excerpt.line}", excerpt=excerpt)
+
+    # --- the language -----------------------------------------------------------------------------
+
+    def check(self, node: nodes.Node, depth: int = 0, loops: int = 0) -> None:
+        """Refuse nodes that are not part of the language, in a node and all below it."""
+        loops += isinstance(node, nodes.For)
+        problem = _too_deep(depth, loops) or _not_allowed(node) or _bad_detail(node)
+        if problem is None and isinstance(node, nodes.Include | nodes.Extends | nodes.FromImport):
+            problem = self._reference(node)
+        if problem is not None:
+            self.refuse(node, "PF808", problem)
+            return
+        for child in node.iter_child_nodes():
+            self.check(child, depth + 1, loops)
+
+    def _reference(self, node: nodes.Include | nodes.Extends | nodes.FromImport) -> str | None:
+        if not (isinstance(node.template, nodes.Const) and isinstance(node.template.value, str)):
+            return "the name of another template must be written out in quotes"
+        other = node.template.value
+        if template_syntax(other) != self.prefix:
+            return f'"{other}" is of another syntax than this template, and so escaped otherwise'
+        self.parents.append(other)
+        if isinstance(node, nodes.FromImport):
+            node.with_context = False  # a macro sees its arguments alone
+        return None
+
+    # --- the places of values ---------------------------------------------------------------------
+
+    def follow(self, root: nodes.Template) -> None:
+        """Find the place of each printed value, or refuse it."""
+        extends = any(isinstance(node, nodes.Extends) for node in root.body)
+        self._end(self._walk(root.body, self._start(known=not extends)), root)
+
+    def _start(self, known: bool) -> OutputState:
+        return OutputState(self.syntax.start(known), ())
+
+    def _ask(self, node: nodes.Node, question: Callable[..., Any], *given: object) -> Any:
+        """Ask the syntax; `None` where it refuses and lint goes on."""
+        try:
+            return question(*given)
+        except PlacementError as refusal:
+            self.refuse(node, "PF809", str(refusal))
+            return None
+
+    def _feed(self, state: OutputState, text: str, node: nodes.Node) -> OutputState:
+        """Return the state after the template's own text."""
+        mode = self._ask(node, self.syntax.feed, state.mode, state.line, text)
+        if mode is None:
+            return self._start(known=True)
+        first, *rest = text.split("\n")
+        line = (*state.line, first) if first else state.line
+        for following in rest:
+            self.frame.add(line)  # even a line with an unknown beginning: it may be whole
+            line = (following,) if following else ()
+        return OutputState(mode, line)
+
+    def _join(self, a: OutputState, b: OutputState, node: nodes.Node) -> OutputState:
+        """Return the state where two branches meet."""
+        if a == b:
+            return a
+        self._flush(a)  # what follows may begin with a line end, or with a value
+        self._flush(b)
+        common: list[object] = []
+        for x, y in zip(a.line, b.line, strict=False):
+            if x != y:
+                break
+            common.append(x)
+        mode = a.mode
+        if a.mode != b.mode:
+            mode = self._ask(node, self.syntax.join, a.mode, b.mode)
+        return a if mode is None else OutputState(mode, (*common, PRINTED_VALUE))
+
+    def _end(self, state: OutputState, node: nodes.Node) -> None:
+        """Refuse to end a template or block inside a tag, fence or quotes."""
+        self._ask(node, self.syntax.end, state.mode)
+        self._flush(state)
+
+    def _flush(self, state: OutputState) -> None:
+        """Note the current line as one that may end here, or go on with a value."""
+        if state.line:
+            self.frame.update((state.line, (*state.line, PRINTED_VALUE)))
+
+    def _unknown(self, state: OutputState) -> OutputState:
+        """Return the state after another template's text: same mode, unknown rest of the line."""
+        self._flush(state)
+        return OutputState(state.mode, (*state.line, PRINTED_VALUE) if state.line else ())
+
+    def _walk(self, body: Iterable[nodes.Node], state: OutputState) -> OutputState:
+        for node in body:
+            self._steps += 1
+            if self._steps > MAX_STEPS_FOLLOWED:
+                if self._steps == MAX_STEPS_FOLLOWED + 1:  # lint goes on, and says it once
+                    self.refuse(node, "PF809", "too many loops in each other to be followed")
+                return state
+            state = self._step(node, state)
+        return state
+
+    def _step(self, node: nodes.Node, state: OutputState) -> OutputState:
+        """Return the state after one statement."""
+        if isinstance(node, nodes.Output):
+            return self._output(node, state)
+        if isinstance(node, nodes.If):
+            after = self._walk(node.body, state)
+            for branch in node.elif_:
+                after = self._join(after, self._walk(branch.body, state), node)
+            return self._join(after, self._walk(node.else_, state), node)
+        if isinstance(node, nodes.For):
+            # The second round begins where the first has ended, perhaps amid a line.
+            once = self._walk(node.body, state)
+            again = self._join(state, once, node)
+            after = once if again == state else self._walk(node.body, again)
+            return self._join(after, self._walk(node.else_, state), node)
+        if isinstance(node, nodes.Block):  # a child's block of the same name may stand here instead
+            self._end(state, node)
+            self._end(self._walk(node.body, state), node)
+            return self._unknown(state)
+        if isinstance(node, nodes.Include):
+            self._end(state, node)
+            return self._unknown(state)
+        if isinstance(node, nodes.Macro | nodes.AssignBlock):  # printed elsewhere, by its name
+            self._end(self._walk(node.body, self._start(known=False)), node)
+        return state
+
+    def _output(self, node: nodes.Output, state: OutputState) -> OutputState:
+        places = self.places[id(node)] = []
+        for child in node.nodes:
+            if isinstance(child, nodes.TemplateData):
+                places.append("")
+                state = self._feed(state, child.data, child)
+                continue
+            if isinstance(child, nodes.Name) and child.name in ("self", "loop"):
+                self.refuse(child, "PF809", f'"{child.name}" is no value to print')
+            parts = _line_parts(child)
+            place = self._ask(child, self.syntax.place, state.mode, state.line) or ""
+            # In plain text a line that begins with the author's own words is the template's line.
+            if self.prefix == "txt" and place == "line" and any(type(p) is str for p in parts):
+                place = "own"
+            places.append(place)
+            if state.line[-1:] != (PRINTED_VALUE,):
+                state = state._replace(line=(*state.line, *parts))
+            if len(state.line) > MAX_LINE_PARTS:
+                message = f"more than {MAX_LINE_PARTS} texts and values in one line"
+                self.refuse(child, "PF809", message)
+                return state
+        return state
+
+    def wrap(self, root: nodes.Template) -> None:
+        """Wrap each printed value in the escape of its place."""
+        for output in root.find_all(nodes.Output):
+            places = self.places.get(id(output))
+            if places is None:  # a node that no step follows would print raw: never let it pass
+                message = "this value stands where the page cannot be followed"
+                self.refuse(output, "PF809", message)
+                continue
+            for number, (child, place) in enumerate(zip(output.nodes, places, strict=True)):
+                if not isinstance(child, nodes.TemplateData):
+                    output.nodes[number] = _escaped(child, f"{self.prefix}.{place}")
+
+
+def template_syntax(name: str) -> str:
+    """Return the syntax of the template `name`, by its last ending before `.j2`."""
+    return syntax_of(name.removesuffix(".j2").rpartition(".")[2])
+
+
+def _too_deep(depth: int, loops: int) -> str | None:
+    if loops > MAX_LOOP_DEPTH:
+        return f"nested too deep, over {MAX_LOOP_DEPTH} loops"
+    return f"nested too deep, over {MAX_NODE_DEPTH}" if depth > MAX_NODE_DEPTH else None
+
+
+def _not_allowed(node: nodes.Node) -> str | None:
+    if isinstance(node, _ALLOWED):
+        return None
+    kind = type(node).__name__
+    if (sign := OPERATOR_SIGNS.get(kind)) is not None:
+        has = "+ and - alone, and filters"
+        return f'"{sign}" is not part of the template language; it has {has}'
+    return f'"{kind.lower()}" is not part of the template language; it has {_TAGS} and filters'
+
+
+def _bad_detail(node: nodes.Node) -> str | None:
+    if isinstance(node, nodes.Call) and not isinstance(node.node, nodes.Name):
+        return (
+            "only macros and super() can be called; a filter changes a value: {{ value | upper }}"
+        )
+    if isinstance(node, nodes.Call | nodes.Filter | nodes.Test):
+        if node.dyn_args or node.dyn_kwargs:
+            return "* and ** are not part of the template language; write the values out"
+    elif isinstance(node, nodes.Getattr) and node.attr.startswith("_"):
+        return f'no value has a field "{node.attr}"'
+    elif isinstance(node, nodes.Pair) and isinstance(node.key, nodes.List | nodes.Dict):
+        return "the key of a mapping must be a text or a number"
+    elif isinstance(node, nodes.For) and node.recursive:
+        return "a recursive loop is not part of the template language"
+    return None
+
+
+def _escaped(node: nodes.Expr, name: str) -> nodes.Filter:
+    wrapped = nodes.Filter(node, name, [], [], None, None, lineno=node.lineno)
+    wrapped.environment = node.environment
+    return wrapped
+
+
+def _line_parts(node: nodes.Expr) -> LineParts:
+    """Return the known parts of a printed expression: the author's texts, `VALUE` for the rest."""
+    if isinstance(node, nodes.Const) and isinstance(node.value, str):
+        return (node.value,)
+    if isinstance(node, nodes.Concat):
+        return tuple(part for child in node.nodes for part in _line_parts(child))
+    return (PRINTED_TITLE,) if node == _SECTION_TITLE else (PRINTED_VALUE,)
+
+
+def references(root: nodes.Template) -> Iterator[tuple[nodes.Node, nodes.Node, str]]:
+    """Yield what a template extends, includes or imports from: statement, its name's node, name."""
+    statements: Iterator[nodes.Extends | nodes.Include | nodes.FromImport]
+    statements = root.find_all((nodes.Extends, nodes.Include, nodes.FromImport))
+    for node in statements:
+        if isinstance(node.template, nodes.Const) and isinstance(node.template.value, str):
+            yield node, node.template, node.template.value

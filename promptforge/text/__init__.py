@@ -1,0 +1,1 @@
+"""Text alone: escaping, fences, delimiters, control tokens, split points, words."""

@@ -1,0 +1,172 @@
+"""Delimiters: tags around a content as it is, with a nonce that no other text of the page holds.
+
+The nonce is no secret and not random. It is the first of a fixed sequence that no text holds, so
+equal input gets an equal nonce, and a provider's prompt cache keeps working.
+
+Framings of contents by syntax, and the pattern of lines that plain text must mark.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Iterable, Set
+from itertools import count
+
+from .escape import INVISIBLE_CHARACTER
+
+TAGGED = "tagged"
+"""The framing that prints contents as they are, between delimiters."""
+
+FRAMING_DESCRIPTIONS = {
+    "fenced": "a fence longer than any run of its mark inside",
+    "xml": "escapes, so that a parser reads the content back",
+    "json": "quotes",
+    "plain": "lines that could be taken for the template's own are marked",
+    TAGGED: "the content as it is, between tags with a word that nothing else on the page holds",
+}
+
+FRAMINGS: dict[str, tuple[str, ...]] = {
+    "md": ("fenced", TAGGED),
+    "xml": ("xml", TAGGED),
+    "json": ("json",),
+    "txt": ("plain", TAGGED),
+}
+"""Syntax → framings, its own first. Plain text has no fences: a label could open another one."""
+
+
+def choose_framing(asked: str, syntax: str, format: str) -> tuple[str, str | None]:
+    """Return the framing to use; if it is not the one asked for, also the message."""
+    own, *others = FRAMINGS[syntax]
+    if asked in others:
+        return asked, None
+    if asked in ("auto", own):
+        return own, None
+    takes = " or ".join(FRAMINGS[syntax])
+    return own, f"framing: {asked} does not go with the format {format}, which takes {takes}"
+
+
+LINE_END_CHARACTERS = "\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
+"""Anything that a reader may take for a line end, as the inside of a character class."""
+
+
+def template_line_pattern(lines: Iterable[tuple[object, ...]]) -> re.Pattern[str] | None:
+    """Return a pattern for whole lines that could be taken for one of `lines`, or `None`.
+
+    A line of a template is a tuple of texts and values. One that begins with words is recognized by
+    these; any other by all its texts, if they have two visible characters. A line of values alone
+    looks like any content, and is left out.
+    """
+    anywhere: set[str] = set()
+    at_margin: set[str] = set()
+    for parts in lines:
+        merged = [p for p in parts if p != ""]
+        visible = "".join("".join(p.split()) for p in merged if isinstance(p, str))
+        head = merged[0].lstrip() if merged and isinstance(merged[0], str) else ""
+        if len(merged) > 1 and sum(map(str.isalnum, head)) >= 2:
+            anywhere.add(re.escape(head.rstrip()))
+        elif len(visible) >= 2:
+            value = f"[^{LINE_END_CHARACTERS}]*"
+            line = "".join(re.escape(p) if isinstance(p, str) else value for p in merged)
+            whole = re.sub(r"^(?:\\[ \t])+", "", line) + rf"[ \t]*(?=[{LINE_END_CHARACTERS}]|\Z)"
+            (anywhere if head else at_margin).add(whole)
+    choices = []
+    if anywhere:
+        choices.append(rf"[ \t]*(?:{'|'.join(sorted(anywhere))})")
+    if at_margin:  # values are printed without leading blanks, so an indented line is none of these
+        choices.append(rf"(?=\S)(?:{'|'.join(sorted(at_margin))})")
+    if not choices:
+        return None
+    return re.compile(
+        rf"(?:\A|(?<=[{LINE_END_CHARACTERS}]))(?={'|'.join(choices)})[^{LINE_END_CHARACTERS}]+"
+    )
+
+
+NONCE_DIGITS = 6
+"""Digits of a nonce after its letter: half the tokens of as many hexadecimal digits."""
+
+_LETTER = "k"
+
+# The first number, and the step to the next. The step has no factor in common with 10, so the
+# sequence reaches every number.
+_FIRST, _STEP = 417_082, 618_033
+
+_TEXTS_SEARCHED_AT_ONCE = 1000  # most are short
+
+_OPEN, _CLOSE = "\n<content-", "\n</content-"
+
+_ALIKE = re.compile(rf"(?m)^[ \t]*<\s*/?\s*content-{_LETTER}[0-9]+\s*/?\s*>[ \t]*$")
+
+_BREAKS = "\n\r\t"
+
+_UNSEEN = dict.fromkeys(code for code in (*range(32), 127) if chr(code) not in _BREAKS)
+
+
+class BrokenDelimiterError(Exception):
+    """A delimiter or its nonce stands in the wrong place; the message is the line."""
+
+
+def pick_nonce(texts: Iterable[str]) -> str:
+    """Return the first nonce of the sequence that is in none of `texts`, however leniently read."""
+    texts = list(texts)
+    # All held nonces are gathered first, in one pass. Trying one candidate after the other would
+    # let a text that lists the sequence cost a pass for each.
+    for digits in count(NONCE_DIGITS, 3):
+        pattern = re.compile(rf"{_LETTER}([0-9]{{{digits}}})")
+        held: set[str] = set()
+        for at in range(0, len(texts), _TEXTS_SEARCHED_AT_ONCE):
+            row = "\n".join(texts[at : at + _TEXTS_SEARCHED_AT_ONCE])
+            held.update(pattern.findall(row), pattern.findall(read_leniently(row)))
+        for number in range(min(len(held) + 1, 10**digits)):
+            word = f"{(_FIRST + number * _STEP) % 10**digits:0{digits}}"
+            if word not in held:
+                return _LETTER + word
+    raise AssertionError("longer nonces come without end")
+
+
+def check_delimiters(text: str, word: str, printed: Iterable[Set[str]]) -> None:
+    """Raise `UnkeptError` unless the nonce `word` stands only in delimiters around contents.
+
+    `printed` are the contents that were put between delimiters. Outside these, no line may look
+    like a delimiter with any nonce: two labels may form one together, or a filter.
+    """
+    # Cut at the nonce, a good text alternates: outside, content, outside, … Every piece is then
+    # known by its ends.
+    opened, *pieces = text.split(word)
+    outside = [opened]
+    known: set[str] = set().union(*printed) if pieces else set()
+    for number, piece in enumerate(pieces):
+        if number % 2 == 0:
+            body = piece[len(">\n") : -len(_CLOSE)]
+            kept = f"\n{opened}".endswith(_OPEN) and piece == f">\n{body}{_CLOSE}" and body in known
+        else:
+            opened = piece.removeprefix(">")
+            outside.append(opened)
+            kept = piece[:1] == ">" and opened[:1] in ("", "\n")
+        if not kept:
+            raise BrokenDelimiterError(f"{opened[-40:]}{word}{piece[:40]}".strip())
+    if len(pieces) % 2:
+        raise BrokenDelimiterError(word)
+    for part in outside:
+        if alike := _ALIKE.search(read_leniently(part)):
+            raise BrokenDelimiterError(alike[0].strip())
+
+
+def read_leniently(text: str, keep: str = "") -> str:
+    """Return `text` as a lenient reader takes it.
+
+    It has no case, no width, no unseen characters except `keep`, and no escapes of XML.
+    """
+    if "&" in text:
+        text = html.unescape(text)
+    if text.isascii():
+        if not text.isprintable():
+            text = text.translate(_UNSEEN).replace("\r\n", "\n").replace("\r", "\n")
+    else:
+        text = unicodedata.normalize("NFKC", text)
+        text = INVISIBLE_CHARACTER.sub(
+            lambda m: m[0] if m[0] in _BREAKS or m[0] == keep else "", text
+        )
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text.casefold()

@@ -1,0 +1,507 @@
+"""Escaping: text of an item → text that cannot break out of its place. One class of rules a syntax.
+
+- *label*: a short value (name, path, language, number, metadata). It prints on one line.
+- *content*: the long text of an item (`Content`). It may span lines where the syntax lets it.
+- *place*: where a value lands: in an attribute, at the start of a line, …  `templating` finds it by
+  reading the template, so authors never state it.
+
+Kinds of text on a page: finished text, fenced blocks, and the contents of items.
+
+Cleaning: content of an item → content that one syntax can carry and nobody takes for its own.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from json.encoder import encode_basestring
+from typing import NamedTuple
+
+from .control_tokens import ControlTokens
+from .format import plural, to_text
+
+
+class Safe(str):
+    """Text that needs no escaping. It has no arithmetic: `Safe + x` is an ordinary string."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return self
+
+
+class FenceStart(Safe):
+    """Safe text that opens a fence: it must begin a line, outside a block of HTML."""
+
+    __slots__ = ()
+
+
+class FenceEnd(Safe):
+    """Safe text that closes a fence: anything more on its last line would leave it open."""
+
+    __slots__ = ()
+
+
+class FencedBlock(FenceStart, FenceEnd):
+    """Safe text that is a whole fenced block."""
+
+    __slots__ = ()
+
+
+class Content(str):
+    """The long text of an item, cleaned for one syntax. Any string method makes it a label."""
+
+    __slots__ = ()
+
+
+class DelimitedBlock(FencedBlock):
+    """A `Verbatim` content with its delimiters around it."""
+
+    __slots__ = ()
+
+
+class VerbatimContent(Content):
+    """Content to be printed as it is, between delimiters with a nonce; elsewhere it is a label."""
+
+    __slots__ = ("printed", "word")
+    word: str
+    """The nonce: no other text of the page holds it."""
+    printed: set[str]
+    """Texts put between delimiters so far: this content, and results of filters on it."""
+
+    def __new__(cls, text: str, word: str, printed: set[str] | None = None) -> VerbatimContent:
+        """Take a text and a nonce that it does not hold."""
+        made = super().__new__(cls, text)
+        made.word = word
+        made.printed = set() if printed is None else printed
+        return made
+
+    def like(self, text: str) -> VerbatimContent:
+        """Return `text`, the result of a filter on this content, with the same nonce."""
+        return VerbatimContent(text, self.word, self.printed)
+
+    def tags(self) -> DelimitedBlock:
+        """Return the content between its delimiters, each on a line of its own."""
+        text = str.__str__(self)
+        self.printed.add(text)
+        return DelimitedBlock(f"<content-{self.word}>\n{text}\n</content-{self.word}>")
+
+
+MAX_LABEL_CHARACTERS = 2000
+"""Characters of a label; longer ones end in an ellipsis."""
+
+# Characters that are invisible or move visible ones: controls, soft hyphen, joiners, bidi, fillers,
+# annotations, tags, private variation selectors, lone surrogates, noncharacters.
+INVISIBLE_CHARACTER = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\ud800-\udfff\ufdd0-\ufdef\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+
+_JOINED = re.compile(
+    "[\u00a9-\u3299\U0001f000-\U0001faff\ufe0f]\ufe0f?\u200d(?=[\u2190-\u2bff\U0001f000-\U0001faff])"
+)
+
+SURROGATE = re.compile("[\ud800-\udfff]")
+
+XML_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def _show(match: re.Match[str]) -> str:
+    char = match[0]
+    # The selector or joiner of an emoji stays; in a row of them only the first can be one.
+    if char in "\ufe0e\ufe0f\u200d":
+        before = match.string[match.start() - 1 : match.start()]
+        if before > "\u00a8" and not INVISIBLE_CHARACTER.match(before) and before.strip():
+            return char
+        if char == "\u200d" and _JOINED.match(match.string, max(0, match.start() - 2)):
+            return char
+    return _SHORT.get(char) or _code(char)
+
+
+def _code(char: str) -> str:
+    code = ord(char)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def to_label(value: object) -> str:
+    r"""Return `value` on one line; invisible characters become escapes, a line end `\n`."""
+    text = to_text(value)
+    if len(text) > MAX_LABEL_CHARACTERS:
+        text = text[: MAX_LABEL_CHARACTERS - 1] + "…"
+    if text.isascii() and text.isprintable():
+        return text
+    return INVISIBLE_CHARACTER.sub(_show, text)
+
+
+_MD_SPECIAL = re.compile(
+    r"[`*]|~(?=~)|(?<=~)~"
+    r"|<(?=[A-Za-z/!?]|$)"  # <b>, </b>, <!--, <?x, <http://…>
+    r"|\](?=[(\[])"  # a link needs ]( or ][
+    r"|&(?=#?\w{1,32};|$)"
+    r"|\\(?=[!-/:-@\[-`{-~]|$)"
+)
+
+_MD_HARMLESS = re.compile(r"[A-Za-z0-9 ./:,_()'=+@#%-]{0,200}").fullmatch
+
+_MD_BLOCK = re.compile(
+    r"#{1,6}(?=\s|$)|>|[-+](?=\s|$)|~{3}|\|"
+    r"|[-=_~|:+ ]+$"  # setext underline, rule, table delimiter
+    r"|\[[^\]]*\](?::|$)"
+)
+
+_MD_ORDERED = re.compile(r"(\d{1,9})([.)])(?=\s|$)")
+
+
+def _md_escape(text: str) -> str:
+    return _MD_SPECIAL.sub(r"\\\g<0>", text)
+
+
+def md_inline(value: object) -> Safe:
+    """Return a label for the middle of a line of Markdown."""
+    if isinstance(value, Safe):
+        return value
+    if type(value) is str and _MD_HARMLESS(value):
+        return Safe(value)
+    return Safe(_md_escape(to_label(value)))
+
+
+def md_cell(value: object) -> Safe:
+    """Return a label for a table cell, where a pipe would open the next one."""
+    if isinstance(value, Safe):
+        return value
+    return Safe(_md_escape(to_label(value)).replace("|", "\\|"))
+
+
+def md_line(value: object) -> Safe:
+    """Return a label that begins its line: no heading, list, quote, rule, table or code."""
+    if isinstance(value, Safe):
+        return value
+    text = to_label(value)
+    if text[:1].isspace():
+        text = _code(text[0]) + text[1:]
+    return Safe(_md_opening(text))
+
+
+def _md_opening(text: str, split: bool = False) -> str:
+    # With `split`, a bracket opened here may be closed on a later line.
+    escaped = _md_escape(text)
+    if _MD_BLOCK.match(escaped) or (split and escaped.startswith("[") and "]" not in escaped):
+        return "\\" + escaped
+    return _MD_ORDERED.sub(r"\1\\\2", escaped, count=1) if _MD_ORDERED.match(escaped) else escaped
+
+
+def md_joined(value: object) -> Safe:
+    """Return a label that directly follows another value, so that the two make no link or tag."""
+    if isinstance(value, Safe):
+        return value
+    text = md_line(value)
+    return Safe("\\" + text) if text[:1] in ("(", "[", "#", "~", "!") else text
+
+
+def md_link(value: object) -> Safe:
+    """Return a label inside brackets that the template has opened."""
+    if isinstance(value, Safe):
+        return value
+    return Safe(re.sub(r"(?<!\\)[\[\]!]", r"\\\g<0>", md_inline(value)))
+
+
+def md_prose(value: object) -> Safe:
+    """Return running text of any length: line ends stay, each line is a line of a paragraph."""
+    if isinstance(value, Safe):
+        return value
+    # Leading blanks go: a paragraph does not show them, and four of them are a code block.
+    lines = (
+        INVISIBLE_CHARACTER.sub(_show, line.strip(" \t"))
+        for line in to_text(value).strip().split("\n")
+    )
+    return Safe("\n".join(_md_opening(line, split=True) for line in lines))
+
+
+def md_code(value: object) -> Safe:
+    """Return a label as inline code, in a run of backticks longer than any inside."""
+    text = to_label(value)
+    mark = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    # CommonMark takes one blank off both ends; the empty text would join the two marks.
+    if text[:1] in ("`", " ", "") or text[-1:] in ("`", " "):
+        text = f" {text} "
+    return Safe(f"{mark}{text}{mark}")
+
+
+def xml_text(value: object) -> Safe:
+    """Return a value for character data; `&`, `<` and the `>` of `]]>` are escaped."""
+    if isinstance(value, Safe):
+        return value
+    if type(value) is VerbatimContent:
+        return value.tags()
+    text = value if type(value) is Content else to_label(value)
+    if "&" in text or "<" in text or "]]>" in text:
+        text = text.replace("&", "&amp;").replace("<", "&lt;").replace("]]>", "]]&gt;")
+    return Safe(XML_ILLEGAL.sub("\ufffd", text))
+
+
+def xml_joined(value: object) -> Safe:
+    """Return character data after another value or a bracket, where a `>` may end a `]]>`."""
+    text = xml_text(value)
+    if isinstance(value, Safe | VerbatimContent):
+        return text
+    return Safe(re.sub(r"^(\]{0,2})>", r"\1&gt;", text))
+
+
+def xml_unknown(value: object) -> Safe:
+    """Return a value that suits both text and an attribute: another template decides."""
+    return value if isinstance(value, Safe) else xml_attribute(value)
+
+
+def xml_attribute(value: object) -> Safe:
+    """Return a label for an attribute in double quotes; safe text is escaped here too."""
+    if isinstance(value, Safe):
+        return Safe(value.replace("<", "&lt;").replace('"', "&quot;"))
+    text = to_label(value)
+    if "&" in text or "<" in text or '"' in text or ">" in text:
+        text = text.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+        # `]]>` is harmless in an attribute, but a macro may print this between tags.
+        text = text.replace("]]>", "]]&gt;")
+    return Safe(XML_ILLEGAL.sub("\ufffd", text))
+
+
+def _json_finite(value: object) -> object:
+    # JSON has no NaN and no infinity; keys must be texts.
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {to_text(k): _json_finite(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json_finite(v) for v in value]
+    return value
+
+
+def _json_show(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if 0xD800 <= code < 0xE000:
+        return "\ufffd"
+    return json.dumps(match[0])[1:-1]  # in ASCII: two escapes for a character past U+FFFF
+
+
+def json_value(value: object) -> Safe:
+    """Return a value as JSON: text quoted, UTF-8 as it is, NaN and infinities null.
+
+    In labels, invisible characters are escaped by number; the parsed value is the same.
+    """
+    if isinstance(value, Safe):
+        return value
+    if isinstance(value, str):
+        text = encode_basestring(value)
+    else:
+        text = json.dumps(_json_finite(value), ensure_ascii=False)
+    if text.isascii():
+        return Safe(text)
+    if type(value) is Content:
+        return Safe(SURROGATE.sub("\ufffd", text))
+    return Safe(INVISIBLE_CHARACTER.sub(_json_show, text))
+
+
+def json_string(value: object) -> Safe:
+    """Return a value for the inside of a JSON string."""
+    return Safe(json_value(str.__str__(to_text(value)))[1:-1])
+
+
+def plain_inline(value: object) -> Safe:
+    """Return a value for plain text: a label on one line, content as it is: `clean` marked it."""
+    if isinstance(value, Safe):
+        return value
+    if type(value) is VerbatimContent:
+        return value.tags()
+    return Safe(value if type(value) is Content else to_label(value))
+
+
+def plain_line(value: object) -> Safe:
+    """Return a value that begins its line of plain text.
+
+    Only content begins a line with white space or a bar, so such lines are known to be content.
+    """
+    text = plain_inline(value)
+    if isinstance(value, Safe | Content) or not text:
+        return text
+    if text[0].isspace():
+        return Safe(_code(text[0]) + text[1:])
+    return Safe("\\" + text) if text[0] == "|" else text
+
+
+def plain_own(value: object) -> Safe:
+    """Return an expression that begins its line with words or blanks of the template's own."""
+    text = plain_inline(value)
+    if text.startswith("|") and not isinstance(value, Safe | Content):
+        return Safe("\\" + text)
+    return text
+
+
+Escape = Callable[[object], Safe]
+
+PLACES: dict[str, dict[str, Escape]] = {
+    "md": {
+        "line": md_line,
+        "inline": md_inline,
+        "cell": md_cell,
+        "joined": md_joined,
+        "link": md_link,
+    },
+    "xml": {
+        "text": xml_text,
+        "joined": xml_joined,
+        "attribute": xml_attribute,
+        "unknown": xml_unknown,
+    },
+    "json": {"value": json_value, "string": json_string},
+    "txt": {"line": plain_line, "own": plain_own, "inline": plain_inline},
+}
+"""Extension of a template → place → escape. An unknown extension is plain text."""
+
+ALIASES = {"html": "xml", "svg": "xml", "markdown": "md", "jsonl": "json"}
+
+
+def syntax_of(extension: str) -> str:
+    """Return the syntax of an extension: `md`, `xml`, `json` or `txt`."""
+    known = ALIASES.get(extension, extension)
+    return known if known in PLACES else "txt"
+
+
+VERBATIM = "verbatim"
+"""The syntax of content between delimiters: it is printed as it is."""
+
+MAX_FENCE_MARKS = 24
+"""Longest fence, in backticks or tildes: a longer one costs more than it is worth."""
+
+_HARMLESS_BYTES = bytes((9, 10, 13, *range(32, 127)))
+"""ASCII without the characters that move the cursor of a terminal or send it a command."""
+
+TURNS = (
+    "<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|start_header_id|>", "<|start|>",
+    "<|channel|>", "<|message|>", "<|system|>", "<|user|>", "<|assistant|>", "[INST]", "[/INST]",
+    "<<SYS>>", "<start_of_turn>", "<end_of_turn>", "<|turn>", "<\uff5cUser\uff5c>",
+    "<\uff5cAssistant\uff5c>", "<tool_call>", "<think>", "\n\nHuman:", "\n\nAssistant:",
+    "### Instruction:",
+)  # fmt: skip
+"""Chat-template tokens of well-known families of LLMs: they begin or end turns, thoughts, calls."""
+
+# Searching 24 tokens in each content is slow. A single character is found much faster, so each
+# token is filed under a character that most texts lack, and is searched only where that stands.
+_RARE_CHARACTERS = "|\uff5cYN#<HA"
+
+_BY_CHARACTER: dict[str, list[str]] = {}
+
+for _token in TURNS:
+    _rare = next(char for char in _RARE_CHARACTERS if char in _token)
+    _BY_CHARACTER.setdefault(_rare, []).append(_token)
+
+# Tab, line feed and carriage return are invisible in labels, but not in contents.
+_UNSEEN = re.compile(INVISIBLE_CHARACTER.pattern.replace("\x00-\x1f", "\x00-\x08\x0b\x0c\x0e-\x1f"))
+
+_LONE_CR = re.compile("\r(?!\n)")
+
+_LINE_START = re.compile("^", re.MULTILINE)
+
+
+def longest_run(text: str, mark: str) -> int:
+    """Return the length of the longest run of the character `mark`; 0 if none reaches three."""
+    if mark not in text or mark * 3 not in text:  # one character is found much faster than three
+        return 0
+    return max(map(len, re.findall(re.escape(mark) + "{3,}", text)))
+
+
+class CleanedContent(NamedTuple):
+    """Content ready for one syntax, with notes on changes: (code, message) pairs."""
+
+    text: Content
+    notes: tuple[tuple[str, str], ...]
+    apart: int = 0
+    """Number of control tokens that were broken up."""
+
+
+def clean_content(
+    text: str,
+    syntax: str,
+    frame: re.Pattern[str] | None = None,
+    controls: ControlTokens | None = None,
+) -> CleanedContent:
+    """Return `text` as content of `syntax`, with a note for each change.
+
+    Characters that the syntax cannot carry become U+FFFD; a lone carriage return becomes a line
+    feed, because Markdown and XML read it as one. In plain text, each line that matches `frame`
+    could be taken for a line of the template, and gets the prefix `| `. With `controls`, control
+    tokens are broken up.
+    """
+    notes: list[tuple[str, str]] = []
+    body = _carriable(text, syntax, notes)
+    broken = 0
+    if controls is not None:
+        body, broken = controls.write_apart(body)
+    elif found := _chat_tokens(body):
+        notes.append(("PF707", _chat_tokens_message(found)))
+    if syntax == "md":
+        if longest_run(body, "`") >= MAX_FENCE_MARKS and longest_run(body, "~") >= MAX_FENCE_MARKS:
+            notes.append(("PF305", "each line is prefixed with '| ': no fence is long enough"))
+            body = _LINE_START.sub("| ", body)
+    elif frame is not None:
+        body, count = frame.subn(lambda match: f"| {match[0]}", body)
+        if count:
+            said = plural(count, "line looks like a line", "lines look like lines")
+            notes.append(("PF304", f"{said} of the template; prefixed with '| '"))
+    return CleanedContent(Content(body), tuple(notes), broken)
+
+
+def _carriable(body: str, syntax: str, notes: list[tuple[str, str]]) -> str:
+    """Replace the characters that the syntax cannot carry; note these and invisible ones."""
+
+    def replace(unwanted: re.Pattern[str], by: str, code: str, what: str) -> None:
+        nonlocal body
+        body, count = unwanted.subn(by, body)
+        if count:
+            notes.append((code, f"{what}: {count:,}"))
+
+    was_ascii = body.isascii()
+    if not was_ascii:
+        replace(SURROGATE, "\ufffd", "PF302", "lone surrogates replaced by U+FFFD")
+        if seen := len(_UNSEEN.findall(body)):
+            what = "invisible or direction-changing characters in the content"
+            notes.append(("PF702", f"{what}: {seen:,}"))
+    if "\r" in body and syntax not in ("json", VERBATIM):
+        what = "carriage returns without a line feed that became line ends"
+        replace(_LONE_CR, "\n", "PF303", what)
+    if syntax == "xml":
+        what = "characters that XML cannot carry, replaced by U+FFFD"
+        replace(XML_ILLEGAL, "\ufffd", "PF302", what)
+    elif syntax == "md" and "\x00" in body:
+        replace(_NUL, "\ufffd", "PF302", "NUL characters replaced by U+FFFD")
+    # Deleting the harmless bytes is the fastest search for any other. U+FFFD from above is ignored.
+    if was_ascii and body.encode("ascii", "ignore").translate(None, _HARMLESS_BYTES):
+        notes.append(("PF703", "terminal control characters are in the content"))
+    return body
+
+
+_NUL = re.compile("\x00")
+
+
+def _chat_tokens(text: str) -> list[str]:
+    found = [
+        token
+        for char, tokens in _BY_CHARACTER.items()
+        if char in text
+        for token in tokens
+        if token in text
+    ]
+    return sorted(found, key=TURNS.index)
+
+
+def _chat_tokens_message(found: list[str]) -> str:
+    shown = [token.strip() for token in found[:3]] + ["…"] * (len(found) > 3)
+    return (
+        f"content contains chat-template tokens: {', '.join(shown)}. They are plain text here;"
+        " --control-text escape breaks them up"
+    )

@@ -1,0 +1,184 @@
+"""Split a text into words, and words into terms: lower case, no common words, no endings.
+
+The parts of Okapi BM25 (Robertson and Zaragoza 2009), with Lucene's term weights.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Hashable, Mapping
+from typing import TypeVar
+
+# Thai, Lao, Burmese, Khmer, kana and Han, which have no blanks between words, and Hangul, which
+# writes particles onto the word. Such runs become pairs of characters, as Lucene's CJK filter does.
+_SPACELESS = (
+    "\u0e01-\u0e4e\u0e81-\u0ecd\u1000-\u104f\u1780-\u17d3"
+    "\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
+)
+
+# Vowel marks of Arabic and of the scripts of India. `\w` would end a word at each.
+_MARKED = "\u0300-\u036f\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0966-\u0dff"
+
+_WORD = re.compile(rf"[\w{_MARKED}{_SPACELESS}]+")
+
+# A table for `bytes.translate`: every ASCII character outside a word becomes a blank.
+_APART = "".join(
+    char if char.isalnum() or char == "_" else " " for char in map(chr, range(128))
+).encode() + bytes(128)
+
+_RUN = re.compile(rf"[{_SPACELESS}]+")
+
+_PART = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_+")
+
+_IDENTIFIER = re.compile(r"_|[a-z0-9][A-Z]")
+
+_BRACKETS = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
+
+_COMMON = """
+a an the this that these those such same other another any some each every all both either neither
+no none i me my mine we us our ours you your yours he him his she her hers it its they them their
+theirs who whom whose which what when where why how be am is are was were been being do does did
+done doing have has had having can could may might must shall should will would and or but nor not
+if then than so as because while until although though whether of in on at by for from to into onto
+with within without about above below over under between among through during before after against
+upon up down out off per via again also just only very too more most much many few less own here
+there once now ever s t d m ll ve re
+"""
+
+STOP_WORDS = frozenset(_COMMON.split())
+"""English words that say nothing about the subject of a text."""
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words of `text` as they are written, identifiers whole."""
+    if text.isascii():  # four times as fast as the pattern
+        return text.encode().translate(_APART).decode().split()
+    return _WORD.findall(text)
+
+
+def terms_of_text(text: str) -> list[str]:
+    """Return the terms of `text` in order, without stop words unless there are no others."""
+    found = split_words(text)
+    kept = [term for word in found for term in terms_of_word(word)]
+    # The query "who are they" would otherwise have no term at all.
+    return kept or [stem(word.lower()) for word in found]
+
+
+def terms_of_word(word: str) -> list[str]:
+    """Return the terms of one word; none for a stop word.
+
+    An identifier gives its stem and those of its parts (`maxTokens`: maxtoken, max, token); a run
+    of a script without blanks gives its pairs of characters.
+    """
+    if word.isascii():
+        lower = word.lower()
+        if lower in STOP_WORDS:
+            return []
+        found = [stem(lower)]
+        if _IDENTIFIER.search(word):
+            parts = [part.lower() for part in _PART.split(word) if len(part) > 2]
+            found += [stem(part) for part in parts if part not in STOP_WORDS and part != lower]
+        return found
+    runs = _RUN.findall(word)
+    if not runs:
+        return [stem(_without_accents(word.lower()))]
+    rest = [part for part in _RUN.split(word) if part]
+    # A run of one character has no pair, and stands for itself.
+    pairs = [run[i : i + 2] for run in runs for i in range(max(1, len(run) - 1))]
+    return pairs + [term for part in rest for term in terms_of_word(part)]
+
+
+def stem(word: str) -> str:
+    """Return a lower-case `word` without the commonest English endings.
+
+    Forms of a word meet in one stem, which need not be a word: `caching`, `caches` and `cached`
+    have the stem `cach`.
+    """
+    if len(word) < 4 or not word[-1].isalpha():
+        return word
+    if word.endswith("s"):
+        if word.endswith("ies"):
+            word = word[:-3] + "y"
+        elif word.endswith("sses"):
+            word = word[:-2]
+        elif not word.endswith(("ss", "us", "is")):
+            word = word[:-1]
+    if word.endswith("ing") and len(word) > 5:
+        word = word[:-3]
+    elif (word.endswith("ed") and len(word) > 4) or (word.endswith("ly") and len(word) > 5):
+        word = word[:-2]
+    if word.endswith("e") and len(word) > 3:
+        word = word[:-1]
+    # `running` has become `runn`; but `call`, `miss` and `buzz` end in two letters themselves.
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeioulsz":
+        word = word[:-1]
+    return word
+
+
+def to_phrase(text: str) -> str:
+    """Return the lower-case words of `text` with a blank around each, so that `in` finds a phrase.
+
+    Where words are written without blanks every character is a word.
+    """
+    return join_to_phrase(split_words(text))
+
+
+def join_to_phrase(found: list[str]) -> str:
+    """Return the `phrase` of a text from its words."""
+    joined = f" {' '.join(found)} ".lower()
+    if joined.isascii():
+        return joined
+    return re.sub(" +", " ", _RUN.sub(lambda run: f" {' '.join(run[0])} ", joined))
+
+
+def title_phrase(title: str) -> str:
+    """Return `title` as a `phrase` without its brackets, or "" if it is too short to look for.
+
+    Other texts mention `Mercury (planet)` as "Mercury".
+    """
+    bare = to_phrase(_BRACKETS.sub(" ", title))
+    # The blanks at both ends count: four letters, or two characters of a script without blanks.
+    if len(bare) > 5 or (len(bare) > 3 and not bare.isascii() and _RUN.search(bare)):
+        return bare
+    return ""
+
+
+def is_distinctive_title(title: str) -> bool:
+    """Tell whether a text with `title` in it means its bearer: not `open`, `max_len`, `URL`."""
+    found = split_words(_BRACKETS.sub(" ", title))
+    if len(found) != 1:
+        return bool(found)
+    word = found[0]
+    if "_" in word or word.isupper():
+        return False
+    return word[0].isupper() or _RUN.match(word) is not None
+
+
+def _without_accents(word: str) -> str:
+    """Return a word of a European script without accents, which few people type into a query."""
+    if word[0] > "\u052f":  # past Cyrillic, where marks are letters
+        return word
+    return "".join(
+        char for char in unicodedata.normalize("NFKD", word) if not unicodedata.combining(char)
+    )
+
+
+Term = TypeVar("Term", bound=Hashable)
+
+
+def inverse_document_frequency(texts: int, holders: int) -> float:
+    """Return the weight of a word that `holders` of so many `texts` hold."""
+    # The 1 is Lucene's: without it a word in more than half of the texts would weigh less than 0.
+    return math.log(1 + (texts - holders + 0.5) / (holders + 0.5))
+
+
+def length_norm(length: float, k1: float, b: float) -> float:
+    """Return the norm of a text by its `length`, where 1 is the mean length of all."""
+    return k1 * (1 - b + b * length)
+
+
+def term_shares(counts: Mapping[Term, int], norm: float, k1: float) -> list[tuple[Term, float]]:
+    """Return each term's share of its weight in a text that holds it so often: up to k1 + 1."""
+    return [(term, (k1 + 1) * count / (count + norm)) for term, count in counts.items()]

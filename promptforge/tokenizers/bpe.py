@@ -1,0 +1,477 @@
+"""Exact counts by byte pair encoding: of texts of any size, of texts in parts, bounds and cuts.
+
+Everything here rests on the split points (see `boundaries`): there counts add up exactly, so that
+no stretch of a text is counted twice.
+
+The longest beginning of a text that has at most n tokens, found with about one count of it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from ..text.split_points import (
+    BLANK_CHARACTERS,
+    Unit,
+    first_split_point,
+    is_split_point,
+    last_split_point,
+    last_unit_end,
+    split_at_points,
+    unit_ends,
+)
+from .base import Counter
+from .cache import MIN_CHARS_HASHED, RecentCache
+
+MAX_CHARS_TRIED = 1024
+"""Characters without a split point in which every end of a unit is tried."""
+
+MAX_SINGLE_STEPS = 16
+"""Ends of a unit tried one by one; then the steps grow."""
+
+MAX_GROWTH = 16
+"""Factor by which the next look reaches farther where there was no split point."""
+
+
+class Encoder(Protocol):
+    """The part of a counter that a cut needs."""
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens."""
+        ...
+
+    def encode(self, text: str) -> list[int] | None:
+        """Return the tokens; None if the library gives up."""
+        ...
+
+    def decode(self, tokens: list[int]) -> bytes:
+        """Return the bytes of tokens."""
+        ...
+
+
+class Edge(NamedTuple):
+    """The place where the first n tokens of a text end: the same for cuts at any unit."""
+
+    low: int
+    """The last split point at or before the edge that was found."""
+    tokens: int
+    """Tokens of the text up to `low`."""
+    place: int
+    stop: int
+    """The text was read up to here."""
+
+
+def find_edge(text: str, n: int, encoder: Encoder) -> Edge | None:
+    """Return where the first `n` (1 or more) tokens of a text end; None if the encoder gave up.
+
+    The counts of the encoder must add up at split points, and the bytes of its tokens must be
+    those of the text.
+    """
+    base, left, room = 0, n, 4 * n + 64
+    while True:
+        join = None
+        if base + room < len(text):
+            join = last_split_point(text, base, base + room)
+        stop = join or min(base + room, len(text))
+        tokens = encoder.encode(text[base:stop])
+        if tokens is None:
+            return None
+        if len(tokens) > left:
+            break
+        if stop == len(text):
+            return Edge(len(text), n - left + len(tokens), len(text), stop)
+        if join:
+            left -= len(tokens)
+            base, room = join, 4 * left + 64
+        else:
+            # " " * 1_200_000: a token has up to 128 of them, and small steps count all again.
+            room = min(max(2 * room, room * left // (len(tokens) or 1) * 9 // 8), MAX_GROWTH * room)
+    kept = encoder.decode(tokens[:left])
+    edge = base + len(kept.decode("utf-8", "ignore"))
+    low = last_split_point(text, base, edge + 1) or base
+    # The tokens up to `low` are found from the nearer side: by encoding the text before it ...
+    if low - base < edge - low:
+        return Edge(low, n - left + len(encoder.encode(text[base:low]) or ()), edge, stop)
+    # ... or by walking back over the tokens after it. A token may not reach over a split point,
+    # so the walk ends exactly there.
+    used = left
+    spare = len(kept) - len(text[base:low].encode("utf-8", "surrogatepass"))
+    while spare > 0:
+        used -= 1
+        spare -= len(encoder.decode(tokens[used : used + 1]))
+    return Edge(low, n - left + used, edge, stop)
+
+
+def cut_at_edge(text: str, n: int, unit: Unit, encoder: Encoder, edge: Edge) -> str:
+    """Return the cut of `text` (see `Counter.cut`) by the edge that `find_edge` found for `n`."""
+    if edge.low == len(text):
+        return text
+
+    def fits(place: int) -> bool:
+        """Tell whether the text up to `place` has at most n tokens; count from a known place on."""
+        if is_split_point(text, place):
+            return place <= edge.place
+        # Split points of the beginning alone: those made by the text behind `place` do not count.
+        join = last_split_point(text, 0, place) or 0
+        tokens = edge.tokens + encoder.count(text[join:place])
+        if join >= edge.low:
+            tokens += encoder.count(text[edge.low : join])
+        else:
+            tokens -= encoder.count(text[join : edge.low])
+        return tokens <= n
+
+    # A cut may end a little behind the edge: " the" is one token, " t" and "he" may be two.
+    high = first_split_point(text, edge.place, edge.stop) or edge.stop
+    if high - edge.low <= MAX_CHARS_TRIED:
+        near = unit_ends(text, unit, max(edge.place - 1, 0), min(high + 1, len(text)))
+        for place in reversed(near):
+            if place > edge.place and fits(place):
+                return text[:place]
+    place, tries = last_unit_end(text, unit, edge.place), 0
+    while place > 0 and not fits(place):
+        tries += 1
+        step = 1
+        if tries > MAX_SINGLE_STEPS:
+            step += place // 8
+        place = last_unit_end(text, unit, place - step)
+    return text[:place]
+
+
+MAX_CHARS_ENCODED = 1 << 18
+"""Characters given to the tokenizer at a time."""
+
+MIN_BLANKS_APART = 1 << 17
+"""Blanks in a row that are encoded apart; tiktoken's regular expression fails at 1,000,055."""
+
+MAX_CHARS_CACHED = 1 << 24
+"""Characters of text with remembered counts, for each counter."""
+
+MIN_CHARS_SPLIT = 16
+"""Characters below which a part is not searched for split points."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+_BLANKS = re.compile(f"[{BLANK_CHARACTERS}]+")
+
+_LAST_OTHER = re.compile(f"(?s:.*)[^{BLANK_CHARACTERS}]")
+
+# bytes.translate turns ASCII's letters and digits into "a", all others but the apostrophe into a
+# blank: then b"a " counts the ends of runs of letters faster than any regular expression.
+_RUN_TABLE = re.sub(rb"[^a']", b" ", re.sub(rb"[0-9A-Za-z]", b"a", bytes(range(256))))
+
+# At these str.split() ends a word, but one token may reach over them.
+_NO_WORD_ENDS = ("\n/", "\r/", "\x1c", "\x1d", "\x1e", "\x1f")
+
+
+class Encoding(Protocol):
+    """The part of `tiktoken.Encoding` in use."""
+
+    def encode_ordinary(self, text: str) -> list[int]:
+        """Return the tokens of `text`."""
+        ...
+
+    def decode_bytes(self, tokens: Sequence[int]) -> bytes:
+        """Return the bytes of `tokens`."""
+        ...
+
+
+def _count_runs(text: str) -> int:
+    """Return how many runs of letters and digits end in an ASCII text, -1 for any other text."""
+    if not text.isascii():
+        return -1
+    return text.encode().translate(_RUN_TABLE).count(b"a ")
+
+
+class _Part(NamedTuple):
+    """A part of a text, broken at its first and last split points."""
+
+    head: str | None
+    """None: there is no split point, so all of it is head."""
+    body: int
+    """Tokens between head and tail."""
+    tail: str
+
+
+class BytePairCounter(Counter):
+    """Counts by an encoding that is loaded when the first text is counted."""
+
+    def __init__(
+        self,
+        name: str,
+        load: Callable[[], tuple[str, Mapping[bytes, int]]],
+        make: Callable[[str, Mapping[bytes, int]], Encoding],
+        *,
+        longest: int,
+        fingerprint: str,
+        exact: bool = True,
+        additive: bool = True,
+        normalize: Callable[[str], str] | None = None,
+    ) -> None:
+        """Take `load`, for pattern and ranks, and `make`, to make an encoding of them.
+
+        `longest`: bytes of the longest token. `additive`: counts add up at split points (with
+        `normalize`, at those of the normalized text).
+        """
+        super().__init__(name, exact=exact, fingerprint=fingerprint)
+        self._load = load
+        self._make = make
+        self._longest = longest
+        self._additive = additive
+        self._normalize = normalize
+        self._lock = threading.RLock()
+        self._encoding: Encoding | None = None
+        self._blanks: Encoding | None = None
+        self._counts: RecentCache[int] = RecentCache(MAX_CHARS_CACHED)
+        self._parts: RecentCache[_Part] = RecentCache(MAX_CHARS_CACHED)
+        self._cut_last: tuple[str, int, Edge | None] = ("", 0, None)
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens of `text`; half of a surrogate pair counts as U+FFFD."""
+        tokens = self._counts.get(text)
+        if tokens is None:
+            if len(text) <= MAX_CHARS_ENCODED or not self._additive:
+                tokens = self._count(text)
+            else:
+                tokens = sum(map(self._count_stretch, split_at_points(text, MAX_CHARS_ENCODED)))
+            self._counts.put(text, tokens)
+        return tokens
+
+    def count_parts(self, parts: Sequence[str]) -> int:
+        """Return exactly `count("".join(parts))`; a part seen before costs only its ends."""
+        if not self._additive:
+            return self.count("".join(parts))
+        # Only the text between the last split point of one part and the first of the next is
+        # counted: no token reaches over a split point, whatever stands beside the part.
+        total = 0
+        between: list[str] = []
+        for text in parts:
+            if len(text) < MIN_CHARS_SPLIT:
+                between.append(text)
+                continue
+            part = self._parts.get(text) or self._without_line_end(text) or self._split(text)
+            if part.head is None:
+                between.append(text)
+                continue
+            between.append(part.head)
+            total += self.count("".join(between)) + part.body
+            between = [part.tail]
+        return total + self.count("".join(between))
+
+    def at_least(self, text: str, limit: int) -> int:
+        """Return the best of three bounds: bytes over the longest token, words, runs of letters."""
+        limit = max(limit, 0)
+        if not self._additive:
+            return 0
+        least = 0
+        if not self._normalize:
+            least = -(-len(text) // self._longest)
+        if least > limit:
+            return limit + 1
+        words = 0
+        # Most texts show enough in their first few words, indented ones later.
+        for reach in (8, 48):
+            beginning = text[: reach * (limit + 1)]
+            # No token has letters on both sides of anything but a letter or digit, save the
+            # apostrophe of a contraction. That holds in ASCII; elsewhere marks go with letters.
+            words = _count_runs(beginning)
+            if words < 0:
+                # No token has letters of two words. But o200k_base may take line ends and "/"
+                # to the punctuation before them, so a word that begins with "/" after a line
+                # end is not counted; nor is a word after a blank that only Python knows.
+                words = len(beginning.split(None, limit))
+                words -= sum(map(beginning.count, _NO_WORD_ENDS))
+            if words > limit or len(beginning) == len(text):
+                break
+        return min(max(least, words), limit + 1)
+
+    def most_chars(self, tokens: int) -> float:
+        """Return the characters that so many of the longest token could hold."""
+        if self._normalize or not self._additive:
+            return math.inf
+        return self._longest * tokens
+
+    def exceeds(self, text: str, limit: int) -> bool:
+        """Tell by the beginning alone where that is enough: by runs of letters, then by words."""
+        if self._additive and limit >= 0:
+            if _count_runs(text[: 16 * limit + 16]) > limit:
+                return True
+            # Indented lines begin with many blanks, so a second look reaches farther. In bytes
+            # only ASCII's white space parts words: that is quicker, and a bound all the same.
+            for reach in (10 * limit + 64, 24 * limit + 160):
+                beginning = text[:reach].encode("utf-8", "replace")
+                slashed = b"\n/" in beginning or b"\r/" in beginning
+                if not slashed and len(beginning.split(None, limit)) > limit:
+                    return True
+        return self.at_least(text, limit) > limit
+
+    def count_upto(self, text: str, limit: int) -> int:
+        """Return the count, or `limit + 1` as soon as there are more."""
+        if not self._additive:
+            return super().count_upto(text, limit)
+        limit = max(limit, 0)
+        if self.at_least(text, limit) > limit:
+            return limit + 1
+        total = 0
+        for stretch in split_at_points(text, 4 * limit + 64):
+            total += self.count(stretch)
+            if total > limit:
+                return limit + 1
+        return total
+
+    def cut(self, text: str, n: int, unit: Unit) -> str:
+        """Cut with one count of about as much as `n` tokens take; see `Counter.cut`.
+
+        A cut at a line is the longest there is, unless more than 1,024 characters of line ends
+        stand there.
+        """
+        if n <= 0:
+            return ""
+        if not self._additive or self._normalize:
+            return super().cut(text, n, unit)
+        # Callers cut one text at each unit in turn, and the edge is the same for all of them.
+        last, limit, edge = self._cut_last
+        if n != limit or text != last:
+            edge = find_edge(text, n, self)
+            if len(text) <= MAX_CHARS_CACHED:
+                self._cut_last = (text, n, edge)
+            else:
+                self._cut_last = ("", 0, None)
+        if edge is None:
+            return super().cut(text, n, unit)
+        return cut_at_edge(text, n, unit, self, edge)
+
+    def encode(self, text: str) -> list[int] | None:
+        """Return the tokens of a stretch of text; None if the library gives up.
+
+        Very long runs of blanks are encoded apart.
+        """
+        run = None
+        if len(text) > MIN_BLANKS_APART and self._additive:
+            run = _find_blanks(text)
+        if run is None:
+            return self._encode(text)
+        start, stop = run
+        if stop < len(text):
+            stop -= 1  # The last blank goes with the word after it; the others are one piece.
+        found: list[int] = []
+        for piece, encode in ((text[:start], self.encode), (text[start:stop], self._encode_blanks)):
+            tokens = encode(piece)
+            if tokens is None:
+                return None
+            found += tokens
+        if stop == len(text):
+            return found
+        rest = self.encode(text[stop:])
+        return None if rest is None else found + rest
+
+    def decode(self, tokens: Sequence[int]) -> bytes:
+        """Return the bytes of tokens that `encode` gave."""
+        return self._encoding.decode_bytes(tokens) if self._encoding else b""
+
+    def _count_stretch(self, text: str) -> int:
+        """Count a stretch; remember a long one, as the same one comes again in other texts."""
+        # Longer than asked for: there was no split point in it.
+        if len(text) <= 2 * MAX_CHARS_ENCODED:
+            return self._count(text)
+        tokens = self._counts.get(text)
+        if tokens is None:
+            tokens = self._count(text)
+            self._counts.put(text, tokens)
+        return tokens
+
+    def _without_line_end(self, text: str) -> _Part | None:
+        """Return the part for a text that was seen with a line end behind it.
+
+        The last item on a page often was, when another one still followed it.
+        """
+        if text[-1] in "\r\n":
+            return None
+        longer = self._parts.get(text + "\n")
+        if longer is None or not longer.tail:
+            return None
+        return longer._replace(tail=longer.tail[:-1])
+
+    def _split(self, text: str) -> _Part:
+        """Break a part at its first and its last split point, count between them, remember it."""
+        start = first_split_point(text, 0, len(text))
+        if start is None:
+            part = _Part(None, 0, "")
+        else:
+            stop = last_split_point(text, 0, len(text)) or start
+            middle = split_at_points(text[start:stop], MAX_CHARS_ENCODED)
+            part = _Part(text[:start], sum(map(self._count_stretch, middle)), text[stop:])
+        if len(part.head or "") + len(part.tail) < MIN_CHARS_HASHED:
+            self._parts.put(text, part)
+        return part
+
+    def _count(self, text: str) -> int:
+        tokens = self.encode(text)
+        if tokens is None:
+            # No tiktoken is known to give up here; if one does, the bytes are never too few.
+            return len(replace_surrogates(text).encode())
+        return len(tokens)
+
+    def _encode(self, text: str) -> list[int] | None:
+        if self._encoding is None:
+            with self._lock:
+                if self._encoding is None:
+                    self._encoding = self._make(*self._load())
+        return self._run(self._encoding, replace_surrogates(text))
+
+    def _encode_blanks(self, text: str) -> list[int] | None:
+        """Return the tokens of one piece of blanks, without the pattern.
+
+        The encoding for it has only those tokens that blanks can be made of.
+        """
+        if self._blanks is None:
+            with self._lock:
+                _, ranks = self._load()
+                alphabet = set("".join(_BLANKS.findall("".join(map(chr, range(0x3001))))).encode())
+                blanks = {
+                    token: rank for token, rank in ranks.items() if alphabet.issuperset(token)
+                }
+                self._blanks = self._make(r"[\s\S]+", blanks)
+        return self._run(self._blanks, text)
+
+    def _run(self, encoding: Encoding, text: str) -> list[int] | None:
+        if self._normalize:
+            text = self._normalize(text)
+        try:
+            return encoding.encode_ordinary(text)
+        except ValueError:
+            return None
+        except BaseException as error:
+            # Rust's panics are no Exception, and their class cannot be imported.
+            if type(error).__name__ != "PanicException":
+                raise
+            return None
+
+
+def _find_blanks(text: str) -> tuple[int, int] | None:
+    """Return start and stop of the first very long run of blanks, None if there is none.
+
+    A run before a line end does not count: it is one piece with the line end.
+    """
+    stop = 0
+    # A run of this length holds one of the probes, so the characters between need no look.
+    for probe in range(MIN_BLANKS_APART - 1, len(text), MIN_BLANKS_APART):
+        if probe >= stop and (run := _BLANKS.match(text, probe)):
+            before = _LAST_OTHER.match(text, stop, probe)
+            start, stop = before.end() if before else stop, run.end()
+            if stop - start >= MIN_BLANKS_APART and text[stop : stop + 1] not in ("\r", "\n"):
+                return start, stop
+    return None
+
+
+def replace_surrogates(text: str) -> str:
+    """Return `text` with U+FFFD for each half of a surrogate pair: UTF-8 cannot hold them."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return _SURROGATE.sub("\ufffd", text)
+    return text

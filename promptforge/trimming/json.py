@@ -1,0 +1,294 @@
+"""Trimming of JSON and JSON Lines: without white space, then with arrays, texts, objects cut.
+
+Each variant is valid JSON. Texts in it tell what is left out: `"… 97 more"` between the first
+elements of an array and its last, ` … 1,204 characters more` at the end of a text,
+`"… {12 keys}"` or `"… [12 items]"` for an object or array that lies too deep, and
+`"…":"… 40 more keys"` at the end of an object. Keys keep their order, numbers their spelling.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, NamedTuple, NoReturn
+
+from ..text.split_points import last_unit_end
+from .pieces import TrimmedText, TrimmedVariants
+
+MAX_JSON_CHARS = 1 << 22
+"""Characters above which a text is not read: of small numbers, it takes seconds and 200 MB."""
+
+MAX_JSON_DEPTH = 100
+"""Arrays and objects within each other."""
+
+MAX_DIGITS = 4300
+"""Digits of a number; Python reads no longer integers (`sys.int_info.default_max_str_digits`)."""
+
+MIN_CHARS_CUT = 40
+"""Characters by which a text must be too long to be cut: the note on it is nearly as long."""
+
+VARIANTS_REMEMBERED = 8
+
+_BLANKS = re.compile(r'("(?:[^"\\]++|\\.)*+")|[ \t\r\n]++', re.DOTALL)
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+# Stands for the marker or `…` until all is written: JSON itself holds no such character.
+_MARK = "\0"
+
+
+class Limits(NamedTuple):
+    """The limits within which values are written."""
+
+    string: int
+    """Characters of a text."""
+    items: int
+    """Elements of an array before its last."""
+    keys: int
+    """Keys of an object."""
+    depth: int
+    """Arrays and objects around one that is still written; 0: only the outermost is."""
+
+
+_STAGES: tuple[tuple[str, int], ...] = (
+    *(("string", 1000), ("items", 100), ("keys", 200)),
+    *(("string", 300), ("items", 30), ("keys", 60)),
+    *(("string", 120), ("items", 10), ("keys", 30)),
+    *(("string", 60), ("items", 4), ("depth", 5)),
+    *(("string", 30), ("items", 2), ("keys", 16), ("depth", 3)),
+    *(("items", 1), ("depth", 1), ("keys", 8), ("string", 16), ("depth", 0), ("keys", 4)),
+)
+"""The limits to lower, one after the other, and the values to reach."""
+
+_STEP = 0.97
+"""Share of a limit that is left by one step."""
+
+
+class _Number(str):
+    """A number as it was written."""
+
+    __slots__ = ()
+
+
+def divide(text: str, *, marker: str, language: str | None = None) -> TrimmedVariants | None:
+    """Return the variants of a JSON array or object, or of lines of them; None for other text.
+
+    None too for a text that cannot be written again as it was (NaN and Infinity, a key twice in
+    an object, a number of more than `MAX_DIGITS` digits), for more than `DEEPEST` levels, and for
+    more than `LONGEST` characters. The first variant may be lossless; in any other one `marker`
+    replaces the first `…`.
+    """
+    if len(text) > MAX_JSON_CHARS or text.lstrip(" \t\r\n")[:1] not in ("{", "["):
+        return None
+    try:
+        pieces, values = _decode(text)
+    except (ValueError, RecursionError):
+        return None
+    if not all(isinstance(value, (dict, list)) for value in values):
+        return None
+    most = _extent(values)
+    if most is None:
+        return None
+    lines = pieces != [text]
+    tidy = _escape("\n".join(_BLANKS.sub(r"\1", piece) for piece in pieces))
+    limits = list(_descent(most._replace(items=max(most.items, len(values)))))
+    # Nothing in it is longer than the note on it would be.
+    if limits and _MARK not in _write(values, lines, limits[-1]):
+        limits = []
+    return _Variants(values, lines, marker, tidy if len(tidy) < len(text) else "", limits)
+
+
+def _decode(text: str) -> tuple[list[str], list[Any]]:
+    """Return the JSON texts in `text`, all of it or its lines, and their values."""
+    try:
+        return [text], [_DECODER.decode(text)]
+    except json.JSONDecodeError as error:
+        if error.msg != "Extra data":
+            raise
+    lines = [line for line in text.split("\n") if line.strip(" \t\r")]
+    return lines, [_DECODER.decode(line) for line in lines]
+
+
+def _number(digits: str) -> _Number:
+    if len(digits) > MAX_DIGITS:
+        raise ValueError("a number of too many digits")
+    return _Number(digits)
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return found
+
+
+_DECODER = json.JSONDecoder(
+    parse_int=_number, parse_float=_number, parse_constant=_refuse, object_pairs_hook=_distinct
+)
+
+
+def _extent(values: Iterable[Any]) -> Limits | None:
+    """Return the limits within which all of some values would be written, None if too deep."""
+    string = items = keys = 0
+    level, depth = list(values), -1
+    while level:
+        below: list[Any] = []
+        for value in level:
+            if isinstance(value, dict):
+                keys = max(keys, len(value))
+                below.extend(value.values())
+            elif isinstance(value, list):
+                items = max(items, len(value))
+                below.extend(value)
+            elif isinstance(value, str):
+                string = max(string, len(value))
+        depth += any(isinstance(value, (dict, list)) for value in level)
+        if depth >= MAX_JSON_DEPTH:
+            return None
+        level = below
+    return Limits(string, items, keys, depth)
+
+
+def _descent(most: Limits) -> Iterator[Limits]:
+    """Yield limits from the widest down, each one step below the one before."""
+    now = most._replace(string=most.string - MIN_CHARS_CUT, items=most.items - 1)
+    for name, target in _STAGES:
+        least = 4 if name == "string" else 1
+        while (value := getattr(now, name)) > target:
+            now = now._replace(**{name: max(target, min(value - least, int(value * _STEP)))})
+            yield now
+
+
+class _Variants:
+    """The variants: a limit for each, written when it is asked for."""
+
+    def __init__(
+        self, values: list[Any], lines: bool, marker: str, tidy: str, limits: list[Limits]
+    ) -> None:
+        """Take `tidy`, the text without its white space; empty if it has none."""
+        self._values = values
+        self._lines = lines
+        self._marker = _quote(marker)[1:-1] if marker else "…"
+        self._tidy = tidy
+        self._limits = limits
+        self._known: OrderedDict[int, TrimmedText] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._limits) + bool(self._tidy)
+
+    def rung(self, number: int) -> TrimmedText:
+        """Return one of them; 0 is the longest."""
+        if self._tidy and number == 0:
+            return TrimmedText(self._tidy)
+        # A search halves its range with each step, and the next search soon asks for the same.
+        if number not in self._known:
+            if len(self._known) == VARIANTS_REMEMBERED:
+                self._known.popitem(last=False)
+            self._known[number] = self._make(number - bool(self._tidy))
+        return self._known[number]
+
+    def _make(self, number: int) -> TrimmedText:
+        limits = self._limits[number]
+        text = _write(self._values, self._lines, limits)
+        text = text.replace(_MARK, self._marker, 1).replace(_MARK, "…")
+        if limits.items <= 1 and limits.depth <= 1:
+            return TrimmedText(text, "outline")
+        return TrimmedText(text)
+
+
+def _write(values: list[Any], lines: bool, limits: Limits) -> str:
+    if lines:
+        return "\n".join(part[:-1] for part in _elements(values, limits, -1))
+    return _value(values[0], limits, 0)
+
+
+def _quote(text: str) -> str:
+    return _escape(json.dumps(text, ensure_ascii=False))
+
+
+def _escape(written: str) -> str:
+    """Return JSON with lone surrogates as escapes: as they are they could not be encoded."""
+    if written.isascii():
+        return written
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
+
+
+def _value(value: Any, limits: Limits, depth: int) -> str:
+    """Return a value as JSON, with `_MARK` where something is left out."""
+    if isinstance(value, (dict, list)):
+        return _container(value, limits, depth)
+    if isinstance(value, _Number):
+        return str(value)
+    if isinstance(value, str):
+        if len(value) <= limits.string + MIN_CHARS_CUT:
+            return _quote(value)
+        kept = last_unit_end(value, "character", limits.string) or limits.string
+        return f'{_quote(value[:kept])[:-1]} {_MARK} {len(value) - kept:,} characters more"'
+    return json.dumps(value)  # null, true, false
+
+
+def _container(value: dict[str, Any] | list[Any], limits: Limits, depth: int) -> str:
+    if isinstance(value, list):
+        size, members, ends = f"[{len(value):,} items]", _elements(value, limits, depth), "[]"
+    else:
+        size, members, ends = f"{{{len(value):,} keys}}", _members(value, limits, depth), "{}"
+    if depth > limits.depth:
+        mark = f'"{_MARK} {size}"'
+        if _exceeds([value], len(mark)):
+            return mark
+    return ends[0] + "".join(members)[:-1] + ends[1]
+
+
+def _elements(value: list[Any], limits: Limits, depth: int) -> Iterator[str]:
+    """Yield the elements of an array, a comma after each, and a note in place of some."""
+    count, first = len(value), limits.items
+    mark = f'"{_MARK} {count - first - 1:,} more"'
+    cut = count > first + 1 and _exceeds(islice(value, first, count - 1), len(mark))
+    for element in islice(value, first) if cut else value:
+        yield _value(element, limits, depth + 1) + ","
+    if cut:
+        yield mark + ","
+        yield _value(value[-1], limits, depth + 1) + ","
+
+
+def _members(value: dict[str, Any], limits: Limits, depth: int) -> Iterator[str]:
+    """Yield the members of an object, a comma after each, and a note in place of some."""
+    key = "…"
+    while key in value:
+        key += "…"
+    mark = f'{_quote(key)}:"{_MARK} {len(value) - limits.keys:,} more keys"'
+    cut = len(value) > limits.keys and _exceeds(islice(value.items(), limits.keys, None), len(mark))
+    for name, member in islice(value.items(), limits.keys) if cut else value.items():
+        yield f"{_quote(name)}:{_value(member, limits, depth + 1)},"
+    if cut:
+        yield mark + ","
+
+
+def _exceeds(values: Iterable[Any], size: int) -> bool:
+    """Tell whether some values, written with commas between, have more than `size` characters."""
+    # A stack of iterators in place of recursion: it ends as soon as the size is reached, and
+    # never has to write out what is left out.
+    left = size + 1
+    stack = [iter(values)]
+    while stack and left >= 0:
+        for value in stack[-1]:
+            if isinstance(value, (dict, list, tuple)):  # a tuple: key and value of an object
+                left -= 3 * (not isinstance(value, tuple))
+                stack.append(iter(value.items() if isinstance(value, dict) else value))
+                break
+            if isinstance(value, str):
+                left -= len(value) + 3 - 2 * isinstance(value, _Number)
+            else:
+                left -= 5
+            if left < 0:
+                break
+        else:
+            stack.pop()
+    return left < 0

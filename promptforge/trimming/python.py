@@ -1,0 +1,272 @@
+"""Trimming of Python: statements go with the largest bodies first, and the rest still parses."""
+
+from __future__ import annotations
+
+import ast
+import re
+import threading
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from .code import IMPORT, MAX_BLOCK_DEPTH, NONE, SAYING, SIGNATURE, Block, Blocks
+from .pieces import COMMENT_ONLY, IN_STRING, Pieces
+
+# The lines of Python's own reader: form feeds and U+2028 end none, a bare CR does.
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+
+MAX_PARSE_TRIES = 4
+
+_quiet = threading.Lock()
+
+_MIN_LINES_OPENED = 8
+"""An `if`, a loop, a `with` or a `try` of fewer lines is one piece."""
+
+_TRIPLE = re.compile(r"[rRuU]{0,2}(\"\"\"|''')")
+
+_Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def divide(text: str, *, marker: str, language: str | None = "python") -> Pieces | None:
+    """Return the statements of a module as pieces; None if it does not parse or has only one."""
+    tree = _parse(text)
+    if tree is None:
+        return None
+    reader = _Reader(_LINE.findall(text))
+    reader.read(tree.body)
+    return reader.blocks.pieces("python", marker)
+
+
+def _parse(text: str) -> ast.Module | None:
+    for _ in range(MAX_PARSE_TRIES):
+        try:
+            # "\d" in somebody's file is no concern of ours. The filters are the process's own,
+            # so two threads must not change them at a time.
+            with _quiet, warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return ast.parse(text)
+        except SystemError:
+            continue  # CPython 3.11, when another thread makes a tree at the same time
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            break  # ValueError: null bytes; RecursionError: 10,000 minus signs
+    return None
+
+
+class _Place(NamedTuple):
+    """The surroundings of a statement."""
+
+    under: int = -1
+    body: int = -1
+    """The header of the body that goes as one; -1: outside of any."""
+    function: bool = False
+    """True in a function."""
+    nested: bool = False
+    """True in a function within a function."""
+    depth: int = 0
+
+    def enter(self, statement: ast.stmt, head: int, first: int) -> _Place:
+        """Return the place under `head`, a header of `statement` with its first at `first`."""
+        if isinstance(statement, ast.ClassDef):
+            return _Place(head, self.body, self.function, self.function, self.depth + 1)
+        if isinstance(statement, _Definition):
+            return _Place(head, head, True, self.function, self.depth + 1)
+        body = first if self.body < 0 else self.body
+        return _Place(head, body, self.function, self.nested, self.depth + 1)
+
+
+class _Unit(NamedTuple):
+    """A statement, or several that share a line, as lines from `start` to before `end`."""
+
+    start: int
+    end: int
+    statement: ast.stmt | None
+    """None for several statements."""
+
+
+class _Clause(NamedTuple):
+    """A body of a compound statement."""
+
+    needed: bool
+    """True if the statement is none without it, as a `try` without its first `except`."""
+    body: Sequence[ast.stmt]
+
+
+class _Reader:
+    """Walks statements, and turns them into blocks of whole lines."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.lines = lines
+        self.blocks = Blocks(lines)
+        self.next = 0  # the first line that is in no block yet
+
+    def read(self, body: Sequence[ast.stmt]) -> None:
+        if body:
+            body = self._docstring(body, _Place())
+        self._statements(body, _Place())
+        if self.next < len(self.lines):
+            self.blocks.add(Block(self.next), self.next)
+
+    def _statements(self, body: Sequence[ast.stmt], place: _Place) -> None:
+        for unit in self._units(body):
+            if not self._open(unit, place):
+                rank = NONE if place.function else _rank(unit)
+                block = Block(self.next, place.under, rank, body=place.body)
+                self._add(block, unit.start, unit.end)
+
+    def _units(self, body: Sequence[ast.stmt]) -> Iterator[_Unit]:
+        held: _Unit | None = None
+        for statement in body:
+            start, end = _start(statement), self._end(statement.end_lineno or statement.lineno)
+            if held and start < held.end:  # a = 1; b = 2
+                held = _Unit(held.start, max(end, held.end), None)
+                continue
+            if held:
+                yield held
+            held = _Unit(start, end, statement)
+        if held:
+            yield held
+
+    def _end(self, line: int) -> int:
+        """Return the line after a statement that ends on `line` (from 1).
+
+        A backslash at its end takes one more line.
+        """
+        while line < len(self.lines) and self.lines[line - 1].rstrip("\r\n").endswith("\\"):
+            if not self._is_trivia(line) and not self.lines[line].lstrip().startswith(";"):
+                break  # x = 1  # a comment \
+            line += 1
+        return line
+
+    def _add(self, block: Block, code: int, end: int) -> int:
+        self.next = end
+        return self.blocks.add(block, code)
+
+    def _open(self, unit: _Unit, place: _Place) -> bool:
+        """Add a statement as headers and bodies; False if that is impossible or not worth it."""
+        statement = unit.statement
+        if statement is None or place.depth >= MAX_BLOCK_DEPTH:
+            return False
+        defines = isinstance(statement, _Definition)
+        if not defines and unit.end - unit.start < _MIN_LINES_OPENED:
+            return False
+        clauses = _clauses(statement)
+        heads = self._heads([clause.body for clause in clauses], unit.start)
+        if not heads:
+            return False
+        rank = SIGNATURE if defines and not place.function else NONE
+        kind = COMMENT_ONLY if isinstance(statement, ast.Match) else ""
+        head = first = self._add(Block(self.next, place.under, rank, body=place.body), *heads[0])
+        for number, (clause, (code, stop)) in enumerate(zip(clauses, heads, strict=True)):
+            if number:
+                closes = head if clause.needed else -1
+                block = Block(self.next, head, NONE, closes, place.body, kind)
+                head = self._add(block, code, stop)
+            inner, body = place.enter(statement, head, first), clause.body
+            if defines:
+                body = self._docstring(body, inner)
+            self._statements(body, inner)
+        return True
+
+    def _heads(
+        self, bodies: Sequence[Sequence[ast.stmt]], start: int
+    ) -> list[tuple[int, int]] | None:
+        """Return the lines of each body's header; None if one shares a line with its body."""
+        heads: list[tuple[int, int]] = []
+        code = start
+        for body in bodies:
+            while heads and code < len(self.lines) and self._is_trivia(code):
+                code += 1
+            stop = _start(body[0])
+            while stop > code and self._is_trivia(stop - 1):
+                stop -= 1
+            if stop <= code or self._shares_line(body[0]):
+                return None
+            heads.append((code, stop))
+            code = self._end(max(s.end_lineno or s.lineno for s in body))
+        return heads
+
+    def _shares_line(self, statement: ast.stmt) -> bool:
+        """Tell whether code stands before a statement on its line: `) -> None: ...`."""
+        line = self.lines[_start(statement)]
+        return len(line) - len(line.lstrip()) != statement.col_offset
+
+    def _is_trivia(self, line: int) -> bool:
+        text = self.lines[line].strip()
+        return not text or text.startswith("#")
+
+    def _docstring(self, body: Sequence[ast.stmt], place: _Place) -> Sequence[ast.stmt]:
+        """Add the docstring of a body, its first line apart; return the other statements."""
+        first = body[0]
+        start, end = first.lineno - 1, self._end(first.end_lineno or first.lineno)
+        if not _is_text(first) or (len(body) > 1 and _start(body[1]) < end):
+            return body
+        rank = NONE if place.nested else SAYING
+        top = self._docstring_top(start, end)
+        opening = self._add(Block(self.next, place.under, rank, body=place.body), start, top)
+        if top < end:
+            # The closing quotes are a piece that stays exactly as long as the opening ones.
+            inside = Block(top, opening, body=place.under, kind=IN_STRING)
+            self._add(inside, top, end - 1)
+            self._add(Block(end - 1, opening, rank, opening), end - 1, end)
+        return body[1:]
+
+    def _docstring_top(self, start: int, end: int) -> int:
+        """Return the line after a docstring's first, `end` if it cannot be parted."""
+        text = "".join(self.lines[start:end])
+        opening = _TRIPLE.match(text.lstrip())
+        if not opening or text.count(opening[1]) != 2:  # """a""" "b": two literals
+            return end
+        top = start + 1
+        if self.lines[start].strip() == opening[0] or self.lines[start].rstrip().endswith("\\"):
+            top += 1
+        return top if top < end - 1 else end
+
+
+def _start(statement: ast.stmt) -> int:
+    """Return a statement's first line (from 0), with its decorators."""
+    if isinstance(statement, _Definition) and statement.decorator_list:
+        return statement.decorator_list[0].lineno - 1
+    return statement.lineno - 1
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
+
+
+def _rank(unit: _Unit) -> int:
+    if isinstance(unit.statement, ast.Import | ast.ImportFrom):
+        return IMPORT
+    if isinstance(unit.statement, _Definition) and unit.end - unit.start <= 2:
+        return SIGNATURE  # def f(): ...
+    return NONE
+
+
+def _clauses(statement: ast.stmt) -> list[_Clause]:
+    """Return the bodies of a compound statement, none of any other."""
+    match statement:
+        case ast.If():
+            found = [_Clause(True, statement.body)]
+            rest = statement.orelse
+            # elif, or an `if` alone in an `else`
+            while len(rest) == 1 and isinstance(branch := rest[0], ast.If):
+                found.append(_Clause(False, branch.body))
+                rest = branch.orelse
+            return found + [_Clause(False, rest)] * bool(rest)
+        case ast.For() | ast.AsyncFor() | ast.While():
+            rest = statement.orelse
+            return [_Clause(True, statement.body)] + [_Clause(False, rest)] * bool(rest)
+        case ast.Try() | ast.TryStar():
+            handlers = [handler.body for handler in statement.handlers]
+            bodies = [statement.body, *handlers, statement.orelse, statement.finalbody]
+            return [_Clause(number == 1, body) for number, body in enumerate(filter(None, bodies))]
+        case ast.Match():
+            return [_Clause(False, case.body) for case in statement.cases]
+        case ast.With() | ast.AsyncWith():
+            return [_Clause(True, statement.body)]
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return [_Clause(True, statement.body)]
+    return []

@@ -1,0 +1,305 @@
+"""Trimming of stack traces: the error stays whole; frames of libraries and outer frames go.
+
+The package that a frame of a stack trace belongs to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from .pieces import (
+    ALWAYS,
+    Piece,
+    Pieces,
+    code_head,
+    count_lines,
+    line_end,
+    say_left_out,
+    split_lines,
+)
+
+# The package of a library's frame is in the one group that matched; an empty group stands for the
+# language itself.
+_LIBRARY = re.compile(
+    r"""(?x)
+      [\\/](?:site|dist)-packages[\\/](?P<python>[^\\/"]+)
+    | [\\/](?:lib64|lib|Lib)[\\/]python[\d.]*[\\/](?!(?:site|dist)-packages)(?P<stdlib>[^\\/"]+)
+    | <(?P<frozen>frozen\ [\w.]+|string|__array_function__\ internals)>
+    | [\\/]Lib[\\/](?!site-packages)(?P<windows>[\w.]+)
+    | node_modules[\\/](?P<npm>(?:@[^\\/]+[\\/])?[^\\/:)]+)
+    | \((?P<node>node|internal|native|webpack-internal|<anonymous>)[:)\\/]
+    | \bat\ (?P<node2>node|internal|native):
+    | \bat\ (?:[\w.]+/+)?(?P<java>
+        (?:java|javax|jakarta|jdk|sun|kotlin|kotlinx|scala|android|androidx|reactor|akka|junit|
+        groovy)\b | (?:com\.sun|com\.google\.common|com\.fasterxml|com\.zaxxer|com\.android|dalvik|
+        org\.(?:springframework|apache|hibernate|junit|eclipse|jboss|gradle|slf4j|mockito|codehaus|
+        aspectj|postgresql)|io\.(?:netty|reactivex|micrometer|grpc|vertx|quarkus|micronaut|undertow|
+        ktor))\b | System | Microsoft)\.
+    | /(?:pkg/mod|vendor)/(?P<go>[\w.-]+(?:/[\w.-]+){0,2})
+    | /(?:usr/local/go|usr/lib/go[\w.-]*|opt/go|goroot|go)/src/(?P<gostd>[\w]+)/
+    | ^(?P<goruntime>runtime)[./]
+    | (?:registry/src/[^/]+|git/checkouts)/(?P<crate>[\w-]+?)(?:-\d[\w.+-]*)?/
+    | /rustc/[^/]+/(?:library|src)/(?:lib)?(?P<ruststd>\w+)
+    | ^\s*\d+:\s+(?:0x[0-9a-f]+\s+-\s+)?<?(?P<rust>std|core|alloc|backtrace|tokio|rayon|
+        futures\w*|rust_begin_unwind|__libc_start_\w+|_start|__rust_\w+|main$)\b
+    | /usr/(?:lib|share|local/lib)/(?!python|node_modules)(?P<system>[^/"]+)
+    """,
+    re.MULTILINE,
+)
+
+
+def package_of(frame: str) -> str | None:
+    """Return the library that a frame belongs to; None for the program's own."""
+    found = _LIBRARY.search(frame[:2000])
+    if found is None:
+        return None
+    name = next((name for name in found.groups() if name), "")
+    return name.removesuffix(".py") or None
+
+
+FRAME, REPEAT = "frame", "repeated frame"
+
+_INNERMOST_FRAMES = 2
+"""Innermost frames of libraries in each trace that stay longer than the others."""
+
+_INNERMOST_OWN_FRAMES = 5
+"""The same of the program's own."""
+
+
+class _Trace(NamedTuple):
+    """One trace; its parts are given by their first line and the line after the last."""
+
+    frames: Sequence[tuple[int, int]]
+    """From the innermost."""
+    said: Sequence[tuple[int, int]]
+    """The error and its message."""
+    aside: bool = False
+    """True for another thread than the one that failed."""
+
+
+_Reader = Callable[[Sequence[str]], Iterator[_Trace]]
+
+
+def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | None:
+    """Return a text with a trace of Python, JavaScript, Java, .NET, Go or Rust in it as pieces.
+
+    None without one. The exceptions and their messages, chained ones too, always stay. Repeated
+    frames go first, then the text around, libraries' frames, the program's own; the outermost of
+    each first.
+    """
+    lines = split_lines(text)
+    for read in _READERS:
+        traces = list(read(lines))
+        if any(trace.frames for trace in traces):
+            return Pieces(_parts(lines, traces), _gap, code_head(None, marker))
+    return None
+
+
+def _parts(lines: Sequence[str], traces: Sequence[_Trace]) -> list[Piece]:
+    # First line of a part → the line after, its `keep`, its kind.
+    known: dict[int, tuple[int, float, str]] = {}
+    for trace in traces:
+        for start, end in trace.said:
+            known[start] = end, ALWAYS, ""
+        for start, end, keep, kind in _frames(lines, trace):
+            known[start] = end, keep, kind
+    parts: list[Piece] = []
+    line = 0
+    while line < len(lines):
+        # The text around the traces is worth between 0.5 and 1.5, later lines more.
+        around = (line + 1, 1 + line / (len(lines) + 1) - 0.5, "")
+        end, keep, kind = known.get(line, around)
+        while end < len(lines) and end not in known and not lines[end].strip():
+            end += 1
+        parts.append(Piece("".join(lines[line:end]), keep, kind=kind))
+        line = end
+    return parts
+
+
+def _frames(lines: Sequence[str], trace: _Trace) -> Iterator[tuple[int, int, float, str]]:
+    """Yield each frame of a trace: its lines, `keep` and kind."""
+    seen: set[str] = set()
+    own = 0
+    for distance, (start, end) in enumerate(trace.frames):
+        frame = "".join(lines[start:end])
+        near = -distance / (len(trace.frames) + 1)
+        if frame in seen:
+            yield start, end, near, REPEAT
+            continue
+        seen.add(frame)
+        if trace.aside:
+            level = 2
+        elif package_of(frame) is None:
+            own += 1
+            level = 6 if own <= _INNERMOST_OWN_FRAMES else 4
+        else:
+            level = 5 if distance < _INNERMOST_FRAMES else 3
+        yield start, end, near + level, FRAME
+
+
+def _gap(run: Sequence[Piece]) -> str:
+    margin = re.match(r"[ \t|]*", run[0].text)
+    return f"{margin[0] if margin else ''}… {_say(run)}{line_end(run)}"
+
+
+def _say(run: Sequence[Piece]) -> str:
+    kinds = {part.kind for part in run}
+    if "" in kinds:
+        return say_left_out(count_lines(run))
+    frames = "frame" + "s" * (len(run) != 1)
+    if kinds == {REPEAT}:
+        return f"{len(run)} repeated {frames}"
+    packages = {package_of(part.text) for part in run}
+    name = packages.pop()
+    return f"{len(run)} {frames}" + (f" in {name}" if name and not packages else "")
+
+
+_PY_TRACE = re.compile(r"([ |+-]*)(?:Exception Group )?Traceback \(most recent call last\):")
+
+_PY_FRAME = re.compile(r'[ |]*  File "')
+
+_PY_CHAIN = re.compile(r"[ |]*(?:During handling of the above|The above exception was the direct)")
+
+
+def _read_python(lines: Sequence[str]) -> Iterator[_Trace]:
+    line = 0
+    while line < len(lines):
+        opening = _PY_TRACE.match(lines[line])
+        if not opening and not _PY_CHAIN.match(lines[line]):
+            line += 1
+            continue
+        said, frames, line = [(line, line + 1)], list[tuple[int, int]](), line + 1
+        while opening and line < len(lines) and _PY_FRAME.match(lines[line]):
+            start, line = line, line + 1
+            margin = _depth(lines[start])
+            while line < len(lines) and lines[line].strip() and _depth(lines[line]) > margin:
+                line += 1  # the source, the ^^^^ below it
+            while line < len(lines) and re.match(r"[ |]*\[Previous line repeated", lines[line]):
+                line += 1
+            frames.append((start, line))
+        start = line
+        if frames:
+            line = _end_of_message(lines, start)
+        if line > start:
+            said.append((start, line))
+        yield _Trace(frames[::-1], said)
+
+
+def _end_of_message(lines: Sequence[str], start: int) -> int:
+    """Return the line after the message of a Python exception."""
+    for line in range(start, len(lines)):
+        if not lines[line].strip(" |\r\n") or _PY_TRACE.match(lines[line]):
+            return line
+        # A message may have many lines, but after one of them a log may go on.
+        again = line > start and _depth(lines[line - 1]) == _depth(lines[start])
+        if again and _LOGGED.match(lines[line]):
+            return line
+    return len(lines)
+
+
+_LOGGED = re.compile(
+    r"(?:\[?\d{4}-\d\d-\d\d|\[[A-Z]+\]|\d\d:\d\d|(?:INFO|DEBUG|WARN|WARNING|ERROR)\b"
+    r"|[\w.-]+@|\$ |>>> )"
+)
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip(" |"))
+
+
+_AT = re.compile(r"[ \t]*(?:at\s+\S|\.\.\. \d+ (?:more|common))|^[^\s@]*@\S+:\d+:\d+\s*$")
+
+_ERROR = re.compile(
+    r"\s*(?:Exception in thread|Caused by:|Suppressed:|Uncaught|Unhandled|---> |\[cause\]:|"
+    r"(?:[\w$.]+[.$])?[A-Z]\w*(?:Exception|Error|Throwable)\b)"
+)
+
+_MAX_MESSAGE_LINES = 200
+"""Lines above a trace that are searched for its exception."""
+
+
+def _read_at(lines: Sequence[str]) -> Iterator[_Trace]:
+    """Read traces of `at` lines: JavaScript, Java, Kotlin, .NET."""
+    line = last = 0
+    while line < len(lines):
+        if not _AT.match(lines[line]):
+            line += 1
+            continue
+        start = line
+        while line < len(lines) and _AT.match(lines[line]):
+            line += 1
+        said = start - 1
+        for up in range(start - 1, max(last, start - _MAX_MESSAGE_LINES) - 1, -1):
+            if _ERROR.match(lines[up]):
+                said = up
+                break
+        yield _Trace(
+            [(n, n + 1) for n in range(start, line)], [(said, start)] if said >= last else []
+        )
+        last = line
+
+
+_GO_PANIC = re.compile(
+    r"(?:panic:|fatal error:|\[signal |runtime error:|goroutine \d+ \[|created by )"
+)
+
+
+def _read_go(lines: Sequence[str]) -> Iterator[_Trace]:
+    said: list[tuple[int, int]] = []
+    frames: list[tuple[int, int]] = []
+    line = routines = 0
+    while line < len(lines):
+        if (
+            line + 1 < len(lines)
+            and re.match(r"\t\S+\.\w+:\d+", lines[line + 1])
+            and re.match(r"[\w./*(]", lines[line])
+        ):
+            if routines:
+                frames.append((line, line + 2))
+                line += 1
+        elif _GO_PANIC.match(lines[line]):
+            routine = lines[line].startswith("goroutine ")
+            if routine and routines:
+                yield _Trace(frames, said, routines > 1)
+                said, frames = [], []
+            routines += routine
+            if not routine or routines == 1:
+                said.append((line, line + 1))
+        line += 1
+    yield _Trace(frames, said, routines > 1)
+
+
+_RUST_PANIC = re.compile(r"thread '.*' (?:\(\d+\) )?panicked at ")
+
+_RUST_FRAME = re.compile(r"\s*\d+: ")
+
+
+def _read_rust(lines: Sequence[str]) -> Iterator[_Trace]:
+    line = 0
+    while line < len(lines):
+        if not _RUST_PANIC.match(lines[line]):
+            line += 1
+            continue
+        start = line
+        while line < len(lines) and not re.match(r"(?:stack backtrace:|note: )", lines[line]):
+            line += 1
+        said, frames = [(start, line)], list[tuple[int, int]]()
+        while (
+            line < len(lines)
+            and not _RUST_FRAME.match(lines[line])
+            and not _RUST_PANIC.match(lines[line])
+        ):
+            line += 1
+        if line > start and line < len(lines) and lines[line - 1].startswith("stack backtrace:"):
+            said.append((line - 1, line))
+        while line < len(lines) and _RUST_FRAME.match(lines[line]):
+            start, line = line, line + 1
+            while line < len(lines) and re.match(r"\s+at ", lines[line]):
+                line += 1
+            frames.append((start, line))
+        yield _Trace(frames, said)
+
+
+_READERS: Sequence[_Reader] = (_read_python, _read_rust, _read_go, _read_at)

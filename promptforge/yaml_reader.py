@@ -1,0 +1,290 @@
+"""YAML text → plain data, safely: the only door to PyYAML.
+
+It reads one document of the YAML 1.2 core schema: maps with text keys, lists, text, int, float,
+bool, null. `no`, `off`, `2024-01-01`, `12:30` are text. Refused, with file and line: anchors and
+aliases, merge keys, tags, a key given twice, keys that are no scalars, a second document, lone
+surrogates, more than a megabyte, nesting past 50.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from .errors import ProfileError, quote
+
+SCHEMA_MODELINE = "# yaml-language-server: $schema="
+"""Beginning of a file's first line that tells editors the place of its schema."""
+
+MAX_YAML_BYTES = 1 << 20
+"""Longest text, in bytes of UTF-8."""
+
+MAX_YAML_DEPTH = 50
+
+MAX_YAML_VALUES = 50_000
+"""Most values in one text: a megabyte of `- a` would take the scanner many seconds."""
+
+_DEEP = f"nested deeper than {MAX_YAML_DEPTH}"
+
+YamlPath = tuple[str | int, ...]
+
+YamlLines = dict[YamlPath, int]
+
+_INT = re.compile(r"[-+]?[0-9]+")
+
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+
+_WORDS: dict[str, Any] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **{
+        sign + word: float(sign + "inf")
+        for sign in ("", "+", "-")
+        for word in (".inf", ".Inf", ".INF")
+    },
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
+}
+
+# Zero width, direction and tag characters: no reader of the file sees them.
+_INVISIBLE = re.compile(
+    "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
+)
+
+
+def load_yaml(text: str, where: str) -> Any:
+    """Return the value of one YAML document; an empty one is `None`.
+
+    Keys are always text, as written: `1: x` has the key `"1"`. `where` is the file's name for
+    messages. Raises `ProfileError`, with `where` as `file:line`, for anything refused or not valid.
+    """
+    return load_yaml_with_lines(text, where)[0]
+
+
+def load_yaml_with_lines(text: str, where: str) -> tuple[Any, YamlLines]:
+    """Return the value as `load` does, and path → line (from 1) of each key and list member."""
+    text = text.removeprefix("\ufeff")
+    if len(text) > MAX_YAML_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_YAML_BYTES:
+        raise ProfileError(
+            f"longer than {MAX_YAML_BYTES} bytes; YAML of this size is not read", where=f"{where}:1"
+        )
+    builder = _Builder(where)
+    try:
+        for event in _events(text, where):
+            builder.take(event)
+    except ProfileError:
+        raise
+    except yaml.MarkedYAMLError as exc:
+        line, column, said = _explained(exc, text)
+        raise ProfileError(
+            f"not valid YAML: {said}", where=f"{where}:{line}", column=column
+        ) from None
+    except yaml.reader.ReaderError as exc:
+        line = text.count("\n", 0, exc.position) + 1
+        said = "a character"
+        if isinstance(exc.character, int):
+            said = f"the character U+{exc.character:04X}"
+        raise ProfileError(
+            f"not valid YAML: {said} is not allowed", where=f"{where}:{line}"
+        ) from None
+    except Exception as exc:  # hostile text may reach any error of the parser
+        raise ProfileError(f"not valid YAML ({type(exc).__name__})", where=f"{where}:1") from None
+    return builder.root, builder.lines
+
+
+def _explained(error: yaml.MarkedYAMLError, text: str) -> tuple[int, int, str]:
+    """Return line and column of the begin of a mistake, and a plain message.
+
+    The library tells where it noticed the mistake, in the words of its scanner.
+    """
+    problem, context = error.problem or error.context or "", error.context or ""
+    mark = error.problem_mark or error.context_mark
+    begin = error.context_mark or mark
+    said = ascii(problem)[1:-1][:200]
+    if mark is None or begin is None:
+        return 1, 1, said
+    lines = text.split("\n")
+    before = "".join(lines[mark.line : mark.line + 1])[: mark.column]
+    if "quoted scalar" in context and "end of stream" in problem:
+        mark, said = begin, "the quote that begins here is not closed"
+    elif "flow" in context and problem.startswith("expected ','"):
+        opened = lines[begin.line][begin.column : begin.column + 1]
+        said = f"a comma is missing here, or what closes the {opened} before it"
+        if mark.line > begin.line or mark.column >= len(lines[mark.line]):
+            mark, said = begin, f"the {opened} that begins here is not closed"
+    elif problem.startswith("mapping values") and not re.search(r":\s", before):
+        mark.column = len(before) - len(before.lstrip())
+        said = _INDENTED_OTHERWISE
+    elif "expected ':'" in problem:
+        mark, said = begin, "a line that is no `key: value`"
+    else:
+        said = _reworded(problem) or said
+    return mark.line + 1, mark.column + 1, said
+
+
+_INDENTED_OTHERWISE = "this line is indented otherwise than those that it belongs to"
+
+
+def _reworded(problem: str) -> str | None:
+    if "'\\t'" in problem:
+        return "a tab; indent with blanks"
+    if problem.startswith("mapping values"):
+        return "a text with a colon and a blank in it goes into double quotes"
+    if found := re.match(r"found unknown escape character '(.*)'", problem):
+        escape = ascii(f"\\{found[1]}")[1:-1].replace("\\\\", "\\")
+        return f"{escape} means nothing in double quotes; write two backslashes"
+    if problem.startswith("expected <block end>"):
+        return _INDENTED_OTHERWISE
+    return None
+
+
+def find_invisible(text: str) -> list[tuple[int, str]]:
+    """Return (line, `U+200B`) for each invisible character, in comments as well."""
+    return [
+        (number, f"U+{ord(found):04X}")
+        for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1)
+        for found in _INVISIBLE.findall(line)
+    ]
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses deep brackets early: looking ahead for their ends takes quadratic time."""
+
+    def fetch_flow_collection_start(self, kind: Any) -> None:
+        mark = self.get_mark()
+        if self.flow_level > MAX_YAML_DEPTH:
+            raise ProfileError(_DEEP, where=f"{self.name}:{mark.line + 1}", column=mark.column + 1)
+        super().fetch_flow_collection_start(kind)
+
+
+def _events(text: str, where: str) -> Iterator[Any]:
+    # The scanner in C dies on deep nesting, so this is the one in Python.
+    loader: Any = _Loader(text)
+    loader.name = where
+    try:
+        while loader.check_event():
+            yield loader.get_event()
+    finally:
+        loader.dispose()
+
+
+class _Frame:
+    """A map or list under construction."""
+
+    __slots__ = ("key", "path", "value")
+
+    def __init__(self, value: dict[str, Any] | list[Any], path: YamlPath) -> None:
+        self.value = value
+        self.path = path
+        self.key: str | None = None
+
+
+class _Builder:
+    """Builds the value and its lines from the parser's events.
+
+    The open containers are on a list of our own: recursion would let a deep text exhaust the
+    interpreter's stack.
+    """
+
+    def __init__(self, where: str) -> None:
+        self.root: Any = None
+        self.lines: YamlLines = {(): 1}
+        self._where = where
+        self._open: list[_Frame] = []
+        self._documents = 0
+        self._nodes = 0
+        self._column = 1
+
+    def take(self, event: Any) -> None:
+        line = event.start_mark.line + 1
+        self._column = event.start_mark.column + 1
+        if isinstance(event, yaml.DocumentStartEvent):
+            self._documents += 1
+            if self._documents > 1:
+                raise self._refusal("a second document; one file holds one", line)
+        elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
+            self._open.pop()
+        elif isinstance(event, yaml.NodeEvent):
+            self._node(event, line)
+
+    def _refusal(self, message: str, line: int) -> ProfileError:
+        return ProfileError(message, where=f"{self._where}:{line}", column=self._column)
+
+    def _node(self, event: Any, line: int) -> None:
+        self._nodes += 1
+        if self._nodes > MAX_YAML_VALUES:
+            raise self._refusal(f"more than {MAX_YAML_VALUES} values", line)
+        if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
+            raise self._refusal(
+                "anchors and aliases (& and *) are not read; write the value out", line
+            )
+        if event.tag is not None:
+            raise self._refusal(
+                "tags (!) are not read; write plain text, numbers, lists and maps", line
+            )
+        frame = self._open[-1] if self._open else None
+        if frame is not None and isinstance(frame.value, dict) and frame.key is None:
+            frame.key = self._key(event, frame, line)
+            self.lines[(*frame.path, frame.key)] = line
+        elif isinstance(event, yaml.ScalarEvent):
+            self._put(frame, self._scalar(event, line), line)
+        else:
+            if len(self._open) >= MAX_YAML_DEPTH:
+                raise self._refusal(_DEEP, line)
+            value: dict[str, Any] | list[Any] = (
+                {} if isinstance(event, yaml.MappingStartEvent) else []
+            )
+            self._open.append(_Frame(value, self._put(frame, value, line)))
+
+    def _key(self, event: Any, frame: _Frame, line: int) -> str:
+        if not isinstance(event, yaml.ScalarEvent):
+            raise self._refusal("a key must be one word or text, not a list or a map", line)
+        key = self._text(event.value, line)
+        if key == "<<" and event.style is None:
+            raise self._refusal("merge keys (<<) are not read; write the values out", line)
+        if key in frame.value:
+            first = self.lines[(*frame.path, key)]
+            raise self._refusal(
+                f"the key {quote(key)} is there twice, first in line {first}; take one out", line
+            )
+        return key
+
+    def _put(self, frame: _Frame | None, value: Any, line: int) -> YamlPath:
+        """Put a value into the open container; return its path."""
+        if frame is None:
+            self.root = value
+            return ()
+        if isinstance(frame.value, list):
+            frame.value.append(value)
+            path: YamlPath = (*frame.path, len(frame.value) - 1)
+            self.lines[path] = line
+            return path
+        key = frame.key or ""
+        frame.value[key], frame.key = value, None
+        return (*frame.path, key)
+
+    def _text(self, value: str, line: int) -> str:
+        if value.isascii():
+            return value
+        try:  # "\ud83d\ude00", as JSON writes an emoji, is one character
+            return value.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            raise self._refusal("half of a surrogate pair is no character", line) from None
+
+    def _scalar(self, event: Any, line: int) -> Any:
+        text: str = event.value
+        if event.style is not None or not event.implicit[0]:
+            return self._text(text, line)
+        if text in _WORDS:
+            return _WORDS[text]
+        if len(text) <= 100:  # longer ones are text: no option has such a number
+            if _INT.fullmatch(text):
+                return int(text)
+            if text.startswith(("0o", "0x")) and re.fullmatch(r"0o[0-7]+|0x[0-9a-fA-F]+", text):
+                return int(text, 0)
+            if _FLOAT.fullmatch(text):
+                return float(text)
+        return self._text(text, line)
