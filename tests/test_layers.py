@@ -30,7 +30,7 @@ LIBRARY_DOORS = {
     "click": {"cli"},
     "haystack": {"integrations"},
     "identify": {"sources"},
-    "jinja2": {"lint", "templating"},
+    "jinja2": {"authoring", "lint", "templating"},
     "langchain_core": {"integrations"},
     "llama_index": {"integrations"},
     "markdown_it": {"trimming"},

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from ..authoring.charts import budget_parts, draw_html, draw_svg, worth_curve
+from ..authoring.charts import BudgetChart
 from ..model import Explanation, Remedy, Result, ResultItem, path_with_lines
 from .inputs import exit_code, input_flags, read_request
 from .output import (
@@ -146,17 +146,15 @@ def _wrapped(head: str, text: str) -> list[str]:
     )
 
 
-def write_pictures(
+def write_charts(
     result: Result, at: Callable[[int], Result], html: str | None, svg: str | None
 ) -> None:
-    """Write the picture of a result to the files that are named; `at` renders another budget."""
-    explanation = result.explain()
-    reserve = result.manifest["options"]["reserve"]
-    parts, points = budget_parts(result, explanation, reserve), worth_curve(result, at)
+    """Write the chart of a result to the files that are named; `at` renders another budget."""
+    chart = BudgetChart(result, at)
     if html:
-        write_output(draw_html(result, explanation, parts, points), html)
+        write_output(chart.html(), html)
     if svg:
-        write_output(draw_svg(result, explanation, parts, points), svg)
+        write_output(chart.svg(), svg)
 
 
 NO_PATH = "(no path)"
@@ -213,7 +211,7 @@ def explain_command(
     result = request.render(renderer, loaded)
     explanation = result.explain()
     if html or svg:
-        write_pictures(
+        write_charts(
             result,
             lambda most: renderer.render(loaded, **{**request.options, "max_tokens": most}),
             html,

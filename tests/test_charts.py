@@ -1,4 +1,4 @@
-"""Pictures of a budget: well-formed, self-contained, and their figures are the result's."""
+"""Charts of a budget: well-formed, self-contained, and their figures are the result's."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ from hypothesis import given
 from lxml import etree
 
 import promptforge as pf
-from promptforge.authoring import charts as budget
-from promptforge.authoring import charts as drawing
-from promptforge.authoring import charts as pages
-from promptforge.authoring import charts as shares
+from promptforge.authoring.charts import BudgetChart, show_words
 from promptforge.model import Result
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -36,16 +33,11 @@ ITEMS = [
 ]
 
 
-def drawn(
-    items: Any = ITEMS, **options: Any
-) -> tuple[Result, str, str, list[shares.BudgetPart], list[shares.BudgetPoint]]:
+def drawn(items: Any = ITEMS, **options: Any) -> tuple[Result, str, str, BudgetChart]:
+    """Render, and return the result, its image, its page and the chart."""
     result = pf.render(items, **options)
-    points = shares.worth_curve(
-        result, lambda most: pf.render(items, **{**options, "max_tokens": most})
-    )
-    parts = shares.budget_parts(result, result.explain(), options.get("reserve"))
-    made = result, result.explain(), parts, points
-    return result, budget.draw_svg(*made), pages.draw_html(*made), parts, points
+    chart = BudgetChart(result, lambda most: pf.render(items, **{**options, "max_tokens": most}))
+    return result, chart.svg(), chart.html(), chart
 
 
 @pytest.mark.parametrize(
@@ -55,9 +47,10 @@ def drawn(
      {"max_tokens": 90, "format": "json"}, {"max_tokens": 90, "tokenizer": "approximate-claude"}],
 )  # fmt: skip
 def test_the_parts_are_the_budget(options: dict[str, Any]) -> None:
-    result, svg, html, parts, points = drawn(**options)
+    result, svg, html, chart = drawn(**options)
+    parts, points = chart.parts, chart.points
     spent = sum(part.tokens for part in parts if part.what not in ("free", "reserve"))
-    # Tokens of parts may be joined where they meet: what is between them is less than nothing then, and not drawn.
+    # Tokens may join where parts meet; then `between` is below 0 and is not drawn.
     assert spent == result.tokens - min(0, result.explain().between)
     assert sum(part.tokens for part in parts if part.what == "reserve") == options.get("reserve", 0)
     if result.max_tokens is not None:
@@ -74,7 +67,7 @@ def test_the_parts_are_the_budget(options: dict[str, Any]) -> None:
 
 
 def test_it_says_everything_in_words_too() -> None:
-    result, svg, html, _, points = drawn(max_tokens=120)
+    result, svg, html, chart = drawn(max_tokens=120)
     root = ElementTree.fromstring(svg)
     assert root.get("role") == "img"
     found = [node for tag in ("title", "desc") if (node := root.find(f"{SVG}{tag}")) is not None]
@@ -88,11 +81,11 @@ def test_it_says_everything_in_words_too() -> None:
     for item, row in zip(result.items, rows[1:4], strict=True):
         assert row[1] == item.status and row[6] == f"{item.tokens_full:,}"
         assert row[8] == ("" if item.fits_at is None else f"{item.fits_at:,}")
-    assert len(rows) == 1 + 3 + 1 + len(points)
+    assert len(rows) == 1 + 3 + 1 + len(chart.points)
 
 
 def test_nothing_is_loaded_and_nothing_runs() -> None:
-    _, svg, html, _, _ = drawn(max_tokens=120)
+    _, svg, html, _ = drawn(max_tokens=120)
     for text in (svg, html):
         assert not re.search(r"<script|\son\w+=|\bsrc=|href=|@import|url\((?!#)", text)
         assert set(re.findall(r"https?://[^\"' <]+", text)) == {"http://www.w3.org/2000/svg"}
@@ -121,7 +114,7 @@ def test_names_cannot_break_out(given_items: list[tuple[str, str, float]]) -> No
         )
         for n, (name, more, score) in enumerate(given_items)
     ]
-    _, svg, html, parts, _ = drawn(items, max_tokens=60)
+    _, svg, html, chart = drawn(items, max_tokens=60)
     for text in (svg, html):
         root = etree.fromstring(text.encode())
         assert not {etree.QName(node).localname for node in root.iter(etree.Element)} & {
@@ -133,7 +126,7 @@ def test_names_cannot_break_out(given_items: list[tuple[str, str, float]]) -> No
     assert len(list(found.iter(f"{SVG}desc"))) == 1
     titles = (
         1
-        + len(parts)
+        + len(chart.parts)
         + sum(item.form is not None for item in pf.render(items, max_tokens=60).items)
         + 1
     )
@@ -146,21 +139,21 @@ def test_very_many_items_are_drawn_by_section() -> None:
         pf.Item(content=f"piece {n}", name=f"n{n}", kind=("code", "text")[n % 2])
         for n in range(600)
     ]
-    result, svg, html, parts, _ = drawn(items, layout="knowledge", max_tokens=50_000)
+    result, svg, html, chart = drawn(items, layout="knowledge", max_tokens=50_000)
     assert result.items_included == 600
-    assert sum(part.what == "item" for part in parts) == 2
+    assert sum(part.what == "item" for part in chart.parts) == 2
     assert "and 560 more" in svg and len(svg) < 60_000
     ElementTree.fromstring(html)
 
 
 def test_what_cannot_fit_is_left_out_of_the_curve() -> None:
     required = [pf.Item(content="word " * 50, required=True), *ITEMS]
-    _, _, _, _, points = drawn(required, max_tokens=200)
-    assert points and min(point.budget for point in points) > 50
+    *_, chart = drawn(required, max_tokens=200)
+    assert chart.points and min(point.budget for point in chart.points) > 50
 
 
 def test_a_long_name_loses_its_middle() -> None:
-    assert drawing.words("a" * 50 + "b" * 50, 11) == "aaaaa…bbbbb"
+    assert show_words("a" * 50 + "b" * 50, 11) == "aaaaa…bbbbb"
 
 
 def test_explain_writes_them(tmp_path: Path) -> None:
