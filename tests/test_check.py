@@ -28,6 +28,7 @@ from promptforge.rendering.page import Page
 from promptforge.selection.filter import Candidates
 from promptforge.templating.failures import LineNumber
 from promptforge.templating.loader import Templates
+from promptforge.templating.template_output import PrintedPage
 from promptforge.tokenizers.base import Counter
 from promptforge.tokenizers.registry import get_tokenizer
 
@@ -336,13 +337,13 @@ def test_the_shapes_are_what_templates_really_see() -> None:
         def __getattr__(self, name: str) -> Any:
             return getattr(self._look, name)
 
-        def render_page(self, variables: dict[str, Any], tank: object) -> list[str]:
+        def render_page(self, variables: dict[str, Any], tank: object) -> PrintedPage:
             seen.append(variables)
-            return []
+            return PrintedPage([], 0)
 
     item = Item(kind="code", content="x", path="a.py", origin="similarity")
     named = Item(kind="code", content="y")
-    look: Any = Looking(Templates().look("knowledge", "markdown"))
+    look: Any = Looking(Templates().layout("knowledge", "markdown"))
     page = Page(
         look, Options(sources=True), LayoutSettings(), get_tokenizer("characters"),
         Candidates([item, named], [1.0, 1.0], [0, 1], {}), lambda _: None, lambda _: None, {},

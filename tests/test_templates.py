@@ -109,7 +109,7 @@ def test_every_shipped_template_is_read_by_some_look_or_by_another_template() ->
     assert {name.split("/")[2].split(".")[0] for name in used} == {*PROMPT_PARTS, "prompt"}
     for layout in LAYOUTS:
         for format in FORMAT_EXTENSIONS:  # noqa: A001
-            todo = SHIPPED.look(layout, format).files()
+            todo = SHIPPED.layout(layout, format).files()
             while todo:
                 name = todo.pop()
                 used.add(name)
@@ -141,9 +141,9 @@ def test_a_kinds_own_look_comes_before_item_and_both_before_the_bases(tmp_path: 
         "high/layout.yaml": "base: low",
         "high/item.txt.j2": "high item",
     }
-    look = write(tmp_path, files).look("high", "plain")
-    assert str(look.printer("text", {})(Fields())) == "high item"
-    assert str(look.printer("code", {})(Fields())) == "low code"
+    look = write(tmp_path, files).layout("high", "plain")
+    assert look.printer("text", {})(Fields()).text == "high item"
+    assert look.printer("code", {})(Fields()).text == "low code"
     assert look.page_name == "low/layout.txt.j2"
     assert look.files() == ["high/item.txt.j2", "low/code.txt.j2", "low/layout.txt.j2"]
 
@@ -154,8 +154,8 @@ def test_a_kinds_own_look_comes_before_item_and_both_before_the_bases(tmp_path: 
 def test_a_kind_that_is_no_plain_word_looks_like_any_item(kind: str, tmp_path: Path) -> None:
     look = write(
         tmp_path, {"t/layout.txt.j2": PAGE, "t/item.txt.j2": "item", "t/_part.txt.j2": "part"}
-    ).look("t", "plain")
-    assert str(look.printer(kind, {})(Fields())) == "item"
+    ).layout("t", "plain")
+    assert look.printer(kind, {})(Fields()).text == "item"
 
 
 @pytest.mark.parametrize(
@@ -241,11 +241,11 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 
 def test_unknown_layouts_and_formats_name_the_nearest() -> None:
     with pytest.raises(OptionError, match='there is no layout "chunk"; did you mean "chunks"'):
-        SHIPPED.look("chunk", "markdown")
+        SHIPPED.layout("chunk", "markdown")
     with pytest.raises(OptionError, match='has no format "markdwon"; did you mean "markdown"'):
-        SHIPPED.look("chunks", "markdwon")
+        SHIPPED.layout("chunks", "markdwon")
     with pytest.raises(OptionError, match=r'there is no layout "\.\./x"'):
-        SHIPPED.look("../x", "markdown")
+        SHIPPED.layout("../x", "markdown")
 
 
 def test_layouts_based_on_each_other_are_named_in_their_circle(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ def copy_format(
         raise OptionError(message, option="format")
     drafts: list[NewFile] = []
     for one in sorted(set(formats) - set(missing)):
-        look = templates.look(one, source)
+        look = templates.layout(one, source)
         ending = look.page_name.partition("/")[2].removeprefix("layout.").removesuffix(".j2")
         syntax = ending.rpartition(".")[2]
         new = name if syntax_of(name) == syntax_of(syntax) != "txt" else f"{name}.{syntax}"
@@ -251,7 +251,7 @@ def copy_item_template(
             raise OptionError(message, option="format")
     drafts = []
     for one in formats or have:
-        look = templates.look(of, one)
+        look = templates.layout(of, one)
         ending = look.page_name.partition("/")[2].removeprefix("layout.").removesuffix(".j2")
         files = {_stem(file): file for file in look.files()}
         source = files.get(like or name) or files.get("item")

@@ -124,7 +124,7 @@ def trial_failures(
         "query": "what?",
     }
     try:
-        look = templates.look(layout, form)
+        look = templates.layout(layout, form)
     except PromptForgeError as error:
         return [TrialFailure("PF814", None, str(error))]
     for changes in (on, dict.fromkeys(_SWITCHES, False), {}):
@@ -159,7 +159,7 @@ def measure_layout(
     What an item adds is half of what a page of four such items has more than one of two, less its own text; what is
     left of the page of two is the page's own.
     """
-    counter, look = get_tokenizer(tokenizer), templates.look(layout, form)
+    counter, look = get_tokenizer(tokenizer), templates.layout(layout, form)
     costs, fixed = {}, 0
     for kind in kinds:
         one = sample_items("text" if kind == "item" else kind)[0]

@@ -20,6 +20,7 @@ from ..sources.code_files import language_of
 from ..templating.language import Fields, OpenFields
 from ..templating.limits import FuelTank
 from ..templating.loader import Layout
+from ..templating.template_output import PrintedItem
 from ..text.control_tokens import BrokenUp, ControlTokens, TokenBreaker
 from ..text.delimiters import check_delimiters
 from ..text.escape import (
@@ -109,7 +110,7 @@ class ItemViews:
         self._language = language
         self._tank = tank
         self._forms: dict[int, list[Variant]] = {}
-        self._printers: dict[str, Callable[[Fields], str]] = {}
+        self._printers: dict[str, Callable[[Fields], PrintedItem]] = {}
         self._views: dict[int, dict[Variant, Fields]] = {}
         self._last: dict[int, tuple[Variant, Fields]] = {}
         self._flags = {
@@ -121,17 +122,19 @@ class ItemViews:
         }
         lines = [separator, options.header or "", options.footer or "", options.marker]
         self._word = word
-        tank.frame = own = look.frame([line for line in lines if line.strip()])
-        printed: list[str] = [plain_line(title) for title in titles] if look.headed else []
+        tank.own_lines = own = look.line_pattern([line for line in lines if line.strip()])
+        printed: list[str] = [plain_line(title) for title in titles] if look.prints_titles else []
         printed = ["\\" + title if own and own.match(title) else title for title in printed]
         self._frame = (
-            None if word else look.frame([line for line in [*lines, *printed] if line.strip()])
+            None
+            if word
+            else look.line_pattern([line for line in [*lines, *printed] if line.strip()])
         )
         shown = {**self._flags, "query": options.query if look.uses("query") else None}
         setting: tuple[object, ...] = (
             look,
             self._frame,
-            tank.frame,
+            tank.own_lines,
             tuple(shown.values()),
             options.marker,
             word,
@@ -219,9 +222,10 @@ class ItemViews:
         if show is None:
             mend = None if self.joints is None else self._mend
             show = self._printers[kind] = self._look.printer(kind, self._flags, self._tank, mend)
-        self._tank.taken, self._met = 0, BrokenUp([])
-        view["text"] = show(view)
-        notes += template_line_notes(self._tank.taken)
+        self._met = BrokenUp([])
+        printed = show(view)
+        view["text"] = printed.text
+        notes += template_line_notes(printed.imitations)
         if self._controls is None:
             return view, notes
         return view, (*notes, *control_token_notes(apart + self._met.apart, self._met.left))

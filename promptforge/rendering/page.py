@@ -529,7 +529,7 @@ class Page:
             "footer": made(options.footer) if options.footer else None,
             "query": options.query,
         }
-        titles = [s.title for s in self.sections(candidates)] if look.headed else []
+        titles = [s.title for s in self.sections(candidates)] if look.prints_titles else []
         self.views = ItemViews(
             look,
             options,
@@ -741,11 +741,10 @@ class Page:
             if origin in uses:
                 these = self.sections([i for i in indices if self._items[i].origin == origin])
                 variables[origin] = self._shown_sections(these, chosen)
-        self.tank.taken, self.notes = 0, ()
-        parts = self.look.render_page(variables, self.tank)
-        taken = self.tank.taken
-        parts = self.mend(parts, chosen)
-        self.notes += template_line_notes(taken)
+        self.notes = ()
+        printed = self.look.render_page(variables, self.tank)
+        parts = self.mend(printed.pieces, chosen)
+        self.notes += template_line_notes(printed.imitations)
         if self.settings.trim_end:
             while parts:
                 parts[-1] = parts[-1].rstrip(_WHITE)

@@ -261,7 +261,7 @@ class Pipeline:
             return counter.settle(
                 lambda estimate: self.make(asked.by(tokenizer=estimate), diagnostics.copy())
             )
-        look = templates.look(options.layout, options.format)
+        look = templates.layout(options.layout, options.format)
         for name in TEMPLATE_OPTIONS:
             if getattr(options, name) != getattr(_PLAIN, name) and not look.uses(name):
                 message = (
@@ -346,7 +346,7 @@ class Pipeline:
     def alone(self, asked: Request, diagnostics: Diagnostics) -> str:
         """Return the text of the only item that is asked for, without a page around it, in its longest form."""
         templates, settings, options, (item,), *_ = asked
-        look = templates.look(options.layout, options.format)
+        look = templates.layout(options.layout, options.format)
         word = None
         if _framing(look, options, diagnostics) == TAGGED:
             word = pick_nonce(_texts(look, settings, options, [item]))

@@ -105,7 +105,7 @@ class ContextRenderer:
         diagnostics = Diagnostics()
         current = self._current(diagnostics)
         chosen = apply_options(self._settle(current, changes, diagnostics)[1], changes)
-        current.templates.look(chosen.layout, chosen.format)
+        current.templates.layout(chosen.layout, chosen.format)
         return chosen
 
     # --- rendering --------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from ..templating.failures import template_line
 from ..templating.language import Fields, Missing
 from ..templating.limits import FuelTank, use_tank
 from ..templating.loader import Templates
-from ..templating.template_output import isolate_fences
+from ..templating.template_output import PrintedPage, isolate_fences
 from ..text.control_tokens import spread_insertions
 from .page import Page
 
@@ -65,9 +65,9 @@ class _Listener:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._look, name)
 
-    def render_page(self, variables: Mapping[str, Any], tank: FuelTank) -> list[str]:
+    def render_page(self, variables: Mapping[str, Any], tank: FuelTank) -> PrintedPage:
         self.heard = dict(variables)
-        return []
+        return PrintedPage([], 0)
 
 
 def map_text(

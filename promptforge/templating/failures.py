@@ -38,10 +38,10 @@ _KINDS = {
     "NoneType": "nothing",
     "bool": "yes or no",
     **dict.fromkeys(("int", "float"), "a number"),
-    **dict.fromkeys(("str", "Content", "Safe", "Block", "Verbatim"), "a text"),
-    **dict.fromkeys(("Tags", "Opens", "Closes"), "a text"),
+    **dict.fromkeys(("str", "Content", "Safe", "VerbatimContent"), "a text"),
+    **dict.fromkeys(("FenceStart", "FenceEnd", "FencedBlock", "DelimitedBlock"), "a text"),
     **dict.fromkeys(("list", "tuple"), "a list"),
-    **dict.fromkeys(("Open", "Fields", "dict"), "fields"),
+    **dict.fromkeys(("dict", "Fields", "OpenFields"), "fields"),
 }
 """Names of types, as an author of templates calls their values."""
 

@@ -54,14 +54,14 @@ class FuelSpentError(PromptForgeError):
 class FuelTank:
     """The fuel of one rendering, and the lines of plain text that its values must not imitate."""
 
-    __slots__ = ("frame", "left", "spent", "taken")
+    __slots__ = ("imitations", "left", "own_lines", "spent")
 
     def __init__(self, left: int = START_FUEL) -> None:
         self.left = left
-        self.frame: re.Pattern[str] | None = None
+        self.own_lines: re.Pattern[str] | None = None
         """Lines of plain text that no value may pass for."""
-        self.taken = 0
-        """Values that would have passed for one; the caller sets it to 0."""
+        self.imitations = 0
+        """Values so far that would have passed for one."""
         self.spent: TemplateError | None = None
         """Raised for every later template of the rendering once the fuel is used up."""
 
@@ -94,9 +94,9 @@ def use_tank(tank: FuelTank, items: int = 1, chars: int = 0) -> None:
 def imitates_template_line(text: str) -> bool:
     """Tell whether the text of a whole line looks like one of the template's, and count it."""
     tank = _here.tank
-    if tank.frame is None or tank.frame.match(text) is None:
+    if tank.own_lines is None or tank.own_lines.match(text) is None:
         return False
-    tank.taken += 1
+    tank.imitations += 1
     return True
 
 

@@ -37,7 +37,7 @@ from .autoescape import PRINTED_TITLE, TemplateFacts
 from .failures import excerpt_at, explain_failure
 from .language import Environment, Fields, locate_mistake
 from .limits import FuelTank, count_chars, use_tank
-from .template_output import isolate_fences, join_output
+from .template_output import PrintedItem, PrintedPage, isolate_fences, join_output
 
 _KIND = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
@@ -69,7 +69,7 @@ class Layout:
         )
         self._names: frozenset[str] | None = None
         self._sources: str | None = None
-        self.headed = (PRINTED_TITLE,) in self._frame
+        self.prints_titles = (PRINTED_TITLE,) in self._frame
         """In plain text a section's title is a whole line, so no line of content may equal it."""
         self._patterns: dict[tuple[str, ...], re.Pattern[str] | None] = {}
 
@@ -111,7 +111,7 @@ class Layout:
             self._sources = "\n".join(self._templates.source(name)[0] for name in names)
         return self._sources
 
-    def frame(self, lines: Sequence[str]) -> re.Pattern[str] | None:
+    def line_pattern(self, lines: Sequence[str]) -> re.Pattern[str] | None:
         """Return the pattern of lines that belong to the templates of plain text, else `None`.
 
         `lines` are more of them, from options: header, marker, titles.
@@ -150,7 +150,7 @@ class Layout:
         flags: Mapping[str, Any],
         tank: FuelTank | None = None,
         mend: Callable[[list[str]], list[str]] | None = None,
-    ) -> Callable[[Fields], Safe]:
+    ) -> Callable[[Fields], PrintedItem]:
         """Return the function that prints items of `kind`, for use in one thread.
 
         `flags` are the options that templates see, `tank` holds the fuel, and `mend` may change the
@@ -161,30 +161,33 @@ class Layout:
         variables: dict[str, Any] = {"item": None, **flags}
         context = template.new_context(variables, shared=True)
 
-        def show(item: Fields) -> Safe:
+        def show(item: Fields) -> PrintedItem:
             variables["item"] = item
             # One context serves all items; a variable set for the item before must not be seen.
             context.vars.clear()
             context.exported_vars.clear()
             use_tank(tank, 1, count_chars(item.values()))
+            before = tank.imitations
             try:
-                return join_output(template.root_render_func(context), mend)
+                text = join_output(template.root_render_func(context), mend)
             except Exception as error:
                 raise explain_failure(error, template, variables) from error
+            return PrintedItem(text, tank.imitations - before)
 
         return show
 
-    def render_page(self, variables: dict[str, Any], tank: FuelTank) -> list[str]:
+    def render_page(self, variables: dict[str, Any], tank: FuelTank) -> PrintedPage:
         """Return the pieces of the page's text; each item's text is one of them."""
         template = self._page
         items = variables["items"]
         use_tank(tank, len(items), sum([len(item["text"]) for item in items]))
+        before = tank.imitations
+        context = template.new_context(variables, shared=True)
         try:
-            return isolate_fences(
-                template.root_render_func(template.new_context(variables, shared=True))
-            )
+            pieces = isolate_fences(template.root_render_func(context))
         except Exception as error:
             raise explain_failure(error, template, variables) from error
+        return PrintedPage(pieces, tank.imitations - before)
 
 
 PROMPTS_FOLDER = "prompt"
@@ -353,7 +356,7 @@ class Templates:
         found = self.find(f"{layout}/layout.yaml")
         return str(found.path) if found else layout
 
-    def look(self, layout: str, format: str) -> Layout:
+    def layout(self, layout: str, format: str) -> Layout:
         """Return `layout` in `format`; raises `OptionError` if it has no such format."""
         key = (layout, format)
         look = self._looks.get(key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from ..text.escape import DelimitedBlock, FencedBlock, FenceEnd, FenceStart, Safe
 from .limits import burn_for_text
@@ -16,6 +17,22 @@ _JOINED = {
     (True, True): FencedBlock,
 }
 """Type of a joined text: does its first piece open a fence, does its last one close one."""
+
+
+class PrintedItem(NamedTuple):
+    """The text of one item."""
+
+    text: Safe
+    imitations: int
+    """Number of values in it that were marked, since they look like a line of a template."""
+
+
+class PrintedPage(NamedTuple):
+    """The text of a page, in pieces; the text of each item is one of them."""
+
+    pieces: list[str]
+    imitations: int
+    """Number of values in it that were marked, since they look like a line of a template."""
 
 
 def join_output(parts: Iterable[str], mend: Callable[[list[str]], list[str]] | None = None) -> Safe:
