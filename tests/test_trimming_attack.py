@@ -39,11 +39,13 @@ def assert_laws(text: str) -> None:
     if found is None:
         return
     assert "".join(part.text for part in found.parts) == text
-    assert all(part.under < index and part.closes < index for index, part in enumerate(found.parts))
-    ladder = found.ladder()
+    assert all(
+        part.parent < index and part.closes < index for index, part in enumerate(found.parts)
+    )
+    variants = found.variants()
     before = len(text)
-    for number in range(0, len(ladder), max(1, len(ladder) // 9)):
-        head, body = ladder.rung(number).text.split("\n\n", 1)
+    for number in range(0, len(variants), max(1, len(variants) // 9)):
+        head, body = variants[number].text.split("\n\n", 1)
         assert head.startswith(f"{MARKER} ") and head.endswith(" characters left out")
         kept = body.replace("[…]", "")
         assert len(kept) <= before
@@ -56,8 +58,8 @@ def test_citations_go_first_then_what_is_said_of_names_then_sentences_then_detec
     None
 ):
     found = pieces(TECHNIQUE)
-    ladder = found.ladder()
-    texts = [ladder.rung(number).text for number in range(len(ladder))]
+    variants = found.variants()
+    texts = [variants[number].text for number in range(len(variants))]
     assert texts[2] == (
         "[cut] 60 of 381 characters left out\n\n"
         "Adversaries may boil the kettle dry. They may then use [Scorching] on it.\n\n"
@@ -88,7 +90,7 @@ def test_one_sentence_has_no_pieces(text: str) -> None:
 
 def test_without_a_marker_there_is_no_head() -> None:
     found = divide(TECHNIQUE, marker="")
-    assert found is not None and found.ladder().rung(2).text.startswith(
+    assert found is not None and found.variants()[2].text.startswith(
         "Adversaries may boil the kettle dry. They"
     )
 
@@ -142,4 +144,4 @@ def test_real_techniques() -> None:
         found = divide(text, marker="")
         if found is not None and "(Citation:" in text:
             extras = sum(part.kind == "extra" for part in found.parts)
-            assert "(Citation:" not in found.ladder().rung(extras - 1).text
+            assert "(Citation:" not in found.variants()[extras - 1].text

@@ -1,4 +1,4 @@
-"""Shorter forms of programs: the pieces are the text, and every rung is a program still."""
+"""Shorter forms of programs: the pieces are the text, and every trimmed_text is a program still."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def whole(pieces: Pieces) -> str:
 
 
 def kept(pieces: Pieces) -> list[int]:
-    """Return how many lines of the text itself each rung keeps."""
+    """Return how many lines of the text itself each trimmed_text keeps."""
     order = pieces._order({})
     found = []
     for number in range(len(order)):
@@ -90,31 +90,34 @@ def divided(text: str, language: str | None) -> Pieces:
 
 
 def test_the_outline_of_python_is_its_signatures() -> None:
-    ladder = divided(SHOP, "python").ladder()
-    rungs = [ladder.rung(number) for number in range(len(ladder))]
-    assert next(rung.text for rung in rungs if rung.name == "outline") == OUTLINE
-    assert all(parses(rung.text) for rung in rungs)
-    assert rungs[-1].text == (  # never a mark alone
+    variants = divided(SHOP, "python").variants()
+    trimmed_texts = [variants[number] for number in range(len(variants))]
+    assert (
+        next(trimmed_text.text for trimmed_text in trimmed_texts if trimmed_text.name == "outline")
+        == OUTLINE
+    )
+    assert all(parses(trimmed_text.text) for trimmed_text in trimmed_texts)
+    assert trimmed_texts[-1].text == (  # never a mark alone
         '# [cut] 30 of 36 lines left out\n# 5 lines left out\n\n\n@register(\n    "shop",\n)\nclass Shop:\n'
         "    ...  # 25 lines left out\n"
     )
 
 
 def test_the_largest_body_goes_first_from_its_end() -> None:
-    ladder = divided(SHOP, "python").ladder()
+    variants = divided(SHOP, "python").variants()
     assert (
         "        # money\n        self.till += price\n        ...  # 1 line left out\n"
-        in ladder.rung(0).text
+        in variants[0].text
     )
-    assert "Once only" in ladder.rung(2).text
-    assert 'shop.sell("hat")' in ladder.rung(2).text
+    assert "Once only" in variants[2].text
+    assert 'shop.sell("hat")' in variants[2].text
 
 
 def test_what_a_query_wants_stays_with_its_signature_and_class() -> None:
     pieces = divided(SHOP, "python")
     wanted = next(i for i, part in enumerate(pieces.parts) if "till" in part.text)
-    ladder = pieces.ladder({wanted: 1.0})
-    text = ladder.rung(len(ladder) - 3).text  # under it: a function, a class
+    variants = pieces.variants({wanted: 1.0})
+    text = variants[len(variants) - 3].text  # under it: a function, a class
     assert text == (
         '# [cut] 24 of 36 lines left out\n# 5 lines left out\n\n\n@register(\n    "shop",\n)\nclass Shop:\n'
         "    ...  # 6 lines left out\n\n    def sell(\n        self, thing: str, *, price: Decimal = Decimal(1)\n"
@@ -126,7 +129,7 @@ def test_what_a_query_wants_stays_with_its_signature_and_class() -> None:
 def test_no_head_without_a_marker() -> None:
     pieces = source_code.divide(SHOP, marker="", language="python")
     assert pieces
-    assert pieces.ladder().rung(0).text.startswith('"""A shop."""\nimport os\n')
+    assert pieces.variants()[0].text.startswith('"""A shop."""\nimport os\n')
 
 
 @pytest.mark.unwatched
@@ -139,9 +142,9 @@ def test_every_rung_of_a_real_module_parses(path: Path) -> None:
     assert whole(pieces) == text
     luck = random.Random(path.name)
     worth = {luck.randrange(len(pieces.parts)): luck.random() for _ in range(9)}
-    for ladder in (pieces.ladder(), pieces.ladder(worth)):
-        numbers = [luck.randrange(len(ladder)) for _ in range(5)]
-        assert all(parses(ladder.rung(number).text) for number in [0, *numbers, len(ladder) - 1])
+    for variants in (pieces.variants(), pieces.variants(worth)):
+        numbers = [luck.randrange(len(variants)) for _ in range(5)]
+        assert all(parses(variants[number].text) for number in [0, *numbers, len(variants) - 1])
 
 
 @given(
@@ -152,8 +155,10 @@ def test_every_rung_parses(text: str, step: int, worth: dict[int, float]) -> Non
     pieces = python_code.divide(text, marker="[cut]")
     if pieces:
         assert whole(pieces) == text
-        ladder = pieces.ladder({i: value for i, value in worth.items() if i < len(pieces.parts)})
-        assert parses(ladder.rung(step % len(ladder)).text)
+        variants = pieces.variants(
+            {i: value for i, value in worth.items() if i < len(pieces.parts)}
+        )
+        assert parses(variants[step % len(variants)].text)
 
 
 @pytest.mark.parametrize(
@@ -178,8 +183,8 @@ def test_odd_python_stays_python(text: str) -> None:
     assert pieces
     assert whole(pieces) == text
     for worth in ({}, {len(pieces.parts) - 2: 1.0}, {1: 2.0, len(pieces.parts) // 2: 1.0}):
-        ladder = pieces.ladder(worth)
-        assert [n for n in range(len(ladder)) if not parses(ladder.rung(n).text)] == []
+        variants = pieces.variants(worth)
+        assert [n for n in range(len(variants)) if not parses(variants[n].text)] == []
 
 
 def errors(text: str, language: str) -> bool:
@@ -200,11 +205,11 @@ def test_no_rung_breaks_another_language(language: str) -> None:
     assert not errors(text, language)
     pieces = divided(text, language)
     assert whole(pieces) == text
-    assert any(part.skeleton and part.under < 0 for part in pieces.parts)
+    assert any(part.skeleton and part.parent < 0 for part in pieces.parts)
     assert any(part.closes >= 0 for part in pieces.parts)
     for worth in ({}, {len(pieces.parts) // 2: 1.0}):
-        ladder = pieces.ladder(worth)
-        assert [n for n in range(len(ladder)) if errors(ladder.rung(n).text, language)] == []
+        variants = pieces.variants(worth)
+        assert [n for n in range(len(variants)) if errors(variants[n].text, language)] == []
 
 
 GO_OUTLINE = """\
@@ -233,8 +238,10 @@ def test_the_outline_of_go(installed: bool, monkeypatch: pytest.MonkeyPatch) -> 
     if not installed:  # then the depth of lines tells as much here
         monkeypatch.setattr(grammars, "GRAMMARS", {"go": ("tree_sitter_no_such", "language")})
         grammars._load_grammar.cache_clear()
-    ladder = divided(PROGRAMS["go"], "go").ladder()
-    outline = next(r.text for r in map(ladder.rung, range(len(ladder))) if r.name == "outline")
+    variants = divided(PROGRAMS["go"], "go").variants()
+    outline = next(
+        r.text for r in map(variants.trimmed_text, range(len(variants))) if r.name == "outline"
+    )
     grammars._load_grammar.cache_clear()
     assert outline == GO_OUTLINE
 
@@ -256,7 +263,7 @@ def test_marks_are_comments(language: str | None, mark: str) -> None:
         "a {\n  b\n  c\n}\nd {\n  e\n}\n", marker="-->*/", language=language
     )
     assert pieces
-    assert f"a {{\n  {mark}" in pieces.ladder().rung(1).text
+    assert f"a {{\n  {mark}" in pieces.variants()[1].text
 
 
 @given(st.lists(st.sampled_from(hostile.STRINGS) | st.sampled_from([*PROGRAMS.values(), SHOP, "\n", "  ", "{\n"])),
@@ -267,11 +274,11 @@ def test_the_pieces_are_the_text_whatever_it_is(strings: list[str], language: st
     if pieces is None:
         return
     assert whole(pieces) == text
-    assert all(part.under < i and part.closes < i for i, part in enumerate(pieces.parts))
+    assert all(part.parent < i and part.closes < i for i, part in enumerate(pieces.parts))
     lines = kept(pieces)
     assert lines == sorted(lines, reverse=True)
-    ladder = pieces.ladder()
-    assert ladder.rung(0).text and ladder.rung(len(ladder) - 1).text
+    variants = pieces.variants()
+    assert variants[0].text and variants[len(variants) - 1].text
 
 
 @pytest.mark.unwatched

@@ -139,8 +139,8 @@ def divided(text: str) -> Pieces:
     ],
 )
 def test_libraries_go_before_the_program_itself(name: str, text: str) -> None:
-    ladder = divided(ALL[name]).ladder()
-    assert [number for number in range(len(ladder)) if text in ladder.rung(number).text]
+    variants = divided(ALL[name]).variants()
+    assert [number for number in range(len(variants)) if text in variants[number].text]
 
 
 @pytest.mark.parametrize(
@@ -173,17 +173,17 @@ def test_libraries_go_before_the_program_itself(name: str, text: str) -> None:
     ],
 )
 def test_what_went_wrong_always_stays(name: str, said: list[str]) -> None:
-    ladder = divided(ALL[name]).ladder()
-    for number in range(len(ladder)):
-        assert [words for words in said if words not in ladder.rung(number).text] == []
-    assert "left out" in ladder.rung(len(ladder) - 1).text
+    variants = divided(ALL[name]).variants()
+    for number in range(len(variants)):
+        assert [words for words in said if words not in variants[number].text] == []
+    assert "left out" in variants[len(variants) - 1].text
 
 
 def test_a_thousand_calls_of_itself_are_counted() -> None:
     frame = '  File "/app/a.py", line 1, in f\n    f()\n'
     text = f"Traceback (most recent call last):\n{frame * 1000}RecursionError: too deep\n"
-    ladder = divided(text).ladder()
-    assert ladder.rung(998).text.splitlines()[1:] == [
+    variants = divided(text).variants()
+    assert variants[998].text.splitlines()[1:] == [
         "Traceback (most recent call last):", "  … 999 repeated frames", *frame.splitlines(),
         "RecursionError: too deep",
     ]  # fmt: skip
@@ -193,8 +193,8 @@ def test_a_log_goes_on_after_a_trace() -> None:
     text = (
         'Traceback (most recent call last):\n  File "a.py", line 1, in f\nE: x\n[2024-01-01] next\n'
     )
-    ladder = divided(text).ladder()
-    assert ladder.rung(0).text.endswith("E: x\n… 1 line left out\n")
+    variants = divided(text).variants()
+    assert variants[0].text.endswith("E: x\n… 1 line left out\n")
 
 
 @pytest.mark.parametrize(

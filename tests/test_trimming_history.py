@@ -28,20 +28,20 @@ def divided(text: str, language: str | None = None) -> Pieces:
     return pieces
 
 
-def rungs(pieces: Pieces) -> list[str]:
-    ladder = pieces.ladder()
-    return [ladder.rung(number).text for number in range(len(ladder))]
+def trimmed_texts(pieces: Pieces) -> list[str]:
+    variants = pieces.variants()
+    return [variants[number].text for number in range(len(variants))]
 
 
 def test_the_middle_of_an_old_output_goes_first() -> None:
-    found = rungs(divided(SHELL))
+    found = trimmed_texts(divided(SHELL))
     assert found[0].startswith("[cut] 1 of 41 lines left out\n$ seq 30\n1\n")
     assert any("\n4\n5\n… 21 lines left out\n27\n28\n" in text for text in found)
     assert "$ seq 30\n… 30 lines left out\n$ cat hat\ncat: hat: No such" in "".join(found)
 
 
 def test_errors_and_last_outputs_stay_longer() -> None:
-    found = rungs(divided(SHELL))
+    found = trimmed_texts(divided(SHELL))
     asked = "$ seq 30\n… 30 lines left out\n$ cat hat\ncat: hat: No such file or directory\n$ echo a \\\n> b\n"
     assert any(
         asked + "… 1 line left out\n$ date\nMonday\n$ ls\nhat\ncoat\n" in text for text in found
@@ -105,7 +105,7 @@ def test_no_output_without_its_input(
     assert "".join(part.text for part in pieces.parts) == text
     order = pieces._order({})
     kept = pieces.closed(order[int(share * len(order)) :])
-    assert all(pieces.parts[i].under in kept for i in kept if pieces.parts[i].under >= 0)
+    assert all(pieces.parts[i].parent in kept for i in kept if pieces.parts[i].parent >= 0)
     lines = [
         sum(pieces.parts[i].text.count("\n") for i in pieces.closed(order[n:]))
         for n in range(len(order) + 1)

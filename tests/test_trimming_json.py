@@ -85,25 +85,25 @@ def assert_laws(text: str, marker: str = MARKER) -> None:
     written = re.sub("[\ud800-\udfff]", "\\\\udddd", text)
     before = len(written) + len(json.dumps(marker)) + 40
     for number in range(0, len(found), max(1, len(found) // 10)):
-        rung = found.rung(number).text
-        rung.encode()
-        value = read(rung)
+        trimmed_text = found[number].text
+        trimmed_text.encode()
+        value = read(trimmed_text)
         assert_part(value, whole)
         if marker and marker not in text and value != whole:
-            assert rung.count(json.dumps(marker, ensure_ascii=False)[1:-1]) == 1
-        assert len(rung) <= before
-        before = len(rung) + len(json.dumps(marker))
+            assert trimmed_text.count(json.dumps(marker, ensure_ascii=False)[1:-1]) == 1
+        assert len(trimmed_text) <= before
+        before = len(trimmed_text) + len(json.dumps(marker))
 
 
 def test_white_space_goes_first_and_nothing_else_with_it() -> None:
     text = '{\n  "a": 1.50,\n  "b": ["\\u00e9 x", -0, 1e400]\n}\n'
-    assert forms(text).rung(0).text == '{"a":1.50,"b":["\\u00e9 x",-0,1e400]}'
+    assert forms(text)[0].text == '{"a":1.50,"b":["\\u00e9 x",-0,1e400]}'
     assert len(forms('{"a":1}')) == 0
 
 
 def test_golden() -> None:
     found = forms(json.dumps(KETTLES, indent=2), "[cut]")
-    texts = [found.rung(number).text for number in range(len(found))]
+    texts = [found[number].text for number in range(len(found))]
     assert (
         texts[-1] == '{"shop":"Kettles and more","stock":"[cut] [12 items]","owner":"… {2 keys}"}'
     )
@@ -115,34 +115,34 @@ def test_golden() -> None:
         f'{{"id":11,"name":"Kettle 11","text":"{said} … 114 characters more"}}],'
         '"owner":{"name":"A","address":{"street":"B","city":{"name":"C","code":12345678}}}}'
     ) in texts
-    assert found.rung(len(found) - 1).name == "outline"
+    assert found[len(found) - 1].name == "outline"
 
 
 def test_lines_stay_lines() -> None:
     text = "".join(json.dumps({"n": n, "name": f"kettle {n}"}) + "\n" for n in range(100))
     found = forms(text, "[cut]")
-    assert found.rung(0).text.startswith('{"n":0,"name":"kettle 0"}\n{"n":1,')
+    assert found[0].text.startswith('{"n":0,"name":"kettle 0"}\n{"n":1,')
     assert '{"n":0,"name":"kettle 0"}\n"[cut] 98 more"\n{"n":99,"name":"kettle 99"}' in [
-        found.rung(number).text for number in range(len(found))
+        found[number].text for number in range(len(found))
     ]
 
 
 def test_of_very_many_keys_the_first_stay() -> None:
     found = forms(json.dumps({f"key {n}": n for n in range(500)}), "")
     assert (
-        found.rung(len(found) - 1).text
+        found[len(found) - 1].text
         == '{"key 0":0,"key 1":1,"key 2":2,"key 3":3,"…":"… 496 more keys"}'
     )
 
 
 def test_a_mark_never_takes_the_place_of_a_key() -> None:
     found = forms(json.dumps({"…": "mine", **{f"key {n}": n for n in range(500)}}), "")
-    assert json_value(found.rung(len(found) - 1).text)["……"] == "… 497 more keys"
+    assert json_value(found[len(found) - 1].text)["……"] == "… 497 more keys"
 
 
 def test_what_is_shorter_than_a_mark_stays() -> None:
     found = forms(json.dumps([[1, 2, 3], {"a": 1}, "x" * 30]))
-    assert found.rung(len(found) - 1).text == '[[1,2,3],{"a":1},"' + "x" * 30 + '"]'
+    assert found[len(found) - 1].text == '[[1,2,3],{"a":1},"' + "x" * 30 + '"]'
 
 
 DEEP = "[" * (MAX_JSON_DEPTH + 2) + "]" * (MAX_JSON_DEPTH + 2)
@@ -189,7 +189,7 @@ def test_a_nested_text_is_written_from_deep_in_a_program() -> None:
     found = forms("[" * MAX_JSON_DEPTH + "]" * MAX_JSON_DEPTH)
 
     def call(depth: int) -> str:
-        return call(depth - 1) if depth else found.rung(0).text
+        return call(depth - 1) if depth else found[0].text
 
     assert call(sys.getrecursionlimit() // 2) == "[" * MAX_JSON_DEPTH + "]" * MAX_JSON_DEPTH or len(
         found
@@ -253,4 +253,4 @@ def test_real_files(path: Any) -> None:
     found = forms(text)
     whole = json.loads(text)
     for number in range(0, len(found), 9):
-        assert_part(json_value(found.rung(number).text), whole)
+        assert_part(json_value(found[number].text), whole)

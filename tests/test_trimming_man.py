@@ -74,13 +74,13 @@ def assert_laws(text: str) -> None:
     if found is None:
         return
     assert "".join(part.text for part in found.parts) == text
-    assert all(part.under < index for index, part in enumerate(found.parts))
-    ladder = found.ladder()
+    assert all(part.parent < index for index, part in enumerate(found.parts))
+    variants = found.variants()
     before = len(text.split("\n"))
     for number in sorted(
-        {*range(0, len(ladder), max(1, len(ladder) // 9)), len(ladder) - 1} - {-1}
+        {*range(0, len(variants), max(1, len(variants) // 9)), len(variants) - 1} - {-1}
     ):
-        head, body = ladder.rung(number).text.split("\n\n", 1)
+        head, body = variants[number].text.split("\n\n", 1)
         assert head.startswith(MARKER) and head.endswith(" lines left out")
         kept = [line for line in body.split("\n") if line.strip() and not MARK.fullmatch(line)]
         assert len(kept) <= before
@@ -91,8 +91,8 @@ def assert_laws(text: str) -> None:
 
 @pytest.mark.parametrize("end", ["", "\n"])
 def test_the_least_is_name_and_synopsis(end: str) -> None:
-    ladder = pieces(PAGE + end).ladder()
-    assert ladder.rung(len(ladder) - 1).text.rstrip("\n") == (
+    variants = pieces(PAGE + end).variants()
+    assert variants[len(variants) - 1].text.rstrip("\n") == (
         "[cut] 37 of 43 lines left out\n\nNAME\n       kettle - boil water\n\n"
         "SYNOPSIS\n       kettle [-hq] [--time SECONDS] [CUP]...\n\n       [… 37 lines left out]"
     )
@@ -100,10 +100,10 @@ def test_the_least_is_name_and_synopsis(end: str) -> None:
 
 def test_boilerplate_goes_first_then_notes_details_status_options_and_examples() -> None:
     found = pieces(PAGE)
-    ladder = found.ladder()
+    variants = found.variants()
     gone: list[str] = []
-    for number in range(len(ladder)):
-        text = ladder.rung(number).text
+    for number in range(len(variants)):
+        text = variants[number].text
         gone += [part.text.split("\n")[0].strip() for part in found.parts if part.text not in text]
     assert list(dict.fromkeys(gone)) == [
         *("None.", "COPYRIGHT", "A person.", "AUTHOR", "It is hot.", "NOTES"),
@@ -134,17 +134,17 @@ def test_an_option_that_is_asked_for_stays_with_its_text_and_its_heading() -> No
 
 def test_head_and_foot_of_a_page_go_first() -> None:
     text = f"KETTLE(1)            Manual            KETTLE(1)\n\n{PAGE}\n\nKitchen          May 2020          KETTLE(1)\n"
-    ladder = pieces(text).ladder()
-    assert "May 2020" not in ladder.rung(0).text and "A person" in ladder.rung(1).text
-    assert "Manual" not in ladder.rung(1).text
+    variants = pieces(text).variants()
+    assert "May 2020" not in variants[0].text and "A person" in variants[1].text
+    assert "Manual" not in variants[1].text
 
 
 def test_of_an_enormous_synopsis_the_beginning_stays() -> None:
     synopsis = "".join(f"       use {n}\n\n" for n in range(200))
-    ladder = pieces(
+    variants = pieces(
         PAGE.replace("       kettle [-hq] [--time SECONDS] [CUP]...\n", synopsis)
-    ).ladder()
-    last = ladder.rung(len(ladder) - 1).text
+    ).variants()
+    last = variants[len(variants) - 1].text
     assert "use 0\n" in last and len(last.split("\n")) < MAX_LINES_ALWAYS_KEPT + 20
 
 
@@ -165,8 +165,8 @@ def test_a_page_in_another_language_keeps_its_first_two_sections() -> None:
         .replace("SYNOPSIS", "ÜBERSICHT")
         .replace("DESCRIPTION", "BESCHREIBUNG")
     )
-    ladder = pieces(text).ladder()
-    last = ladder.rung(len(ladder) - 1).text
+    variants = pieces(text).variants()
+    last = variants[len(variants) - 1].text
     assert "ÜBERSICHT\n       kettle [-hq]" in last and "BESCHREIBUNG" not in last
 
 
@@ -177,7 +177,7 @@ def test_what_is_no_page_has_no_pieces(text: str) -> None:
 
 def test_without_a_marker_there_is_no_head() -> None:
     found = divide(PAGE, marker="")
-    assert found is not None and found.ladder().rung(3).text.startswith("NAME\n")
+    assert found is not None and found.variants()[3].text.startswith("NAME\n")
 
 
 LINES = st.builds(
@@ -217,5 +217,5 @@ def test_hostile_texts() -> None:
 @pytest.mark.parametrize("path", sorted(DATA.glob("man/*.txt")), ids=lambda path: path.name)
 def test_real_pages(path: Path) -> None:
     text = path.read_text("utf-8")
-    assert len(pieces(text).ladder()) > 20
+    assert len(pieces(text).variants()) > 20
     assert_laws(text)

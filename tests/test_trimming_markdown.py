@@ -108,14 +108,14 @@ def assert_laws(text: str) -> None:
     if found is None:
         return
     assert "".join(part.text for part in found.parts) == text
-    assert all(part.under < index for index, part in enumerate(found.parts))
-    ladder = found.ladder()
+    assert all(part.parent < index for index, part in enumerate(found.parts))
+    variants = found.variants()
     before = text
     for number in sorted(
-        {*range(0, len(ladder), max(1, len(ladder) // 12)), len(ladder) - 1} - {-1}
+        {*range(0, len(variants), max(1, len(variants) // 12)), len(variants) - 1} - {-1}
     ):
-        rung = ladder.rung(number).text
-        head, body = rung.split("\n\n", 1)
+        trimmed_text = variants[number].text
+        head, body = trimmed_text.split("\n\n", 1)
         assert head.startswith(MARKER) and "left out" in head
         assert_made_of(body, text)
         assert kept(body) <= kept(before)
@@ -129,26 +129,30 @@ def kept(text: str) -> int:
 
 
 def test_deep_and_late_blocks_go_first_then_all_but_the_outline_then_that() -> None:
-    ladder = pieces(DOCUMENT).ladder()
-    assert ladder.rung(4).text == (
+    variants = pieces(DOCUMENT).variants()
+    assert variants[4].text == (
         "[cut] 12 of 32 lines left out\n\n[… 3 lines left out]\n\n# Kettle\n\n"
         "Kettle boils water. It is small. It has one button, and a lid that opens.\n\n[… 2 lines left out]\n\n"
         "## Install\n\nFetch it, then:\n\n```sh\nmake\nmake install\n```\n\n### From source\n\n[… 7 lines left out]\n\n"
         "## Use\n\nPress the button. See the [manual][m].\n\n[m]: http://kettle.example\n"
     )
-    outline = next(rung for rung in map(ladder.rung, range(len(ladder))) if rung.name == "outline")
+    outline = next(
+        trimmed_text
+        for trimmed_text in map(variants.trimmed_text, range(len(variants)))
+        if trimmed_text.name == "outline"
+    )
     assert outline.text == (
         "[cut] 23 of 32 lines left out\n\n[… 3 lines left out]\n\n# Kettle\n\n"
         "Kettle boils water. It is small. […]\n\n[… 2 lines left out]\n\n"
         "## Install\n\n[… 16 lines left out]\n\n## Use\n\n[… 2 lines left out]\n\n[m]: http://kettle.example\n"
     )
-    assert ladder.rung(len(ladder) - 1).text.endswith(
+    assert variants[len(variants) - 1].text.endswith(
         "# Kettle\n\nKettle boils water. It is small. […]\n\n[… 24 lines left out]\n\n[m]: http://kettle.example\n"
     )
 
 
 def test_without_a_marker_there_is_no_head() -> None:
-    assert pieces(DOCUMENT, "").ladder().rung(0).text.startswith("---\ntags: x\n---\n# Kettle")
+    assert pieces(DOCUMENT, "").variants()[0].text.startswith("---\ntags: x\n---\n# Kettle")
 
 
 def test_what_is_asked_for_brings_its_headings_and_its_introduction() -> None:
@@ -165,8 +169,8 @@ def test_what_is_asked_for_brings_its_headings_and_its_introduction() -> None:
 
 def test_a_long_fence_loses_lines_and_keeps_its_ends() -> None:
     text = "# T\n\nx\n\n~~~~py\n" + "".join(f"a = {n}\n" for n in range(20)) + "~~~~\n\nend\n"
-    ladder = pieces(text).ladder()
-    assert ladder.rung(15).text == (
+    variants = pieces(text).variants()
+    assert variants[15].text == (
         "[cut] 16 of 28 lines left out\n\n# T\n\nx\n\n~~~~py\na = 0\na = 1\na = 2\na = 3\na = 4\n"
         "[… 15 lines left out]\n~~~~\n\n[… 1 line left out]"
     )
@@ -179,8 +183,8 @@ def test_a_long_table_loses_rows_and_keeps_its_head() -> None:
         + "# U\n\nend\n"
     )
     found = pieces(text)
-    rung = found.text({i for i, part in enumerate(found.parts) if "| 7 |" in part.text})
-    assert rung == (
+    trimmed_text = found.text({i for i, part in enumerate(found.parts) if "| 7 |" in part.text})
+    assert trimmed_text == (
         "[cut] 21 of 29 lines left out\n\n# T\n\nx\n\n| a | b |\n|---|---|\n| 0 | y |\n| [… 6 rows left out] |\n"
         "| 7 | y |\n| [… 12 rows left out] |\n\n[… 3 lines left out]"
     )
@@ -192,7 +196,7 @@ def test_a_line_that_keeps_its_first_sentence_is_not_gone(end: str) -> None:
         "# T\n\nThe kettle boils water for each of the cups. It is small and has a single button on top."
         + end
     )
-    assert pieces(text).ladder().rung(0).text == (
+    assert pieces(text).variants()[0].text == (
         f"[cut] sentences left out\n\n# T\n\nThe kettle boils water for each of the cups. […]{end}"
     )
 
@@ -201,7 +205,7 @@ def test_front_matter_goes_whole_and_stays_long_where_nothing_else_is_the_title(
     text = "---\ntitle: Kettle\ntags:\n  - a\n---\n\nText of it.\n\nMore.\n\nEnd.\n"
     found = pieces(text)
     assert found.parts[0].text == "---\ntitle: Kettle\ntags:\n  - a\n---\n\n"
-    assert "title: Kettle" in found.ladder().rung(1).text
+    assert "title: Kettle" in found.variants()[1].text
 
 
 def test_few_link_definitions_always_stay_and_many_do_not() -> None:

@@ -278,7 +278,7 @@ class QueryPassages:
     ) -> Variant | None:
         """Return an item with these pieces and as much of one more as has room; `None`: nothing of it has."""
         divided = self._asked.pieces(pick.item)
-        if divided is None or not divided.loose:
+        if divided is None or not divided.cuttable:
             return None
         counter = get_tokenizer("characters") if unit else self._counter
         text = counter.cut(divided.parts[pick.piece].text, int(room) - 1, "word").rstrip()
@@ -419,17 +419,17 @@ class Shortener:
     def _ladder(self, index: int, whole: Variant) -> TrimmedVariants | None:
         match = self._asked.match(index) if self._asked else None
         if match is not None and self._asked and (pieces := self._asked.pieces(index)):
-            return pieces.ladder(match)
+            return pieces.variants(match)
         item = self._items[index]
         found = find_structure(item.kind, self._language(item), whole.text, self._options.marker)
-        return found.ladder() if isinstance(found, Pieces) else found
+        return found.variants() if isinstance(found, Pieces) else found
 
     def _climb(self, ladder: TrimmedVariants, tokens: float, chars: float) -> Variant | None:
         """Return the longest rung within these bounds; from rung to rung texts grow shorter, give or take a mark."""
         low, high, best = 0, len(ladder), None
         while low < high:
             middle = (low + high) // 2
-            rung = ladder.rung(middle)
+            rung = ladder[middle]
             long = len(rung.text) > chars
             if tokens < UNLIMITED and not long:
                 long = self._counter.count_upto(rung.text, int(tokens)) > tokens

@@ -125,7 +125,7 @@ class QueryRelevance:
         if pieces is None:
             return DividedText((readable_text(self._items[index]),))
         return DividedText(
-            [part.text for part in pieces.parts], [part.under for part in pieces.parts]
+            [part.text for part in pieces.parts], [part.parent for part in pieces.parts]
         )
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple, NoReturn
 
@@ -98,7 +98,25 @@ def divide(text: str, *, marker: str, language: str | None = None) -> TrimmedVar
     # Nothing in it is longer than the note on it would be.
     if limits and _MARK not in _write(values, lines, limits[-1]):
         limits = []
-    return _Variants(values, lines, marker, tidy if len(tidy) < len(text) else "", limits)
+    first_mark = "…"
+    if marker:
+        first_mark = _quote(marker)[1:-1]
+
+    # A search halves its range with each step, and the next search soon asks for the same.
+    @lru_cache(maxsize=VARIANTS_REMEMBERED)
+    def make(limit: Limits) -> TrimmedText:
+        text = _write(values, lines, limit)
+        text = text.replace(_MARK, first_mark, 1).replace(_MARK, "…")
+        if limit.items <= 1 and limit.depth <= 1:
+            return TrimmedText(text, "outline")
+        return TrimmedText(text)
+
+    if len(tidy) >= len(text):
+        return TrimmedVariants(len(limits), lambda number: make(limits[number]))
+    return TrimmedVariants(
+        len(limits) + 1,
+        lambda number: make(limits[number - 1]) if number else TrimmedText(tidy),
+    )
 
 
 def _decode(text: str) -> tuple[list[str], list[Any]]:
@@ -164,43 +182,6 @@ def _descent(most: Limits) -> Iterator[Limits]:
         while (value := getattr(now, name)) > target:
             now = now._replace(**{name: max(target, min(value - least, int(value * _STEP)))})
             yield now
-
-
-class _Variants:
-    """The variants: a limit for each, written when it is asked for."""
-
-    def __init__(
-        self, values: list[Any], lines: bool, marker: str, tidy: str, limits: list[Limits]
-    ) -> None:
-        """Take `tidy`, the text without its white space; empty if it has none."""
-        self._values = values
-        self._lines = lines
-        self._marker = _quote(marker)[1:-1] if marker else "…"
-        self._tidy = tidy
-        self._limits = limits
-        self._known: OrderedDict[int, TrimmedText] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._limits) + bool(self._tidy)
-
-    def rung(self, number: int) -> TrimmedText:
-        """Return one of them; 0 is the longest."""
-        if self._tidy and number == 0:
-            return TrimmedText(self._tidy)
-        # A search halves its range with each step, and the next search soon asks for the same.
-        if number not in self._known:
-            if len(self._known) == VARIANTS_REMEMBERED:
-                self._known.popitem(last=False)
-            self._known[number] = self._make(number - bool(self._tidy))
-        return self._known[number]
-
-    def _make(self, number: int) -> TrimmedText:
-        limits = self._limits[number]
-        text = _write(self._values, self._lines, limits)
-        text = text.replace(_MARK, self._marker, 1).replace(_MARK, "…")
-        if limits.items <= 1 and limits.depth <= 1:
-            return TrimmedText(text, "outline")
-        return TrimmedText(text)
 
 
 def _write(values: list[Any], lines: bool, limits: Limits) -> str:

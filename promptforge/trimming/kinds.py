@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
+from itertools import islice
 
 from ..errors import OptionError
 from ..plugins import Plugin, call_plugin, failure_message, find_plugin
@@ -21,41 +22,6 @@ from .pieces import Pieces, TrimmedText, TrimmedVariants, append_marker
 
 MAX_PLUGIN_TEXTS = 1_000
 """Number of texts that are taken from a plug-in."""
-
-
-class PluginTexts:
-    """The variants in a list of texts."""
-
-    def __init__(
-        self, whole: str, shorter: object, marker: str, refusal: Callable[[Exception], Exception]
-    ) -> None:
-        """Take `shorter`, an iterable of texts; drop those not shorter than `whole`.
-
-        A text without `marker` gets one. If anything fails, raise the exception that `refusal`
-        makes of the failure.
-        """
-        found: set[str] = set()
-        try:
-            for text in shorter:  # type: ignore[attr-defined]
-                if not isinstance(text, str):
-                    raise TypeError(f"expected texts, found {type(text).__name__}")
-                # Not the methods of a subclass: what it says of itself may not be its text.
-                plain = str.__str__(text)
-                found.add(plain if marker in plain else append_marker(plain, marker))
-                if len(found) == MAX_PLUGIN_TEXTS:
-                    break
-        except Exception as error:
-            raise refusal(error) from error
-        self._texts = sorted(
-            (text for text in found if len(text) < len(whole)), key=lambda text: (-len(text), text)
-        )
-
-    def __len__(self) -> int:
-        return len(self._texts)
-
-    def rung(self, number: int) -> TrimmedText:
-        """Return one of them; 0 is the longest."""
-        return TrimmedText(self._texts[number])
 
 
 TRIMMERS_BY_KIND = {
@@ -119,20 +85,33 @@ def find_structure(
     if kind not in _OWN_KINDS:
         plugin = find_plugin("trimmers", kind, _refusal)
         if plugin is not None:
-            return _read_by_plugin(plugin, kind, language, text, marker)
+            return _ask_plugin(plugin, kind, language, text, marker)
     # A text at the edge of one budget is at the edge of the next budget too.
     reader = _read_once if len(text) <= MAX_CHARS_REMEMBERED else _read
     return reader(kind, language, text, marker)
 
 
-def _read_by_plugin(
+def _ask_plugin(
     plugin: Plugin, kind: str, language: str | None, text: str, marker: str
-) -> PluginTexts:
-    what = f'trimmer "{kind}"'
-    shorter = call_plugin(plugin, what, _refusal, text, marker=marker, language=language)
-    return PluginTexts(
-        text, shorter, marker, lambda error: _refusal(failure_message(plugin, what, error))
+) -> TrimmedVariants:
+    """Return the texts of a plug-in that are shorter than `text`; one without `marker` gets it."""
+    name = f'trimmer "{kind}"'
+    shorter = call_plugin(plugin, name, _refusal, text, marker=marker, language=language)
+    found: set[str] = set()
+    try:
+        # A generator may fail half-way, or never end.
+        for given in islice(shorter, MAX_PLUGIN_TEXTS):
+            if not isinstance(given, str):
+                raise TypeError(f"expected texts, found {type(given).__name__}")
+            # Not the methods of a subclass: what it says of itself may not be its text.
+            plain = str.__str__(given)
+            found.add(plain if marker in plain else append_marker(plain, marker))
+    except Exception as error:
+        raise _refusal(failure_message(plugin, name, error)) from error
+    texts = sorted(
+        (each for each in found if len(each) < len(text)), key=lambda each: (-len(each), each)
     )
+    return TrimmedVariants(len(texts), lambda number: TrimmedText(texts[number]))
 
 
 def _read(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from ..text.split_points import Unit
 
@@ -24,16 +24,18 @@ class TrimmedText(NamedTuple):
     """`trimmed`, or `outline` if only the skeleton is left."""
 
 
-class TrimmedVariants(Protocol):
-    """The shorter variants of one text, from long to short."""
+class TrimmedVariants:
+    """The shorter variants of one text, from long to short; each is made when it is asked for."""
+
+    def __init__(self, count: int, make: Callable[[int], TrimmedText]) -> None:
+        self._numbers = range(count)
+        self._make = make
 
     def __len__(self) -> int:
-        """Return their number; 0: the text cannot be shortened."""
-        ...
+        return len(self._numbers)
 
-    def rung(self, number: int) -> TrimmedText:
-        """Return one of them; 0 is the longest."""
-        ...
+    def __getitem__(self, number: int) -> TrimmedText:
+        return self._make(self._numbers[number])
 
 
 class Piece(NamedTuple):
@@ -45,7 +47,7 @@ class Piece(NamedTuple):
 
     Of equal pieces the last goes first. `ALWAYS`: the piece stays.
     """
-    under: int = -1
+    parent: int = -1
     """The earlier piece that this one needs: its heading, its signature; -1: none."""
     skeleton: bool = False
     """A heading or signature: part of an outline, but worth nothing by itself."""
@@ -78,10 +80,10 @@ class Pieces:
         head: HeadMark,
         size: Size | None = None,
         *,
-        loose: bool = False,
+        cuttable: bool = False,
     ) -> None:
         self.parts = tuple(parts)
-        self.loose = loose
+        self.cuttable = cuttable
         """True if a piece may be cut at a word too, because nothing has to be closed."""
         self._gap = gap
         self._head = head
@@ -99,7 +101,7 @@ class Pieces:
         for index in kept:
             while index >= 0 and index not in found:
                 found.add(index)
-                index = self.parts[index].under
+                index = self.parts[index].parent
         # One by one, not all at once: a piece that closes one may itself be closed by the next.
         found.update(end for end, start in self._closing if start in found)
         return found
@@ -129,7 +131,7 @@ class Pieces:
         gone = self._total - sum([self._sizes[index] for index in staying])
         return self._head(gone, self._total) + "".join(out)
 
-    def ladder(self, worth: Mapping[int, float] | None = None) -> TrimmedVariants:
+    def variants(self, worth: Mapping[int, float] | None = None) -> TrimmedVariants:
         """Return the variants made by leaving out one piece after another.
 
         `worth` (of pieces, by a query) goes before `keep`.
@@ -138,16 +140,24 @@ class Pieces:
         count = len(order)
         if not self.closed(()):
             count = max(0, count - 1)  # a mark alone is no variant
-        return _Steps(self, order, count)
+
+        def make(number: int) -> TrimmedText:
+            left = order[number + 1 :]
+            text = self.text(left)
+            if left and all(self.parts[i].skeleton for i in left):
+                return TrimmedText(text, "outline")
+            return TrimmedText(text)
+
+        return TrimmedVariants(count, make)
 
     def _order(self, worth: Mapping[int, float]) -> list[int]:
         """Return the pieces that may go, the first to go first; a heading goes after its text."""
         value = [(worth.get(i, 0.0), part.keep) for i, part in enumerate(self.parts)]
         # From the end: each piece lifts the one that it needs to its own value.
         for index in range(len(self.parts) - 1, -1, -1):
-            under = self.parts[index].under
-            if under >= 0:
-                value[under] = max(value[under], value[index])
+            parent = self.parts[index].parent
+            if parent >= 0:
+                value[parent] = max(value[parent], value[index])
         staying = self.closed(())
         going = [i for i, part in enumerate(self.parts) if i not in staying and part.closes < 0]
         return sorted(going, key=lambda i: (value[i], -i))
@@ -161,25 +171,6 @@ def _count_lines_begun(parts: Sequence[Piece]) -> list[int]:
         if text:
             fresh = text.endswith("\n")
     return found
-
-
-class _Steps:
-    """The variants of pieces: number k leaves out the k + 1 pieces that go first."""
-
-    def __init__(self, pieces: Pieces, order: Sequence[int], count: int) -> None:
-        self._pieces = pieces
-        self._order = order
-        self._count = count
-
-    def __len__(self) -> int:
-        return self._count
-
-    def rung(self, number: int) -> TrimmedText:
-        left = self._order[number + 1 :]
-        text = self._pieces.text(left)
-        if left and all(self._pieces.parts[i].skeleton for i in left):
-            return TrimmedText(text, "outline")
-        return TrimmedText(text)
 
 
 _COMMENTS = {
@@ -278,7 +269,7 @@ def code_gap(language: str | None) -> GapMark:
             for part in run:
                 if code := code_line.search(part.text):
                     margin = _margin(code[0])
-                    if part.under >= 0 and part.kind != COMMENT_ONLY:
+                    if part.parent >= 0 and part.kind != COMMENT_ONLY:
                         filler = no_op
                     break
         return f"{margin}{filler}{comment_line(language, dash + said)}{line_end(run)}"
