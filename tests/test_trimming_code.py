@@ -239,9 +239,7 @@ def test_the_outline_of_go(installed: bool, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(grammars, "GRAMMARS", {"go": ("tree_sitter_no_such", "language")})
         grammars._load_grammar.cache_clear()
     variants = divided(PROGRAMS["go"], "go").variants()
-    outline = next(
-        r.text for r in map(variants.trimmed_text, range(len(variants))) if r.name == "outline"
-    )
+    outline = next(found.text for found in variants if found.name == "outline")
     grammars._load_grammar.cache_clear()
     assert outline == GO_OUTLINE
 

@@ -136,11 +136,7 @@ def test_deep_and_late_blocks_go_first_then_all_but_the_outline_then_that() -> N
         "## Install\n\nFetch it, then:\n\n```sh\nmake\nmake install\n```\n\n### From source\n\n[… 7 lines left out]\n\n"
         "## Use\n\nPress the button. See the [manual][m].\n\n[m]: http://kettle.example\n"
     )
-    outline = next(
-        trimmed_text
-        for trimmed_text in map(variants.trimmed_text, range(len(variants)))
-        if trimmed_text.name == "outline"
-    )
+    outline = next(found for found in variants if found.name == "outline")
     assert outline.text == (
         "[cut] 23 of 32 lines left out\n\n[… 3 lines left out]\n\n# Kettle\n\n"
         "Kettle boils water. It is small. […]\n\n[… 2 lines left out]\n\n"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..text.split_points import Unit
@@ -36,6 +36,9 @@ class TrimmedVariants:
 
     def __getitem__(self, number: int) -> TrimmedText:
         return self._make(self._numbers[number])
+
+    def __iter__(self) -> Iterator[TrimmedText]:
+        return map(self._make, self._numbers)
 
 
 class Piece(NamedTuple):
