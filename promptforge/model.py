@@ -347,7 +347,7 @@ class Result:
         found: Explanation = self._get("explanation")
         return found
 
-    def ways(self) -> tuple[Remedy, ...]:
+    def remedies(self) -> tuple[Remedy, ...]:
         """Return, for each reason of dropped items, options that bring them back."""
         return tuple(self._get("ways"))
 

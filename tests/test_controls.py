@@ -60,11 +60,11 @@ def test_law_any_text_comes_back_and_holds_no_token_of_any_set(
     )
     one, other = data.draw(texts), data.draw(texts)
     known = ControlTokens(tokens)
-    apart, count = known.write_apart(one)
+    apart, count = known.break_up(one)
     assert known.restore(apart) == one
     assert not any(token in apart for token in tokens)
     assert (apart != one) == (count > 0)
-    assert (apart == known.write_apart(other)[0]) == (one == other)
+    assert (apart == known.break_up(other)[0]) == (one == other)
     starts = [at for at in range(len(one)) if any(one.startswith(token, at) for token in tokens)]
     assert sorted({start for start, _ in known.find(one)}) == starts
 
@@ -82,13 +82,13 @@ def test_law_any_text_comes_back_and_holds_no_token_of_any_set(
     ],
 )
 def test_how_a_token_looks_apart(token: str, text: str, apart: str) -> None:
-    assert ControlTokens([token]).write_apart(text)[0] == apart
+    assert ControlTokens([token]).break_up(text)[0] == apart
 
 
 def test_time_grows_with_the_text_alone() -> None:
     known = ControlTokens([*controls("mistral").tokens, "\ue200"])
     for text in ("\\" * 10**6, "<\\" * 10**5, "[" * 10**6, "<|\\" * 10**5):
-        assert known.restore(known.write_apart(text)[0]) == text
+        assert known.restore(known.break_up(text)[0]) == text
 
 
 # --- Pages ------------------------------------------------------------------------------------------------------------
@@ -343,10 +343,10 @@ def test_law_parts_that_meet_are_mended_and_the_syntax_stays(
     )
     parts: list[str] = ["["] if syntax == "json" else [""]
     for number, value in enumerate(drawn):
-        apart = known.write_apart(value)[0]
+        apart = known.break_up(value)[0]
         parts += [between] * bool(number) + [place[syntax](apart)]
     parts += ["]"] if syntax == "json" else [""]
-    mended = TokenBreaker(known, syntax, set()).mend(parts)
+    mended = TokenBreaker(known, syntax, set()).break_up(parts)
     text = "".join(mended.parts)
     assert "".join(spread_insertions(text, parts)) == text
     assert list(map(type, mended.parts)) == list(map(type, parts))

@@ -120,7 +120,7 @@ def test_what_is_said_to_bring_items_back_does(
             known[item.reason].append(item.id)
         elif item.fits_at is not None and item.fits_at <= budget + 150:
             assert item.id not in _whole(records, options, {"max_tokens": item.fits_at - 1})
-    ways = {way.reason: way for way in result.ways()}
+    ways = {way.reason: way for way in result.remedies()}
     assert set(ways) == set(known)
     for reason, way in ways.items():
         assert way.options and way.item in known[reason]
@@ -191,7 +191,7 @@ def test_a_table_of_few_rows_costs_no_price_of_thousands(packing: str) -> None:
     result = pf.render(records, tokenizer=counter, max_tokens=100, packing=packing)
     before = counter.asked
     lines = list(_items(result._get("ledger"), False))
-    result.explain(), result.ways()
+    result.explain(), result.remedies()
     assert counter.asked - before < before + 500, "the price of every item was asked for"
     assert any("more (budget" in line for line in lines) and len(lines) == 63
     back = {item.name: item.fits_at for item in result.items}

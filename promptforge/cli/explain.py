@@ -221,7 +221,7 @@ def explain_command(
         facts = {
             **result.to_dict(),
             "explanation": msgspec.to_builtins(explanation),
-            "ways": msgspec.to_builtins(result.ways()),
+            "ways": msgspec.to_builtins(result.remedies()),
         }
         write_json(facts | ({"map": msgspec.to_builtins(result.map)} if with_map else {}), output)
     else:
@@ -229,7 +229,7 @@ def explain_command(
         lines = [
             *_items(ledger, every),
             "",
-            *_why(ledger, result.ways()),
+            *_why(ledger, result.remedies()),
             *_costs(result, explanation),
         ]
         lines += [

@@ -251,7 +251,7 @@ def _explained(result: Result) -> Explained:
         max_tokens=result.max_tokens,
         items=[{name: value for name, value in row.items() if name != "text"} for row in rows],
         explanation=msgspec.to_builtins(result.explain()),
-        ways=msgspec.to_builtins(list(result.ways())),
+        ways=msgspec.to_builtins(list(result.remedies())),
         warnings=_warnings(result),
     )
 

@@ -62,19 +62,19 @@ def break_up_controls(
 
 def _block(block: MessageBlock, controls: ControlTokens) -> tuple[MessageBlock, int]:
     if isinstance(block, TextBlock):
-        text, count = controls.write_apart(block.text)
+        text, count = controls.break_up(block.text)
         return TextBlock(text), count
     assert not isinstance(block, CitedItem)  # made from items later, which have been treated
     # A chat template prints ids and names too.
-    (id_, name), changes = controls.plain([block.id, block.name])
+    (id_, name), changes = controls.break_up_data([block.id, block.name])
     if isinstance(block, ToolOutput):
-        text, count = controls.write_apart(block.text)
+        text, count = controls.break_up(block.text)
         return ToolOutput(id_, name, text, block.failed), count + changes
     arguments, count = block.arguments, 0
     # A server may decode the escapes, so "\u003c|im_end|>" is a token too. The change is made in
     # the decoded texts, so that the arguments stay JSON.
     if "\\" in arguments or controls.holds(arguments):
-        decoded, count = controls.plain(json.loads(arguments))
+        decoded, count = controls.break_up_data(json.loads(arguments))
         if count or controls.holds(arguments):
             arguments = json.dumps(decoded, ensure_ascii=False)
     return ToolCall(id_, name, arguments), count + changes
@@ -212,7 +212,7 @@ class PromptTemplates:
             return None
         spare = {text[start:end] for text in before for start, end in self._controls.find(text)}
         joints = TokenBreaker(self._controls, _syntax(name), spare)
-        return lambda pieces: joints.mend(pieces).parts
+        return lambda pieces: joints.break_up(pieces).parts
 
     # --- the templates' own text ---
 
@@ -605,6 +605,6 @@ def _cited(item: ResultItem, controls: ControlTokens | None) -> CitedItem:
         title = f"{title} ({item.line_range})"
     title, source = to_label(title), to_label(source)
     if controls is not None:
-        title, source = controls.write_apart(title)[0], controls.write_apart(source)[0]
+        title, source = controls.break_up(title)[0], controls.break_up(source)[0]
     found = item.origin == "similarity"
     return CitedItem(title[:MAX_TITLE_CHARS], source[:MAX_TITLE_CHARS], item.text, found)

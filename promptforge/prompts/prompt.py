@@ -546,7 +546,7 @@ def _break_up(
     question: str, messages: list[Message], controls: ControlTokens, diagnostics: Diagnostics
 ) -> tuple[str, list[Message]]:
     """Break up control tokens in the question and the history (PF704)."""
-    question, in_question = controls.write_apart(question)
+    question, in_question = controls.break_up(question)
     messages, in_history = break_up_controls(messages, controls)
     for where, count in (("user", in_question), ("history", in_history)):
         if count:

@@ -188,7 +188,9 @@ class ItemViews:
         if form.cut:
             marked = append_marker(content, self._options.marker)
             content = (
-                content.like(marked) if isinstance(content, VerbatimContent) else Content(marked)
+                content.with_text(marked)
+                if isinstance(content, VerbatimContent)
+                else Content(marked)
             )
         summary: Content | None = content if form.name == "summary" else None
         if summary is None and item.summary is not None:
@@ -228,7 +230,7 @@ class ItemViews:
         notes += template_line_notes(printed.imitations)
         if self._controls is None:
             return view, notes
-        return view, (*notes, *control_token_notes(apart + self._met.apart, self._met.left))
+        return view, (*notes, *control_token_notes(apart + self._met.broken, self._met.left))
 
     def _clean(self, text: str) -> CleanedContent:
         if self._word is None:
@@ -259,7 +261,7 @@ class ItemViews:
         if self._controls is None:
             return item, language, 0
         given = [item.id, item.kind, item.name, item.path, language, item.metadata]
-        made, count = self._controls.plain(given)
+        made, count = self._controls.break_up_data(given)
         if count:
             names = ("id", "kind", "name", "path", "metadata")
             *labels, language, metadata = made
@@ -270,7 +272,7 @@ class ItemViews:
 
     def mend(self, parts: list[str]) -> BrokenUp:
         """Return the parts of an item's text with no control token where they meet."""
-        return BrokenUp(parts) if self.joints is None else self.joints.mend(parts)
+        return BrokenUp(parts) if self.joints is None else self.joints.break_up(parts)
 
     def _mend(self, parts: list[str]) -> list[str]:
         self._met = self.mend(parts)

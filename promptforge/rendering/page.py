@@ -758,7 +758,7 @@ class Page:
         if self.views.joints is None:
             return parts
         settled = {id(self.views.view(index, form)["text"]) for index, form in chosen.items()}
-        parts, apart, left = self.views.joints.mend(parts, settled)
+        parts, apart, left = self.views.joints.break_up(parts, settled)
         self.notes = tuple(
             (code, f"where texts meet on the page, {message}")
             for code, message in control_token_notes(apart, left)
@@ -788,4 +788,4 @@ class Page:
         if key in self.settings.titles:
             return Safe(text) if self.look.syntax == "txt" else text
         joints = self.views.joints
-        return text if joints is None else joints.controls.write_apart(text)[0]
+        return text if joints is None else joints.controls.break_up(text)[0]

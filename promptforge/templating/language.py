@@ -70,7 +70,7 @@ def _text_filter(change: Callable[[str], str]) -> Callable[[Any], str]:
     def filtered(value: Any) -> str:
         changed = change(to_text(value))
         if isinstance(value, VerbatimContent):
-            return value.like(changed)
+            return value.with_text(changed)
         if isinstance(value, Content):  # still the long text of an item, not a label
             return Content(changed)
         return changed
@@ -94,7 +94,7 @@ def plugin_filter(name: str, plugin: Plugin, syntax: str) -> Callable[..., Any]:
             return found
         burn_for_text(len(found), FILTER_FUEL_PER_CHAR["other"])
         if isinstance(value, VerbatimContent):
-            return value.like(clean_content(found, VERBATIM).text)
+            return value.with_text(clean_content(found, VERBATIM).text)
         if isinstance(value, Content) and syntax != "txt":
             return clean_content(found, syntax).text
         return found

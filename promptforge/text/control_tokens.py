@@ -60,7 +60,7 @@ class ControlTokens:
             # `_single` tries every position; this finds a text without any much faster.
             self._hint = re.compile(rf"[{re.escape(singles)}]|\\(?:{numbers})")
 
-    def write_apart(self, text: str) -> tuple[str, int]:
+    def break_up(self, text: str) -> tuple[str, int]:
         """Return `text` with every token in it broken up, and the number of changes."""
         shown = 0
         if self._single is not None and self._hint.search(text):
@@ -71,7 +71,7 @@ class ControlTokens:
         return text, shown + broken
 
     def restore(self, text: str) -> str:
-        """Return the original of a text made by `write_apart`."""
+        """Return the original of a text made by `break_up`."""
         if self._barred is not None:
             text = self._barred.sub(lambda match: match[0][0], text)
         return text if self._shown is None else self._shown.sub(_unshow, text)
@@ -84,16 +84,16 @@ class ControlTokens:
         """Return True if there is a token in `text`."""
         return self._exact.search(text) is not None
 
-    def plain(self, value: Any) -> tuple[Any, int]:
+    def break_up_data(self, value: Any) -> tuple[Any, int]:
         """Break up the tokens in all texts of plain data; return it with the number of changes."""
         if isinstance(value, str):
-            return self.write_apart(value)
+            return self.break_up(value)
         if isinstance(value, list | tuple):
-            pairs = [self.plain(member) for member in value]
+            pairs = [self.break_up_data(member) for member in value]
             return [member for member, _ in pairs], sum(count for _, count in pairs)
         if isinstance(value, dict):
-            keys, broken = self.plain(list(value))
-            members, more = self.plain(list(value.values()))
+            keys, broken = self.break_up_data(list(value))
+            members, more = self.break_up_data(list(value.values()))
             return dict(zip(keys, members, strict=True)), broken + more
         return value, 0
 
@@ -193,7 +193,7 @@ class BrokenUp(NamedTuple):
     """The parts of a text without tokens across their ends."""
 
     parts: list[str]
-    apart: int = 0
+    broken: int = 0
     """Number of tokens that were broken up."""
     left: int = 0
     """Number of tokens without a place for a backslash."""
@@ -211,7 +211,7 @@ class TokenBreaker:
         if syntax == "json":  # a backslash in a JSON string is written as two
             self._bar *= 2
 
-    def mend(self, parts: list[str], settled: Set[int] = frozenset()) -> BrokenUp:
+    def break_up(self, parts: list[str], settled: Set[int] = frozenset()) -> BrokenUp:
         """Return the parts of a finished text with the tokens across their ends broken up.
 
         Parts of exactly the type `str` are a template's own words. `settled` holds the `id`s of

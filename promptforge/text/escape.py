@@ -65,28 +65,28 @@ class DelimitedBlock(FencedBlock):
 class VerbatimContent(Content):
     """Content to be printed as it is, between delimiters with a nonce; elsewhere it is a label."""
 
-    __slots__ = ("printed", "word")
-    word: str
+    __slots__ = ("printed", "nonce")
+    nonce: str
     """The nonce: no other text of the page holds it."""
     printed: set[str]
     """Texts put between delimiters so far: this content, and results of filters on it."""
 
-    def __new__(cls, text: str, word: str, printed: set[str] | None = None) -> VerbatimContent:
+    def __new__(cls, text: str, nonce: str, printed: set[str] | None = None) -> VerbatimContent:
         """Take a text and a nonce that it does not hold."""
         made = super().__new__(cls, text)
-        made.word = word
+        made.nonce = nonce
         made.printed = set() if printed is None else printed
         return made
 
-    def like(self, text: str) -> VerbatimContent:
+    def with_text(self, text: str) -> VerbatimContent:
         """Return `text`, the result of a filter on this content, with the same nonce."""
-        return VerbatimContent(text, self.word, self.printed)
+        return VerbatimContent(text, self.nonce, self.printed)
 
-    def tags(self) -> DelimitedBlock:
+    def delimited(self) -> DelimitedBlock:
         """Return the content between its delimiters, each on a line of its own."""
         text = str.__str__(self)
         self.printed.add(text)
-        return DelimitedBlock(f"<content-{self.word}>\n{text}\n</content-{self.word}>")
+        return DelimitedBlock(f"<content-{self.nonce}>\n{text}\n</content-{self.nonce}>")
 
 
 MAX_LABEL_CHARACTERS = 2000
@@ -239,7 +239,7 @@ def xml_text(value: object) -> Safe:
     if isinstance(value, Safe):
         return value
     if type(value) is VerbatimContent:
-        return value.tags()
+        return value.delimited()
     text = value if type(value) is Content else to_label(value)
     if "&" in text or "<" in text or "]]>" in text:
         text = text.replace("&", "&amp;").replace("<", "&lt;").replace("]]>", "]]&gt;")
@@ -317,7 +317,7 @@ def plain_inline(value: object) -> Safe:
     if isinstance(value, Safe):
         return value
     if type(value) is VerbatimContent:
-        return value.tags()
+        return value.delimited()
     return Safe(value if type(value) is Content else to_label(value))
 
 
@@ -420,7 +420,7 @@ class CleanedContent(NamedTuple):
 
     text: Content
     notes: tuple[tuple[str, str], ...]
-    apart: int = 0
+    broken: int = 0
     """Number of control tokens that were broken up."""
 
 
@@ -441,7 +441,7 @@ def clean_content(
     body = _carriable(text, syntax, notes)
     broken = 0
     if controls is not None:
-        body, broken = controls.write_apart(body)
+        body, broken = controls.break_up(body)
     elif found := _chat_tokens(body):
         notes.append(("PF707", _chat_tokens_message(found)))
     if syntax == "md":

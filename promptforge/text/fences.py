@@ -26,7 +26,7 @@ def fence(text: object, language: object = None) -> FencedBlock:
     stands between its delimiters instead.
     """
     if type(text) is VerbatimContent:
-        return text.tags()
+        return text.delimited()
     body = text if isinstance(text, Content) else clean_content(to_text(text), "md").text
     mark, run = "`", longest_run(body, "`")
     if run >= MAX_FENCE_MARKS:
