@@ -12,8 +12,8 @@ from commandline import run
 from spite import Document
 
 import promptforge as pf
-from promptforge import files as writing
-from promptforge import plugins
+from promptforge import files, plugins
+from promptforge.templating import language
 from promptforge.trimming import kinds
 
 TITLE = "\x1b]0;PWNED\x07"
@@ -99,7 +99,7 @@ def test_an_option_that_raises_when_it_is_looked_at_is_refused_by_name() -> None
 @pytest.mark.parametrize("made", ["a" * (6 * 10**6), ["a" * 10**5] * 300])
 def test_what_a_plug_in_makes_is_paid_for(made: object, monkeypatch: pytest.MonkeyPatch) -> None:
     plugin = plugins.Plugin(lambda _: made, "a distribution")
-    monkeypatch.setattr(plugins, "find_plugin", lambda *given: plugin)
+    monkeypatch.setattr(language, "find_plugin", lambda *given: plugin)
     given: Any = {"chunks/item.md.j2": "{{ item.content | campaign }}\n"}
     result = pf.render([{"content": "x"}], layout="chunks", templates=given)
     assert "PF401" in codes(result) and len(result.text) < 100
@@ -163,13 +163,13 @@ def test_what_is_being_written_is_not_taken_for_what_was_left(
     replace = os.replace
 
     def cleaned_meanwhile(*names: Any) -> None:
-        moved.append(writing.remove_unfinished(tmp_path, target.name))
+        moved.append(files.remove_unfinished(tmp_path, target.name))
         replace(*names)
 
     monkeypatch.setattr(os, "replace", cleaned_meanwhile)
-    with writing.write_whole(target) as file:
+    with files.write_whole(target) as file:
         file.write(b"a")
-        assert writing.remove_unfinished(tmp_path, target.name) == 0
+        assert files.remove_unfinished(tmp_path, target.name) == 0
     assert moved == [0] and target.read_bytes() == b"a"
 
 
@@ -183,7 +183,7 @@ def test_a_file_that_cannot_be_begun_leaves_nothing(
 
     with monkeypatch.context() as patched, pytest.raises(type(error)):
         patched.setattr(os, call, fails)
-        with writing.write_whole(tmp_path / "out.txt"):
+        with files.write_whole(tmp_path / "out.txt"):
             pass
     assert list(tmp_path.iterdir()) == []
 
