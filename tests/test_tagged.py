@@ -135,7 +135,7 @@ def test_ten_thousand_words_in_contents_leave_others() -> None:
 
 
 def test_all_words_of_a_length_leave_longer_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(enclosing, "NONCE_DIGITS", 2)
+    monkeypatch.setattr(delimiters, "NONCE_DIGITS", 2)
     assert re.fullmatch("k[0-9]{5}", pick_nonce(["".join(f"k{n:02}" for n in range(100))]))
 
 
