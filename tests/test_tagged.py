@@ -20,6 +20,7 @@ import promptforge as pf
 from promptforge import plugins
 from promptforge.files import FORMAT_EXTENSIONS
 from promptforge.templating import language
+from promptforge.text import delimiters
 from promptforge.text.delimiters import (
     FRAMINGS,
     BrokenDelimiterError,
