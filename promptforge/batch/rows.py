@@ -23,8 +23,8 @@ from ..sources.attack import TechniqueIndex, read_attack
 from ..sources.gather import SourceRequest, gather
 from ..sources.item_files import load_messages
 from ..sources.jobs import Job, job_of
-from ..sources.plain import decode_json, report_repeated_keys
 from ..sources.records import load_records
+from ..sources.strict_json import decode_json, report_repeated_keys
 from ..sources.workspace import show_path
 from .requests import UNREADABLE_PREFIX, Shard, encode_row
 from .spec import CONTEXT_ONLY, BatchSpec, check_spec, digest, make_renderer, make_spec

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from ..errors import Diagnostics, ItemError, ProfileError
 from ..model import Item
-from .plain import decode_json, report_repeated_keys
 from .records import load_records
+from .strict_json import decode_json, report_repeated_keys
 from .workspace import read_named
 
 _SPACE = re.compile(r"[ \t\r\n]*")

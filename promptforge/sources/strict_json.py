@@ -1,7 +1,4 @@
-"""The diagnostics of one record, with its place.
-
-Decode JSON strictly; report keys that an object has twice, since readers differ on them.
-"""
+"""Decode JSON strictly; report keys that an object has twice, since readers differ on them."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import json
 from collections import Counter
 from typing import Any
 
-from ..errors import Diagnostics, ItemError, Severity, quote
+from ..errors import Diagnostics, quote
 
 MAX_KEYS_SHOWN = 3
 """Repeated keys that a message names."""
@@ -45,24 +42,3 @@ def report_repeated_keys(twice: dict[str, None], diagnostics: Diagnostics, where
             named += f" and {len(twice) - MAX_KEYS_SHOWN} more"
         message = f"twice in one object: {named}; the last of the values is taken"
         diagnostics.add("PF211", message, where=where)
-
-
-class RecordNotes:
-    """The place of one record (`file:line` or `items[3]`), joined to the diagnostics of the run."""
-
-    __slots__ = ("_diagnostics", "where")
-
-    def __init__(self, where: str | None, diagnostics: Diagnostics | None) -> None:
-        self.where = where
-        self._diagnostics = diagnostics
-
-    def say(self, code: str, message: str, severity: Severity = "warning") -> None:
-        """Add a diagnostic about this record; without a collection nothing happens."""
-        if self._diagnostics is not None:
-            self._diagnostics.add(code, message, where=self.where, severity=severity)
-
-    def refusal(self, field: str | None, message: str) -> ItemError:
-        """Return (not raise) the error that says why this record is no item."""
-        if field:
-            message = f"{field}: {message}"
-        return ItemError(message, where=self.where, field=field)
