@@ -6,13 +6,17 @@ The explanation of one rendering: how the budget was spent, and the gain of a la
 """
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+import dataclasses
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from .errors import Diagnostic
+
+if TYPE_CHECKING:
+    from .rendering.report import Report
 
 # No postponed annotations here: msgspec resolves them in the module that a class names as its home,
 # and the package renames that to `promptforge`.
@@ -265,128 +269,100 @@ class Result:
     """The finished text and its report. Costly parts are worked out when first asked for."""
 
     def __init__(
-        self,
-        *,
-        text: str,
-        tokens: int,
-        max_tokens: int | None,
-        exact: bool,
-        tokenizer: str,
-        layout: str,
-        format: str,
-        profile: str,
-        mode: str,
-        query: str | None,
-        counts: tuple[int, int, int],
-        average_score: float,
-        truncated: bool,
-        files: tuple[str, ...],
-        build_seconds: float,
-        warnings: tuple[Diagnostic, ...],
-        late: dict[str, Callable[[], Any]],
+        self, report: "Report", warnings: tuple[Diagnostic, ...], build_seconds: float
     ) -> None:
-        self.text = text
+        page, chosen = report.page, report.packed.chosen
+        options, shown = page.options, [page.entries[index].item for index in report.order]
+        self.report = report
+        """Answers that are worked out when somebody asks."""
+        self.text = report.text
         """The finished text."""
-        self.tokens = tokens
+        self.tokens = report.tokens
         """Its tokens, counted by `tokenizer`."""
-        self.max_tokens = max_tokens
-        self.exact = exact
+        self.max_tokens = options.max_tokens
+        self.exact = page.counter.exact
         """False when `tokenizer` is an estimate."""
-        self.tokenizer = tokenizer
-        self.layout = layout
-        self.format = format
-        self.profile = profile
-        self.mode = mode
+        self.tokenizer = page.counter.name
+        self.layout = options.layout
+        self.format = options.format
+        self.profile = report.profile.name
+        self.mode = options.combine
         """How explicit and similarity items were combined."""
-        self.query = query
-        self.items_included, self.items_trimmed, self.items_dropped = counts
-        """Items in the text; how many of these were trimmed; items dropped."""
-        self.average_score = average_score
+        self.query = options.query
+        self.items_included = len(shown)
+        """Items in the text, the trimmed ones among them."""
+        self.items_trimmed = len(report.trimmed)
+        self.items_dropped = len(report.given) - len(shown)
+        scores = [page.entries[index].item.score for index in chosen]
+        self.average_score = sum(scores) / len(scores) if scores else 0.0
         """Mean score of the included items; 0 with none."""
-        self.truncated = truncated
+        reasons = {*report.packed.reasons.values(), *page.entries.dropped.values()}
+        self.truncated = bool(report.trimmed or reasons & {"budget", "section_budget"})
         """True when the budget trimmed or dropped an item."""
-        self.files = files
+        self.files = tuple(dict.fromkeys(item.path for item in shown if item.path is not None))
         """Paths of the included items, each once, in the order of the context."""
         self.build_seconds = build_seconds
         self.warnings = warnings
-        self._late = late
-        self._made: dict[str, Any] = {}
-
-    def _get(self, name: str) -> Any:
-        if name not in self._made:
-            self._made[name] = self._late[name]()
-        return self._made[name]
 
     @property
     def items(self) -> tuple[ResultItem, ...]:
         """Every given item with its status, in the order given."""
-        return tuple(self._get("items"))
+        return self.report.items
 
     @property
     def sections(self) -> tuple[ResultSection, ...]:
         """The sections of the context."""
-        return tuple(self._get("sections"))
+        return self.report.sections
 
     @property
     def sources(self) -> tuple[Source, ...]:
         """The included items as sources, in the order of the context."""
-        return tuple(self._get("sources"))
+        return self.report.sources
 
     @property
     def shown(self) -> tuple[ShownItem, ...]:
         """The included items with their contents, in the order of the context."""
-        return tuple(self._get("shown"))
+        return self.report.shown
 
     @property
     def map(self) -> tuple[Span, ...]:
         """The source map of the text: spans that cover it, in order."""
-        return tuple(self._get("map"))
+        return self.report.map
 
     def explain(self) -> Explanation:
         """Return how the budget was spent, and the gain of 1,000 tokens more."""
-        found: Explanation = self._get("explanation")
-        return found
+        return self.report.explanation
 
     def remedies(self) -> tuple[Remedy, ...]:
         """Return, for each reason of dropped items, options that bring them back."""
-        return tuple(self._get("ways"))
+        return self.report.remedies
 
     def recounted(self, tokens: int, note: Diagnostic) -> "Result":
         """Return a copy with `tokens` counted elsewhere, and a `note` that says so."""
         other = copy.copy(self)
-        other.tokens, other.warnings, other._made = tokens, (*self.warnings, note), {}
-
-        def explanation() -> Explanation:
-            found: Explanation = self._late["explanation"]()
-            more = tokens - found.tokens
-            # The difference is text around the items: the items' own counts stay as they are.
-            changed = {"tokens": tokens, "between": found.between + more}
-            if found.left is not None:
-                changed["left"] = found.left - more
-            return msgspec.structs.replace(found, **changed)
-
-        other._late = {**self._late, "explanation": explanation}
+        other.tokens, other.warnings = tokens, (*self.warnings, note)
+        other.report = dataclasses.replace(self.report, tokens=tokens)
         return other
 
     @property
     def explicit_text(self) -> str:
         """The context with the explicit items alone."""
-        return str(self._get("explicit_text"))
+        return self.report.explicit_text
 
     @property
     def similarity_text(self) -> str:
         """The context with the similarity items alone."""
-        return str(self._get("similarity_text"))
+        return self.report.similarity_text
 
     @property
     def explicit_sources(self) -> tuple[str, ...]:
         """Names of the included explicit items."""
-        return tuple(self._get("explicit_sources"))
+        return self.report.explicit_sources
 
     @property
     def manifest(self) -> dict[str, Any]:
         """Versions and hashes of everything that the text depends on."""
-        return dict(self._get("manifest"))
+        return dict(self.report.manifest)
 
     @property
     def has_explicit(self) -> bool:

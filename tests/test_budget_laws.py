@@ -99,9 +99,9 @@ def keep(records: Records, budget: int, tokenizer: Any, **options: Any) -> pf.Re
 
 def check(records: Records, budget: int, tokenizer: Any, **options: Any) -> pf.Result:
     result = keep(records, budget, tokenizer, **options)
-    items = result._get(
-        "brief"
-    )  # without the budgets at which items come back, which test_ways.py looks at
+    items = (
+        result.report.brief
+    )  # without the budgets for dropped items: test_ways.py looks at these
     assert sorted(entry.id for entry in items) == sorted(r["id"] for r in records)
     for entry in items:
         assert entry.status in ("included", "trimmed", "dropped")

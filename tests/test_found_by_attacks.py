@@ -61,7 +61,7 @@ def test_a_frame_that_does_not_fit_is_said_and_to_a_strict_run_an_error() -> Non
     result = pf.render([{"content": "x"}], **given)
     assert result.text == "" and "PF110" in codes(result)
     with pytest.raises(
-        pf.BudgetError, match="the frame of the page alone needs 6 tokens and the budget is 1"
+        pf.BudgetError, match="the template's own text needs 6 tokens and the budget is 1"
     ):
         pf.render([{"content": "x"}], on_error="raise", **given)
 

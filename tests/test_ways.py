@@ -77,7 +77,7 @@ def test_of_every_missing_item_it_is_said_what_brings_it_back(
         typed = as_flags({name: value for name, value in changes.items() if name not in lifted})
         again = pf.render(RECORDS, **changes)
         assert run("render", file, *shlex.split(typed)).out.rstrip("\n") == again.text.rstrip("\n")
-        assert way["item"] in {item.id for item in again._get("brief") if item.status == "included"}
+        assert way["item"] in {item.id for item in again.report.brief if item.status == "included"}
 
 
 ITEM = st.fixed_dictionaries(
@@ -134,12 +134,12 @@ def _whole(
     records: list[dict[str, Any]], options: dict[str, Any], changes: dict[str, Any]
 ) -> set[str]:
     result = pf.render(records, **{**options, **changes})
-    return {item.id for item in result._get("brief") if item.status == "included"}
+    return {item.id for item in result.report.brief if item.status == "included"}
 
 
 def _more_is_true(before: pf.Result, after: pf.Result) -> None:
     old = {item.id: item for item in before.items if item.form and before.text}
-    new = {item.id: item for item in after._get("brief") if item.form and after.text}
+    new = {item.id: item for item in after.report.brief if item.form and after.text}
     gains = before.explain().gains or ()
     assert sum(gain.tokens for gain in gains) == sum(i.tokens for i in new.values()) - sum(
         i.tokens for i in old.values()
@@ -190,7 +190,7 @@ def test_a_table_of_few_rows_costs_no_price_of_thousands(packing: str) -> None:
     counter = Counted()
     result = pf.render(records, tokenizer=counter, max_tokens=100, packing=packing)
     before = counter.asked
-    lines = list(_items(result._get("ledger"), False))
+    lines = list(_items(result.report, False))
     result.explain(), result.remedies()
     assert counter.asked - before < before + 500, "the price of every item was asked for"
     assert any("more (budget" in line for line in lines) and len(lines) == 63

@@ -140,7 +140,7 @@ def build_from_result(result: Result, *, brief: bool = False) -> Build:
     """Return a result as a build; if `brief`, without `fits_at`, which costs renderings."""
     names = ("text", "tokens", "sources", "manifest")
     facts = {name: getattr(result, name) for name in names}
-    facts["items"] = result._get("brief") if brief else result.items
+    facts["items"] = result.report.brief if brief else result.items
     return msgspec.convert(
         {name: _listed(msgspec.to_builtins(value)) for name, value in facts.items()}, Build
     )

@@ -228,7 +228,7 @@ def diff_command(
                     own.render(renderer, loaded, said=results[0].warnings if results else ())
                 )
                 sides[n] = build = build_from_result(results[-1], brief=not as_json)
-                told |= {} if as_json else _told(build, results[-1]._get("ledger"))
+                told |= {} if as_json else _told(build, results[-1].report)
     elif items or given_options(given) or any(given[name] for name in _SOURCES):
         raise click.UsageError(
             "A and B are both saved results, so nothing is rendered: leave out ITEMS and options"
@@ -352,7 +352,7 @@ def _value(value: Any) -> str:
 
 def _told(build: Build, ledger: Report) -> dict[int, Callable[[], int | None]]:
     """Return what tells of each entry of a build the budget at which it comes back."""
-    return {id(entry): partial(ledger.back.near, index) for index, entry in enumerate(build.items)}
+    return {id(entry): partial(ledger.hints.near, index) for index, entry in enumerate(build.items)}
 
 
 def _items(

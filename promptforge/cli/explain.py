@@ -225,7 +225,7 @@ def explain_command(
         }
         write_json(facts | ({"map": msgspec.to_builtins(result.map)} if with_map else {}), output)
     else:
-        ledger: Report = result._get("ledger")
+        ledger: Report = result.report
         lines = [
             *_items(ledger, every),
             "",
@@ -260,7 +260,7 @@ def _names(ledger: Report, ids: Collection[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for index in ledger.ranked if ids else ():
         if (name := ledger.name(index)) in ids and name not in found:
-            found[name] = _label(ledger.item(index, ledger.back.near))
+            found[name] = _label(ledger.item(index, ledger.hints.near))
             if len(found) == len(ids):
                 break
     return found
@@ -287,7 +287,7 @@ def _items(ledger: Report, every: bool) -> Iterator[str]:
         Column("why"), Column("fits at", right=True),
     ]  # fmt: skip
     rows = [
-        _row(ledger, ledger.item(index, ledger.back.near)) for index in ranked if index not in gone
+        _row(ledger, ledger.item(index, ledger.hints.near)) for index in ranked if index not in gone
     ]
     if rows:
         yield from table_lines(columns, rows, total=screen_columns())
@@ -299,7 +299,7 @@ def _items(ledger: Report, every: bool) -> Iterator[str]:
 
 
 def _row(ledger: Report, item: ResultItem) -> list[str]:
-    beyond = ledger.back.beyond
+    beyond = ledger.hints.beyond
     fits_at = ""
     if item.fits_at is not None:
         fits_at = f"{item.fits_at:,}"
@@ -329,7 +329,7 @@ def _why(ledger: Report, ways: Sequence[Remedy]) -> Iterator[str]:
     )
     names = _names(ledger, {way.item for way in ways})
     yield from reason_lines(
-        counts, ways, names, msgspec.structs.asdict(ledger.page.options), ledger.back.beyond
+        counts, ways, names, msgspec.structs.asdict(ledger.page.options), ledger.hints.beyond
     )
 
 

@@ -191,7 +191,7 @@ def _prompt(renderer: Renderer, request: Mapping[str, Any]) -> dict[str, Any]:
 
 def _page(result: Result, tokens: bool) -> dict[str, Any]:
     text, sources = result.text, result.sources
-    options = result._get("made_of")[0].options
+    options = result.report.page.options
     names = dict.fromkeys(span.template for span in result.map)
     numbers = {name: number for number, name in enumerate(names)}
     places: dict[str | None, int] = {source.id: place for place, source in enumerate(sources)}
@@ -208,7 +208,7 @@ def _page(result: Result, tokens: bool) -> dict[str, Any]:
                 "tokens": item.tokens,
                 "whole": item.whole,
             }
-            for source, item in zip(sources, result._get("taken").values(), strict=True)
+            for source, item in zip(sources, result.report.placed.values(), strict=True)
         ]
         if text
         else [],
@@ -247,7 +247,8 @@ _OPTIONS = ("context_window", "reserve", "max_chars", "packing", "query")
 
 def _files(result: Result) -> list[list[str]]:
     """Return `["templates" or "profiles", name]` of each file behind a text, its page first."""
-    page, templates, profile = result._get("made_of")
+    report = result.report
+    page, templates, profile = report.page, report.templates, report.profile
     named = [
         page.look.page_name,
         *(name for name in page.look.files() if name != page.look.page_name),

@@ -591,7 +591,7 @@ def show_context(
 def _in_order(result: Result) -> list[ResultItem]:
     """Return the items of the text in its order; several may share an id."""
     by_id: dict[str, list[ResultItem]] = {}
-    for item in result._get("brief"):
+    for item in result.report.brief:
         if item.status != "dropped":
             by_id.setdefault(item.id, []).append(item)
     names = [name for section in result.sections for name in section.items]

@@ -360,7 +360,7 @@ class State(Protocol):
         ...
 
     @property
-    def back(self) -> BudgetHints:
+    def hints(self) -> BudgetHints:
         """Budgets in tokens that bring items back."""
         ...
 
@@ -420,10 +420,10 @@ def _reasons(state: State) -> dict[str, list[int]]:
         if reason in ("fits", "required"):
             continue
         if reason in _LOST:
-            if left == 0 or state.back.beyond is not None:
+            if left == 0 or state.hints.beyond is not None:
                 continue
             left = None if left is None else left - 1
-            if state.back.near(index):
+            if state.hints.near(index):
                 continue
         found.setdefault(reason, []).append(index)
     return found

@@ -44,7 +44,7 @@ from ..tokenizers.registry import get_tokenizer
 from .context import LanguageTags, ViewMemory
 from .page import Page
 from .plan import plan_packing
-from .report import make_result
+from .report import Report, say_of_report
 
 _LOG = logging.getLogger("promptforge")
 
@@ -328,20 +328,23 @@ class Pipeline:
         if not found.frame_fits:
             if options.on_error == "raise":
                 raise over_budget_error(
-                    "the frame of the page alone needs", found.cost, limit, "raise it"
+                    "the template's own text needs", found.cost, limit, "raise it"
                 )
-            diagnostics.add(
-                "PF110", "the budget cannot hold even the frame of the page, so the text is empty"
-            )
+            message = "the budget cannot hold even the template's own text, so the text is empty"
+            diagnostics.add("PF110", message)
 
-        def again(changes: Mapping[str, Any]) -> Result:
-            return self.make(
-                asked.by(**changes)._replace(started=time.perf_counter()), Diagnostics()
-            )
+        def rerender(changes: Mapping[str, Any]) -> Result:
+            again = asked.by(**changes)._replace(started=time.perf_counter())
+            return self.make(again, Diagnostics())
 
-        return make_result(
-            page, found, items, self._profile, templates, diagnostics, asked.started, again, refit
-        )
+        parts = page.parts(found.chosen) if found.frame_fits else []
+        text = "".join(parts)
+        tokens = int(found.cost[0])
+        if options.max_tokens is None or not parts:
+            tokens = counter.count(text)
+        report = Report(page, found, items, self._profile, templates, text, tokens, rerender, refit)
+        say_of_report(report, diagnostics)
+        return Result(report, tuple(diagnostics), time.perf_counter() - asked.started)
 
     def alone(self, asked: Request, diagnostics: Diagnostics) -> str:
         """Return the text of the only item that is asked for, without a page around it, in its longest form."""
