@@ -120,7 +120,7 @@ def _points(result: Result, render: Callable[[int], Result]) -> list[BudgetPoint
             tried = render(budget)
         except BudgetError:  # required items do not fit
             continue
-        taken = tried._get("taken").values() if tried.text else ()
+        taken = tried.report.placed.values() if tried.text else ()
         points.append(BudgetPoint(budget, sum(item.worth for item in taken), len(taken)))
     return points
 
