@@ -348,7 +348,7 @@ def test_the_shapes_are_what_templates_really_see() -> None:
         look, Options(sources=True), LayoutSettings(), get_tokenizer("characters"),
         Candidates([item, named], [1.0, 1.0], [0, 1], {}), lambda _: None, lambda _: None, {},
     )  # fmt: skip
-    page.render({0: page.forms(0)[0], 1: page.forms(1)[0]})
+    page.render({0: page.variants(0)[0], 1: page.variants(1)[0]})
     (variables,) = seen
     assert set(variables) == set(shapes.PAGE_VARIABLES)
     assert set(variables["items"][0]) == set(shapes.SHOWN_ITEM_SHAPE.fields or {})

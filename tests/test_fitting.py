@@ -44,7 +44,7 @@ class Words:
     `rough` makes words cost one less on the page than alone, as tokens do where texts join.
     """
 
-    joint = 4
+    shared_end_tokens = 4
 
     def __init__(
         self,
@@ -61,24 +61,24 @@ class Words:
         self.short = short
         self.rough = rough
 
-    def forms(self, index: int) -> Sequence[Variant]:
+    def variants(self, index: int) -> Sequence[Variant]:
         word = self.words[index]
         whole = [Variant("content", word)]
         return [*whole, Variant("summary", word[:1])] if self.short and len(word) > 1 else whole
 
-    def price(self, index: int, form: Variant) -> Cost:
+    def item_cost(self, index: int, form: Variant) -> Cost:
         return len(form.text), len(form.text)
 
-    def prepare(self, walk: Sequence[int], room: Cost) -> None:
+    def prepare_costs(self, walk: Sequence[int], room: Cost) -> None:
         pass
 
     def may_fit(self, index: int, form: Variant, room: Cost) -> bool:
         return len(form.text) <= room[1]
 
-    def able(self, indices: Sequence[int], room: Cost, trim: bool) -> Sequence[int]:
+    def maybe_fitting(self, indices: Sequence[int], room: Cost, trim: bool) -> Sequence[int]:
         return list(indices)
 
-    def twins(self, index: int, chosen: Mapping[int, Variant]) -> tuple[int | None, Sequence[int]]:
+    def duplicates(self, index: int, chosen: Mapping[int, Variant]) -> tuple[int | None, Sequence[int]]:
         return None, ()
 
     def measure(self, chosen: Mapping[int, Variant]) -> Cost:
@@ -93,12 +93,12 @@ class Words:
             form = Variant("trimmed", self.words[index][:length] + MARK)
             cost = self.measure({**chosen, index: form})
             if fits_within(cost, limit) and (
-                room is None or fits_within(self.price(index, form), room)
+                room is None or fits_within(self.item_cost(index, form), room)
             ):
                 return form, cost
         return None
 
-    def sized(self, index: int, tokens: float, chars: float) -> Variant | None:
+    def longest_within(self, index: int, tokens: float, chars: float) -> Variant | None:
         length = int(min(tokens, chars, len(self.words[index]) - 1))
         return Variant("trimmed", self.words[index][:length] + MARK) if length > 0 else None
 
@@ -106,7 +106,7 @@ class Words:
 class Twins(Words):
     """Words among which one that stands within another is its twin."""
 
-    def twins(self, index: int, chosen: Mapping[int, Variant]) -> tuple[int | None, Sequence[int]]:
+    def duplicates(self, index: int, chosen: Mapping[int, Variant]) -> tuple[int | None, Sequence[int]]:
         word = self.words[index]
         holder = next(
             (i for i, form in chosen.items() if form.name == "content" and word in form.text), None
@@ -153,9 +153,9 @@ def test_never_over_and_everything_accounted_for(
 ) -> None:
     found = pack(scale, budget, packing=packing, trim=trim, chars=chars)
     assert found.cost == scale.measure(found.chosen)
-    assert found.frame_fits is fits_within(found.cost, (budget, chars))
+    assert found.overhead_fits is fits_within(found.cost, (budget, chars))
     if found.chosen:
-        assert found.frame_fits
+        assert found.overhead_fits
     assert set(found.chosen) | set(found.reasons) == set(range(len(scale.words)))
     assert not set(found.chosen) & set(found.reasons)
     assert set(found.reasons.values()) <= {"budget"}
@@ -178,7 +178,7 @@ def test_equal_input_gives_an_equal_choice(
 def test_whole_is_the_greedy_walk(scale: Words, budget: int) -> None:
     expected: dict[int, Variant] = {}
     for index in range(len(scale.words)):
-        tried = {**expected, index: scale.forms(index)[0]}
+        tried = {**expected, index: scale.variants(index)[0]}
         if fits_within(scale.measure(tried), (budget, UNLIMITED)):
             expected = tried
     assert pack(scale, budget).chosen == expected
@@ -191,7 +191,7 @@ def test_stop_is_the_longest_beginning_that_fits(scale: Words, budget: int) -> N
     count = len(found.chosen)
     assert sorted(found.chosen) == list(range(count))
     if count < len(scale.words):
-        more = {index: scale.forms(index)[0] for index in range(count + 1)}
+        more = {index: scale.variants(index)[0] for index in range(count + 1)}
         assert not fits_within(scale.measure(more), (budget, UNLIMITED))
 
 
@@ -208,7 +208,7 @@ def test_more_budget_never_stops_sooner(scale: Words, budget: int, more: int) ->
 def test_nothing_stays_out_that_would_fit_in_any_way(scale: Words, budget: int) -> None:
     found = pack(scale, budget, packing="score", trim=True)
     for index in found.reasons:
-        for form in scale.forms(index):
+        for form in scale.variants(index):
             assert not fits_within(
                 scale.measure({**found.chosen, index: form}), (budget, UNLIMITED)
             )
@@ -220,7 +220,7 @@ def test_nothing_stays_out_that_would_fit_in_any_way(scale: Words, budget: int) 
 def test_a_budget_for_all_shows_all_whole(
     scale: Words, budget: int, packing: Packing, trim: bool
 ) -> None:
-    everything = {index: scale.forms(index)[0] for index in range(len(scale.words))}
+    everything = {index: scale.variants(index)[0] for index in range(len(scale.words))}
     enough = scale.measure(everything)
     # Where texts join for less, prices alone may ask for more than the page takes: the page decides.
     assert pack(scale, enough[0], packing=packing, trim=trim, chars=enough[1]).chosen == everything
@@ -235,7 +235,7 @@ def test_what_is_required_is_whole_or_it_is_an_error(
     must = [index for index in range(len(scale.words)) if index in required]
     rest = [index for index in range(len(scale.words)) if index not in required]
     limit = (budget, UNLIMITED)
-    needed = scale.measure({index: scale.forms(index)[0] for index in must})
+    needed = scale.measure({index: scale.variants(index)[0] for index in must})
     parts = [PackingStep(must, required=True), PackingStep(rest)]
     if must and not fits_within(needed, limit):
         with pytest.raises(BudgetError) as error:
@@ -243,8 +243,8 @@ def test_what_is_required_is_whole_or_it_is_an_error(
         assert (error.value.needed, error.value.largest) == (needed[0], budget)
         return
     found = fit(parts, scale, limit, packing=packing, trim=trim)
-    assert all(found.chosen[index] == scale.forms(index)[0] for index in must)
-    assert fits_within(found.cost, limit) is found.frame_fits
+    assert all(found.chosen[index] == scale.variants(index)[0] for index in must)
+    assert fits_within(found.cost, limit) is found.overhead_fits
 
 
 @cases(300)
@@ -291,7 +291,7 @@ def test_two_sides_and_a_second_go(
     parts = [PackingStep(left, share), PackingStep(right, most=2), PackingStep(left)]
     found = fit(parts, scale, (budget, UNLIMITED), packing=packing, trim=trim)
     assert found.cost == scale.measure(found.chosen)
-    assert found.frame_fits is fits_within(found.cost, (budget, UNLIMITED))
+    assert found.overhead_fits is fits_within(found.cost, (budget, UNLIMITED))
     assert set(found.chosen) | set(found.reasons) == set(range(len(scale.words)))
     assert not set(found.chosen) & set(found.reasons)
     assert len(set(found.chosen) & set(right)) <= 2
@@ -308,14 +308,14 @@ def test_no_text_is_shown_that_a_better_one_holds(
     assert not [b for n, a in whole.items() for m, b in whole.items() if n < m and b in a]
     if len("".join(words)) + len(words) <= budget:
         assert not [b for n, a in whole.items() for m, b in whole.items() if n != m and b in a]
-    assert set(found.twins) == {index for index, why in found.reasons.items() if why == "duplicate"}
-    for index in found.twins:
+    assert set(found.duplicates) == {index for index, why in found.reasons.items() if why == "duplicate"}
+    for index in found.duplicates:
         holder = index
-        while holder in found.twins:
-            assert words[holder] in words[found.twins[holder]]
-            holder = found.twins[holder]
+        while holder in found.duplicates:
+            assert words[holder] in words[found.duplicates[holder]]
+            holder = found.duplicates[holder]
         assert holder in found.chosen
-    assert fits_within(found.cost, (budget, UNLIMITED)) is found.frame_fits
+    assert fits_within(found.cost, (budget, UNLIMITED)) is found.overhead_fits
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------
@@ -363,10 +363,10 @@ def test_both_ceilings_hold_and_the_message_names_the_one_that_breaks() -> None:
 
 def test_a_frame_that_is_too_large_is_said() -> None:
     found = pack(Words(["a"], frame=9), 8)
-    assert (found.chosen, found.frame_fits, found.cost) == ({}, False, (9, 9))
+    assert (found.chosen, found.overhead_fits, found.cost) == ({}, False, (9, 9))
     assert found.reasons == {0: "budget"}
     empty = fit([], Words([], frame=9), (9, UNLIMITED))
-    assert (empty.chosen, empty.frame_fits) == ({}, True)
+    assert (empty.chosen, empty.overhead_fits) == ({}, True)
 
 
 def test_what_one_part_leaves_the_next_may_use() -> None:

@@ -131,7 +131,7 @@ def trial_failures(
         for some in (items, items[:1], items[1:2], []):
             try:
                 page = _page(look, counter, some, changes)
-                text = "".join(page.render({i: page.forms(i)[0] for i in range(len(some))}))
+                text = "".join(page.render({i: page.variants(i)[0] for i in range(len(some))}))
             except TemplateError as error:
                 message = error.bare
                 found.setdefault(
@@ -169,7 +169,7 @@ def measure_layout(
         ]
         page = _page(look, counter, row, {})
         two, four = (
-            page.count(page.render({i: page.forms(i)[0] for i in range(number)}))
+            page.count(page.render({i: page.variants(i)[0] for i in range(number)}))
             for number in (2, 4)
         )
         costs[kind] = max(0, round((four - two) / 2) - counter.count(SAMPLE_TEXT))

@@ -1,7 +1,4 @@
-"""The page that is being filled: what is on it, what it costs, and why anything is not on it.
-
-Best first: take what fits whole, shorten what does not, go on to smaller ones.
-"""
+"""Fill a page in order: take items that fit whole, shorten others, go on to smaller ones."""
 
 from __future__ import annotations
 
@@ -26,81 +23,98 @@ from .types import (
     subtract_costs,
 )
 
+MAX_FAILED_PAGES = 32
+"""Pages measured in vain before items that cost no less than a failed one are passed over."""
 
-class Board:
-    """The items that are shown. Prices of items roughly add up, so they guide; the measure of the page decides."""
+ITEMS_LOOKED_AT = 64
+"""Items looked at together once the page is nearly full; then twice as many, and so on."""
 
-    def __init__(self, scale: PackablePage, limit: Cost, quotas: SectionLimits) -> None:
-        self.scale = scale
+NO_SECTION_LIMITS = SectionLimits({}, {})
+"""No section has a maximum."""
+
+
+class PageState:
+    """The items on a page, its cost, and the reason of every item that is not on it.
+
+    The costs of items only roughly add up to the page's: they guide, and the measure decides.
+    """
+
+    def __init__(self, page: PackablePage, limit: Cost, section_limits: SectionLimits) -> None:
+        self.page = page
         self.limit = limit
         self.chosen: dict[int, Variant] = {}
         self.reasons: dict[int, str] = {}
-        self.twins: dict[int, int] = {}
+        self.duplicate_of: dict[int, int] = {}
         self.cost: Cost = ZERO_COST
-        self._quotas = quotas
-        self._spent = dict.fromkeys(quotas.most, 0.0)
+        self._section_limits = section_limits
+        self._spent = dict.fromkeys(section_limits.most, 0.0)
 
-    def put(self, index: int, form: Variant, cost: Cost) -> None:
-        """Show an item in a form; the page then costs `cost`."""
+    def put(self, index: int, variant: Variant, cost: Cost) -> None:
+        """Show an item in a variant; the page then costs `cost`."""
         self.remove(index)
-        self.chosen[index], self.cost = form, cost
+        self.chosen[index], self.cost = variant, cost
         self.reasons.pop(index, None)
-        self._charge(index, form, 1)
+        self._add_to_section(index, variant, 1)
 
     def remove(self, index: int) -> None:
-        """Show an item no more. What the page costs then is not known."""
-        form = self.chosen.pop(index, None)
-        if form is not None:
-            self._charge(index, form, -1)
+        """Take an item off the page. The page's cost is then unknown."""
+        variant = self.chosen.pop(index, None)
+        if variant is not None:
+            self._add_to_section(index, variant, -1)
 
     def drop(self, index: int, reason: str) -> None:
-        """Say why an item is not shown, and with it those whose text it held."""
+        """Drop an item for a reason, and with it the duplicates it stood for."""
         self.remove(index)
         self.reasons[index] = reason
-        for twin in [t for t, holder in self.twins.items() if holder == index]:
-            del self.twins[twin]
-            self.reasons[twin] = reason
+        for duplicate in [d for d, holder in self.duplicate_of.items() if holder == index]:
+            del self.duplicate_of[duplicate]
+            self.reasons[duplicate] = reason
 
-    def drop_twin(self, index: int, holder: int) -> None:
-        """Leave out an item whose text is in that of another."""
+    def drop_duplicate(self, index: int, holder: int) -> None:
+        """Drop an item that `holder` contains; its own duplicates are then those of `holder`."""
         self.remove(index)
         self.reasons[index] = "duplicate"
-        self.twins |= dict.fromkeys([t for t, h in self.twins.items() if h == index], holder)
-        self.twins[index] = holder
+        held = [d for d, h in self.duplicate_of.items() if h == index]
+        self.duplicate_of |= dict.fromkeys(held, holder)
+        self.duplicate_of[index] = holder
 
-    def drop_twins(self, twins: Mapping[int, int]) -> None:
-        """Leave out items whose text is in that of others, each with its holder."""
-        for index, holder in twins.items():
-            self.drop_twin(index, holder)
+    def drop_duplicates(self, holders: Mapping[int, int]) -> None:
+        """Drop items that others contain, each with its holder."""
+        for index, holder in holders.items():
+            self.drop_duplicate(index, holder)
 
-    def _charge(self, index: int, form: Variant, sign: int) -> None:
-        section = self._quotas.section.get(index)
+    def _add_to_section(self, index: int, variant: Variant, sign: int) -> None:
+        section = self._section_limits.section.get(index)
         if section is not None:
-            self._spent[section] += sign * self.scale.price(index, form)[0]
+            self._spent[section] += sign * self.page.item_cost(index, variant)[0]
 
     def allowance(self, index: int) -> float:
-        """Return the tokens that an item may cost, by what its section has left."""
-        section = self._quotas.section.get(index)
+        """Return the tokens that the item's section leaves for it."""
+        section = self._section_limits.section.get(index)
         if section is None:
             return UNLIMITED
-        form = self.chosen.get(index)
-        own = self.scale.price(index, form)[0] if form is not None else 0
-        return self._quotas.most[section] - self._spent[section] + own
+        left = self._section_limits.most[section] - self._spent[section]
+        variant = self.chosen.get(index)
+        return left if variant is None else left + self.page.item_cost(index, variant)[0]
 
-    def places(self, part: PackingStep) -> int | None:
-        """Return how many more of a part may be shown; `None`: all. What may be shown anew takes no place."""
-        if part.most is None or part.again:
-            return part.most
-        return max(0, part.most - sum(index in self.chosen for index in part.walk))
+    def free_places(self, step: PackingStep) -> int | None:
+        """Return how many more items of a step may be shown; None: all.
 
-    # --- many at once -----------------------------------------------------------------------------------------------
+        An item shown anew takes no new place.
+        """
+        if step.most is None or step.again:
+            return step.most
+        return max(0, step.most - sum(index in self.chosen for index in step.walk))
+
+    # --- many at once -----------------------------------------------------------------------------
 
     def distinct(
         self, walk: Sequence[int], again: bool = False
     ) -> tuple[dict[int, Variant], dict[int, int]]:
-        """Return the longest forms of `walk` without duplicates, and these with the holder of their text.
+        """Return the longest variants of `walk` without duplicates, and each duplicate's holder.
 
-        What an earlier part showed of `walk` stays as it is and is not among them; with `again` it is shown no more.
+        Items shown by an earlier step stay as they are and are left out. With `again` they are
+        taken off the page first and treated like the others.
         """
         before = [i for i in walk if i in self.chosen]
         if not again:
@@ -108,336 +122,351 @@ class Board:
         for index in before if again else ():
             self.remove(index)
         if before or not self.chosen:
-            self.cost = self.scale.measure(self.chosen)
+            self.cost = self.page.measure(self.chosen)
         beside = dict(self.chosen)
         found: dict[int, Variant] = {}
-        twins: dict[int, int] = {}
+        duplicate_of: dict[int, int] = {}
         for index in walk:
-            if index in self.twins:
+            if index in self.duplicate_of:
                 continue
-            holder, held = self.scale.twins(index, beside)
+            holder, held = self.page.duplicates(index, beside)
             if holder is not None:
-                twins[index] = holder
+                duplicate_of[index] = holder
                 continue
             for other in held:
                 if found.pop(other, None) is not None:
                     del beside[other]
-                    twins[other] = index
-            found[index] = beside[index] = self.scale.forms(index)[0]
-        return found, twins
+                    duplicate_of[other] = index
+            found[index] = beside[index] = self.page.variants(index)[0]
+        return found, duplicate_of
 
-    def reach(self, forms: Iterable[tuple[int, Variant]], limit: Cost) -> int:
-        """Return how many of these, from the first, may have room together by what they cost at the least."""
-        scale, room, count = self.scale, subtract_costs(limit, self.cost), 0
-        for index, form in forms:
-            if not scale.may_fit(index, form, add_costs(room, (scale.joint, 0))):
+    def count_fitting(self, variants: Iterable[tuple[int, Variant]], limit: Cost) -> int:
+        """Return how many of these, from the first, may fit together, by their lowest cost."""
+        page, room, count = self.page, subtract_costs(limit, self.cost), 0
+        spare = (page.shared_end_tokens, 0)
+        for index, variant in variants:
+            if not page.may_fit(index, variant, add_costs(room, spare)):
                 break
-            room = add_costs(subtract_costs(room, scale.price(index, form)), (scale.joint, 0))
-            if room[0] < 0 or room[1] < 0:
+            room = add_costs(subtract_costs(room, page.item_cost(index, variant)), spare)
+            if min(room) < 0:
                 break
             count += 1
         return count
 
-    def show(self, forms: Mapping[int, Variant], limit: Cost) -> bool:
-        """Show all of these if they fit, and their sections may take so much."""
-        if self._quotas.most and not self._allowed(forms):
+    def show(self, variants: Mapping[int, Variant], limit: Cost) -> bool:
+        """Show all of these if they and their sections keep the limits."""
+        if self._section_limits.most and not self._sections_allow(variants):
             return False
-        cost = self.scale.measure({**self.chosen, **forms})
+        cost = self.page.measure({**self.chosen, **variants})
         if not fits_within(cost, limit):
             return False
-        for index, form in forms.items():
-            self.put(index, form, cost)
+        for index, variant in variants.items():
+            self.put(index, variant, cost)
         return True
 
-    def _allowed(self, forms: Mapping[int, Variant]) -> bool:
+    def _sections_allow(self, variants: Mapping[int, Variant]) -> bool:
         spent = dict(self._spent)
-        for index, form in forms.items():
-            section = self._quotas.section.get(index)
+        for index, variant in variants.items():
+            section = self._section_limits.section.get(index)
             if section is not None and index not in self.chosen:
-                spent[section] += self.scale.price(index, form)[0]
-        return all(spent[section] <= most for section, most in self._quotas.most.items())
+                spent[section] += self.page.item_cost(index, variant)[0]
+        return all(spent[section] <= most for section, most in self._section_limits.most.items())
 
     def show_all(self, walk: Sequence[int], limit: Cost, again: bool = False) -> bool:
-        """Show all of these whole if they fit, without duplicates."""
-        forms = self.scale.forms
-        wanted = [i for i in walk if i not in self.twins and (again or i not in self.chosen)]
-        if all(self.chosen.get(i) == forms(i)[0] for i in wanted):
+        """Show all of these whole, duplicates dropped, if they fit."""
+        variants = self.page.variants
+        wanted = [i for i in walk if i not in self.duplicate_of and (again or i not in self.chosen)]
+        if all(self.chosen.get(i) == variants(i)[0] for i in wanted):
             return True
         room = limit
-        for index in self.chosen.keys() & wanted:  # what they cost now they may cost anew
-            room = add_costs(room, self.scale.price(index, self.chosen[index]))
-        if self.reach(((i, forms(i)[0]) for i in wanted), room) < len(wanted):
+        for index in self.chosen.keys() & wanted:  # shown anew, they give back their cost
+            room = add_costs(room, self.page.item_cost(index, self.chosen[index]))
+        if self.count_fitting(((i, variants(i)[0]) for i in wanted), room) < len(wanted):
             return False
-        found, twins = self.distinct(walk, again)
+        found, duplicate_of = self.distinct(walk, again)
         shown = self.show(found, limit)
         if shown:
-            self.drop_twins(twins)
+            self.drop_duplicates(duplicate_of)
         return shown
 
 
-MAX_FAILED_PAGES = 32
-"""Pages measured in vain before an item that costs no less than one that failed is not tried any more."""
+class Packer(PageState):
+    """A page that takes items one by one.
 
-ITEMS_LOOKED_AT = 64
-"""Items that are looked at in one go when what fits easily is on the page; then twice as many, and so on."""
-
-NO_SECTION_LIMITS = SectionLimits({}, {})
-"""No section has a maximum."""
-
-
-class Packer(Board):
-    """A page that takes items one by one."""
+    For an item that does not fit whole: `shorten` cuts it, `step_down` tries its summary, and
+    `first_only` ends the packing.
+    """
 
     def __init__(
         self,
-        scale: PackablePage,
+        page: PackablePage,
         limit: Cost,
         *,
         shorten: bool = True,
         step_down: bool = True,
         first_only: bool = False,
-        quotas: SectionLimits = NO_SECTION_LIMITS,
+        section_limits: SectionLimits = NO_SECTION_LIMITS,
     ) -> None:
-        """Of what does not fit whole: `shorten` cuts it, `step_down` tries its summary, `first_only` ends with it."""
-        super().__init__(scale, limit, quotas)
+        super().__init__(page, limit, section_limits)
         self.shorten = shorten
         self.step_down = step_down
         self.first_only = first_only
         self.stopped = False
-        # Pages measured in vain since an item was taken, and the least price among them; forms sought in vain.
-        self._tries = 0
-        self._failed_price: float = 0
+        # Pages measured in vain since the last item was taken, and the least cost among them.
+        self._failed_pages = 0
+        self._failed_cost: float = 0
+        # Items for which no shorter variant was found since the last item was taken.
         self._misses = 0
 
-    def goal(self, part: PackingStep) -> Cost:
-        """Return what the page may cost when a part is done, asked before it is begun."""
+    def step_limit(self, step: PackingStep) -> Cost:
+        """Return the most the page may cost after a step; ask before the step begins."""
         limit = self.limit
-        if part.room is not None and not self.chosen:
-            self.cost = self.scale.measure({})
-        if part.share < 1:
-            limit = (_share(limit[0], part.share), _share(limit[1], part.share))
-        if part.room is not None:
-            limit = (min(limit[0], self.cost[0] + part.room), limit[1])
+        if step.room is not None and not self.chosen:
+            self.cost = self.page.measure({})
+        if step.share < 1:
+            limit = (_share(limit[0], step.share), _share(limit[1], step.share))
+        if step.room is not None:
+            limit = (min(limit[0], self.cost[0] + step.room), limit[1])
         return limit
 
     def require(self, walk: Sequence[int]) -> None:
-        """Show all of these whole; raises `BudgetError`."""
+        """Show all of these whole. Raises `BudgetError`."""
+        if not walk:
+            return
         for index in walk:
-            self.put(index, content_variant(self.scale.forms(index)), self.cost)
-        if walk:
-            self.cost = self.scale.measure(self.chosen)
-        if walk and not fits_within(self.cost, self.limit):
-            raise over_budget_error(
-                "the required items need", self.cost, self.limit, "raise it or require less"
-            )
+            self.put(index, content_variant(self.page.variants(index)), self.cost)
+        self.cost = self.page.measure(self.chosen)
+        if not fits_within(self.cost, self.limit):
+            way_out = "raise it or require less"
+            raise over_budget_error("the required items need", self.cost, self.limit, way_out)
 
-    def pack(self, part: PackingStep, limit: Cost) -> None:
-        """Take what fits of a part."""
-        walk = part.walk
-        if self.chosen or self.twins:
-            walk = [i for i in walk if i not in self.twins and self._may_grow(i)]
-        for index in self.reasons.keys() & walk if self.reasons else ():  # of an earlier part
-            del self.reasons[index]
+    def pack(self, step: PackingStep, limit: Cost) -> None:
+        """Take the items of a step that fit."""
+        walk = step.walk
+        if self.chosen or self.duplicate_of:
+            walk = [i for i in walk if i not in self.duplicate_of and self._may_grow(i)]
+        if self.reasons:
+            for index in self.reasons.keys() & walk:  # reasons of an earlier step
+                del self.reasons[index]
         self._misses = 0
-        seen = self.take_front(walk, limit, self.places(part))
-        self.take_rest(walk[seen:], limit, part)
+        seen = self.take_front(walk, limit, self.free_places(step))
+        self.take_rest(walk[seen:], limit, step)
 
     def _may_grow(self, index: int) -> bool:
-        form = self.chosen.get(index)
-        return form is None or form.name in SHORTENED_VARIANTS
+        variant = self.chosen.get(index)
+        return variant is None or variant.name in SHORTENED_VARIANTS
 
-    def take_front(self, walk: Sequence[int], limit: Cost, most: int | None) -> int:
-        """Take items from the front of `walk` while the sum of prices says that they fit; return how many were seen."""
-        scale, spent = self.scale, self.cost
-        scale.prepare(walk if most is None else walk[:most], subtract_costs(limit, spent))
-        prices: dict[int, Cost] = {}
+    # --- the front: by the sum of costs, measured once --------------------------------------------
+
+    def take_front(self, walk: Sequence[int], limit: Cost, max_items: int | None) -> int:
+        """Take items from the front of `walk` while their costs add up to less than the room.
+
+        The page is measured once at the end instead of once an item. Returns the number seen.
+        """
+        if self.stopped:
+            return 0
+        page, spent = self.page, self.cost
+        page.prepare_costs(walk[:max_items], subtract_costs(limit, spent))
+        costs: dict[int, Cost] = {}
         seen = 0
-        for index in walk if not self.stopped else ():
-            form = scale.forms(index)[0]
+        for index in walk:
+            if index in self.chosen or (max_items is not None and len(costs) >= max_items):
+                break
+            variant = page.variants(index)[0]
             room = subtract_costs(limit, spent)
-            if index in self.chosen or (most is not None and len(prices) >= most):
+            if not page.may_fit(index, variant, room):
                 break
-            if not scale.may_fit(index, form, room):
-                break
-            price = scale.price(index, form)
-            if not fits_within(price, room) or price[0] > self.allowance(index):
+            cost = page.item_cost(index, variant)
+            if not fits_within(cost, room) or cost[0] > self.allowance(index):
                 break
             seen += 1
-            holder, held = scale.twins(index, self.chosen)
+            holder, held = page.duplicates(index, self.chosen)
             if holder is not None:
-                self.drop_twin(index, holder)
+                self.drop_duplicate(index, holder)
                 continue
-            if any(other not in prices for other in held):  # chosen with an earlier part: it stays
+            if any(other not in costs for other in held):  # chosen by an earlier step: it stays
                 held = ()
             for other in held:
-                self.drop_twin(other, index)
-                spent = subtract_costs(spent, prices.pop(other))
-            spent = add_costs(spent, price)
-            prices[index] = price
-            self.put(index, form, self.cost)
-        while prices:
-            cost = scale.measure(self.chosen)
+                self.drop_duplicate(other, index)
+                spent = subtract_costs(spent, costs.pop(other))
+            spent = add_costs(spent, cost)
+            costs[index] = cost
+            self.put(index, variant, self.cost)
+        return self._take_back(costs, walk, limit, seen)
+
+    def _take_back(
+        self, costs: dict[int, Cost], walk: Sequence[int], limit: Cost, seen: int
+    ) -> int:
+        """Remove the last items of the front until the measured page fits; return the number seen.
+
+        Separators and headings were not in the sum, so a page of many sections can be over.
+        """
+        while costs:
+            cost = self.page.measure(self.chosen)
             if fits_within(cost, limit):
                 self.cost = cost
                 break
-            while prices and not fits_within(
-                cost, limit
-            ):  # separators and headings were not in the sum
-                index, price = prices.popitem()
-                cost = subtract_costs(cost, price)
+            while costs and not fits_within(cost, limit):
+                index, item_cost = costs.popitem()
+                cost = subtract_costs(cost, item_cost)
                 seen = walk.index(index)
                 self.remove(index)
-                for twin in [t for t, holder in self.twins.items() if holder == index]:
-                    del self.twins[twin], self.reasons[twin]
-                    seen = min(seen, walk.index(twin))
+                for duplicate in [d for d, h in self.duplicate_of.items() if h == index]:
+                    del self.duplicate_of[duplicate], self.reasons[duplicate]
+                    seen = min(seen, walk.index(duplicate))
         return seen
 
-    def take_rest(self, walk: Sequence[int], limit: Cost, part: PackingStep) -> None:
-        """Take what fits whole, rank by rank; of each rank, shorten then what was too large."""
-        places = self.places(part)
+    # --- the rest: item by item, each page measured -----------------------------------------------
+
+    def take_rest(self, walk: Sequence[int], limit: Cost, step: PackingStep) -> None:
+        """Take items that fit whole, rank by rank; after each rank shorten its misfits."""
+        places = self.free_places(step)
         queue: deque[int] = deque()
-        waiting: deque[int] = deque()
+        misfits: deque[int] = deque()
         room, ahead, stride = self.cost, 0, ITEMS_LOOKED_AT
         while True:
-            while not queue and ahead < len(
-                walk
-            ):  # no more is looked at than there may be room for
-                queue.extend(self._able(walk[ahead : ahead + stride], limit))
+            # Look no further ahead than there may be room for: of 100,000 items most never count.
+            while not queue and ahead < len(walk):
+                queue.extend(self._maybe_fitting(walk[ahead : ahead + stride], limit))
                 ahead, stride = ahead + stride, 2 * stride
-            if not queue and not waiting:
+            if self.stopped or not (queue or misfits):
                 return
-            if self.stopped or (places is not None and places <= 0):
-                if not self.stopped:
-                    left = (i for i in chain(waiting, queue, walk[ahead:]) if i not in self.chosen)
-                    self.reasons.update(dict.fromkeys(left, "max_items"))
+            if places is not None and places <= 0:
+                left = (i for i in chain(misfits, queue, walk[ahead:]) if i not in self.chosen)
+                self.reasons.update(dict.fromkeys(left, "max_items"))
                 return
-            whole = bool(queue) and (not waiting or part.level(queue[0]) == part.level(waiting[0]))
-            index = queue.popleft() if whole else waiting.popleft()
-            new = index not in self.chosen
-            if self._take(index, limit) if whole else self._take_less(index, limit):
-                places = places - new if places is not None else None
+            whole = bool(queue)
+            if queue and misfits:
+                whole = step.level(queue[0]) == step.level(misfits[0])
+            index = queue.popleft() if whole else misfits.popleft()
+            is_new = index not in self.chosen
+            take = self._take_whole if whole else self._take_shorter
+            if take(index, limit):
+                if places is not None:
+                    places -= is_new
                 self._misses = 0
-            elif index not in self.twins:
-                self._fail(index, new)
+            elif index not in self.duplicate_of:
+                self._fail(index, is_new)
                 if whole and self.step_down:
-                    waiting.append(index)
+                    misfits.append(index)
                 self._misses += not whole
-            # The first failure shows what else must fail, and so does each further taking away of room.
-            if (not whole and self._misses in (1, MAX_FAILED_PAGES)) or self._halved(room, limit):
+            # The first miss shows which others must fail, and so does each halving of the room.
+            missed = not whole and self._misses in (1, MAX_FAILED_PAGES)
+            if missed or self._room_halved(room, limit):
                 room = self.cost
-                queue, waiting = deque(self._able(queue, limit)), deque(self._able(waiting, limit))
+                queue = deque(self._maybe_fitting(queue, limit))
+                misfits = deque(self._maybe_fitting(misfits, limit))
 
-    def _halved(self, before: Cost, limit: Cost) -> bool:
-        return self.cost != before and any(
-            2 * a < b
-            for a, b in zip(
-                subtract_costs(limit, self.cost), subtract_costs(limit, before), strict=True
-            )
-        )
+    def _room_halved(self, before: Cost, limit: Cost) -> bool:
+        if self.cost == before:
+            return False
+        now, then = subtract_costs(limit, self.cost), subtract_costs(limit, before)
+        return 2 * now[0] < then[0] or 2 * now[1] < then[1]
 
-    def _fail(self, index: int, new: bool) -> None:
-        if new:
-            if self._over_quota(index):
+    def _fail(self, index: int, is_new: bool) -> None:
+        if is_new:
+            if self._over_section_limit(index):
                 self.reasons[index] = "section_budget"
             self.stopped = self.first_only
 
-    def _over_quota(self, index: int) -> bool:
-        """Return whether an item would be too much for its section in any form."""
-        most, form = self.allowance(index), self.scale.forms(index)[-1]
+    def _over_section_limit(self, index: int) -> bool:
+        """Return True if an item exceeds its section's maximum in every variant."""
+        most, variant = self.allowance(index), self.page.variants(index)[-1]
         if most == UNLIMITED:
             return False
-        return (
-            not self.scale.may_fit(index, form, (most, UNLIMITED))
-            or self.scale.price(index, form)[0] > most
-        )
+        if not self.page.may_fit(index, variant, (most, UNLIMITED)):
+            return True
+        return self.page.item_cost(index, variant)[0] > most
 
-    def _able(self, indices: Sequence[int], limit: Cost) -> Sequence[int]:
+    def _maybe_fitting(self, indices: Sequence[int], limit: Cost) -> Sequence[int]:
         if self.first_only or not indices:
             return indices
-        return self.scale.able(
-            indices,
-            subtract_costs(limit, self.cost),
-            self.shorten and self._misses < MAX_FAILED_PAGES,
-        )
+        may_shorten = self.shorten and self._misses < MAX_FAILED_PAGES
+        return self.page.maybe_fitting(indices, subtract_costs(limit, self.cost), may_shorten)
 
-    def _take(self, index: int, limit: Cost) -> bool:
-        """Take an item whole."""
-        holder, held = self.scale.twins(index, self.chosen)
+    def _take_whole(self, index: int, limit: Cost) -> bool:
+        """Show an item whole, in place of those it contains."""
+        holder, held = self.page.duplicates(index, self.chosen)
         if holder is not None:
-            self.drop_twin(index, holder)
+            self.drop_duplicate(index, holder)
             return False
         others: Mapping[int, Variant] = self.chosen
         cost = self.cost
         if held or index in self.chosen:
-            others = {i: form for i, form in self.chosen.items() if i not in held and i != index}
-            cost = self.scale.measure(others)
-        forms = self.scale.forms(index)
-        for form in forms:
-            if form.name == "summary" and form is not forms[0]:
+            others = {i: v for i, v in self.chosen.items() if i not in held and i != index}
+            cost = self.page.measure(others)
+        variants = self.page.variants(index)
+        for variant in variants:
+            if variant.name == "summary" and variant is not variants[0]:
                 break
-            if self.take_form(index, form, others, cost, limit):
-                for other in held:
-                    self.drop_twin(other, index)
+            if self.take_variant(index, variant, others, cost, limit):
+                self.drop_duplicates(dict.fromkeys(held, index))
                 return True
         return False
 
-    def take_form(
-        self, index: int, form: Variant, others: Mapping[int, Variant], cost: Cost, limit: Cost
+    def take_variant(
+        self, index: int, variant: Variant, others: Mapping[int, Variant], cost: Cost, limit: Cost
     ) -> bool:
-        """Show an item in this form beside `others`, which cost `cost`, if it fits."""
-        roomy = add_costs(subtract_costs(limit, cost), (self.scale.joint, 0))
-        if not self.scale.may_fit(index, form, roomy):
+        """Show an item in this variant beside `others`, which cost `cost`, if it fits."""
+        page = self.page
+        room = add_costs(subtract_costs(limit, cost), (page.shared_end_tokens, 0))
+        if not page.may_fit(index, variant, room):
             return False
-        price = self.scale.price(index, form)
-        if not fits_within(price, roomy) or price[0] > self.allowance(index):
+        item_cost = page.item_cost(index, variant)
+        if not fits_within(item_cost, room) or item_cost[0] > self.allowance(index):
             return False
-        if self._tries > MAX_FAILED_PAGES and price[0] >= self._failed_price > 0:
+        # 20,000 items that nearly fit would measure 20,000 pages: after 32, only cheaper ones.
+        if self._failed_pages > MAX_FAILED_PAGES and item_cost[0] >= self._failed_cost > 0:
             return False
-        cost = self.scale.measure({**others, index: form})
+        cost = page.measure({**others, index: variant})
         if not fits_within(cost, limit):
-            self._tries += 1
-            self._failed_price = min(self._failed_price, price[0]) if self._tries > 1 else price[0]
+            self._failed_pages += 1
+            if self._failed_pages == 1:
+                self._failed_cost = item_cost[0]
+            self._failed_cost = min(self._failed_cost, item_cost[0])
             return False
-        self.put(index, form, cost)
-        self._tries = 0
+        self.put(index, variant, cost)
+        self._failed_pages = 0
         return True
 
-    def _take_less(self, index: int, limit: Cost) -> bool:
-        """Take an item shortened, else by its summary."""
-        if self.shorten and self._misses < MAX_FAILED_PAGES and self.lessen(index, limit):
+    def _take_shorter(self, index: int, limit: Cost) -> bool:
+        """Show an item shortened, else its summary."""
+        may_shorten = self.shorten and self._misses < MAX_FAILED_PAGES
+        if may_shorten and self.take_shortened(index, limit):
             return True
-        summary = self.scale.forms(index)[-1]
+        summary = self.page.variants(index)[-1]
         if summary.name != "summary" or index in self.chosen:
             return False
-        return self.take_form(index, summary, self.chosen, self.cost, limit)
+        return self.take_variant(index, summary, self.chosen, self.cost, limit)
 
-    def lessen(self, index: int, limit: Cost) -> bool:
-        """Show an item in the longest shorter form that fits; what was shortened before only if it becomes longer."""
+    def take_shortened(self, index: int, limit: Cost) -> bool:
+        """Show an item in its longest shorter variant that fits.
+
+        An item that was shortened before changes only if it becomes longer.
+        """
         before = self.chosen.get(index)
-        others = (
-            {i: form for i, form in self.chosen.items() if i != index} if before else self.chosen
-        )
+        others = {i: v for i, v in self.chosen.items() if i != index}
         most = self.allowance(index)
         room = None if most == UNLIMITED else (most, UNLIMITED)
-        shorter = self.scale.shorten(index, others, limit, room)
+        shorter = self.page.shorten(index, others, limit, room)
         if shorter is None or (before and len(shorter[0].text) <= len(before.text)):
             return False
         self.put(index, *shorter)
         return True
 
-    def add_stubs(self, part: PackingStep, limit: Cost) -> None:
-        """Show what fitted in no other form as its attribution and the marker, as long as there is room."""
-        misses, places = 0, self.places(part)
-        for index in part.walk:
+    def add_stubs(self, step: PackingStep, limit: Cost) -> None:
+        """Show the attributions of items that fit in no other variant, while there is room."""
+        misses, places = 0, self.free_places(step)
+        for index in step.walk:
             if misses >= MAX_FAILED_PAGES or places == 0:
                 break
-            if index not in self.chosen and self.reasons.get(index, "budget") in (
-                "budget",
-                "section_budget",
-            ):
-                shown = self.take_form(index, STUB_VARIANT, self.chosen, self.cost, limit)
-                misses = 0 if shown else misses + 1
-                places = places - shown if places is not None else None
+            reason = self.reasons.get(index, "budget")
+            if index in self.chosen or reason not in ("budget", "section_budget"):
+                continue
+            shown = self.take_variant(index, STUB_VARIANT, self.chosen, self.cost, limit)
+            misses = 0 if shown else misses + 1
+            if places is not None:
+                places -= shown
 
 
 def _share(most: float, share: float) -> float:

@@ -1,4 +1,4 @@
-"""Which items in which form: arithmetic over prices. No text, no templates, no tokenizer."""
+"""Pack items into a budget: choose them and a variant of each. Arithmetic over costs alone."""
 
 from __future__ import annotations
 
@@ -14,94 +14,100 @@ from .value import pack_most_worth
 Packing = Literal["score", "value", "proportional", "longest_first", "drop_last", "whole", "stop"]
 
 FIXED_SET_PACKINGS = frozenset({"proportional", "longest_first", "drop_last"})
-"""The packings of a fixed set, which walk the caller's list and know no quotas: a section is a part of its own."""
+"""Packings of a fixed set: they walk the caller's list, and each limited section is a step."""
 
 
 class Packed(NamedTuple):
-    """What fits."""
+    """The result of packing."""
 
     chosen: dict[int, Variant]
     reasons: dict[int, str]
-    """Index of an item of the walk that is not chosen → `budget`, `section_budget`, `max_items` or `duplicate`."""
-    twins: dict[int, int]
-    """Index of a duplicate → that of the chosen item that holds its text."""
+    """Dropped item → `budget`, `section_budget`, `max_items` or `duplicate`."""
+    duplicates: dict[int, int]
+    """Duplicate → the chosen item that contains its text."""
     cost: Cost
-    frame_fits: bool
-    """False where even the page without items is over the limit: then nothing may be printed."""
+    overhead_fits: bool
+    """False where even the page without items exceeds the limit: then nothing is printed."""
 
 
 def pack(
-    parts: Iterable[PackingStep],
-    scale: PackablePage,
+    steps: Iterable[PackingStep],
+    page: PackablePage,
     limit: Cost,
     *,
     packing: Packing = "score",
     trim: bool = True,
     stubs: bool = False,
-    quotas: SectionLimits | None = None,
-    extracts: PassageSource | None = None,
+    section_limits: SectionLimits | None = None,
+    passages: PassageSource | None = None,
 ) -> Packed:
-    """Return which items of `parts` to show, in which form, so that the page costs at most `limit`.
+    """Choose items of `steps` and their variants, so that the page costs at most `limit`.
 
-    `packing`: `score` takes the best first, shortens (with `trim`) what does not fit whole and goes on to smaller ones;
-    `value` takes what is worth most together; `whole` never shortens; `stop` ends at the first that does not fit;
-    `proportional` cuts all by the same share and `longest_first` the longest first, both keep every attribution;
-    `drop_last` lets the last go. `stubs`: what fits in no other form is shown as its attribution, if there is room.
-    `extracts`: with `score`, show of every item the pieces that answer a query, unless sections have maxima.
+    `packing` is one of:
+
+    - `score`: best first; shorten (with `trim`) an item that does not fit, go on to smaller ones
+    - `value`: the set that is worth most together
+    - `whole`: like `score`, but nothing is shortened; `stop`: and the first misfit ends it
+    - `proportional`: shorten all by one share; `longest_first`: the longest first; both keep
+      every attribution
+    - `drop_last`: drop from the end of the list
+
+    `stubs`: show the attribution of an item that fits in no other variant. `passages`: with
+    `score` and no limited section, show of each item the passages that answer the query.
 
     Raises `BudgetError` when a required item does not fit.
     """
-    shorten = trim and packing not in ("whole", "stop")
+    whole_only = packing in ("whole", "stop")
+    limits = section_limits or NO_SECTION_LIMITS
     packer = Packer(
-        scale,
+        page,
         limit,
-        shorten=shorten,
-        step_down=packing not in ("whole", "stop"),
+        shorten=trim and not whole_only,
+        step_down=not whole_only,
         first_only=packing == "stop",
-        quotas=NO_SECTION_LIMITS if packing in FIXED_SET_PACKINGS or quotas is None else quotas,
+        section_limits=NO_SECTION_LIMITS if packing in FIXED_SET_PACKINGS else limits,
     )
     reasons: dict[int, str] = {}
-    for part in parts:
-        reasons.update(dict.fromkeys(part.walk, "budget"))  # what no other reason is found for
-        goal = packer.goal(part)
-        if part.required:
-            packer.require(part.walk)
+    for step in steps:
+        reasons.update(dict.fromkeys(step.walk, "budget"))  # until another reason is found
+        step_limit = packer.step_limit(step)
+        if step.required:
+            packer.require(step.walk)
             continue
         if packing in FIXED_SET_PACKINGS:
-            _spread(packer, part, goal, packing)
+            _pack_fixed_set(packer, step, step_limit, packing)
         elif packing == "value":
-            pack_most_worth(packer, part, goal)
-        elif extracts is not None and not (quotas and quotas.most):
-            pack_passages(packer, part, goal, extracts)
+            pack_most_worth(packer, step, step_limit)
+        elif passages is not None and not limits.most:
+            pack_passages(packer, step, step_limit, passages)
         else:
-            packer.pack(part, goal)
+            packer.pack(step, step_limit)
         if stubs:
-            packer.add_stubs(part, goal)
+            packer.add_stubs(step, step_limit)
     if not packer.chosen:
-        packer.cost = scale.measure({})
+        packer.cost = page.measure({})
     reasons.update(packer.reasons)
-    for index in packer.chosen:  # past the share of its part, then taken after all by a later one
+    for index in packer.chosen:  # beyond the share of its step, but taken by a later one
         reasons.pop(index, None)
-    return Packed(
-        packer.chosen, reasons, packer.twins, packer.cost, fits_within(packer.cost, limit)
-    )
+    overhead_fits = fits_within(packer.cost, limit)
+    return Packed(packer.chosen, reasons, packer.duplicate_of, packer.cost, overhead_fits)
 
 
-def _spread(packer: Packer, part: PackingStep, goal: Cost, packing: Packing) -> None:
-    places = packer.places(part)
-    walk = part.walk if part.again else [i for i in part.walk if i not in packer.chosen]
-    if places is not None:
-        for index in walk[places:]:
+def _pack_fixed_set(packer: Packer, step: PackingStep, limit: Cost, packing: Packing) -> None:
+    walk = list(step.walk)
+    if not step.again:
+        walk = [index for index in walk if index not in packer.chosen]
+    free = packer.free_places(step)
+    if free is not None:
+        for index in walk[free:]:
             packer.drop(index, "max_items")
-        walk = walk[:places]
+        walk = walk[:free]
     if packing == "drop_last" or not packer.shorten:
-        pack_drop_last(packer, walk, goal, again=part.again)
+        pack_drop_last(packer, walk, limit, again=step.again)
     else:
-        pack_proportionally(
-            packer, walk, goal, longest_first=packing == "longest_first", again=part.again
-        )
-    if (
-        part.room is not None and goal[0] < packer.limit[0]
-    ):  # a section with a maximum is a part of its own here
-        short = [index for index in part.walk if packer.reasons.get(index) == "budget"]
+        longest_first = packing == "longest_first"
+        pack_proportionally(packer, walk, limit, longest_first=longest_first, again=step.again)
+    # Here a section with a maximum is a step of its own, so its room says why an item is short.
+    if step.room is not None and limit[0] < packer.limit[0]:
+        short = [index for index in step.walk if packer.reasons.get(index) == "budget"]
         packer.reasons.update(dict.fromkeys(short, "section_budget"))

@@ -1,4 +1,4 @@
-"""With a query: of every candidate the pieces that answer it, as many as there is room for."""
+"""Pack with a query: show of each candidate the passages that answer it, best first."""
 
 from __future__ import annotations
 
@@ -11,128 +11,128 @@ from .in_order import Packer
 from .types import Cost, PackingStep, Variant, budget_unit, fits_within, subtract_costs
 
 MAX_PASSAGES_RETRIED = 12
-"""Pieces put aside that are tried again when the page leaves room after all."""
+"""Passages set aside that are tried again when the page leaves room after all."""
 
 MIN_TOKENS_TO_CUT_A_PASSAGE = 8
-"""Tokens left for which it is worth cutting one more piece."""
+"""Tokens left over for which cutting one more passage is worth it."""
 
 
 class ChosenPassage(NamedTuple):
-    """A piece of an item."""
+    """A passage of an item."""
 
     item: int
-    piece: int
+    number: int
+    """Its place among the passages of the item, from 0."""
 
 
 class PassageSource(Protocol):
-    """What is known of the pieces of the candidates."""
+    """The passages of the candidates, as packing sees them."""
 
-    def among(self, walk: Sequence[int]) -> list[int]:
-        """Return those of `walk` that were read closely."""
+    def divided(self, walk: Sequence[int]) -> list[int]:
+        """Return the items of `walk` that were divided into passages."""
         ...
 
     def choose(
-        self, walk: Sequence[int], room: float, unit: int, most: int | None
+        self, walk: Sequence[int], room: float, unit: int, max_items: int | None
     ) -> tuple[list[ChosenPassage], list[ChosenPassage]]:
-        """Return the pieces to show within `room`, the likeliest to answer first, and those that were put aside."""
+        """Return the passages to show within `room`, the best first, and those set aside."""
         ...
 
-    def form(self, index: int, pieces: Collection[int]) -> Variant:
-        """Return an item with only these pieces of its text."""
+    def variant(self, index: int, numbers: Collection[int]) -> Variant:
+        """Return an item with only these passages of its text."""
         ...
 
-    def cost(self, pick: ChosenPassage, unit: int) -> float:
-        """Return the tokens (`unit` 0) or characters (1) of a piece."""
+    def cost(self, passage: ChosenPassage, unit: int) -> float:
+        """Return the tokens (`unit` 0) or characters (1) of a passage."""
         ...
 
-    def part(
-        self, pick: ChosenPassage, pieces: Collection[int], room: float, unit: int
+    def variant_with_beginning(
+        self, passage: ChosenPassage, numbers: Collection[int], room: float, unit: int
     ) -> Variant | None:
-        """Return an item with these pieces and as much of one more as has room; `None`: nothing of it has."""
+        """Return an item with these passages and the beginning of one more, if some of it fits."""
         ...
 
 
-def pack_passages(packer: Packer, part: PackingStep, limit: Cost, extracts: PassageSource) -> None:
-    """Show the pieces of a part that answer the query."""
-    places = packer.places(part)
-    most = len(part.walk) if places is None else places
-    if most >= len(part.walk) and packer.show_all(part.walk, limit, part.again):
+def pack_passages(packer: Packer, step: PackingStep, limit: Cost, passages: PassageSource) -> None:
+    """Show the passages of a step's items that answer the query, then other items that fit."""
+    free = packer.free_places(step)
+    max_items = len(step.walk) if free is None else free
+    if max_items >= len(step.walk) and packer.show_all(step.walk, limit, step.again):
         return
-    found, twins = packer.distinct(extracts.among(part.walk), part.again)
-    packer.drop_twins(twins)
-    packer.cost = packer.scale.measure(packer.chosen)
-    unit = budget_unit(limit)
-    sheet = _Sheet(packer, extracts, limit, unit)
-    picks, aside = extracts.choose(
-        list(found), subtract_costs(limit, packer.cost)[unit], unit, most
-    )
-    sheet.fill(picks, aside, most)
-    for index, form in sheet.forms().items():
-        packer.put(index, form, sheet.cost)
-    packer.cost = sheet.cost
-    left = [
-        index for index in part.walk if index not in packer.chosen and index not in packer.twins
-    ]
-    # What no passage has room for, or nobody read closely. With a large budget that is most items: those that fit by
-    # the sum of their costs are taken in one go, since a page measured for each takes time by the square.
-    seen = packer.take_front(left, limit, packer.places(part))
-    packer.take_rest(left[seen:], limit, part)
-    for index in left:
-        if index not in packer.chosen and index not in packer.twins:
-            packer.drop(index, packer.reasons.get(index, "budget"))
+    found, duplicate_of = packer.distinct(passages.divided(step.walk), step.again)
+    packer.drop_duplicates(duplicate_of)
+    packer.cost = packer.page.measure(packer.chosen)
+    shown = _ShownPassages(packer, passages, limit, max_items)
+    room = subtract_costs(limit, packer.cost)[shown.unit]
+    shown.fill(*passages.choose(list(found), room, shown.unit, max_items))
+    for index, variant in shown.variants().items():
+        packer.put(index, variant, shown.cost)
+    packer.cost = shown.cost
+
+    def is_left(index: int) -> bool:
+        return index not in packer.chosen and index not in packer.duplicate_of
+
+    # Items without room for a passage, or never divided: with a large budget, most of them.
+    # take_front() takes them by the sum of costs; a page measured for each is quadratic.
+    left = [index for index in step.walk if is_left(index)]
+    seen = packer.take_front(left, limit, packer.free_places(step))
+    packer.take_rest(left[seen:], limit, step)
+    for index in filter(is_left, left):
+        packer.drop(index, packer.reasons.get(index, "budget"))
 
 
-class _Sheet:
-    """The pieces that are shown."""
+class _ShownPassages:
+    """The passages on the page, and the page's cost with them."""
 
-    def __init__(self, packer: Packer, extracts: PassageSource, limit: Cost, unit: int) -> None:
-        self.kept: dict[int, set[int]] = {}
-        self._packer = packer
-        self._extracts = extracts
-        self._limit = limit
-        self._unit = unit
-        self._partial: dict[int, Variant] = {}
+    def __init__(self, packer: Packer, source: PassageSource, limit: Cost, max_items: int) -> None:
+        self.numbers: dict[int, set[int]] = {}
+        """Item → numbers of its passages."""
         self.cost: Cost = packer.cost
+        self.unit = budget_unit(limit)
+        self._packer = packer
+        self._source = source
+        self._limit = limit
+        self._max_items = max_items
+        self._partial: dict[int, Variant] = {}
 
-    def forms(self) -> dict[int, Variant]:
-        """Return the items that are shown, each with its pieces."""
-        found = {index: self._extracts.form(index, pieces) for index, pieces in self.kept.items()}
+    def variants(self) -> dict[int, Variant]:
+        """Return the shown items, each with its passages."""
+        found = {index: self._source.variant(index, n) for index, n in self.numbers.items()}
         return {**found, **self._partial}
 
-    def fill(
-        self, picks: Sequence[ChosenPassage], aside: Sequence[ChosenPassage], most: int
-    ) -> None:
-        """Show `picks` as far as the page has room; then of those put aside what fits into what is left."""
-        shown = list(picks)
-        for pick in shown:
-            self.kept.setdefault(pick.item, set()).add(pick.piece)
-        gone: list[ChosenPassage] = []
-        while shown and not self._measured():
-            unit = 0 if self.cost[0] > self._limit[0] else 1  # either may be what is too much
+    def fill(self, best: Sequence[ChosenPassage], aside: Sequence[ChosenPassage]) -> None:
+        """Show `best` as far as the page has room, then of `aside` as much as still fits."""
+        shown = list(best)
+        for passage in shown:
+            self._include(passage)
+        removed: list[ChosenPassage] = []
+        while shown and not self._fits():
+            unit = int(self.cost[0] <= self._limit[0])  # tokens or characters may be over
             over = self.cost[unit] - self._limit[unit]
             while shown and over > 0:
-                pick = shown.pop()
-                gone.append(pick)
-                over -= max(self._extracts.cost(pick, unit), 1)
-                self.kept[pick.item].discard(pick.piece)
-                if not self.kept[pick.item]:
-                    del self.kept[pick.item]
+                passage = shown.pop()
+                removed.append(passage)
+                over -= max(self._source.cost(passage, unit), 1)
+                self.numbers[passage.item].discard(passage.number)
+                if not self.numbers[passage.item]:
+                    del self.numbers[passage.item]
         if not shown:
-            self._measured()
-        rest = [*reversed(gone), *aside]
-        self._add(deque(rest), most)
+            self._fits()
+        rest = [*reversed(removed), *aside]
+        self._add(deque(rest))
         self._cut(rest)
 
-    def _add(self, rest: deque[ChosenPassage], most: int) -> None:
-        """Show what fits into what is left, as many pieces at a time as there should be room for."""
+    def _include(self, passage: ChosenPassage) -> None:
+        self.numbers.setdefault(passage.item, set()).add(passage.number)
+
+    def _add(self, rest: deque[ChosenPassage]) -> None:
+        """Show more passages, as many at once as should fit; halve the batch when they do not."""
         failed, size = 0, len(rest)
-        while (
-            rest
-            and failed < MAX_PASSAGES_RETRIED
-            and (rest[0].item in self.kept or len(self.kept) < most)
-        ):
-            batch = self._first(rest, size, most)
-            if batch and self._shown(batch):
+        while rest and failed < MAX_PASSAGES_RETRIED:
+            if rest[0].item not in self.numbers and len(self.numbers) >= self._max_items:
+                return
+            batch = self._first_fitting(islice(rest, size))
+            if batch and self._show(batch):
                 for _ in batch:
                     rest.popleft()
             elif len(batch) > 1:
@@ -141,50 +141,54 @@ class _Sheet:
                 rest.popleft()
                 failed, size = failed + 1, len(rest)
 
-    def _first(self, rest: Iterable[ChosenPassage], size: int, most: int) -> list[ChosenPassage]:
-        """Return so many of the first of `rest` as there should be room for, `size` at the most."""
-        room = self._left() + 2
-        items = set(self.kept)
+    def _first_fitting(self, passages: Iterable[ChosenPassage]) -> list[ChosenPassage]:
+        """Return the first passages that should have room together."""
+        room = self._room() + 2
+        items = set(self.numbers)
         batch: list[ChosenPassage] = []
-        for pick in islice(rest, size):
-            room -= self._extracts.cost(pick, self._unit)
-            items.add(pick.item)
-            if room < 0 or len(items) > most or pick.piece in self.kept.get(pick.item, ()):
+        for passage in passages:
+            room -= self._source.cost(passage, self.unit)
+            items.add(passage.item)
+            shown = passage.number in self.numbers.get(passage.item, ())
+            if room < 0 or len(items) > self._max_items or shown:
                 break
-            batch.append(pick)
+            batch.append(passage)
         return batch
 
-    def _shown(self, picks: Iterable[ChosenPassage]) -> bool:
-        """Show these too if all of them fit together."""
-        before, kept = self.cost, self.kept
-        self.kept = {item: set(pieces) for item, pieces in kept.items()}
-        for pick in picks:
-            self.kept.setdefault(pick.item, set()).add(pick.piece)
-        if self._measured():
+    def _show(self, passages: Iterable[ChosenPassage]) -> bool:
+        """Show these too, if all of them fit together."""
+        cost, numbers = self.cost, self.numbers
+        self.numbers = {item: set(shown) for item, shown in numbers.items()}
+        for passage in passages:
+            self._include(passage)
+        if self._fits():
             return True
-        self.kept, self.cost = kept, before
+        self.numbers, self.cost = numbers, cost
         return False
 
-    def _measured(self) -> bool:
-        self.cost = self._packer.scale.measure({**self._packer.chosen, **self.forms()})
+    def _fits(self) -> bool:
+        self.cost = self._packer.page.measure({**self._packer.chosen, **self.variants()})
         return fits_within(self.cost, self._limit)
 
-    def _left(self) -> float:
-        return self._limit[self._unit] - self.cost[self._unit]
+    def _room(self) -> float:
+        return self._limit[self.unit] - self.cost[self.unit]
 
-    def _cut(self, picks: Sequence[ChosenPassage]) -> None:
-        """Show the beginning of one more piece of an item that is shown already."""
-        for pick in picks:
-            pieces = self.kept.get(pick.item)
-            if pieces is None or pick.piece in pieces or self._left() < MIN_TOKENS_TO_CUT_A_PASSAGE:
+    def _cut(self, passages: Sequence[ChosenPassage]) -> None:
+        """Show the beginning of one more passage of an item that is shown already."""
+        for passage in passages:
+            shown = self.numbers.get(passage.item)
+            if shown is None or passage.number in shown:
+                continue
+            if self._room() < MIN_TOKENS_TO_CUT_A_PASSAGE:
                 continue
             before = self.cost
-            for spare in (self._left(), self._left() - 3):
-                form = self._extracts.part(pick, pieces, spare, self._unit)
-                if form is None:
+            # The seam to the text before it may cost a token or two: try again with less room.
+            for room in (self._room(), self._room() - 3):
+                variant = self._source.variant_with_beginning(passage, shown, room, self.unit)
+                if variant is None:
                     break
-                self._partial = {pick.item: form}
-                if self._measured():
+                self._partial = {passage.item: variant}
+                if self._fits():
                     return
             self._partial, self.cost = {}, before
             return

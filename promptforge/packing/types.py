@@ -1,6 +1,6 @@
-"""The words of fitting: costs, forms, and what must be known of the page. No text, no templates, no tokenizer.
+"""Costs, variants, and the page as packing sees it. No text, no templates, no tokenizer.
 
-A cost is a pair (tokens, characters); a limit is such a pair too.
+A cost is a pair: tokens and characters. A limit is such a pair too.
 """
 
 from __future__ import annotations
@@ -27,83 +27,88 @@ class Variant(NamedTuple):
     text: str
     """The text that stands for its content."""
     cut: bool = False
-    """Whether text is missing at its end, which the marker must say."""
+    """True when text is missing at the end: the marker then says so."""
 
 
 STUB_VARIANT = Variant("stub", "", cut=True)
-"""Nothing of an item but what its template says of it (its attribution), and the marker."""
+"""The item's attribution and the marker; nothing of its content."""
 
 SHORTENED_VARIANTS = frozenset({"trimmed", "outline", "stub"})
-"""Names of the forms that are shorter than the item gave them."""
+"""Names of variants that promptforge made shorter than the item gave them."""
 
 
 class PackablePage(Protocol):
-    """What fitting must know of the page. Equal questions in equal order have equal answers."""
+    """What packing asks of a page. Equal questions in equal order get equal answers."""
 
-    joint: int
-    """Tokens by which an item may cost less on the page than alone: what its ends share with their neighbours."""
+    shared_end_tokens: int
+    """Tokens an item may cost less on the page than alone: its ends may merge with neighbours."""
 
-    def forms(self, index: int) -> Sequence[Variant]:
-        """Return the whole forms of an item, the longest first."""
+    def variants(self, index: int) -> Sequence[Variant]:
+        """Return the whole variants of an item, the longest first."""
         ...
 
-    def price(self, index: int, form: Variant) -> Cost:
-        """Return what an item costs alone."""
+    def item_cost(self, index: int, variant: Variant) -> Cost:
+        """Return the cost of an item alone."""
         ...
 
-    def prepare(self, walk: Sequence[int], room: Cost) -> None:
-        """Work out the prices of the first of `walk` that are sure to be asked for, which is quicker in one go."""
+    def prepare_costs(self, walk: Sequence[int], room: Cost) -> None:
+        """Work out at once the costs of the first items of `walk` that will surely be asked for."""
         ...
 
-    def may_fit(self, index: int, form: Variant, room: Cost) -> bool:
-        """Return False where it is cheap to see that an item is more than `room`; True decides nothing."""
+    def may_fit(self, index: int, variant: Variant, room: Cost) -> bool:
+        """Return False where a cheap bound shows that an item needs more than `room`."""
         ...
 
-    def able(self, indices: Sequence[int], room: Cost, trim: bool) -> Sequence[int]:
-        """Return those of which it is not cheap to see that no form, nor with `trim` a shorter one, has room."""
+    def maybe_fitting(self, indices: Sequence[int], room: Cost, trim: bool) -> Sequence[int]:
+        """Drop items that certainly do not fit, judged by cheap lower bounds.
+
+        With `trim` a shortened variant counts too.
+        """
         ...
 
-    def twins(self, index: int, chosen: Mapping[int, Variant]) -> tuple[int | None, Sequence[int]]:
-        """Return which of `chosen` holds an item's whole text, and which of them its text holds."""
+    def duplicates(
+        self, index: int, chosen: Mapping[int, Variant]
+    ) -> tuple[int | None, Sequence[int]]:
+        """Return the chosen item that contains this one's text, and those this one contains."""
         ...
 
     def measure(self, chosen: Mapping[int, Variant]) -> Cost:
-        """Return what the page costs with just these items on it."""
+        """Return the exact cost of the page with just these items."""
         ...
 
     def shorten(
         self, index: int, chosen: Mapping[int, Variant], limit: Cost, room: Cost | None = None
     ) -> tuple[Variant, Cost] | None:
-        """Return the best shorter form of an item beside `chosen` within `limit`, and what the page then costs.
+        """Return the best shorter variant beside `chosen` within `limit`, and the page's cost.
 
-        `room`: what the item itself may cost at the most, if that is less than what is left of `limit`.
+        `room` is the most the item itself may cost, if less than the rest of `limit`.
         """
         ...
 
-    def sized(self, index: int, tokens: float, chars: float) -> Variant | None:
-        """Return the longest shorter form whose text alone is within these bounds; `None` if there is none."""
+    def longest_within(self, index: int, tokens: float, chars: float) -> Variant | None:
+        """Return the longest shorter variant with a text within both bounds, if there is one."""
         ...
 
 
 class PackingStep(NamedTuple):
-    """Items to be packed together, in the order in which they are to be tried: the best first."""
+    """Items packed together, in the order they are tried: the best first."""
 
     walk: Sequence[int]
     share: float = 1.0
-    """How much of the limit the page may cost when this part is done; 1: all of it."""
+    """Share of the limit that the page may cost after this step."""
     room: float | None = None
-    """Tokens by which this part may make the page longer; `None`: up to the limit."""
+    """Tokens that this step may add to the page; None: up to the limit."""
     most: int | None = None
-    """How many of the items may be chosen."""
+    """Items that may be chosen at most."""
     required: bool = False
     """All of them, whole, or `BudgetError`."""
     again: bool = False
-    """Whether what an earlier part showed of these may be shown anew, in longer or shorter forms."""
+    """True where items of an earlier step may be shown anew, longer or shorter."""
     ranks: Sequence[float] = ()
-    """By index, equal for items that are equally good: of these, all that fit whole come before any is shortened."""
+    """By index. Of equal ranks all that fit whole come before any is shortened."""
 
     def level(self, index: int) -> object:
-        """Return what is equal for items that are equally good; an item without a rank is like no other."""
+        """Return the rank of an item; without ranks each item is a level of its own."""
         return self.ranks[index] if self.ranks else (index,)
 
 
@@ -111,23 +116,23 @@ class SectionLimits(NamedTuple):
     """How much the items of a section may cost together."""
 
     section: Mapping[int, str]
-    """Index of an item → its section, for those of sections that have a maximum."""
+    """Index of an item → its section, for sections with a maximum."""
     most: Mapping[str, float]
-    """Section → tokens, as the sum of what its items cost alone."""
+    """Section → tokens, as the sum of its items' own costs."""
 
 
 def budget_unit(limit: Cost) -> int:
-    """Return the unit that a limit is in: 0 tokens, which go first, 1 characters."""
-    return 0 if limit[0] < UNLIMITED or limit[1] == UNLIMITED else 1
+    """Return the unit of a limit: 0 tokens, 1 characters. With both, tokens."""
+    return int(limit[0] == UNLIMITED and limit[1] < UNLIMITED)
 
 
-def content_variant(forms: Sequence[Variant]) -> Variant:
-    """Return the form of an item that is its content, neither the longer one nor the summary; else its longest."""
-    return next((form for form in forms if form.name == "content"), forms[0])
+def content_variant(variants: Sequence[Variant]) -> Variant:
+    """Return the variant that is the item's content; without one, the longest."""
+    return next((variant for variant in variants if variant.name == "content"), variants[0])
 
 
 def fits_within(cost: Cost, limit: Cost) -> bool:
-    """Return whether `cost` is at most `limit` in both units."""
+    """Return True if `cost` is at most `limit` in both units."""
     return cost[0] <= limit[0] and cost[1] <= limit[1]
 
 
@@ -141,26 +146,26 @@ def subtract_costs(a: Cost, b: Cost) -> Cost:
     return a[0] - b[0], a[1] - b[1]
 
 
-def least(a: Cost, b: Cost) -> Cost:
+def min_cost(a: Cost, b: Cost) -> Cost:
     """Return the lesser of two costs, unit by unit."""
     return min(a[0], b[0]), min(a[1], b[1])
 
 
-def over_budget_error(what: str, cost: Cost, limit: Cost, way_out: str) -> BudgetError:
-    """Return the error for a cost over its limit, in the unit in which it is over."""
-    unit = 0 if cost[0] > limit[0] else 1
-    needed, most = int(cost[unit]), int(limit[unit])
+def over_budget_error(subject: str, cost: Cost, limit: Cost, way_out: str) -> BudgetError:
+    """Return the error for a cost over its limit, in the unit that is exceeded."""
+    unit = int(cost[0] <= limit[0])
+    needed, largest = int(cost[unit]), int(limit[unit])
     word = ("tokens", "characters")[unit]
-    message = f"{what} {needed:,} {word} and the budget is {most:,}; {way_out}"
-    return BudgetError(message, needed=needed, largest=most)
+    message = f"{subject} {needed:,} {word} and the budget is {largest:,}; {way_out}"
+    return BudgetError(message, needed=needed, largest=largest)
 
 
 def explicit_share_of(explicit: Cost, similarity: Cost, limit: Cost, share: float) -> float:
-    """Return the share of `limit` that explicit items may take, from what each side would cost whole.
+    """Return the share of `limit` for explicit items, from the cost of each side shown whole.
 
-    Each side is sure of its part (`share` and the rest); what one does not need, the other may use.
+    Each side is sure of its part (`share`, and the rest). Room one side leaves goes to the other.
     """
     if fits_within(add_costs(explicit, similarity), limit):
         return 1.0
-    left = [1 - s / m for s, m in zip(similarity, limit, strict=True) if 0 < m < UNLIMITED]
-    return max([share, *([min(left)] if left else [])])
+    unused = [1 - s / m for s, m in zip(similarity, limit, strict=True) if 0 < m < UNLIMITED]
+    return max(share, min(unused, default=share))

@@ -347,16 +347,16 @@ MAX_CHOICES = 6
 
 def pack_most_worth(packer: Packer, part: PackingStep, limit: Cost) -> None:
     """Show those of a part that are together worth most, then fill what is left."""
-    walk = [i for i in part.walk if i not in packer.chosen and i not in packer.twins]
-    places = packer.places(part)
+    walk = [i for i in part.walk if i not in packer.chosen and i not in packer.duplicate_of]
+    places = packer.free_places(part)
     if (places is None or places >= len(walk)) and packer.show_all(walk, limit):
         return
-    packer.cost = packer.scale.measure(packer.chosen)
+    packer.cost = packer.page.measure(packer.chosen)
     rows = _Rows(packer, walk, part.ranks, limit)
     chooser, chosen = rows.choose(places)
     refused = _show(packer, [(rows.owners[row], rows.forms[row]) for row in chosen], limit)
     _fill(packer, part, [*refused, *(rows.owners[row] for row in chooser.rest(chosen))], limit)
-    if packer.places(part) == 0:
+    if packer.free_places(part) == 0:
         for index in walk:
             if index not in packer.chosen:
                 packer.reasons.setdefault(index, "max_items")
@@ -369,7 +369,7 @@ class _Rows:
         self, packer: Packer, walk: Sequence[int], ranks: Sequence[float], limit: Cost
     ) -> None:
         self._packer = packer
-        self._scale = packer.scale
+        self._scale = packer.page
         self._limit = limit
         self._room = subtract_costs(limit, packer.cost)
         self._unit = budget_unit(limit)
@@ -378,7 +378,7 @@ class _Rows:
         base = (
             lowest - 0.01 if lowest <= 0 else 0.0
         )  # what is worth nothing is still worth more than room left over
-        pairs = [(index, form) for index in walk for form in self._scale.forms(index)]
+        pairs = [(index, form) for index in walk for form in self._scale.variants(index)]
         self.owners = [index for index, _ in pairs]
         self.forms = [form for _, form in pairs]
         self._several = len(pairs) > len(walk)
@@ -424,7 +424,7 @@ class _Rows:
         index, form = self.owners[row], self.forms[row]
         if not self._scale.may_fit(index, form, self._room):
             return max(self._room[self._unit] + 1, len(form.text) / 4)
-        cost = self._scale.price(index, form)
+        cost = self._scale.item_cost(index, form)
         return (
             max(cost[0], cost[1] * self._room[0] / self._room[1])
             if self._both
@@ -439,46 +439,48 @@ def _show(packer: Packer, rows: list[tuple[int, Variant]], limit: Cost) -> list[
     """
     refused = []
     for index, form in rows:
-        if packer.scale.price(index, form)[0] > packer.allowance(index):
+        if packer.page.item_cost(index, form)[0] > packer.allowance(index):
             packer.drop(index, "section_budget")
             refused.append(index)
             continue
-        holder, held = packer.scale.twins(index, packer.chosen)
+        holder, held = packer.page.duplicates(index, packer.chosen)
         if holder is not None:
-            packer.drop_twin(index, holder)
+            packer.drop_duplicate(index, holder)
             continue
         for other in held:
-            packer.drop_twin(other, index)
+            packer.drop_duplicate(other, index)
         packer.put(index, form, packer.cost)
     shown = [index for index, _ in rows if index in packer.chosen]
-    packer.cost = packer.scale.measure(packer.chosen)
+    packer.cost = packer.page.measure(packer.chosen)
     while shown and not fits_within(packer.cost, limit):
         packer.drop(shown.pop(), "budget")
-        packer.cost = packer.scale.measure(packer.chosen)
+        packer.cost = packer.page.measure(packer.chosen)
     return refused
 
 
 def _fill(packer: Packer, part: PackingStep, walk: Iterable[int], limit: Cost) -> None:
     """Give what room is left to others that fit whole, and then to a shortened one."""
-    scale, places = packer.scale, packer.places(part)
-    rest = [i for i in dict.fromkeys(walk) if i not in packer.chosen and i not in packer.twins]
+    page, places = packer.page, packer.free_places(part)
+    rest = [
+        i for i in dict.fromkeys(walk) if i not in packer.chosen and i not in packer.duplicate_of
+    ]
     failed = 0
-    for index in scale.able(rest, subtract_costs(limit, packer.cost), False):
+    for index in page.maybe_fitting(rest, subtract_costs(limit, packer.cost), False):
         if failed > MAX_FAILED_FILLS or places == 0:
             break
-        left = add_costs(subtract_costs(limit, packer.cost), (scale.joint, 0))
-        forms = [form for form in scale.forms(index) if scale.may_fit(index, form, left)]
+        left = add_costs(subtract_costs(limit, packer.cost), (page.shared_end_tokens, 0))
+        forms = [form for form in page.variants(index) if page.may_fit(index, form, left)]
         if not forms:
             continue
-        holder, _ = scale.twins(index, packer.chosen)
+        holder, _ = page.duplicates(index, packer.chosen)
         if holder is not None:
-            packer.drop_twin(index, holder)
+            packer.drop_duplicate(index, holder)
         elif any(
-            packer.take_form(index, form, packer.chosen, packer.cost, limit) for form in forms
+            packer.take_variant(index, form, packer.chosen, packer.cost, limit) for form in forms
         ):
             places = places - 1 if places is not None else None
         else:
             failed += 1
     if packer.shorten and places != 0:
-        waiting = (i for i in rest if i not in packer.chosen and i not in packer.twins)
-        any(packer.lessen(index, limit) for index in islice(waiting, MAX_ITEMS_SHORTENED))
+        waiting = (i for i in rest if i not in packer.chosen and i not in packer.duplicate_of)
+        any(packer.take_shortened(index, limit) for index in islice(waiting, MAX_ITEMS_SHORTENED))

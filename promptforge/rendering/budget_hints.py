@@ -78,7 +78,7 @@ class BudgetHints:
         self._page, self._fit, self._short, self._whole = page, fit, short, whole
         self._now = page.options.max_tokens
         self._ahead = ahead
-        line = [i for i in _able(page, order) if fit.reasons.get(i) != "duplicate"]
+        line = [i for i in _maybe_fitting(page, order) if fit.reasons.get(i) != "duplicate"]
         self._line = line if short and self._now is not None else []
         origins = set(map(_ORIGIN, map(page.entries.pool.__getitem__, self._line)))
         options = page.options
@@ -158,7 +158,7 @@ class BudgetHints:
     @cached_property
     def _everything(self) -> dict[int, int]:
         """The price of a page with everything, below which shares and worths decide."""
-        cost = self._page.measure({i: self._page.forms(i)[0] for i in self._line})
+        cost = self._page.measure({i: self._page.variants(i)[0] for i in self._line})
         most = max(int(cost[0]), (self._now or 0) + 1)
         return (
             dict.fromkeys(set(self._line) & set(self._short), most)
@@ -202,9 +202,9 @@ class BudgetHints:
         some = sorted(offers, key=lambda i: (offers[i], i))[:MOST_TRIED]
         least = []
         for index in some:
-            before = page.price(index, chosen[index])[0] if index in chosen else 0
+            before = page.item_cost(index, chosen[index])[0] if index in chosen else 0
             need = (
-                self._fit.cost[0] + page.price(index, page.forms(index)[0])[0] - before + page.joint
+                self._fit.cost[0] + page.item_cost(index, page.variants(index)[0])[0] - before + page.shared_end_tokens
             )
             least.append(int(max(need, now + 1)))
         if self._ordered:
@@ -283,7 +283,7 @@ class _Search:
         return (min(open_)[0] + self._low[min(open_)[1]]) // 2 if open_ else None
 
 
-def _able(page: Page, line: Sequence[int]) -> Iterator[int]:
+def _maybe_fitting(page: Page, line: Sequence[int]) -> Iterator[int]:
     """Yield the candidates but those past `max_items`: these come in only while others of them cannot."""
     left = page.options.max_items
     for index in line:
@@ -311,9 +311,9 @@ def _in_order(page: Page, line: Sequence[int], short: Collection[int]) -> Iterat
     while at < len(line) and left:
         index = line[at]
         at += 1
-        if page.twins(index, above)[0] is not None:
+        if page.duplicates(index, above)[0] is not None:
             continue
-        above[index] = page.forms(index)[0]
+        above[index] = page.variants(index)[0]
         if index in short:
             cost, left = page.measure(above), left - 1
             if not _in_reach(page, cost):
@@ -322,12 +322,12 @@ def _in_order(page: Page, line: Sequence[int], short: Collection[int]) -> Iterat
     # Sums: each item at its price and the most that a page was seen to add for one, its heading included.
     empty, extra = page.measure({}), [0.0, 0.0]
     for index in line[:MAX_PAGES_MEASURED] if at < len(line) else ():
-        form = page.forms(index)[0]
-        alone, price = page.measure({index: form}), page.price(index, form)
+        form = page.variants(index)[0]
+        alone, price = page.measure({index: form}), page.item_cost(index, form)
         extra = [max(extra[u], alone[u] - empty[u] - price[u]) for u in (0, 1)]
     for index in line[at:]:
-        price = page.price(index, page.forms(index)[0])
-        cost = (cost[0] + price[0] + extra[0] + page.joint, cost[1] + price[1] + extra[1])
+        price = page.item_cost(index, page.variants(index)[0])
+        cost = (cost[0] + price[0] + extra[0] + page.shared_end_tokens, cost[1] + price[1] + extra[1])
         if not _in_reach(page, cost):
             return
         if index in short:
@@ -510,7 +510,7 @@ def _more_for_section(state: State, index: int) -> Iterator[dict[str, Any]]:
     ]
     before = line[: line.index(index) + 1]
     for these in (before, line):
-        most = int(sum(page.price(i, page.forms(i)[0])[0] for i in these))
+        most = int(sum(page.item_cost(i, page.variants(i)[0])[0] for i in these))
         budgets = {
             **(page.options.section_budgets or {}),
             name: msgspec.structs.replace(budget, max_tokens=most),
@@ -527,7 +527,7 @@ def _more_room(state: State, index: int) -> Iterator[dict[str, Any]]:
     for these in (line[: line.index(index) + 1], line):
         if len(these) > MAX_ITEMS_MEASURED:
             return
-        tokens, chars = page.measure({i: page.forms(i)[0] for i in these})
+        tokens, chars = page.measure({i: page.variants(i)[0] for i in these})
         step: dict[str, Any] = {}
         if options.max_tokens is not None and tokens > options.max_tokens:
             step["max_tokens"] = int(tokens)

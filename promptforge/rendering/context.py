@@ -152,7 +152,7 @@ class ItemViews:
             memory.clear()
         self._memory = memory.setdefault(setting, {})
 
-    def forms(self, index: int) -> Sequence[Variant]:
+    def variants(self, index: int) -> Sequence[Variant]:
         """Return the whole forms of an item, the longest first."""
         forms = self._forms.get(index)
         if forms is None:

@@ -155,7 +155,7 @@ class LowerBounds:
             return self._counter.count_upto(text(), int(tokens)) <= tokens
         return True
 
-    def able(self, indices: Sequence[int], tokens: float, trim: bool) -> Sequence[int]:
+    def maybe_fitting(self, indices: Sequence[int], tokens: float, trim: bool) -> Sequence[int]:
         """Return those of which it is not cheap to see that no form, nor with `trim` a shorter one, has room."""
         kinds = {kind: self.bare(kind) for kind in set(self._kinds)}
         reach = tokens if trim and tokens <= MAX_UNUSED_TOKENS else tokens + self._joint
@@ -225,7 +225,7 @@ class QueryPassages:
         self._forms = forms
         self._price = price
 
-    def among(self, walk: Sequence[int]) -> list[int]:
+    def divided(self, walk: Sequence[int]) -> list[int]:
         """Return those of `walk` that were read closely."""
         return [index for index in walk if index in self._asked.number]
 
@@ -237,7 +237,7 @@ class QueryPassages:
         numbers = self._asked.number
 
         def header(number: int) -> float:
-            return self._price(order[number], self.form(order[number], ()))[unit]
+            return self._price(order[number], self.variant(order[number], ()))[unit]
 
         limit = max(
             MIN_DOCUMENTS_OPENED,
@@ -255,7 +255,7 @@ class QueryPassages:
             ChosenPassage(order[n], p) for n, p in choice.aside
         ]
 
-    def form(self, index: int, pieces: Collection[int]) -> Variant:
+    def variant(self, index: int, pieces: Collection[int]) -> Variant:
         """Return an item with only these pieces of its text."""
         whole = self._whole(index)
         divided = self._asked.pieces(index)
@@ -270,10 +270,10 @@ class QueryPassages:
     def cost(self, pick: ChosenPassage, unit: int) -> float:
         """Return the tokens (`unit` 0) or characters (1) of a piece."""
         divided = self._asked.pieces(pick.item)
-        text = self._whole(pick.item).text if divided is None else divided.parts[pick.piece].text
+        text = self._whole(pick.item).text if divided is None else divided.parts[pick.number].text
         return len(text) if unit else self._counter.count(text)
 
-    def part(
+    def variant_with_beginning(
         self, pick: ChosenPassage, pieces: Collection[int], room: float, unit: int
     ) -> Variant | None:
         """Return an item with these pieces and as much of one more as has room; `None`: nothing of it has."""
@@ -281,9 +281,9 @@ class QueryPassages:
         if divided is None or not divided.cuttable:
             return None
         counter = get_tokenizer("characters") if unit else self._counter
-        text = counter.cut(divided.parts[pick.piece].text, int(room) - 1, "word").rstrip()
+        text = counter.cut(divided.parts[pick.number].text, int(room) - 1, "word").rstrip()
         return (
-            Variant("trimmed", divided.text(pieces, beginning=(pick.piece, text + " ")))
+            Variant("trimmed", divided.text(pieces, beginning=(pick.number, text + " ")))
             if text
             else None
         )
@@ -296,11 +296,11 @@ MAX_PAGES_PER_ITEM = 12
 class MeasuredPage(Protocol):
     """What is asked of the page."""
 
-    def forms(self, index: int) -> Sequence[Variant]:
+    def variants(self, index: int) -> Sequence[Variant]:
         """Return the whole forms of an item, the longest first."""
         ...
 
-    def price(self, index: int, form: Variant) -> Cost:
+    def item_cost(self, index: int, form: Variant) -> Cost:
         """Return what an item costs alone."""
         ...
 
@@ -344,7 +344,7 @@ class Shortener:
         left = subtract_costs(limit, before)
         if room is not None:
             left = (min(left[0], room[0]), min(left[1], room[1]))
-        frame = host.price(index, Variant("trimmed", "", cut=True))
+        frame = host.item_cost(index, Variant("trimmed", "", cut=True))
         if not fits_within(frame, left):
             return None
         tokens, chars = start = subtract_costs(left, frame)
@@ -353,18 +353,18 @@ class Shortener:
         for _ in range(
             MAX_PAGES_PER_ITEM
         ):  # the first guess is that content costs on the page what it costs alone
-            form = self.sized(index, host.forms(index), tokens, chars)
+            form = self.longest_within(index, host.variants(index), tokens, chars)
             if form is None or form.text in tried:
                 break
             tried.add(form.text)
             cost = host.measure({**chosen, index: form})
             if fits_within(cost, limit) and (
-                room is None or fits_within(host.price(index, form), room)
+                room is None or fits_within(host.item_cost(index, form), room)
             ):
                 if best is not None and cost <= best[1]:
                     break
                 best = (form, cost)
-                added = subtract_costs(cost, before) if room is None else host.price(index, form)
+                added = subtract_costs(cost, before) if room is None else host.item_cost(index, form)
                 spare = subtract_costs(left, added)
                 if spare[0] <= _slack(limit[0]) or spare[1] <= _slack(limit[1]):
                     break
@@ -380,7 +380,7 @@ class Shortener:
                 over = (
                     subtract_costs(cost, limit)
                     if room is None
-                    else subtract_costs(host.price(index, form), room)
+                    else subtract_costs(host.item_cost(index, form), room)
                 )
                 if over[0] > 0:
                     tokens = _less(self._counter.count(form.text), start[0], over[0])
@@ -388,7 +388,7 @@ class Shortener:
                     chars = _less(len(form.text), start[1], over[1])
         return best
 
-    def sized(
+    def longest_within(
         self, index: int, forms: Sequence[Variant], tokens: float, chars: float
     ) -> Variant | None:
         """Return the longest shorter form found whose text has at most so many tokens and characters, `None`: none."""
@@ -511,7 +511,7 @@ class Page:
         self.settings = settings
         self.counter = counter
         self.entries = candidates
-        self.joint = 4 if counter.exact else 16
+        self.shared_end_tokens = 4 if counter.exact else 16
         self._items = candidates.pool
         self.tank = FuelTank()
         """What its templates may do, all in all."""
@@ -548,7 +548,7 @@ class Page:
         self._bounds = LowerBounds(
             self._items,
             counter,
-            self.joint,
+            self.shared_end_tokens,
             self._bare,
             json=look.syntax == "json",
             most_chars=options.item_max_chars,
@@ -557,14 +557,14 @@ class Page:
 
     # --- one item ---------------------------------------------------------------------------------------------------
 
-    def forms(self, index: int) -> Sequence[Variant]:
+    def variants(self, index: int) -> Sequence[Variant]:
         """Return the whole forms of an item, the longest first."""
-        return self.views.forms(index)
+        return self.views.variants(index)
 
     def note_twins(self, fit: Packed, limit: Cost) -> Packed:
         """Note in the metadata of items whose text stands for others' too where these are from, if that fits."""
         also: dict[int, list[Item]] = {}
-        for twin, holder in sorted(fit.twins.items()):
+        for twin, holder in sorted(fit.duplicates.items()):
             also.setdefault(holder, []).append(self._items[twin])
         before = {holder: self._items[holder] for holder in also}
         noted = {holder: with_also_in(item, also[holder]) for holder, item in before.items()}
@@ -590,7 +590,7 @@ class Page:
         """Return the tokens of the joined parts."""
         return self.counter.count_parts(parts)
 
-    def price(self, index: int, form: Variant) -> Cost:
+    def item_cost(self, index: int, form: Variant) -> Cost:
         """Return what an item costs alone."""
         price = self._prices.get((index, form))
         if price is None:
@@ -601,14 +601,14 @@ class Page:
             )
         return price
 
-    def prepare(self, walk: Sequence[int], room: Cost) -> None:
+    def prepare_costs(self, walk: Sequence[int], room: Cost) -> None:
         """Render the first of `walk`, and then count them: each in a row, while what it works with is at hand."""
         if not self._in_tokens:
             return
         left = MIN_CHARACTERS_PER_TOKEN * room[0]
         batch = []
         for index in walk:
-            form = self.forms(index)[0]
+            form = self.variants(index)[0]
             left -= (
                 len(form.text)
                 + self._bounds.bare(self._items[index].kind).tokens * MIN_CHARACTERS_PER_TOKEN
@@ -619,7 +619,7 @@ class Page:
         for index, form in batch:
             self.views.view(index, form)
         for index, form in batch:
-            self.price(index, form)
+            self.item_cost(index, form)
 
     def _bare(self, kind: str) -> EmptyItemCost:
         """Return what an item costs at the least: one with no labels, or one with the shortest, whichever is less."""
@@ -652,13 +652,13 @@ class Page:
             index, form, room[0], lambda: self.text(index, form)
         )
 
-    def able(self, indices: Sequence[int], room: Cost, trim: bool) -> Sequence[int]:
+    def maybe_fitting(self, indices: Sequence[int], room: Cost, trim: bool) -> Sequence[int]:
         """Return those of which it is not cheap to see that no form, nor with `trim` a shorter one, has room."""
         if room[0] < 0 or room[1] < 0:
             return ()
-        return self._bounds.able(indices, room[0], trim) if self._in_tokens else indices
+        return self._bounds.maybe_fitting(indices, room[0], trim) if self._in_tokens else indices
 
-    def twins(self, index: int, chosen: Mapping[int, Variant]) -> tuple[int | None, Sequence[int]]:
+    def duplicates(self, index: int, chosen: Mapping[int, Variant]) -> tuple[int | None, Sequence[int]]:
         """Return which of `chosen` holds the lines of this item whole, and which of them this item's lines hold."""
         return self._twins.find(index, chosen) if self.options.dedupe else (None, ())
 
@@ -674,7 +674,7 @@ class Page:
 
     def alone(self, index: int) -> str:
         """Return the text of an item in its longest form, without a page; raises as `parts` does."""
-        form = self.forms(index)[0]
+        form = self.variants(index)[0]
         self.views.check([text := str.__str__(self.text(index, form))], {index: form})
         return text
 
@@ -691,9 +691,9 @@ class Page:
         """Return the longest shorter form of an item that fits beside `chosen`, and what the page costs then."""
         return self._shortener.shorten(index, chosen, limit, self, room)
 
-    def sized(self, index: int, tokens: float, chars: float) -> Variant | None:
+    def longest_within(self, index: int, tokens: float, chars: float) -> Variant | None:
         """Return the longest shorter form whose text alone is within these bounds; `None` if there is none."""
-        return self._shortener.sized(index, self.forms(index), tokens, chars)
+        return self._shortener.longest_within(index, self.variants(index), tokens, chars)
 
     def extractor(self) -> QueryPassages | None:
         """Return what the query makes of the pieces of the candidates; `None` where whole items are packed."""
@@ -705,7 +705,7 @@ class Page:
         )
         if asked is None or not asked.tells or not wanted:
             return None
-        return QueryPassages(asked, self.counter, self.forms, self.price)
+        return QueryPassages(asked, self.counter, self.variants, self.item_cost)
 
     # --- the page ---------------------------------------------------------------------------------------------------
 

@@ -316,7 +316,7 @@ class Pipeline:
         pages = (page_of(these) for these in (named, every))
         page, found = _first_fitting(pages, options, diagnostics)
         candidates = page.entries
-        if found.twins:
+        if found.duplicates:
             found = page.note_twins(found, limit)
         left_out = sum(reason == "combine" for reason in candidates.dropped.values())
         if left_out:
@@ -325,7 +325,7 @@ class Pipeline:
                 f"{left_out} found items were left out by combine: {options.combine}; combined shows both kinds",
                 severity="info",
             )
-        if not found.frame_fits:
+        if not found.overhead_fits:
             if options.on_error == "raise":
                 raise over_budget_error(
                     "the template's own text needs", found.cost, limit, "raise it"
@@ -457,6 +457,6 @@ def _fit(page: Page, options: Options, limit: Cost, diagnostics: Diagnostics) ->
         packing=options.packing,
         trim=options.trim != "none",
         stubs=options.stubs,
-        quotas=plan.quotas,
-        extracts=page.extractor(),
+        section_limits=plan.section_limits,
+        passages=page.extractor(),
     )

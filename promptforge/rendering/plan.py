@@ -34,7 +34,7 @@ class PackingPlan(NamedTuple):
     """Parts to be packed one after the other."""
 
     parts: list[PackingStep]
-    quotas: SectionLimits
+    section_limits: SectionLimits
 
 
 def plan_packing(
@@ -53,15 +53,15 @@ def plan_packing(
     ranks = candidates.ranks if best_first else ()
     parts = [PackingStep(required, required=True)]
     found = similar if most is None else similar[:most]
-    quotas, guaranteed = _sections(page, options, limit, [*explicit, *found], diagnostics)
-    apart = options.packing in FIXED_SET_PACKINGS and quotas.most
+    section_limits, guaranteed = _sections(page, options, limit, [*explicit, *found], diagnostics)
+    apart = options.packing in FIXED_SET_PACKINGS and section_limits.most
     for members, room in guaranteed:
-        if not (apart and members[0] in quotas.section):
+        if not (apart and members[0] in section_limits.section):
             parts.append(PackingStep(members, room=room, ranks=ranks))
     if apart:
         # All of a part give way together, so a section with a maximum is a part of its own, and has its room.
-        inside = quotas.section
-        for name, most_tokens in quotas.most.items():
+        inside = section_limits.section
+        for name, most_tokens in section_limits.most.items():
             parts.append(
                 PackingStep(
                     [i for i in (*explicit, *found) if inside.get(i) == name], room=most_tokens
@@ -69,7 +69,7 @@ def plan_packing(
             )
         explicit = [i for i in explicit if i not in inside]
         similar = [i for i in similar if i not in inside]
-        quotas = SectionLimits({}, {})
+        section_limits = SectionLimits({}, {})
     if options.combine == "combined" and explicit and similar:
         share = _share(page, options, limit, required, explicit, found)
         parts += [
@@ -79,7 +79,7 @@ def plan_packing(
         ]
     else:
         parts += [PackingStep(explicit, ranks=ranks), PackingStep(similar, most=most, ranks=ranks)]
-    return PackingPlan([part for part in parts if part.walk], quotas)
+    return PackingPlan([part for part in parts if part.walk], section_limits)
 
 
 def _sides(
@@ -106,14 +106,14 @@ def _share(
     """Return the share of the limit at which named items stop, unless found ones leave them more."""
     costs = [_sum(page, side, limit) for side in (explicit, similar)]
     if fits_within(costs[1], limit):  # with the headings that found items bring
-        must = {i: content_variant(page.forms(i)) for i in required}
-        found = {i: page.forms(i)[0] for i in similar}
+        must = {i: content_variant(page.variants(i)) for i in required}
+        found = {i: page.variants(i)[0] for i in similar}
         beside = subtract_costs(page.measure({**must, **found}), page.measure(must))
-        costs[1] = add_costs(beside, (page.joint, 0))  # and where they join what stands before them
+        costs[1] = add_costs(beside, (page.shared_end_tokens, 0))  # and where they join what stands before them
     share = explicit_share_of(costs[0], costs[1], limit, options.explicit_share)
     # The sum may be too much and the page not: estimates are rounded up for each item.
     if share < 1 and costs[0][0] + costs[1][0] < (1.25 if page.counter.exact else 2) * limit[0]:
-        everything = {i: page.forms(i)[0] for i in (*required, *explicit, *similar)}
+        everything = {i: page.variants(i)[0] for i in (*required, *explicit, *similar)}
         share = 1.0 if fits_within(page.measure(everything), limit) else share
     return share
 
@@ -122,7 +122,7 @@ def _sum(page: Page, indices: Iterable[int], limit: Cost) -> Cost:
     """Return what these items cost together, or as soon as it is plain that twice the limit is not enough, that."""
     cost: Cost = (0, 0)
     for index in indices:
-        cost = add_costs(cost, page.price(index, page.forms(index)[0]))
+        cost = add_costs(cost, page.item_cost(index, page.variants(index)[0]))
         if cost[0] > 2 * limit[0] or cost[1] > 2 * limit[1]:
             break
     return cost

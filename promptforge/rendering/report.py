@@ -181,7 +181,7 @@ class Report:
 
     def _full_tokens(self, index: int, item: Item) -> int:
         try:
-            return item_tokens(self.page, index, self.page.forms(index)[0])
+            return item_tokens(self.page, index, self.page.variants(index)[0])
         except TemplateError:
             # Of a dropped item the template may fail, and nobody needs it: count the content.
             if index in self.packed.chosen:
@@ -350,7 +350,7 @@ def _trimmed(page: Page, packed: Packed) -> frozenset[int]:
     return frozenset(
         index
         for index, variant in packed.chosen.items()
-        if variant.name in shorter and variant is not page.forms(index)[0]
+        if variant.name in shorter and variant is not page.variants(index)[0]
     )
 
 
@@ -358,7 +358,7 @@ def item_tokens(page: Page, index: int, variant: Variant) -> int:
     """Return the tokens of an item alone, even where only characters are limited."""
     if page.options.max_tokens is None:
         return page.count([page.text(index, variant)])
-    return int(page.price(index, variant)[0])
+    return int(page.item_cost(index, variant)[0])
 
 
 def place_items(page: Page, packed: Packed) -> dict[int, PlacedItem]:
@@ -371,7 +371,7 @@ def place_items(page: Page, packed: Packed) -> dict[int, PlacedItem]:
             tokens = item_tokens(page, index, packed.chosen[index])
             share = 1.0
             if index in trimmed:
-                share = min(1.0, tokens / max(1, item_tokens(page, index, page.forms(index)[0])))
+                share = min(1.0, tokens / max(1, item_tokens(page, index, page.variants(index)[0])))
             worth = max(entry.rank, 0.0) * share
             found[index] = PlacedItem(
                 section.key, section.title, tokens, worth, index not in trimmed

@@ -31,7 +31,7 @@ def one(data: bytes) -> None:
         assert required and error.needed > error.largest
         return
     assert found.cost == page.measure(found.chosen)
-    assert found.frame_fits == fits_within(found.cost, limit)
+    assert found.overhead_fits == fits_within(found.cost, limit)
     assert fits_within(found.cost, limit) or not found.chosen
     assert {*found.chosen, *found.reasons} == set(walk) and not {*found.chosen} & {*found.reasons}
     assert pack(parts, page, limit, packing=packing, trim=trim, stubs=stubs) == found
