@@ -78,7 +78,9 @@ class Words:
     def maybe_fitting(self, indices: Sequence[int], room: Cost, trim: bool) -> Sequence[int]:
         return list(indices)
 
-    def duplicates(self, index: int, chosen: Mapping[int, Variant]) -> tuple[int | None, Sequence[int]]:
+    def duplicates(
+        self, index: int, chosen: Mapping[int, Variant]
+    ) -> tuple[int | None, Sequence[int]]:
         return None, ()
 
     def measure(self, chosen: Mapping[int, Variant]) -> Cost:
@@ -106,7 +108,9 @@ class Words:
 class Twins(Words):
     """Words among which one that stands within another is its twin."""
 
-    def duplicates(self, index: int, chosen: Mapping[int, Variant]) -> tuple[int | None, Sequence[int]]:
+    def duplicates(
+        self, index: int, chosen: Mapping[int, Variant]
+    ) -> tuple[int | None, Sequence[int]]:
         word = self.words[index]
         holder = next(
             (i for i, form in chosen.items() if form.name == "content" and word in form.text), None
@@ -308,7 +312,9 @@ def test_no_text_is_shown_that_a_better_one_holds(
     assert not [b for n, a in whole.items() for m, b in whole.items() if n < m and b in a]
     if len("".join(words)) + len(words) <= budget:
         assert not [b for n, a in whole.items() for m, b in whole.items() if n != m and b in a]
-    assert set(found.duplicates) == {index for index, why in found.reasons.items() if why == "duplicate"}
+    assert set(found.duplicates) == {
+        index for index, why in found.reasons.items() if why == "duplicate"
+    }
     for index in found.duplicates:
         holder = index
         while holder in found.duplicates:

@@ -204,7 +204,10 @@ class BudgetHints:
         for index in some:
             before = page.item_cost(index, chosen[index])[0] if index in chosen else 0
             need = (
-                self._fit.cost[0] + page.item_cost(index, page.variants(index)[0])[0] - before + page.shared_end_tokens
+                self._fit.cost[0]
+                + page.item_cost(index, page.variants(index)[0])[0]
+                - before
+                + page.shared_end_tokens
             )
             least.append(int(max(need, now + 1)))
         if self._ordered:
@@ -327,7 +330,10 @@ def _in_order(page: Page, line: Sequence[int], short: Collection[int]) -> Iterat
         extra = [max(extra[u], alone[u] - empty[u] - price[u]) for u in (0, 1)]
     for index in line[at:]:
         price = page.item_cost(index, page.variants(index)[0])
-        cost = (cost[0] + price[0] + extra[0] + page.shared_end_tokens, cost[1] + price[1] + extra[1])
+        cost = (
+            cost[0] + price[0] + extra[0] + page.shared_end_tokens,
+            cost[1] + price[1] + extra[1],
+        )
         if not _in_reach(page, cost):
             return
         if index in short:

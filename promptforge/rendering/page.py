@@ -364,7 +364,9 @@ class Shortener:
                 if best is not None and cost <= best[1]:
                     break
                 best = (form, cost)
-                added = subtract_costs(cost, before) if room is None else host.item_cost(index, form)
+                added = (
+                    subtract_costs(cost, before) if room is None else host.item_cost(index, form)
+                )
                 spare = subtract_costs(left, added)
                 if spare[0] <= _slack(limit[0]) or spare[1] <= _slack(limit[1]):
                     break
@@ -658,7 +660,9 @@ class Page:
             return ()
         return self._bounds.maybe_fitting(indices, room[0], trim) if self._in_tokens else indices
 
-    def duplicates(self, index: int, chosen: Mapping[int, Variant]) -> tuple[int | None, Sequence[int]]:
+    def duplicates(
+        self, index: int, chosen: Mapping[int, Variant]
+    ) -> tuple[int | None, Sequence[int]]:
         """Return which of `chosen` holds the lines of this item whole, and which of them this item's lines hold."""
         return self._twins.find(index, chosen) if self.options.dedupe else (None, ())
 

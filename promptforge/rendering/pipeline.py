@@ -337,7 +337,7 @@ class Pipeline:
             again = asked.by(**changes)._replace(started=time.perf_counter())
             return self.make(again, Diagnostics())
 
-        parts = page.parts(found.chosen) if found.frame_fits else []
+        parts = page.parts(found.chosen) if found.overhead_fits else []
         text = "".join(parts)
         tokens = int(found.cost[0])
         if options.max_tokens is None or not parts:

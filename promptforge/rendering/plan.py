@@ -109,7 +109,9 @@ def _share(
         must = {i: content_variant(page.variants(i)) for i in required}
         found = {i: page.variants(i)[0] for i in similar}
         beside = subtract_costs(page.measure({**must, **found}), page.measure(must))
-        costs[1] = add_costs(beside, (page.shared_end_tokens, 0))  # and where they join what stands before them
+        costs[1] = add_costs(
+            beside, (page.shared_end_tokens, 0)
+        )  # and where they join what stands before them
     share = explicit_share_of(costs[0], costs[1], limit, options.explicit_share)
     # The sum may be too much and the page not: estimates are rounded up for each item.
     if share < 1 and costs[0][0] + costs[1][0] < (1.25 if page.counter.exact else 2) * limit[0]:
