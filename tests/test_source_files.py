@@ -7,9 +7,7 @@ import pytest
 
 from promptforge.errors import Diagnostics, ItemError
 from promptforge.model import Item
-from promptforge.sources import code_files as files
-from promptforge.sources import documents
-from promptforge.sources import workspace as patterns
+from promptforge.sources import text_files, workspace
 
 
 @pytest.fixture
@@ -32,7 +30,7 @@ def space(tmp_path: Path) -> Path:
 
 def load(spec: str, space: Path, context_lines: int = 0) -> tuple[list[Item], list[str]]:
     diagnostics = Diagnostics()
-    items = files.load_files(
+    items = text_files.load_files(
         spec, workspace=space, diagnostics=diagnostics, context_lines=context_lines
     )
     return items, [f"{d.code} {d.where}" for d in diagnostics]
@@ -148,9 +146,9 @@ def test_patterns_that_match_nothing_or_leave_the_workspace(space: Path) -> None
 
 
 def test_patterns_are_bounded(space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "MAX_FILES_MATCHED", 1)
+    monkeypatch.setattr(workspace, "MAX_FILES_MATCHED", 1)
     assert load("src/*.py", space)[1] == ["PF602 src/*.py"]
-    monkeypatch.setattr(patterns, "MAX_NAMES_VISITED", 2)
+    monkeypatch.setattr(workspace, "MAX_NAMES_VISITED", 2)
     assert "PF602 src/**/*.py" in load("src/**/*.py", space)[1]
 
 
@@ -170,7 +168,7 @@ def document(text: str, tmp_path: Path) -> tuple[Item, list[str]]:
     (tmp_path / "docs").mkdir(exist_ok=True)
     (tmp_path / "docs" / "attack-guide.md").write_bytes(text.encode())
     diagnostics = Diagnostics()
-    found = documents.load_documents(
+    found = text_files.load_documents(
         "docs/attack-guide.md", workspace=tmp_path, diagnostics=diagnostics
     )
     return found[0], [f"{d.code} {d.where}" for d in diagnostics]
@@ -214,7 +212,7 @@ def test_front_matter(
 def test_documents_by_pattern(tmp_path: Path) -> None:
     (tmp_path / "b.md").write_text("b")
     (tmp_path / "a.md").write_text("a")
-    found = documents.load_documents("*.md", workspace=tmp_path, diagnostics=Diagnostics())
+    found = text_files.load_documents("*.md", workspace=tmp_path, diagnostics=Diagnostics())
     assert [i.name for i in found] == ["a.md", "b.md"]
     with pytest.raises(ItemError, match="no such file"):
-        documents.load_documents("c.md", workspace=tmp_path, diagnostics=Diagnostics())
+        text_files.load_documents("c.md", workspace=tmp_path, diagnostics=Diagnostics())

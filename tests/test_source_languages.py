@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptforge.sources.code_files import is_code, language_of
+from promptforge.sources.text_files import is_code, language_of
 
 NAMES = {
     "a.py": "python", "a.pyi": "python", "a.ts": "typescript", "a.tsx": "typescript", "a.js": "javascript",

@@ -14,8 +14,8 @@ import promptforge as pf
 from promptforge.errors import Diagnostics, ItemError
 from promptforge.model import Item
 from promptforge.sources import search as searching
-from promptforge.sources.code_files import split_lines
 from promptforge.sources.search import Search
+from promptforge.sources.text_files import split_lines
 from promptforge.text.words import terms_of_text
 
 WORDS = st.sampled_from(

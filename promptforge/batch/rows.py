@@ -21,10 +21,9 @@ from ..prompts.history import read_history as read_messages
 from ..prompts.messages import Message
 from ..sources.attack import TechniqueIndex, read_attack
 from ..sources.gather import SourceRequest, gather
-from ..sources.item_files import load_messages
+from ..sources.item_files import decode_json, load_messages, report_repeated_keys
 from ..sources.jobs import Job, job_of
 from ..sources.records import load_records
-from ..sources.strict_json import decode_json, report_repeated_keys
 from ..sources.workspace import show_path
 from .requests import UNREADABLE_PREFIX, Shard, encode_row
 from .spec import CONTEXT_ONLY, BatchSpec, check_spec, digest, make_renderer, make_spec

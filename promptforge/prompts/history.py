@@ -14,7 +14,7 @@ import msgspec
 
 from ..errors import Diagnostics, ItemError, Severity, quote, suggest_name
 from ..plaindata import copy_plain, type_name_of
-from ..sources.strict_json import refuse_constant
+from ..sources.item_files import refuse_constant
 from ..text.escape import SURROGATE
 from .messages import (
     ROLES,

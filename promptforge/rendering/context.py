@@ -16,7 +16,7 @@ from ..config.layouts import LayoutSettings
 from ..config.options import Options
 from ..model import Item
 from ..packing.types import Variant
-from ..sources.code_files import language_of
+from ..sources.text_files import language_of
 from ..templating.language import Fields, OpenFields
 from ..templating.limits import FuelTank
 from ..templating.loader import Layout

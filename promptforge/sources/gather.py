@@ -15,12 +15,11 @@ from ..errors import Diagnostics, ItemError, quote, suggest_name
 from ..model import Item
 from ..plugins import call_plugin, find_plugin, plugin_names
 from .attack import TechniqueIndex, find_technique, read_attack
-from .code_files import load_files
-from .documents import load_documents
 from .item_files import load_items
 from .man import load_man_page
 from .records import LoadedItems, load_records
 from .search import Search, search_files
+from .text_files import load_documents, load_files
 
 
 def load_plugged(spec: str, *, diagnostics: Diagnostics) -> list[Item]:

@@ -26,7 +26,7 @@ from ..text.words import (
     terms_of_text,
     terms_of_word,
 )
-from .code_files import file_item, split_lines
+from .text_files import file_item, split_lines
 from .workspace import (
     GitIgnore,
     decode_text,

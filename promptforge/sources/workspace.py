@@ -1,16 +1,11 @@
-"""Read the user's files, inside the workspace. No other source opens a file.
+"""Read the user's files inside the workspace, expand patterns, and heed `.gitignore`.
 
 A relative path stays inside the workspace, also through links. An absolute path is the user's own
-word, and is opened as it is. Only regular files are read: a FIFO blocks, a device never ends.
+word, and is opened as it is. Only regular files are read: a FIFO blocks, a device never ends. No
+other source opens a file.
 
-Codes: PF301 bytes that are no text, PF602 a file too large, PF603 one that changed while read.
-
-Expand file name patterns into the matching files, in order. Links to folders are not followed.
-
-Codes: PF601 a match that cannot be read, PF602 too many names or matches, PF701 a link that leads
-out of the workspace.
-
-Read `.gitignore` files as git does, each for its own folder and those below.
+Codes: PF301 bytes that are no text, PF601 a match that cannot be read, PF602 a file too large or
+too many matches, PF603 a file that changed while read, PF701 a link that leads out.
 """
 
 from __future__ import annotations
@@ -31,8 +26,13 @@ from ..errors import Diagnostics, ItemError, did_you_mean, quote
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
+StrPath = str | os.PathLike[str]
 MAX_FILE_BYTES_READ = 64 << 20
 """Bytes of a file that are read; the rest is left out, and said."""
+MAX_NAMES_VISITED = 200_000
+"""Names that one pattern may look at."""
+MAX_FILES_MATCHED = 10_000
+"""Files that one pattern may give."""
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -43,7 +43,7 @@ _BOMS = (
 )
 
 
-def show_path(path: str | os.PathLike[str]) -> str:
+def show_path(path: StrPath) -> str:
     """Return a path for a message: as it is when it is harmless, else quoted and escaped."""
     text = os.fspath(path)
     if text and text.isprintable():
@@ -51,7 +51,7 @@ def show_path(path: str | os.PathLike[str]) -> str:
     return quote(text, 200)
 
 
-def locate_file(path: str | os.PathLike[str], workspace: str | os.PathLike[str] | None) -> Path:
+def locate_file(path: StrPath, workspace: StrPath | None) -> Path:
     """Return the real place of a path the user named; a relative one counts from the workspace.
 
     Without a workspace it counts from the working directory, and may lie anywhere. Raises
@@ -63,16 +63,15 @@ def locate_file(path: str | os.PathLike[str], workspace: str | os.PathLike[str] 
         root = os.path.realpath(workspace or os.curdir)
         real = os.path.realpath(os.path.join(root, given))
     except (OSError, ValueError) as exc:  # ValueError: a NUL in the name
-        raise ItemError(
-            f"cannot read {quote(given)}: {system_reason(exc)}", where=show_path(given)
-        ) from None
+        message = f"cannot read {quote(given)}: {system_reason(exc)}"
+        raise ItemError(message, where=show_path(given)) from None
     if workspace is not None and not os.path.isabs(given) and not is_inside(real, root):
         hint = "name it by an absolute path, or set another workspace (--workspace ..)"
         raise ItemError(f"leads out of the workspace; {hint}", where=show_path(given))
     return Path(real)
 
 
-def is_inside(real: str | os.PathLike[str], root: str | os.PathLike[str]) -> bool:
+def is_inside(real: StrPath, root: StrPath) -> bool:
     """Tell whether a real path lies in a real folder, or is it."""
     try:
         return os.path.commonpath((real, root)) == os.fspath(root)
@@ -80,25 +79,18 @@ def is_inside(real: str | os.PathLike[str], root: str | os.PathLike[str]) -> boo
         return False
 
 
-def read_text(
-    path: str | os.PathLike[str],
-    *,
-    workspace: str | os.PathLike[str] | None,
-    diagnostics: Diagnostics,
-) -> str:
+def read_text(path: StrPath, *, workspace: StrPath | None, diagnostics: Diagnostics) -> str:
     """Return the text of a file: UTF-8, or UTF-16 or UTF-32 by byte order mark, which is dropped.
 
     Bytes that are no text become U+FFFD, and are said. Raises `ItemError` when there is no such
     regular file, it may not be read, or it lies outside the workspace (if there is one).
     """
     where = show_path(path)
-    real = locate_file(path, workspace)
-    return decode_text(_read(real, where, diagnostics), where=where, diagnostics=diagnostics)
+    data = _read(locate_file(path, workspace), where, diagnostics)
+    return decode_text(data, where=where, diagnostics=diagnostics)
 
 
-def peek_file(
-    path: str | os.PathLike[str], *, workspace: str | os.PathLike[str]
-) -> tuple[int, bytes]:
+def peek_file(path: StrPath, *, workspace: StrPath) -> tuple[int, bytes]:
     """Return a file's size in bytes and its first 8 KiB. Raises `ItemError` as `read_text` does."""
     where = show_path(path)
     real = locate_file(path, workspace)
@@ -110,16 +102,15 @@ def peek_file(
 
 
 def read_named(
-    path: str, *, workspace: str | os.PathLike[str] | None, diagnostics: Diagnostics
+    path: str, *, workspace: StrPath | None, diagnostics: Diagnostics
 ) -> tuple[str, str]:
     """Return the text of a file, or for `-` of standard input, and its name for messages."""
     if path != "-":
         return read_text(path, workspace=workspace, diagnostics=diagnostics), show_path(path)
     data = sys.stdin.buffer.read(MAX_FILE_BYTES_READ + 1)
     if len(data) > MAX_FILE_BYTES_READ:
-        raise ItemError(
-            f"more than {MAX_FILE_BYTES_READ >> 20} MiB on standard input", where="<stdin>"
-        )
+        message = f"more than {MAX_FILE_BYTES_READ >> 20} MiB on standard input"
+        raise ItemError(message, where="<stdin>")
     return decode_text(data, where="<stdin>", diagnostics=diagnostics), "<stdin>"
 
 
@@ -141,15 +132,18 @@ def decode_text(data: bytes, *, where: str, diagnostics: Diagnostics) -> str:
 
 
 def _read(real: Path, where: str, diagnostics: Diagnostics) -> bytes:
-    try:
-        data, changed = _read_once(real, where)
-        if changed:  # an editor or a build was writing; it is likely done by now
-            data, changed = _read_once(real, where)
-    except (OSError, ValueError) as exc:
-        raise ItemError(
-            f"cannot read it: {system_reason(exc)}{_hint(real, exc)}", where=where
-        ) from None
-    if changed:
+    for _ in range(2):  # an editor or a build was writing; at the second try it is likely done
+        try:
+            with _opened(real, where) as file:
+                before = os.fstat(file.fileno())
+                data = file.read(MAX_FILE_BYTES_READ + 1)
+                after = os.fstat(file.fileno())
+        except (OSError, ValueError) as exc:
+            message = f"cannot read it: {system_reason(exc)}{_hint(real, exc)}"
+            raise ItemError(message, where=where) from None
+        if (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns):
+            break
+    else:
         message = "changed while it was read, twice; the text may be torn"
         diagnostics.add("PF603", message, where=where)
     if len(data) > MAX_FILE_BYTES_READ:
@@ -158,15 +152,6 @@ def _read(real: Path, where: str, diagnostics: Diagnostics) -> bytes:
         data = data[:MAX_FILE_BYTES_READ]
         data = data[: data.rfind(b"\n") + 1] or data  # whole lines
     return data
-
-
-def _read_once(real: Path, where: str) -> tuple[bytes, bool]:
-    with _opened(real, where) as file:
-        before = os.fstat(file.fileno())
-        data = file.read(MAX_FILE_BYTES_READ + 1)
-        after = os.fstat(file.fileno())
-    same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
-    return data, not same
 
 
 @contextmanager
@@ -217,10 +202,10 @@ class GitIgnore:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._root = next(
-            (above for above in (folder, *folder.parents) if (above / ".git").exists()), folder
-        )
+        repositories = (above for above in (folder, *folder.parents) if (above / ".git").exists())
+        self._root = next(repositories, folder)
         self._rules: dict[str, GitIgnoreSpec | None] = {}
+        """Folder → the rules of its file, if it has one."""
         self._lead = "".join(f"{part}/" for part in folder.relative_to(self._root).parts)
         if self._lead and self._ignores(self._lead):
             self._root, self._rules, self._lead = folder, {}, ""
@@ -233,16 +218,14 @@ class GitIgnore:
         above = path.rstrip("/")
         while above:
             above = above.rpartition("/")[0]
-            verdict = self._verdict(f"{above}/" if above else "", path)
-            if verdict is not None:
+            folder = f"{above}/" if above else ""
+            if folder not in self._rules:
+                self._rules[folder] = self._read(self._root / folder / ".gitignore")
+            rules = self._rules[folder]
+            verdict = None if rules is None else rules.check_file(path[len(folder) :]).include
+            if verdict is not None:  # `!pattern` says False
                 return verdict
         return False
-
-    def _verdict(self, folder: str, path: str) -> bool | None:
-        if folder not in self._rules:
-            self._rules[folder] = self._read(self._root / folder / ".gitignore")
-        rules = self._rules[folder]
-        return None if rules is None else rules.check_file(path[len(folder) :]).include
 
     def _read(self, path: Path) -> GitIgnoreSpec | None:
         try:
@@ -254,13 +237,6 @@ class GitIgnore:
         return GitIgnoreSpec.from_lines(text.splitlines())
 
 
-MAX_NAMES_VISITED = 200_000
-"""Names that one pattern may look at."""
-
-MAX_FILES_MATCHED = 10_000
-"""Files that one pattern may give."""
-
-
 def is_pattern(path: str) -> bool:
     """Tell whether a path holds `*`, `?` or `[`."""
     return any(c in path for c in "*?[")
@@ -269,7 +245,7 @@ def is_pattern(path: str) -> bool:
 def expand_pattern(
     pattern: str,
     *,
-    workspace: str | os.PathLike[str],
+    workspace: StrPath,
     diagnostics: Diagnostics,
     ignored: Callable[[str], bool] | None = None,
 ) -> list[str]:
@@ -359,7 +335,7 @@ def _matches(name: str, part: str) -> bool:
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir(follow_symlinks=False)
-    except OSError:
+    except OSError:  # on file systems that tell the kind only by another look
         return False
 
 

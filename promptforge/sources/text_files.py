@@ -1,0 +1,243 @@
+"""Load text files: code and others (`--file`), and documents (`--doc`), with their languages.
+
+Codes: PF203, PF205 front matter that had to be changed or cannot be read, PF601 a match of a
+pattern that cannot be read, PF604 one that is no text, PF605 a range past the end.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from .. import yaml_reader
+from ..errors import Diagnostics, ItemError, ProfileError
+from ..model import Item
+from ..plaindata import copy_plain
+from .workspace import StrPath, expand_pattern, is_pattern, read_text, show_path
+
+_SEVERAL = re.compile(r"(?s:(.+?)):([0-9]{1,9}-?[0-9]{0,9}),([0-9]{1,9}-?[0-9]{0,9})(?:,[0-9,-]*)?")
+_RANGE = re.compile(r"(?s:(.+)):([0-9]{1,9})(?:-([0-9]{0,9}))?")
+_FRONT_MATTER = re.compile(
+    r"---[ \t]*\r?\n(.*?)(?<=\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)(?:[ \t]*\r?\n)*", re.DOTALL
+)
+
+
+class _BinaryFileError(ItemError):
+    """A file that is no text."""
+
+
+def load_files(
+    spec: str, *, workspace: StrPath, diagnostics: Diagnostics, context_lines: int = 0
+) -> list[Item]:
+    """Return the items of one `--file`: `code` for programming languages, `file` for the rest.
+
+    `spec` is `PATH`, `PATH:LINE`, `PATH:START-END`, or a pattern such as `src/**/*.py`. Lines count
+    from 1, both ends included; `PATH:12-` is all from there on. `context_lines` more are taken on
+    either side, as far as the file goes, and the range says so. A whole file has no range. The line
+    end that closes the text is left out.
+
+    Raises `ItemError` when a named file cannot be read, a pattern matches nothing, or a range lies
+    outside the file.
+    """
+    path, start, end = _parse(spec, workspace)
+
+    def load(name: str, said: Diagnostics) -> Item:
+        text = read_text(name, workspace=workspace, diagnostics=said)
+        if "\0" in text[:8192]:
+            raise _BinaryFileError("no text but binary data", where=show_path(name))
+        if start is None:
+            return file_item(name, text)
+        lines = split_lines(text)
+        if start > len(lines):
+            message = f"line {start} lies past the end; there are {len(lines)} lines"
+            raise ItemError(message, where=show_path(name))
+        last = len(lines)
+        if end is not None and end > last:
+            message = f"line {end} lies past the end; the last line is {last}"
+            said.add("PF605", message, where=show_path(name))
+        elif end is not None:
+            last = min(last, end + max(0, context_lines))
+        first = max(1, start - max(0, context_lines))
+        return file_item(name, "".join(lines[first - 1 : last]), first, last)
+
+    return _load_each(path, workspace, diagnostics, load)
+
+
+def load_documents(path: str, *, workspace: StrPath, diagnostics: Diagnostics) -> list[Item]:
+    """Return the document at `path`, or all that match a pattern, as items of kind `document`.
+
+    The name is the file's. Front matter, YAML between `---` lines at the very top, is taken off the
+    content and becomes metadata; if it is no YAML it stays in the content, and that is said. Raises
+    `ItemError` when the file cannot be read, or a pattern matches nothing.
+    """
+
+    def load(name: str, said: Diagnostics) -> Item:
+        text = read_text(name, workspace=workspace, diagnostics=said)
+        metadata, body = _split_front_matter(text, show_path(name), said)
+        content = body.removesuffix("\n").removesuffix("\r")
+        title = name.replace(os.sep, "/").rpartition("/")[2]
+        return Item(kind="document", content=content, path=name, name=title, metadata=metadata)
+
+    return _load_each(path, workspace, diagnostics, load)
+
+
+def _load_each(
+    path: str,
+    workspace: StrPath,
+    diagnostics: Diagnostics,
+    load: Callable[[str, Diagnostics], Item],
+) -> list[Item]:
+    """Load a file, or all that match a pattern; matches that fail are skipped, and said."""
+    if not is_pattern(path) or _exists(path, workspace):
+        return [load(path, diagnostics)]
+    items = []
+    for name in expand_pattern(path, workspace=workspace, diagnostics=diagnostics):
+        said = Diagnostics()
+        try:
+            items.append(load(name, said))
+        except _BinaryFileError as exc:  # a picture that the pattern happened to catch
+            diagnostics.add("PF604", f"skipped: {exc.bare}", where=exc.where)
+            continue
+        except ItemError as exc:
+            said.add("PF601", f"skipped: {exc.bare}", where=exc.where)
+        diagnostics.extend(tuple(said))
+    return items
+
+
+def _exists(path: str, workspace: StrPath) -> bool:
+    try:
+        return os.path.lexists(os.path.join(workspace, path))
+    except ValueError:  # a NUL in the name
+        return False
+
+
+def _parse(spec: str, workspace: StrPath) -> tuple[str, int | None, int | None]:
+    """Return path, first and last line (`None`: to the end); a file of the whole name wins."""
+    found = _RANGE.fullmatch(spec)
+    if found is None or _exists(spec, workspace):
+        if (several := _SEVERAL.fullmatch(spec)) and not _exists(spec, workspace):
+            message = f"one range each: {several[1]}:{several[2]} and {several[1]}:{several[3]}"
+            raise ItemError(message, where=show_path(spec))
+        return spec, None, None
+    path, first, last = found[1], int(found[2]), found[3]
+    end: int | None = first
+    if last is not None:  # `12-` is all from there on
+        end = int(last) if last else None
+    if first < 1 or (end is not None and end < first):
+        message = "lines count from 1, and the range ends where it begins or later: PATH:START-END"
+        raise ItemError(message, where=show_path(spec))
+    return path, first, end
+
+
+def file_item(path: str, text: str, start: int | None = None, end: int | None = None) -> Item:
+    """Return the item of a file or of some of its lines, without the line end that closes it."""
+    language = language_of(path)
+    kind = "code" if is_code(language) else "file"
+    line_end = next((e for e in ("\r\n", "\n", "\r") if text.endswith(e)), "")
+    text = text.removesuffix(line_end)
+    return Item(
+        kind=kind, content=text, path=path, language=language, start_line=start, end_line=end
+    )
+
+
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a text with their ends: LF, CR LF, or CR alone.
+
+    Not `splitlines`, which also splits at form feeds and U+2028, where no editor counts a line.
+    """
+    lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _split_front_matter(
+    text: str, where: str, diagnostics: Diagnostics
+) -> tuple[dict[str, Any], str]:
+    found = _FRONT_MATTER.match(text)
+    if found is None:
+        return {}, text
+    try:
+        value = yaml_reader.load_yaml(found[1].replace("\r\n", "\n"), where)
+    except ProfileError as exc:
+        line = int((exc.where or ":1").rpartition(":")[2]) + 1  # below the first `---`
+        diagnostics.add("PF205", f"front matter kept as text: {exc.bare}", where=f"{where}:{line}")
+        return {}, text
+    if not isinstance(value, dict):  # a rule, some prose, another rule
+        return {}, text
+
+    def say(change: str) -> None:
+        diagnostics.add("PF203", f"front matter: {change}", where=where)
+
+    return copy_plain(value, say), text[found.end() :]
+
+
+def _table(text: str) -> dict[str, str]:
+    """Read `value: key key; value: key` as a dict of the keys."""
+    rows = (row.split(":") for row in text.split(";"))
+    return {key: value.strip() for value, keys in rows for key in keys.split()}
+
+
+# Suffixes that `identify` does not know, or knows only as text or as part of something else.
+_SUFFIXES = _table("""
+asm: nasm; awk: awk; basic: bas; d: d; elixir: ex; fortran: f for; glsl: frag glsl vert; haxe:
+hx; ini: cfg cnf conf service; json: ipynb jsonl ndjson; just: just; latex: cls; lisp: asd cl el
+lisp lsp; markdown: mkd rmd; odin: odin; org: org; postscript: ps; prolog: pro; racket: rkt;
+rego: rego; smalltalk: st; sml: sml; solidity: sol; tcl: tcl; text: ld log man rules text tool
+traceback; typescript: cts mts; vhdl: vhdl; wasm: wat; wgsl: wgsl; yara: yar yara; zsh: zsh
+""")
+# Tags of `identify` that fences write otherwise.
+_FENCES = _table("""
+bash: dotenv shell; bibtex: bib; coffeescript: coffee; cpp: c++ cuda; csharp: c#; fsharp: f#;
+go: go-mod gotmpl templ; groovy: jenkins; haskell: literate-haskell; hcl: terraform; javascript:
+jsx; latex: tex; markdown: mdx myst quarto; objectivec: objective-c objective-c++; properties:
+java-properties; protobuf: proto textproto; pug: jade; python: bazel cython pyi scons tiltfile;
+systemverilog: system-verilog; text: dockerignore gitattributes gitignore mailmap npmignore
+plain-text pofile; typescript: ts tsx; vbnet: vb; xml: vdx xslt
+""")
+# Tags that are fences. Of several, the first in this list wins: `gyp` is python, not json.
+_PLAIN = """
+python typescript javascript rust go java kotlin c objectivec cpp csharp fsharp vbnet swift ruby
+php perl lua luau scala clojure groovy haskell erlang elixir elm ocaml dart julia r zsh fish
+bash csh batch powershell nushell asm awk systemverilog verilog vhdl fortran pascal nim zig
+crystal d solidity scheme prolog sas vala vim gdscript coffeescript gleam purescript idris lean
+sql graphql protobuf cmake makefile meson dockerfile nix hcl puppet thrift prisma hlsl metal qml
+jsonnet cue m4 robot gherkin xquery css scss sass less stylus vue svelte astro html jinja erb
+handlebars liquid twig mustache nunjucks ejs pug markdown rst asciidoc latex bibtex xml json
+json5 yaml toml ini properties csv tsv diff plantuml pem text
+"""
+_RANK = {tag: rank for rank, tag in enumerate(_PLAIN.split())}
+_NO_PROGRAMS = """
+asciidoc bibtex csv diff html ini json json5 latex markdown org pem plantuml properties rst text
+toml tsv xml yaml
+"""
+_DATA = frozenset(_NO_PROGRAMS.split())
+
+
+def language_of(path: str) -> str | None:
+    """Return the fence tag of a file name (`src/app.py` → `python`), or `None` for unknown ones.
+
+    It comes from fixed tables, so no name can put anything harmful into a tag.
+    """
+    name = path.replace("\\", "/").rpartition("/")[2]
+    if 0 < len(name) <= 255:
+        return _of_name(name)
+    return None
+
+
+def is_code(language: str | None) -> bool:
+    """Tell whether a tag names a programming language, and not prose, data or markup."""
+    return language is not None and language not in _DATA
+
+
+@lru_cache(maxsize=4096)
+def _of_name(name: str) -> str | None:
+    from identify.identify import tags_from_filename
+
+    suffix = name.rpartition(".")[2].lower() if "." in name else ""
+    tags: set[str] = tags_from_filename(name) - {"text"}  # which only says that it is not binary
+    if suffix == "md":  # LICENSE.md: identify adds the tags of LICENSE
+        return "markdown"
+    fences = {_FENCES.get(tag, tag) for tag in tags}
+    return min(fences & _RANK.keys(), key=_RANK.__getitem__, default=_SUFFIXES.get(suffix))
