@@ -27,8 +27,8 @@ from promptforge.model import Item
 from promptforge.rendering.page import Page
 from promptforge.selection.filter import Candidates
 from promptforge.templating.failures import LineNumber
+from promptforge.templating.language import PrintedPage
 from promptforge.templating.loader import Templates
-from promptforge.templating.template_output import PrintedPage
 from promptforge.tokenizers.base import Counter
 from promptforge.tokenizers.registry import get_tokenizer
 

@@ -65,7 +65,7 @@ def parse(name: str) -> nodes.Template:
 def compiled(name: str) -> Any:
     """Return the facts about one template alone, without those it draws on."""
     SHIPPED.compile(name)
-    return SHIPPED._environment.reading(name)
+    return SHIPPED._environment.facts(name)
 
 
 def said(comment: str, word: str) -> set[str]:

@@ -22,13 +22,15 @@ from ..plugins import plugin_names
 from ..templating.autoescape import TemplateReader, template_syntax
 from ..templating.failures import blank_tags, locate_node, node_offset, word_after, word_length
 from ..templating.language import (
-    ENVIRONMENT,
     FILTERS,
     LOOP_FIELDS,
     TEMPLATE_TESTS,
+    Environment,
     check_filters,
     locate_mistake,
 )
+
+_ENVIRONMENT = Environment(jinja2.DictLoader({}))
 
 MAX_TRIAL_STEPS = 200_000
 """Steps of a template that is still tried out; the shipped ones take some hundreds."""
@@ -222,7 +224,7 @@ class ParsedTemplate(NamedTuple):
 def parse_template(text: str, name: str) -> ParsedTemplate:
     """Return the tree of a template's text; never raises."""
     try:
-        root = ENVIRONMENT.tree(text, name)
+        root = _ENVIRONMENT.tree(text, name)
         return ParsedTemplate(
             root, [*_twice(root, text), *_near_tags(text), *_refusals(root, text, name)]
         )

@@ -17,10 +17,9 @@ from ..config.options import Options
 from ..model import Item
 from ..packing.types import Variant
 from ..sources.text_files import language_of
-from ..templating.language import Fields, OpenFields
+from ..templating.language import Fields, OpenFields, PrintedItem
 from ..templating.limits import FuelTank
 from ..templating.loader import Layout
-from ..templating.template_output import PrintedItem
 from ..text.control_tokens import BrokenUp, ControlTokens, TokenBreaker
 from ..text.delimiters import check_delimiters
 from ..text.escape import (

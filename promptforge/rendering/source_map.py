@@ -1,7 +1,7 @@
 """Which template line printed which characters of the text, and for which item.
 
-Jinja compiles a template to a generator; between two of its pieces that generator's frame says on which line it waits.
-So a map needs no marks in the text and no other templates: the page is printed once more, slowly.
+The page is printed once more by templates that are compiled otherwise: each piece they print comes
+with its template and line. So a map needs no marks in the text.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
-from types import FrameType, GeneratorType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,11 +18,9 @@ import msgspec
 from ..model import Span
 from ..packing.types import Variant
 from ..selection.group import flatten_sections
-from ..templating.failures import template_line
-from ..templating.language import Fields, Missing
+from ..templating.language import Fields, Missing, PrintedPage, TracedPiece, isolate_fences
 from ..templating.limits import FuelTank, use_tank
 from ..templating.loader import Templates
-from ..templating.template_output import PrintedPage, isolate_fences
 from ..text.control_tokens import spread_insertions
 from .page import Page
 
@@ -86,23 +83,20 @@ def map_text(
     twin.render(chosen)
     asked: list[_Watched] = []
     variables = {**listener.heard, **_watch(page, chosen, listener.heard, asked)}
-    template = templates.compile(page.look.page_name)
     switches = {name: getattr(page.options, name) for name in _SWITCHES}
     spans: list[Span] = []
     use_tank(page.tank, len(chosen), len(text))
     at = 0
-    pieces = list(_whole(_trace(template, variables, asked)))
+    pieces = list(_whole(_trace(templates.trace(page.look.page_name, variables), asked)))
     for piece, shown in zip(pieces, page.mend(_texts(pieces), chosen), strict=True):
         inner = [piece]
         index = piece.item.index if piece.item is not None else None
         if index is not None and piece.text is piece.item["text"]:  # type: ignore[index]
             view = page.views.view(index, chosen[index])
             use_tank(page.tank, 1, len(piece.text))
-            inner = list(
-                _whole(
-                    _trace(page.look.item_template(view["kind"]), {"item": view, **switches}, [])
-                )
-            )
+            item_template = page.look.item_template(view["kind"]).name or ""
+            traced = templates.trace(item_template, {"item": view, **switches})
+            inner = list(_whole(_trace(traced, [])))
             inner = _with(inner, page.views.mend(_texts(inner)).parts)
         if shown is not piece.text:
             inner = _with(inner, spread_insertions(shown, _texts(inner)))
@@ -160,30 +154,13 @@ def _watch(
     return found
 
 
-def _trace(template: Any, variables: dict[str, Any], asked: list[_Watched]) -> Iterator[_Piece]:
-    """Yield what a template prints, and from where; `asked` is filled by watched items on the way."""
-    stream = template.root_render_func(template.new_context(variables, shared=True))
-    for text in stream:
+def _trace(pieces: Iterable[TracedPiece], asked: list[_Watched]) -> Iterator[_Piece]:
+    """Yield the pieces, each with the item that was asked for one of its fields last."""
+    for text, template, line in pieces:
         item = asked[-1] if asked else None
         asked.clear()
         if text:
-            frame = _waiting(stream)
-            space = frame.f_globals
-            yield _Piece(
-                text, space["name"], template_line(space["debug_info"], frame.f_lineno), item
-            )
-
-
-def _waiting(stream: Any) -> FrameType:
-    """Return the frame of the innermost template in which a generator waits."""
-    while True:
-        frame: FrameType = stream.gi_frame
-        inner = stream.gi_yieldfrom or frame.f_locals.get(
-            "gen"
-        )  # a block, a parent; the variable of an include
-        if not isinstance(inner, GeneratorType) or inner.gi_frame is None:
-            return frame
-        stream = inner
+            yield _Piece(text, template, line, item)
 
 
 def _whole(pieces: Iterable[_Piece]) -> Iterator[_Piece]:

@@ -1,9 +1,10 @@
-"""Reading a template before it runs: what it may do, where each value lands, which lines are its own.
+"""Escaping by itself: each printed value is wrapped in the escape of the place where it lands.
 
-Only the nodes named here pass; anything else is refused with its line. Then each printed value is
-wrapped in the escape of its place, so an author can neither forget the escape nor get around it.
-
-The place of each value in a template, found from the template's own text before it.
+A `TemplateReader` walks a parsed template before it runs. It refuses nodes that are not part of the
+language. It follows the template's own text through its syntax, one class a syntax, to find the
+place of each value: in an attribute, inside quotes, at the start of a line. And it collects the
+template's own lines, which no value of plain text may imitate. An author can neither forget an
+escape nor get around it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ PRINTED_TITLE = object()
 """A printed `section.title`. A line of it alone is known as soon as the sections are."""
 
 LineParts = tuple[object, ...]
-"""A line of a template so far: its own texts, `VALUE`s and `TITLE`s."""
+"""A line of a template so far: its own texts, `PRINTED_VALUE`s and `PRINTED_TITLE`s."""
 
 
 class PlacementError(ValueError):
@@ -44,19 +45,19 @@ class SyntaxPlaces:
         return ""
 
     def feed(self, mode: str, line: LineParts, text: str) -> str:
-        """Return the mode after `text`, which continues `line`; raises `RefusedError`."""
+        """Return the mode after `text`, which continues `line`; raises `PlacementError`."""
         return mode
 
     def place(self, mode: str, line: LineParts) -> str:
-        """Return the place of a value after `line`; raises `RefusedError`."""
+        """Return the place of a value after `line`; raises `PlacementError`."""
         return "inline" if static_text(line).strip() or _has_values(line) else "line"
 
     def join(self, a: str, b: str) -> str:
-        """Return the mode where two branches of different modes meet; raises `RefusedError`."""
+        """Return the mode where two branches of different modes meet; raises `PlacementError`."""
         return a
 
     def end(self, mode: str) -> None:
-        """Raise `RefusedError` if a template, block or macro must not end in this mode."""
+        """Raise `PlacementError` if a template, block or macro must not end in this mode."""
 
 
 def static_text(line: LineParts) -> str:
@@ -245,7 +246,7 @@ class _Json(SyntaxPlaces):
 
 
 SYNTAXES = {"md": _Markdown(), "xml": _Xml(), "json": _Json(), "txt": SyntaxPlaces()}
-"""By the syntax of a template, as `escaping.syntax_of` gives it."""
+"""By the syntax of a template, as `template_syntax` gives it."""
 
 _ALLOWED = (
     *(nodes.Template, nodes.Extends, nodes.Output, nodes.TemplateData, nodes.For, nodes.If),
@@ -277,7 +278,7 @@ class OutputState(NamedTuple):
     """The state of the output between two nodes of a template."""
 
     mode: str
-    """The mode of its syntax; see `places`."""
+    """The mode of its syntax; see `SyntaxPlaces`."""
     line: LineParts
     """The current line so far."""
 
@@ -287,8 +288,8 @@ class TemplateFacts(NamedTuple):
 
     names: frozenset[str]
     """Variables it uses and does not set itself."""
-    frame: frozenset[LineParts]
-    """Its own lines, as texts and `VALUE`s."""
+    lines: frozenset[LineParts]
+    """Its own lines, as texts and `PRINTED_VALUE`s."""
     parents: tuple[str, ...]
     """Templates it extends, includes or imports from."""
 
@@ -298,14 +299,14 @@ class TemplateReader:
 
     def __init__(self, name: str, syntax: str, source: str) -> None:
         self.name = name
-        self.syntax = SYNTAXES[syntax]
-        self.prefix = syntax
-        self.places: dict[int, list[str]] = {}
-        """The places of the children of each `Output`, by its `id`; empty for template text."""
-        self.frame: set[LineParts] = set()
+        self.syntax = syntax
+        self.lines: set[LineParts] = set()
         self.parents: list[str] = []
         self._source = source
         self._steps = 0
+        self._syntax = SYNTAXES[syntax]
+        self._places: dict[int, list[str]] = {}
+        """The places of the children of each `Output`, by its `id`; empty for template text."""
 
     def refuse(self, node: nodes.Node, code: str, message: str) -> None:
         """Raise `TemplateError` at a node. Lint overrides it, notes `code` and goes on."""
@@ -330,7 +331,7 @@ class TemplateReader:
         if not (isinstance(node.template, nodes.Const) and isinstance(node.template.value, str)):
             return "the name of another template must be written out in quotes"
         other = node.template.value
-        if template_syntax(other) != self.prefix:
+        if template_syntax(other) != self.syntax:
             return f'"{other}" is of another syntax than this template, and so escaped otherwise'
         self.parents.append(other)
         if isinstance(node, nodes.FromImport):
@@ -345,7 +346,7 @@ class TemplateReader:
         self._end(self._walk(root.body, self._start(known=not extends)), root)
 
     def _start(self, known: bool) -> OutputState:
-        return OutputState(self.syntax.start(known), ())
+        return OutputState(self._syntax.start(known), ())
 
     def _ask(self, node: nodes.Node, question: Callable[..., Any], *given: object) -> Any:
         """Ask the syntax; `None` where it refuses and lint goes on."""
@@ -357,13 +358,13 @@ class TemplateReader:
 
     def _feed(self, state: OutputState, text: str, node: nodes.Node) -> OutputState:
         """Return the state after the template's own text."""
-        mode = self._ask(node, self.syntax.feed, state.mode, state.line, text)
+        mode = self._ask(node, self._syntax.feed, state.mode, state.line, text)
         if mode is None:
             return self._start(known=True)
         first, *rest = text.split("\n")
         line = (*state.line, first) if first else state.line
         for following in rest:
-            self.frame.add(line)  # even a line with an unknown beginning: it may be whole
+            self.lines.add(line)  # even a line with an unknown beginning: it may be whole
             line = (following,) if following else ()
         return OutputState(mode, line)
 
@@ -380,18 +381,18 @@ class TemplateReader:
             common.append(x)
         mode = a.mode
         if a.mode != b.mode:
-            mode = self._ask(node, self.syntax.join, a.mode, b.mode)
+            mode = self._ask(node, self._syntax.join, a.mode, b.mode)
         return a if mode is None else OutputState(mode, (*common, PRINTED_VALUE))
 
     def _end(self, state: OutputState, node: nodes.Node) -> None:
         """Refuse to end a template or block inside a tag, fence or quotes."""
-        self._ask(node, self.syntax.end, state.mode)
+        self._ask(node, self._syntax.end, state.mode)
         self._flush(state)
 
     def _flush(self, state: OutputState) -> None:
         """Note the current line as one that may end here, or go on with a value."""
         if state.line:
-            self.frame.update((state.line, (*state.line, PRINTED_VALUE)))
+            self.lines.update((state.line, (*state.line, PRINTED_VALUE)))
 
     def _unknown(self, state: OutputState) -> OutputState:
         """Return the state after another template's text: same mode, unknown rest of the line."""
@@ -435,7 +436,7 @@ class TemplateReader:
         return state
 
     def _output(self, node: nodes.Output, state: OutputState) -> OutputState:
-        places = self.places[id(node)] = []
+        places = self._places[id(node)] = []
         for child in node.nodes:
             if isinstance(child, nodes.TemplateData):
                 places.append("")
@@ -444,9 +445,9 @@ class TemplateReader:
             if isinstance(child, nodes.Name) and child.name in ("self", "loop"):
                 self.refuse(child, "PF809", f'"{child.name}" is no value to print')
             parts = _line_parts(child)
-            place = self._ask(child, self.syntax.place, state.mode, state.line) or ""
+            place = self._ask(child, self._syntax.place, state.mode, state.line) or ""
             # In plain text a line that begins with the author's own words is the template's line.
-            if self.prefix == "txt" and place == "line" and any(type(p) is str for p in parts):
+            if self.syntax == "txt" and place == "line" and any(type(p) is str for p in parts):
                 place = "own"
             places.append(place)
             if state.line[-1:] != (PRINTED_VALUE,):
@@ -460,14 +461,14 @@ class TemplateReader:
     def wrap(self, root: nodes.Template) -> None:
         """Wrap each printed value in the escape of its place."""
         for output in root.find_all(nodes.Output):
-            places = self.places.get(id(output))
+            places = self._places.get(id(output))
             if places is None:  # a node that no step follows would print raw: never let it pass
                 message = "this value stands where the page cannot be followed"
                 self.refuse(output, "PF809", message)
                 continue
             for number, (child, place) in enumerate(zip(output.nodes, places, strict=True)):
                 if not isinstance(child, nodes.TemplateData):
-                    output.nodes[number] = _escaped(child, f"{self.prefix}.{place}")
+                    output.nodes[number] = _escaped(child, f"{self.syntax}.{place}")
 
 
 def template_syntax(name: str) -> str:
@@ -515,7 +516,7 @@ def _escaped(node: nodes.Expr, name: str) -> nodes.Filter:
 
 
 def _line_parts(node: nodes.Expr) -> LineParts:
-    """Return the known parts of a printed expression: the author's texts, `VALUE` for the rest."""
+    """Return the known parts of a printed expression: the author's texts and `PRINTED_VALUE`s."""
     if isinstance(node, nodes.Const) and isinstance(node.value, str):
         return (node.value,)
     if isinstance(node, nodes.Concat):

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import jinja2
 from jinja2 import nodes
+from jinja2.debug import get_template_locals
 
 from ..errors import Excerpt, TemplateError, show_value, suggest_name
 from .limits import FuelSpentError, fuel_spent_error
@@ -104,23 +105,6 @@ def _reached(path: str, variables: Mapping[str, Any]) -> Iterator[tuple[str, Any
 
 def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-
-
-def local_variables(frame: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the variables at a point of a compiled template, by the locals of its `frame`.
-
-    Jinja calls them `l_NUMBER_NAME`; a higher number hides a lower one.
-    """
-    found = dict(variables)
-    for name in sorted(frame, key=lambda n: int(n.split("_")[1]) if re.match(r"l_\d+_", n) else -1):
-        match = re.match(r"l_\d+_(.+)", name)
-        if match and not _is_missing(frame[name]):
-            found[match[1]] = frame[name]
-    return found
-
-
-def _is_missing(value: object) -> bool:
-    return type(value).__name__ in ("MissingType", "Missing")
 
 
 def explain_python_error(error: Exception) -> str:
@@ -511,13 +495,11 @@ def explain_failure(
     trace: TracebackType | None = error.__traceback__
     seen = variables
     while trace is not None:
-        code = trace.tb_frame.f_code
-        if code.co_filename.endswith(".j2"):
-            # A compiled template keeps its name and its table of lines as globals.
-            space = trace.tb_frame.f_globals
-            line_number = template_line(space.get("debug_info", ""), trace.tb_lineno)
-            where = f"{space.get('name', where)}:{line_number}"
-            seen = local_variables(trace.tb_frame.f_locals, variables)
+        # As Jinja's own tracebacks do: the innermost template is the last one of the trace.
+        running = trace.tb_frame.f_globals.get("__jinja_template__")
+        if running is not None:
+            where = f"{running.name}:{running.get_corresponding_lineno(trace.tb_lineno)}"
+            seen = {**variables, **get_template_locals(trace.tb_frame.f_locals)}
         trace = trace.tb_next
     found = _explain(error, where, variables)
     name, _, line = where.partition(":")
@@ -551,14 +533,3 @@ def _explain(error: Exception, where: str, variables: Mapping[str, Any]) -> Temp
     elif not isinstance(error, jinja2.TemplateSyntaxError):
         message = explain_python_error(error)
     return TemplateError(message, where=where)
-
-
-def template_line(debug: str, line: int) -> int:
-    """Return the template's line for a line of its compiled code; `debug` is Jinja's own table."""
-    found = 1
-    for pair in filter(None, debug.split("&")):
-        source, compiled = map(int, pair.split("="))
-        if compiled > line:
-            break
-        found = source
-    return found

@@ -1,8 +1,9 @@
-"""The environment of templates: what they see, what they may call, how their output is joined.
+"""The template language: Jinja's, with few filters, values as plain data, and output as pieces.
 
-The filters and tests of templates; `templates/README.md` explains each.
-
-Jinja's error about a template's text → the mistake behind it.
+An `Environment` reads a template in four steps: parse it, check its language, find the place of
+each printed value and wrap the value in the escape of that place (`autoescape`), and insert the
+payments for its work (`limits`). What a template prints comes as pieces, and `join_output` makes
+them one text in which every fence has lines of its own.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
 from jinja2 import nodes
@@ -27,6 +28,11 @@ from ..text.escape import (
     PLACES,
     VERBATIM,
     Content,
+    DelimitedBlock,
+    FencedBlock,
+    FenceEnd,
+    FenceStart,
+    Safe,
     VerbatimContent,
     clean_content,
     md_code,
@@ -47,7 +53,144 @@ from .limits import (
     metered_escape,
     metered_filter,
 )
-from .template_output import join_output
+
+LOOP_FIELDS = frozenset(
+    {"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"}
+)
+MAX_TAG_TOKENS = 10_000
+"""Words and marks in the tags of one template."""
+MAX_FIELD_NAME_CHARS = 200
+_UNKNOWN_FIELD_FUEL = 1000
+
+
+class Fields(dict[str, Any]):
+    """A value with fixed fields, such as an item; asking for any other field is an error."""
+
+    __slots__ = ()
+
+
+class OpenFields(dict[str, Any]):
+    """Metadata: an open set, so a missing field is `None`."""
+
+    __slots__ = ()
+
+
+class Missing(jinja2.StrictUndefined):
+    """A value that is not there: a template may ask for it, but not print it."""
+
+    __slots__ = ()
+
+    @property
+    def _undefined_message(self) -> str:
+        return self._undefined_hint or f'unknown variable "{self._undefined_name}"'
+
+
+# --- output ---------------------------------------------------------------------------------------
+
+
+class PrintedItem(NamedTuple):
+    """The text of one item."""
+
+    text: Safe
+    imitations: int
+    """Number of values in it that were marked, since they look like a line of a template."""
+
+
+class PrintedPage(NamedTuple):
+    """The text of a page, in pieces; the text of each item is one of them."""
+
+    pieces: list[str]
+    imitations: int
+    """Number of values in it that were marked, since they look like a line of a template."""
+
+
+class TracedPiece(NamedTuple):
+    """One printed piece, with the template and the line that print it."""
+
+    text: str
+    template: str
+    line: int
+
+
+_FENCED = frozenset({FenceStart, FenceEnd, FencedBlock, DelimitedBlock})
+_JOINED = {
+    (False, False): Safe,
+    (True, False): FenceStart,
+    (False, True): FenceEnd,
+    (True, True): FencedBlock,
+}
+"""Type of a joined text: does its first piece open a fence, does its last one close one."""
+
+
+def join_output(parts: Iterable[str], mend: Callable[[list[str]], list[str]] | None = None) -> Safe:
+    """Return the pieces as one text, fences whole; `mend` may change the pieces first."""
+    pieces = isolate_fences(parts)
+    if mend is not None:
+        pieces = mend(pieces)
+    if not pieces:
+        return Safe("")
+    kind = _JOINED[isinstance(pieces[0], FenceStart), isinstance(pieces[-1], FenceEnd)]
+    return kind("".join(pieces))
+
+
+def _join_traced(
+    parts: Iterable[str | TracedPiece], mend: Callable[[list[str]], list[str]] | None = None
+) -> Safe:
+    """Join where one text is needed even of traced pieces: `{{ super() }}`, an include in a macro."""
+    return join_output((p.text if isinstance(p, TracedPiece) else p for p in parts), mend)
+
+
+def isolate_fences(parts: Iterable[str]) -> list[str]:
+    """Return the non-empty parts, with line ends added so that each fence has its own lines.
+
+    A fence opens only at the start of a line and outside a block of HTML, and closes only on a line
+    that holds nothing else.
+    """
+    pieces = list(filter(None, parts))
+    burn_for_text(sum(map(len, pieces)))
+    if _FENCED.isdisjoint(map(type, pieces)):
+        return pieces
+    isolated: list[str] = []
+    closed = False
+    for piece in pieces:
+        if closed and piece[0] != "\n":
+            isolated.append("\n")
+        kind = type(piece)
+        closed = kind in _FENCED and kind is not FenceStart
+        if kind in _FENCED and kind is not FenceEnd and isolated and not _ends_blank(isolated):
+            tail = _tail(isolated)
+            # Even after blanks alone: content at the margin would end the list around the fence.
+            if tail[-1] != "\n":
+                isolated.append("\n")
+                tail += "\n"
+            last = tail[tail.rfind("\n", 0, -1) + 1 :]
+            # A block of HTML goes on to the next blank line, and in it a fence is not one.
+            if kind is not DelimitedBlock and last.lstrip().startswith("<"):
+                isolated.append("\n")
+        isolated.append(piece)
+    return isolated
+
+
+def _ends_blank(pieces: list[str]) -> bool:
+    """Tell whether the last two characters are line ends, as far as two pieces show."""
+    last = pieces[-1]
+    before = last[-2:-1]
+    if not before and len(pieces) > 1:
+        before = pieces[-2][-1]
+    return before == last[-1] == "\n"
+
+
+def _tail(pieces: list[str]) -> str:
+    """Return the end of the text, with at least its last line whole."""
+    tail = ""
+    for piece in reversed(pieces):
+        tail = piece + tail
+        if tail.count("\n") > 1:
+            break
+    return tail
+
+
+# --- filters and tests ----------------------------------------------------------------------------
 
 
 def _join(values: Any, separator: str = ", ") -> str:
@@ -66,42 +209,6 @@ def _default(value: Any, other: Any = "") -> Any:
     return value
 
 
-def _text_filter(change: Callable[[str], str]) -> Callable[[Any], str]:
-    def filtered(value: Any) -> str:
-        changed = change(to_text(value))
-        if isinstance(value, VerbatimContent):
-            return value.with_text(changed)
-        if isinstance(value, Content):  # still the long text of an item, not a label
-            return Content(changed)
-        return changed
-
-    return filtered
-
-
-def plugin_filter(name: str, plugin: Plugin, syntax: str) -> Callable[..., Any]:
-    """Return a plug-in's filter; its result is plain data, cleaned and escaped like its input."""
-
-    def filtered(value: Any, *arguments: Any, **named: Any) -> Any:
-        if isinstance(value, jinja2.Undefined):
-            str(value)  # raises, with the name of what is missing
-        # A plug-in gets an ordinary string: no marker class of the engine may leak or come back.
-        given = str.__str__(value) if isinstance(value, str) else value
-        what = f'filter "{name}"'
-        made = call_plugin(plugin, what, TemplateError, given, *arguments, **named)
-        found = copy_plain(made, lambda change: None)
-        if not isinstance(found, str):
-            burn_for_value(found, deep=True)
-            return found
-        burn_for_text(len(found), FILTER_FUEL_PER_CHAR["other"])
-        if isinstance(value, VerbatimContent):
-            return value.with_text(clean_content(found, VERBATIM).text)
-        if isinstance(value, Content) and syntax != "txt":
-            return clean_content(found, syntax).text
-        return found
-
-    return filtered
-
-
 def _length(value: Any) -> int:
     return len(value) if isinstance(value, str | list | tuple | dict) else 0
 
@@ -116,6 +223,18 @@ def _last(values: Any) -> Any:
 
 def _framed(value: Any, language: Any = None) -> Any:
     return value  # in Markdown the engine calls `fence` instead; elsewhere the escape frames it
+
+
+def _text_filter(change: Callable[[str], str]) -> Callable[[Any], str]:
+    def filtered(value: Any) -> str:
+        changed = change(to_text(value))
+        if isinstance(value, VerbatimContent):
+            return value.with_text(changed)
+        if isinstance(value, Content):  # still the long text of an item, not a label
+            return Content(changed)
+        return changed
+
+    return filtered
 
 
 FILTERS: dict[str, Callable[..., Any]] = {
@@ -135,38 +254,61 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "trim": _text_filter(str.strip),
     "upper": _text_filter(str.upper),
 }
-
+"""The filters of templates; `templates/README.md` explains each."""
 MARKDOWN_FILTERS = frozenset({"code", "fence", "prose"})
-
-NOT_MARKDOWN_MESSAGE = "makes Markdown, and this template is not: print the value as it is"
-
 TEMPLATE_TESTS = frozenset(
     {"defined", "undefined", "none", "number", "string", "sequence"}
     | {"odd", "even", "true", "false", "in", "eq"}
 )
 """Words that may stand after `is`; Jinja brings them."""
 
-LOOP_FIELDS = frozenset(
-    {"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"}
-)
 
-MAX_TAG_TOKENS = 10_000
-"""Words and marks in the tags of one template."""
+def check_filters(
+    root: nodes.Template, reader: TemplateReader, is_plugin: Callable[[nodes.Filter], bool]
+) -> None:
+    """Refuse unknown filters and tests, and Markdown's filters in other formats."""
+    used: Iterator[nodes.Filter | nodes.Test] = root.find_all((nodes.Filter, nodes.Test))
+    for node in used:
+        name = node.name
+        if isinstance(node, nodes.Test):
+            if name not in TEMPLATE_TESTS:
+                message = f'unknown test "{name}"{suggest_name(name, TEMPLATE_TESTS)}'
+                reader.refuse(node, "PF804", message)
+        elif name not in FILTERS:
+            # A dot is in the names of the engine's own escapes, which no author may use.
+            if "." in name or not is_plugin(node):
+                message = f'unknown filter "{name}"{suggest_name(name, FILTERS)}'
+                reader.refuse(node, "PF803", message)
+        elif name in MARKDOWN_FILTERS and reader.syntax != "md":
+            message = f'"{name}" makes Markdown, and this template is not: print the value as it is'
+            reader.refuse(node, "PF809", message)
 
-MAX_FIELD_NAME_CHARS = 200
-"""Characters in the name of a field."""
+
+def _plugin_filter(name: str, plugin: Plugin, syntax: str) -> Callable[..., Any]:
+    """Return a plug-in's filter; its result is plain data, cleaned and escaped like its input."""
+
+    def filtered(value: Any, *arguments: Any, **named: Any) -> Any:
+        if isinstance(value, jinja2.Undefined):
+            str(value)  # raises, with the name of what is missing
+        # A plug-in gets an ordinary string: no marker class of the engine may leak or come back.
+        given = str.__str__(value) if isinstance(value, str) else value
+        label = f'filter "{name}"'
+        made = call_plugin(plugin, label, TemplateError, given, *arguments, **named)
+        found = copy_plain(made, lambda change: None)
+        if not isinstance(found, str):
+            burn_for_value(found, deep=True)
+            return found
+        burn_for_text(len(found), FILTER_FUEL_PER_CHAR["other"])
+        if isinstance(value, VerbatimContent):
+            return value.with_text(clean_content(found, VERBATIM).text)
+        if isinstance(value, Content) and syntax != "txt":
+            return clean_content(found, syntax).text
+        return found
+
+    return filtered
 
 
-class Fields(dict[str, Any]):
-    """A value with fixed fields, such as an item; asking for any other field is an error."""
-
-    __slots__ = ()
-
-
-class OpenFields(dict[str, Any]):
-    """Metadata: an open set, so a missing field is `None`."""
-
-    __slots__ = ()
+# --- the environment ------------------------------------------------------------------------------
 
 
 class _CodeGenerator(CodeGenerator):
@@ -205,12 +347,35 @@ class _CodeGenerator(CodeGenerator):
         self.write("(")  # no str(): every printed value comes out of its escape as `Safe`
 
 
+class _TracingCodeGenerator(_CodeGenerator):
+    """Compiles templates that print `TracedPiece`s.
+
+    Not inside of macros and `{% set %}`, which collect their text: it is printed elsewhere.
+    """
+
+    def visit_Output(self, node: nodes.Output, frame: Frame) -> None:  # noqa: N802
+        self._collects = frame.buffer is not None
+        for child in node.nodes:
+            self._origin = f", {self.name!r}, {child.lineno})"
+            super().visit_Output(nodes.Output([child], lineno=child.lineno), frame)
+
+    def _output_const_repr(self, group: Iterable[Any]) -> str:
+        text = super()._output_const_repr(group)
+        return text if self._collects else f"environment.traced({text}{self._origin}"
+
+    def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
+        self.write("(" if self._collects else "environment.traced(")
+
+    def _output_child_post(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
+        self.write(")" if self._collects else self._origin)
+
+
 class Environment(jinja2.Environment):
     """Plain data in, safe text out: fields are read from mappings, never as attributes."""
 
-    code_generator_class = _CodeGenerator
-    fields = Fields
+    code_generator_class: type[_CodeGenerator] = _CodeGenerator
     concat = staticmethod(join_output)
+    fields = Fields
 
     def __init__(self, loader: jinja2.BaseLoader) -> None:
         super().__init__(
@@ -233,24 +398,19 @@ class Environment(jinja2.Environment):
         self.tests = {name: self.tests[name] for name in TEMPLATE_TESTS}
         self.undefined = Missing
         self._readers: dict[str, TemplateReader] = {}
-        self.names: defaultdict[str, tuple[set[str], set[str]]] = defaultdict(
-            lambda: (set(), set())
-        )
+        self.names = defaultdict[str, tuple[set[str], set[str]]](lambda: (set(), set()))
         """By template, once it is compiled: names it looks up from outside, and names it sets."""
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """Return a field of a mapping or of a loop; never an attribute of another object."""
         kind = type(obj)
         if kind is Fields:
-            try:
+            if attribute in obj:
                 return obj[attribute]
-            except KeyError:
-                # The nearest name is found by comparing with all of them: too dear for a loop.
-                again = f"the field {attribute!a}, which is not there, asked for again and again"
-                burn_fuel(1000, again)
-                return self.undefined(
-                    f'there is no field "{attribute}"{suggest_name(attribute, obj)}'
-                )
+            # The nearest name is found by comparing with all of them: too dear for a loop.
+            again = f"the field {attribute!a}, which is not there, asked for again and again"
+            burn_fuel(_UNKNOWN_FIELD_FUEL, again)
+            return self.undefined(f'there is no field "{attribute}"{suggest_name(attribute, obj)}')
         if kind is LoopContext and attribute in LOOP_FIELDS:
             return getattr(obj, attribute)
         if isinstance(obj, dict):  # metadata, an open set all the way down
@@ -271,7 +431,19 @@ class Environment(jinja2.Environment):
         except (LookupError, TypeError):
             return self.undefined(f"there is no [{argument!r}] here")
 
-    # --- reading ----------------------------------------------------------------------------------
+    def tree(self, source: str, name: str | None, filename: str | None = None) -> nodes.Template:
+        """Return the syntax tree of a text, in which every node knows its offset; runs nothing.
+
+        Raises `jinja2.TemplateSyntaxError`; its `lineno` is a `LineNumber`.
+        """
+        return Parser(self, source, name, filename).parse()
+
+    def facts(self, name: str) -> TemplateFacts:
+        """Return the facts about a template that has been compiled."""
+        reader = self._readers[name]
+        used, own = self.names[name]
+        names = frozenset(used - own - {"loop", "super"})
+        return TemplateFacts(names, frozenset(reader.lines), tuple(reader.parents))
 
     def _tokenize(
         self, source: str, name: str | None, filename: str | None = None, state: str | None = None
@@ -279,27 +451,13 @@ class Environment(jinja2.Environment):
         tokens = _located(self.lexer.tokeniter(source, name, filename, state), source)
         return TokenStream(_counted(self.lexer.wrap(tokens, name, filename)), name, filename)
 
-    def tree(self, source: str, name: str | None, filename: str | None = None) -> nodes.Template:
-        """Return the syntax tree of a text, in which every node knows its offset; runs nothing.
-
-        Raises `jinja2.TemplateSyntaxError`; its `lineno` is an `At`.
-        """
-        return Parser(self, source, name, filename).parse()
-
-    def reading(self, name: str) -> TemplateFacts:
-        """Return the facts about a template that has been compiled."""
-        reader = self._readers[name]
-        used, own = self.names[name]
-        names = frozenset(used - own - {"loop", "super"})
-        return TemplateFacts(names, frozenset(reader.frame), tuple(reader.parents))
-
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         root = self.tree(source, name, filename)
         known = name or "<template>"
         reader = TemplateReader(known, template_syntax(known), source)
-        check_filters(root, reader, lambda node: self._plug(node, reader.prefix, known))
+        check_filters(root, reader, lambda node: self._plug(node, reader))
         for node in root.find_all(nodes.Filter):
-            if node.name == "framed" and reader.prefix == "md":
+            if node.name == "framed" and reader.syntax == "md":
                 node.name = "fence"
         reader.check(root)
         reader.follow(root)
@@ -308,36 +466,24 @@ class Environment(jinja2.Environment):
         meter_template(root, self)
         return root
 
-    def _plug(self, node: nodes.Filter, syntax: str, template: str) -> bool:
+    def _plug(self, node: nodes.Filter, reader: TemplateReader) -> bool:
         """Let a plug-in's filter stand for an unknown one; tell whether there is one."""
-        where = f"{template}:{node.lineno}"
-        if "." in node.name:  # an escape of the engine's own, which no author may name
-            return False
-        plugin = find_plugin(
-            "filters", node.name, lambda message: TemplateError(message, where=where)
-        )
+        where = f"{reader.name}:{node.lineno}"
+        plugin = find_plugin("filters", node.name, lambda text: TemplateError(text, where=where))
         if plugin is None:
             return False
-        name = f"{syntax}.plugged.{node.name}"
-        self.filters.setdefault(name, plugin_filter(node.name, plugin, syntax))
+        name = f"{reader.syntax}.plugged.{node.name}"
+        self.filters.setdefault(name, _plugin_filter(node.name, plugin, reader.syntax))
         node.name = name
         return True
 
 
-def check_filters(root: nodes.Template, reader: TemplateReader, plug: Any) -> None:
-    """Refuse unknown filters and tests; `plug` tells of a filter's node if a plug-in brings it."""
-    used: Iterator[nodes.Filter | nodes.Test] = root.find_all((nodes.Filter, nodes.Test))
-    for node in used:
-        if isinstance(node, nodes.Test):
-            if node.name not in TEMPLATE_TESTS:
-                message = f'unknown test "{node.name}"{suggest_name(node.name, TEMPLATE_TESTS)}'
-                reader.refuse(node, "PF804", message)
-        elif node.name not in FILTERS:
-            if not plug(node):
-                message = f'unknown filter "{node.name}"{suggest_name(node.name, FILTERS)}'
-                reader.refuse(node, "PF803", message)
-        elif node.name in MARKDOWN_FILTERS and reader.prefix != "md":
-            reader.refuse(node, "PF809", f'"{node.name}" {NOT_MARKDOWN_MESSAGE}')
+class TracingEnvironment(Environment):
+    """An environment of templates that print `TracedPiece`s."""
+
+    code_generator_class = _TracingCodeGenerator
+    traced = TracedPiece
+    concat = staticmethod(_join_traced)
 
 
 def _located(tokens: Iterator[tuple[int, str, str]], source: str) -> Iterator[tuple[int, str, str]]:
@@ -345,8 +491,8 @@ def _located(tokens: Iterator[tuple[int, str, str]], source: str) -> Iterator[tu
     at = 0
     try:
         for line, kind, value in tokens:
-            start = source.find(value, at)  # blanks that a tag takes away are in no token
-            start = at if start < 0 else start
+            # Blanks that a tag takes away are in no token.
+            start = max(source.find(value, at), at)
             yield LineNumber(line, start), kind, value
             at = start + len(value)
     except jinja2.TemplateSyntaxError as error:
@@ -360,19 +506,6 @@ def _counted(tokens: Iterable[Token]) -> Iterator[Token]:
             message = f"more than {MAX_TAG_TOKENS:,} words and marks in tags"
             raise jinja2.TemplateSyntaxError(message, token.lineno)
         yield token
-
-
-class Missing(jinja2.StrictUndefined):
-    """A value that is not there: a template may ask for it, but not print it."""
-
-    __slots__ = ()
-
-    @property
-    def _undefined_message(self) -> str:
-        return self._undefined_hint or f'unknown variable "{self._undefined_name}"'
-
-
-ENVIRONMENT = Environment(jinja2.DictLoader({}))
 
 
 def locate_mistake(text: str, error: jinja2.TemplateSyntaxError) -> TemplateMistake:

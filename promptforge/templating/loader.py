@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,9 +35,18 @@ from ..text.delimiters import template_line_pattern
 from ..text.escape import Safe, syntax_of
 from .autoescape import PRINTED_TITLE, TemplateFacts
 from .failures import excerpt_at, explain_failure
-from .language import Environment, Fields, locate_mistake
+from .language import (
+    Environment,
+    Fields,
+    PrintedItem,
+    PrintedPage,
+    TracedPiece,
+    TracingEnvironment,
+    isolate_fences,
+    join_output,
+    locate_mistake,
+)
 from .limits import FuelTank, count_chars, use_tank
-from .template_output import PrintedItem, PrintedPage, isolate_fences, join_output
 
 _KIND = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
@@ -65,7 +74,7 @@ class Layout:
         self._page = templates.compile(page)
         names = self.files() if self.syntax == "txt" else ()
         self._frame: frozenset[tuple[object, ...]] = frozenset().union(
-            *(templates.reading(n).frame for n in names)
+            *(templates.reading(n).lines for n in names)
         )
         self._names: frozenset[str] | None = None
         self._sources: str | None = None
@@ -234,6 +243,7 @@ class Templates:
         every = set(self._shipped).union(*self.own)
         self._names = sorted(name for name in every if name.count("/") < 2 or _is_prompt_part(name))
         self._environment = Environment(jinja2.FunctionLoader(self._load))
+        self._tracing: TracingEnvironment | None = None
         self._readings: dict[str, TemplateFacts] = {}
         self._looks: dict[tuple[str, str], Layout] = {}
 
@@ -420,6 +430,15 @@ class Templates:
         except Exception as error:
             raise explain_failure(error, template, variables) from error
 
+    def trace(self, name: str, variables: dict[str, Any]) -> Iterator[TracedPiece]:
+        """Yield what the template `name` prints, each piece with its template and line."""
+        if self._tracing is None:
+            self._tracing = TracingEnvironment(jinja2.FunctionLoader(self._load))
+        template = self._tracing.get_template(name)
+        context = template.new_context(variables, shared=True)
+        pieces: Any = template.root_render_func(context)
+        return iter(pieces)
+
     def reading(self, name: str, seen: tuple[str, ...] = ()) -> TemplateFacts:
         """Return the facts about `name` and all templates it draws on, as one."""
         if name in seen:
@@ -434,11 +453,11 @@ class Templates:
                 )
                 raise TemplateError(message, where=name)
             self.compile(name)
-            own = self._environment.reading(name)
+            own = self._environment.facts(name)
             parents = [self.reading(parent, (*seen, name)) for parent in dict.fromkeys(own.parents)]
             known = self._readings[name] = TemplateFacts(
                 own.names.union(*(p.names for p in parents)),
-                own.frame.union(*(p.frame for p in parents)),
+                own.lines.union(*(p.lines for p in parents)),
                 own.parents,
             )
         return known
