@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from commandline import ROOT, command, run
 from effort import MULTIPLIER, cases
@@ -26,37 +27,39 @@ from kills import campaign, requests
 
 import promptforge as pf
 from promptforge import batch
-from promptforge.batch import result_files as products
-from promptforge.batch import runner as running
-from promptforge.batch import workers as crew
-from promptforge.batch import workers as serving
+from promptforge.batch import runner
 from promptforge.batch.requests import Shard
-from promptforge.batch.result_files import BATCH_SERVICES, JsonLinesWriter, RequestFiles
+from promptforge.batch.result_files import (
+    BATCH_SERVICES,
+    ErrorLines,
+    RequestFiles,
+    json_lines_writer,
+    write_results,
+)
 from promptforge.batch.rows import RenderedShard
-from promptforge.batch.spec import BatchSpec
+from promptforge.batch.spec import BatchSpec, fingerprint_of, hash_inputs, make_spec
 from promptforge.batch.store import ShardStore, ShardSummary
-from promptforge.batch.workers import ShardJob, WorkerDied
+from promptforge.batch.workers import LocalWorker, ShardJob, ShardServer, WorkerDied, render_shards
 from promptforge.config.options import Options
 from promptforge.errors import OptionError
 
 ROWS = 120
+REAL_PYTHON = sys.executable
 HAS_RAY = importlib.util.find_spec("ray") is not None
 ENGINES = ["local", pytest.param("ray", marks=pytest.mark.skipif(not HAS_RAY, reason="needs ray"))]
 
 
-class _Here:
-    """A worker in this process, where a test is not of processes: their starts took most of the time."""
+class InProcessWorker:
+    """A worker without a process, for tests of other things: starts took most of their time."""
 
-    def __init__(self, spec: BatchSpec, ground: str) -> None:
-        self._given = spec, ground
+    def __init__(self, spec: BatchSpec, fingerprint: str) -> None:
+        self._settings = msgspec.msgpack.encode((spec, fingerprint))
 
     def start(self) -> None:
-        self._server = serving.ShardServer(*self._given)
+        self._server = ShardServer(self._settings)
 
-    def render(self, part: Shard, known: str) -> RenderedShard | None:
-        return serving.decode_answer(
-            serving.answer_task(self._server, serving.encode_task(part, known))
-        )
+    def render(self, task: bytes) -> bytes:
+        return self._server.render(task)
 
     def stop(self) -> None:
         pass
@@ -70,7 +73,7 @@ def _folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     if "processes" not in request.fixturenames:
-        monkeypatch.setattr(running, "LocalWorker", _Here)
+        monkeypatch.setattr(runner, "LocalWorker", InProcessWorker)
     monkeypatch.setattr(
         os, "fsync", lambda handle: None
     )  # nothing here survives a power cut, or has to
@@ -250,7 +253,9 @@ def workers(engine: str) -> list[int]:
         return [pid for pid, args in mine if "promptforge.batch.workers" in args]
     raylets = {pid for pid, args in mine if "/raylet " in args}
     return [
-        pid for pid, parent, args in found if parent in raylets and args.startswith("ray::_Actor")
+        pid
+        for pid, parent, args in found
+        if parent in raylets and args.startswith("ray::ShardServer")
     ]
 
 
@@ -322,7 +327,7 @@ def test_a_cluster_is_worked_on_by_who_has_its_token(
         )
 
 
-class _Mortal:
+class MortalWorker:
     """A worker that dies of one row, and of nothing else."""
 
     def __init__(self, deaths: list[int]) -> None:
@@ -331,13 +336,14 @@ class _Mortal:
     def start(self) -> None:
         self._alive = True
 
-    def render(self, part: Shard, known: str) -> RenderedShard | None:
-        if any(raw == b'{"id":"bad"}' for _, raw in part.rows):
-            self._deaths.append(len(part.rows))
+    def render(self, task: bytes) -> bytes:
+        shard, _ = msgspec.msgpack.decode(task, type=tuple[Shard, str])
+        count = len(shard.rows)
+        if any(raw == b'{"id":"bad"}' for _, raw in shard.rows):
+            self._deaths.append(count)
             raise WorkerDied("signal 11")
-        return RenderedShard(
-            b"".join(raw + b"\n" for _, raw in part.rows), len(part.rows), 0, len(part.rows), []
-        )
+        body = b"".join(raw + b"\n" for _, raw in shard.rows)
+        return msgspec.msgpack.encode(RenderedShard(body, count, 0, count, []))
 
     def stop(self) -> None:
         pass
@@ -355,9 +361,9 @@ def test_a_row_that_kills_its_workers_becomes_a_record() -> None:
         for n in range(3)
     ]
     outcomes = dict(
-        (job.part.index, rendered)
-        for job, rendered in crew.render_shards(
-            iter(jobs), contextlib.nullcontext(lambda: _Mortal(deaths)), 2
+        (job.shard.index, rendered)
+        for job, rendered in render_shards(
+            iter(jobs), contextlib.nullcontext(lambda: MortalWorker(deaths)), 2
         )
     )
     assert deaths == [3, 1, 1, 1]
@@ -374,16 +380,35 @@ def test_a_row_that_kills_its_workers_becomes_a_record() -> None:
 
 
 def test_workers_that_cannot_begin_end_the_run() -> None:
-    class Stillborn(_Mortal):
+    class Stillborn(MortalWorker):
         def start(self) -> None:
             raise WorkerDied("exit code 1")
 
     with pytest.raises(pf.PromptForgeError, match="die before they begin: exit code 1"):
         list(
-            crew.render_shards(
+            render_shards(
                 iter([ShardJob(Shard(0, []), "")]), contextlib.nullcontext(lambda: Stillborn([])), 2
             )
         )
+
+
+def test_a_worker_that_hangs_ends_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The row sleeps in C code, where no signal and no thread of Python's could end it."""
+    Path("hanging.py").write_text(
+        "import ctypes, promptforge.batch.workers as workers\n"
+        "workers.MAX_ROW_SECONDS = 0.3\n"
+        "workers.RowRenderer.row = lambda *_: ctypes.PyDLL(None).sleep(60)\n"
+        "workers.serve()\n"
+    )
+    monkeypatch.setattr(sys, "executable", str(Path("python").absolute()))
+    Path("python").write_text(f"#!/bin/sh\nexec {REAL_PYTHON} hanging.py\n")
+    Path("python").chmod(0o755)
+    spec = make_spec("context", None, None, None, ".", None, {})
+    worker = LocalWorker(spec, fingerprint_of(hash_inputs(spec)))
+    worker.start()
+    with pytest.raises(WorkerDied, match="no result within"):
+        worker.render(msgspec.msgpack.encode((Shard(0, [(1, b"{}")]), "")))
+    worker.close()
 
 
 def test_templates_that_change_meanwhile_end_the_run(processes: None) -> None:
@@ -412,15 +437,17 @@ def test_ctrl_c_stops_and_the_next_run_goes_on(expected: bytes) -> None:
         "-j",
         "1",
     ]
-    running = subprocess.Popen(
+    command_run = subprocess.Popen(
         arguments, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE
     )
-    while running.poll() is None and not parts("out.jsonl.batch"):
+    while command_run.poll() is None and not parts("out.jsonl.batch"):
         time.sleep(0.001)
-    running.send_signal(signal.SIGINT)
-    said = running.communicate()[1].decode()
+    command_run.send_signal(signal.SIGINT)
+    said = command_run.communicate()[1].decode()
     assert (
-        running.returncode == 130 and "the same command goes on" in said and "Traceback" not in said
+        command_run.returncode == 130
+        and "the same command goes on" in said
+        and "Traceback" not in said
     )
     assert not Path("out.jsonl").exists()
     report = batch.run("in.jsonl", "out.jsonl", part_rows=2)
@@ -512,10 +539,10 @@ def test_files_keep_the_limits_and_the_index_finds_every_request(
     folder = Path(f"files-{time.monotonic_ns()}")
     folder.mkdir()
     (folder / "requests-00099.jsonl").touch()
-    provider = BATCH_SERVICES[to]._replace(requests=requests, size=size)
+    provider = BATCH_SERVICES[to]._replace(max_requests=requests, max_bytes=size)
     product = RequestFiles(folder, provider, "some-model", {"temperature": 0}, Options(reserve=9))
     given_names, sizes = [name for name, _ in rows], [size for _, size in rows]
-    _, errors = products.write_output(product, bodies(given_names, sizes), folder / "errors.jsonl")
+    _, errors = write_results(product.write, bodies(given_names, sizes), folder / "errors.jsonl")
     index = records(folder / "index.jsonl")
     failed = records(folder / "errors.jsonl") if errors else []
     assert sorted(entry["row"] for entry in index) == [entry["row"] for entry in index]
@@ -569,8 +596,8 @@ def test_requests_for_a_batch_service() -> None:
 def test_errors_and_results_are_told_apart_by_their_lines() -> None:
     body = b'{"id":"a"}\n{"error":"E","id":"b"}\n{"id":"c","text":"{\\"error\\":"}\n'
     with Path("e").open("wb") as file:
-        failures = products.ErrorLines(file)
-        JsonLinesWriter(Path("o.jsonl")).write([(ShardSummary(3, 1, 0, "", ""), body)], failures)
+        failures = ErrorLines(file)
+        json_lines_writer(Path("o.jsonl"))([(ShardSummary(3, 1, 0, "", ""), body)], failures)
     assert (Path("o.jsonl").read_bytes().count(b"\n"), failures.count) == (2, 1)
 
 

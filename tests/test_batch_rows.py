@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promptforge as pf
-from promptforge.batch import requests as reading
-from promptforge.batch import rows
+from promptforge.batch import requests, rows
 from promptforge.batch import spec as specs
 from promptforge.batch.requests import Shard
 from promptforge.batch.rows import RenderBatch, RowRenderer
@@ -212,7 +211,7 @@ def test_bytes_of_any_kind_are_a_record(raw: bytes) -> None:
 
 
 def test_what_rows_name_has_a_hash_that_follows_its_content() -> None:
-    part = Shard(
+    shard = Shard(
         0,
         [
             (1, b'{"files": "note.txt"}'),
@@ -222,10 +221,10 @@ def test_what_rows_name_has_a_hash_that_follows_its_content() -> None:
         ],
     )
     working = renderer()
-    before = working.references(part)
-    assert before == working.render(part).references and len(before) == 2
+    before = working.references(shard)
+    assert before == working.render(shard).references and len(before) == 2
     Path("later.txt").write_text("here now", encoding="utf-8")
-    assert working.references(part)[0] == before[0] != working.references(part)[1] != before[1]
+    assert working.references(shard)[0] == before[0] != working.references(shard)[1] != before[1]
 
 
 # --- columns ----------------------------------------------------------------------------------------------------------
@@ -270,19 +269,19 @@ def test_it_is_plain_data_after_use_too() -> None:
     assert pickle.loads(pickle.dumps(render))({"items": [[ITEM]]}) == made
 
 
-# --- reading ----------------------------------------------------------------------------------------------------------
+# --- requests ----------------------------------------------------------------------------------------------------------
 
 
 def test_lines_have_their_numbers_and_blank_ones_are_none() -> None:
     Path("in.jsonl").write_bytes(b'\xef\xbb\xbf{"a": 1}\r\n\n  \n{"b": 2}')
-    assert list(reading.read_rows("in.jsonl")) == [(1, b'{"a": 1}'), (4, b'{"b": 2}')]
+    assert list(requests.read_rows("in.jsonl")) == [(1, b'{"a": 1}'), (4, b'{"b": 2}')]
 
 
 def test_a_line_that_is_too_long_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MAX_ROW_BYTES", 10)
+    monkeypatch.setattr(requests, "MAX_ROW_BYTES", 10)
     too_long = b" longer than 0 MiB"
     Path("in.jsonl").write_bytes(b"0123456789\n" + b"x" * 95 + b"\n123\n" + b"y" * 30)
-    assert list(reading.read_rows("in.jsonl")) == [
+    assert list(requests.read_rows("in.jsonl")) == [
         (1, too_long),
         (2, too_long),
         (3, b"123"),
@@ -301,13 +300,13 @@ def test_a_line_that_is_too_long_is_passed_over(monkeypatch: pytest.MonkeyPatch)
 def test_a_file_of_another_kind_is_refused_as_one(data: bytes, kind: str) -> None:
     Path("in.jsonl").write_bytes(data)
     with pytest.raises(pf.ItemError, match=rf"in\.jsonl: is {kind}"):
-        list(reading.read_rows("in.jsonl"))
+        list(requests.read_rows("in.jsonl"))
     Path("in.jsonl").write_bytes(b"{}\n" + data)
-    assert next(reading.read_rows("in.jsonl")) == (1, b"{}")
+    assert next(requests.read_rows("in.jsonl")) == (1, b"{}")
 
 
 def test_rows_may_be_mappings() -> None:
-    assert list(reading.read_rows([{"a": 1, "b": None}, {"c": [{"d": None}]}])) == [
+    assert list(requests.read_rows([{"a": 1, "b": None}, {"c": [{"d": None}]}])) == [
         (1, b'{"a":1}'),
         (2, b'{"c":[{}]}'),
     ]
@@ -316,7 +315,7 @@ def test_rows_may_be_mappings() -> None:
         {"items": [{"content": "half \ud800 a pair"}]},
         {"items": [{"content": b"\xff"}]},
     ]
-    texts = [json.loads(RENDERERS["context"].row(*row)[0]) for row in reading.read_rows(given)]
+    texts = [json.loads(RENDERERS["context"].row(*row)[0]) for row in requests.read_rows(given)]
     assert "a row must be plain data: found a value of type object" in texts[0]["message"]
     assert "half \ufffd a pair" in texts[1]["text"]
     assert "a row must be plain data: 'utf-8' codec" in texts[2]["message"]
@@ -330,30 +329,30 @@ def test_parquet_is_read_as_rows() -> None:
         {"id": "b", "items": [{"content": "y", "score": 0.5}], "user": "u"},
     ]
     parquet.write_table(arrow.Table.from_pylist(nested), "in.parquet")
-    assert next(json.loads(raw) for _, raw in reading.read_rows("in.parquet")) == nested[0]
+    assert next(json.loads(raw) for _, raw in requests.read_rows("in.parquet")) == nested[0]
     parquet.write_table(
         arrow.Table.from_pylist([{"request": json.dumps(row)} for row in nested]), "in.parquet"
     )
-    assert [json.loads(raw) for _, raw in reading.read_rows("in.parquet")] == nested
+    assert [json.loads(raw) for _, raw in requests.read_rows("in.parquet")] == nested
     for whole in (json.dumps(nested[1]).encode(), nested[1]):
         parquet.write_table(arrow.table({"request": [whole]}), "in.PARQUET")
-        assert [json.loads(raw) for _, raw in reading.read_rows("in.PARQUET")] == nested[1:]
+        assert [json.loads(raw) for _, raw in requests.read_rows("in.PARQUET")] == nested[1:]
     late = arrow.array([0, 1 << 60], arrow.timestamp("us"))  # no date of Python's
     parquet.write_table(
         arrow.table({"id": [b"a", b"b"], "items": [[], []], "when": late}), "in.parquet"
     )
-    (_, first), (_, second) = reading.read_rows("in.parquet")
+    (_, first), (_, second) = requests.read_rows("in.parquet")
     assert json.loads(first)["id"] == "a" and second.startswith(
-        reading.UNREADABLE_PREFIX + b"a row must be plain data"
+        requests.UNREADABLE_PREFIX + b"a row must be plain data"
     )
     parquet.write_table(
         arrow.Table.from_arrays([arrow.array(["a"])] * 2, names=["id", "id"]), "in.parquet"
     )
     with pytest.raises(pf.ItemError, match=r"in\.parquet: two columns"):
-        list(reading.read_rows("in.parquet"))
+        list(requests.read_rows("in.parquet"))
     Path("in.parquet").write_bytes(b"PAR1 not really")
     with pytest.raises(pf.ItemError, match=r"in\.parquet: no Parquet"):
-        list(reading.read_rows("in.parquet"))
+        list(requests.read_rows("in.parquet"))
 
 
 rows_of_bytes = st.lists(st.tuples(st.integers(1, 99), st.binary(max_size=9)), max_size=30)
@@ -361,18 +360,18 @@ rows_of_bytes = st.lists(st.tuples(st.integers(1, 99), st.binary(max_size=9)), m
 
 @cases(100)
 @given(rows_of_bytes, st.integers(1, 7), st.none() | st.integers(0, 40))
-def test_parts_are_the_rows(
+def test_shards_are_the_rows(
     given_rows: list[tuple[int, bytes]], size: int, limit: int | None
 ) -> None:
-    parts = list(reading.split_shards(given_rows, size, limit))
-    assert [row for part in parts for row in part.rows] == given_rows[:limit]
-    assert [part.index for part in parts] == list(range(len(parts)))
-    assert all(len(part.rows) == size for part in parts[:-1])
+    shards = list(requests.split_shards(given_rows, size, limit))
+    assert [row for shard in shards for row in shard.rows] == given_rows[:limit]
+    assert [shard.index for shard in shards] == list(range(len(shards)))
+    assert all(len(shard.rows) == size for shard in shards[:-1])
 
 
 @cases(100)
 @given(rows_of_bytes, rows_of_bytes, st.integers(0, 1), st.integers(0, 1))
-def test_a_key_is_that_of_one_part_alone(
+def test_a_key_is_that_of_one_shard_alone(
     first: list[tuple[int, bytes]], second: list[tuple[int, bytes]], here: int, there: int
 ) -> None:
     one, other = Shard(here, first), Shard(there, second)
@@ -380,7 +379,7 @@ def test_a_key_is_that_of_one_part_alone(
     assert one.key("a") != one.key("b")
 
 
-def test_large_rows_make_small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MAX_SHARD_BYTES", 100)
-    parts = list(reading.split_shards([(n, b"x" * 60) for n in range(5)], 500))
-    assert [len(part.rows) for part in parts] == [2, 2, 1]
+def test_large_rows_make_small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "MAX_SHARD_BYTES", 100)
+    shards = list(requests.split_shards([(n, b"x" * 60) for n in range(5)], 500))
+    assert [len(shard.rows) for shard in shards] == [2, 2, 1]

@@ -15,10 +15,8 @@ from typing import Any
 import msgspec
 
 from ..errors import OptionError, PromptForgeError
-from .requests import Shard
-from .rows import RenderedShard
 from .spec import BatchSpec
-from .workers import ShardServer, Worker, WorkerDied, answer_task, decode_answer, encode_task
+from .workers import ShardServer, Worker, WorkerDied
 
 CPUS_PER_ACTOR = 0.5
 """CPUs per actor: below one, so that a cluster with all CPUs but a part of one taken has room."""
@@ -35,7 +33,7 @@ _TOKEN = (
 
 @contextlib.contextmanager
 def ray_workers(
-    spec: BatchSpec, ground: str, address: str | None, count: int
+    spec: BatchSpec, fingerprint: str, address: str | None, count: int
 ) -> Iterator[Callable[[], Worker]]:
     """Connect to Ray and give a maker of workers.
 
@@ -71,17 +69,17 @@ def ray_workers(
                 f"{count} actors need {count * CPUS_PER_ACTOR:g} CPUs and Ray has {free:g} free"
             )
             raise OptionError(f"{message}: {remedy}")
-        yield lambda: RayWorker(spec, ground)
+        yield lambda: RayWorker(spec, fingerprint)
     finally:
         if mine:
             ray.shutdown()
 
 
 class RayWorker:
-    """An actor; see `Worker`."""
+    """An actor that holds a `ShardServer`; see `Worker`."""
 
-    def __init__(self, spec: BatchSpec, ground: str) -> None:
-        self._hello = msgspec.msgpack.encode((spec, ground))
+    def __init__(self, spec: BatchSpec, fingerprint: str) -> None:
+        self._settings = msgspec.msgpack.encode((spec, fingerprint))
         self._actor: Any = None
         self._stopped = False
 
@@ -90,19 +88,16 @@ class RayWorker:
         if self._stopped:
             raise PromptForgeError("the run was stopped")
         # No restarts by Ray: the run makes new actors, and counts the deaths that a row causes.
-        self._actor = (
-            _ray()
-            .remote(_Actor)
-            .options(num_cpus=CPUS_PER_ACTOR, max_restarts=0)
-            .remote(self._hello)
-        )
+        actor = _ray().remote(ShardServer).options(num_cpus=CPUS_PER_ACTOR, max_restarts=0)
+        self._actor = actor.remote(self._settings)
         refusal: str = self._wait(self._actor.refusal.remote())
         if refusal:
             raise PromptForgeError(refusal)
 
-    def render(self, part: Shard, known: str) -> RenderedShard | None:
+    def render(self, task: bytes) -> bytes:
         """See `Worker`."""
-        return decode_answer(self._wait(self._actor.render.remote(encode_task(part, known))))
+        answer: bytes = self._wait(self._actor.render.remote(task))
+        return answer
 
     def stop(self) -> None:
         """See `Worker`."""
@@ -123,24 +118,6 @@ class RayWorker:
             raise
         except exceptions.RayError as error:
             raise WorkerDied(str(error).strip().partition("\n")[0]) from None
-
-
-class _Actor:
-    """The actor itself, in Ray's process."""
-
-    def __init__(self, hello: bytes) -> None:
-        spec, ground = msgspec.msgpack.decode(hello, type=tuple[BatchSpec, str])
-        self._refusal = ""
-        try:
-            self._server = ShardServer(spec, ground)
-        except PromptForgeError as error:
-            self._refusal = str(error)
-
-    def refusal(self) -> str:
-        return self._refusal
-
-    def render(self, task: bytes) -> bytes:
-        return answer_task(self._server, task)
 
 
 def _ray() -> Any:

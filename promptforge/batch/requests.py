@@ -19,7 +19,7 @@ from .spec import digest
 Row = tuple[int, bytes]
 """Number of the line (or of the row, where there are no lines) from 1, and its JSON.
 
-In place of JSON: `WRONG` and the reason why it could not be read.
+In place of JSON: `UNREADABLE_PREFIX` and the reason why it could not be read.
 """
 
 UNREADABLE_PREFIX = b" "
@@ -53,11 +53,11 @@ class Shard(msgspec.Struct, frozen=True):
         """Bytes of its rows."""
         return sum(len(row) for _, row in self.rows)
 
-    def key(self, ground: str) -> str:
-        """Hash the rows, their places and `ground`, the hash of all else that results depend on."""
+    def key(self, fingerprint: str) -> str:
+        """Hash the rows, their places, and the `fingerprint` of all else that results depend on."""
         # The lengths go in first: without them, rows cut at other places would hash alike.
         heads = msgspec.json.encode(
-            [ground, self.index, [(line, len(row)) for line, row in self.rows]]
+            [fingerprint, self.index, [(line, len(row)) for line, row in self.rows]]
         )
         return digest(b"".join([heads, *(row for _, row in self.rows)]))
 

@@ -1,6 +1,7 @@
-"""Output files: results of all shards as JSON Lines or Parquet; error records in a file apart.
+"""Result files: all results as JSON Lines or Parquet, or as request files for a batch service.
 
-Request files for providers' batch services, each within the limits, and an index of them.
+Error records go into a file of their own. Request files for a batch service keep the limits of
+their provider; `index.jsonl` names row, file and line for each `custom_id`.
 """
 
 from __future__ import annotations
@@ -9,15 +10,17 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol
+from typing import IO, Any, NamedTuple
 
 import msgspec
 
 from ..config.options import Options
 from ..errors import OptionError
 from ..files import write_whole
-from .rows import error_line, split_lines
+from .rows import ERROR_PREFIX, error_line
 from .store import ShardSummary
+
+Json = dict[str, Any]
 
 ShardBodies = Iterable[tuple[ShardSummary, bytes]]
 """Summary and lines of each shard, in order."""
@@ -35,94 +38,86 @@ class ErrorLines:
         self._file.write(line + b"\n")
         self.count += 1
 
-    def taken_out(self, body: bytes) -> Iterator[bytes]:
+    def take_from(self, body: bytes) -> Iterator[bytes]:
         """Yield the results in `body`, without their line ends; write its error records."""
-        for bad, line in split_lines(body):
-            if bad:
+        for line in body.splitlines():
+            if line.startswith(ERROR_PREFIX):
                 self.add(line)
             else:
                 yield line
 
 
-class OutputWriter(Protocol):
-    """A kind of output."""
-
-    def write(self, bodies: ShardBodies, failures: ErrorLines) -> list[Path]:
-        """Write the output files, each whole or not at all; return their paths."""
-        ...
+ResultWriter = Callable[[ShardBodies, ErrorLines], list[Path]]
+"""Writes the result files, each whole or not at all, and returns their paths."""
 
 
-def write_output(
-    product: OutputWriter, bodies: ShardBodies, errors: Path
+def write_results(
+    write: ResultWriter, bodies: ShardBodies, errors_path: Path
 ) -> tuple[list[Path], int]:
     """Write results and error records; return the paths of results and the number of errors.
 
-    The file `errors` is there afterwards only if there are any.
+    The file at `errors_path` is there afterwards only if there are any.
     """
-    with write_whole(errors) as file:
-        failures = ErrorLines(file)
-        files = product.write(bodies, failures)
-    if not failures.count:
-        errors.unlink()
-    return files, failures.count
+    with write_whole(errors_path) as file:
+        errors = ErrorLines(file)
+        files = write(bodies, errors)
+    if not errors.count:
+        errors_path.unlink()
+    return files, errors.count
 
 
-class JsonLinesWriter:
-    """One file, one line per result."""
+def json_lines_writer(path: Path) -> ResultWriter:
+    """Write one file, one line per result."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def write(self, bodies: ShardBodies, failures: ErrorLines) -> list[Path]:
-        """See `Product`."""
-        with write_whole(self._path) as file:
+    def write(bodies: ShardBodies, errors: ErrorLines) -> list[Path]:
+        with write_whole(path) as file:
             for summary, body in bodies:
                 if summary.errors:
-                    file.writelines(line + b"\n" for line in failures.taken_out(body))
+                    file.writelines(line + b"\n" for line in errors.take_from(body))
                 else:  # the usual case: copy the shard without looking at its lines
                     file.write(body)
-        return [self._path]
+        return [path]
+
+    return write
 
 
-class ParquetWriter:
-    """One file, one row per result; a request and the warnings are columns of JSON text."""
+def parquet_writer(path: Path) -> ResultWriter:
+    """Write one file, one row per result; a request and the warnings are columns of JSON text."""
+    try:
+        import pyarrow as arrow
+        import pyarrow.parquet
+    except ImportError:
+        message = "Parquet needs pyarrow, which is not installed: pip install '.[parquet]'"
+        raise OptionError(f"{path.name}: {message}") from None
+    text, number, truth = arrow.string(), arrow.int64(), arrow.bool_()
+    # Written out, not inferred: the first shard may have no request, or no warning.
+    columns = {
+        "id": text, "line": number, "text": text, "request": text, "tokens": number,
+        "exact": truth, "items_included": number, "items_trimmed": number,
+        "items_dropped": number, "truncated": truth, "warnings": text,
+    }  # fmt: skip
+    schema = arrow.schema(columns)
 
-    def __init__(self, path: Path) -> None:
-        try:
-            import pyarrow.parquet
-        except ImportError:
-            message = "Parquet needs pyarrow, which is not installed: pip install '.[parquet]'"
-            raise OptionError(f"{path.name}: {message}") from None
-        self._arrow, self._path = pyarrow, path
-
-    def write(self, bodies: ShardBodies, failures: ErrorLines) -> list[Path]:
-        """See `Product`."""
-        arrow = self._arrow
-        text, number, truth = arrow.string(), arrow.int64(), arrow.bool_()
-        # Written out, not inferred: the first shard may have no request, or no warning.
-        columns = {
-            "id": text, "line": number, "text": text, "request": text, "tokens": number,
-            "exact": truth, "items_included": number, "items_trimmed": number,
-            "items_dropped": number, "truncated": truth, "warnings": text,
-        }  # fmt: skip
-        schema = arrow.schema(columns)
-        with write_whole(self._path) as file, arrow.parquet.ParquetWriter(file, schema) as writer:
+    def write(bodies: ShardBodies, errors: ErrorLines) -> list[Path]:
+        with write_whole(path) as file, pyarrow.parquet.ParquetWriter(file, schema) as writer:
             for _, body in bodies:
-                records = [_flat(line) for line in failures.taken_out(body)]
+                records = [_flat(line) for line in errors.take_from(body)]
                 if records:
                     writer.write_table(arrow.Table.from_pylist(records, schema=schema))
-        return [self._path]
+        return [path]
+
+    return write
 
 
-def _flat(line: bytes) -> dict[str, Any]:
-    record: dict[str, Any] = msgspec.json.decode(line)
-    for name in ("request", "warnings"):
-        if name in record:
-            record[name] = msgspec.json.encode(record[name]).decode()
+def _flat(line: bytes) -> Json:
+    record: Json = msgspec.json.decode(line)
+    for name in record.keys() & {"request", "warnings"}:
+        record[name] = msgspec.json.encode(record[name]).decode()
     return record
 
 
-Json = dict[str, Any]
+# --- batch services -------------------------------------------------------------------------------
+
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """Anthropic's rule for a `custom_id`; OpenAI takes these too."""
@@ -135,12 +130,12 @@ class BatchService(NamedTuple):
     """Shape for `Renderer.prompt`, which returns the keywords of one call."""
     wrap: Callable[[str, Json], Json]
     """A `custom_id` and the keywords of a call → one request of a batch."""
-    requests: int
-    """Maximum of requests per file."""
-    size: int
-    """Maximum of bytes per file."""
+    max_requests: int
+    """Requests in one file."""
+    max_bytes: int
+    """Bytes of one file."""
     suffix: str
-    frame: tuple[bytes, bytes, bytes]
+    around: tuple[bytes, bytes, bytes]
     """Text before, between and after the requests of a file."""
 
 
@@ -182,30 +177,30 @@ class RequestFiles:
     """`requests-00001.jsonl` … and `index.jsonl` in a folder, ready to be sent."""
 
     def __init__(
-        self, folder: Path, provider: BatchService, model: str | None, body: Json, options: Options
+        self, folder: Path, service: BatchService, model: str | None, body: Json, options: Options
     ) -> None:
         """Check the keywords that all requests share: `model` and `body`. Raises `OptionError`."""
         if not model:
             raise OptionError("a batch of requests needs --model", option="model")
         body = {"model": model, **body}
-        if provider.shape == "anthropic":
+        if service.shape == "anthropic":
             if "max_tokens" not in body and not options.reserve:
                 message = "anthropic-batch needs the most tokens of an answer"
                 raise OptionError(
                     f"{message}: --reserve N, or --body '{{max_tokens: N}}'", option="reserve"
                 )
             body = {"max_tokens": options.reserve, **body}
-        self._folder, self._provider, self._body = folder, provider, body
+        self._folder, self._service, self._body = folder, service, body
 
-    def write(self, bodies: ShardBodies, failures: ErrorLines) -> list[Path]:
+    def write(self, bodies: ShardBodies, errors: ErrorLines) -> list[Path]:
         """Write the files; the index names row, file and line for each `custom_id`."""
         files: list[Path] = []
-        requests = self._requests(bodies, failures)
+        requests = self._requests(bodies, errors)
         index_path = self._folder / "index.jsonl"
         with write_whole(index_path) as index:
             request = next(requests, None)
             while request:
-                name = f"requests-{len(files) + 1:05d}{self._provider.suffix}"
+                name = f"requests-{len(files) + 1:05d}{self._service.suffix}"
                 files.append(self._folder / name)
                 request = self._fill(files[-1], request, requests, index)
         for old in self._folder.glob("requests-[0-9]*.json*"):
@@ -217,13 +212,13 @@ class RequestFiles:
         self, path: Path, request: _Request | None, more: Iterator[_Request], index: IO[bytes]
     ) -> _Request | None:
         """Write one file with `request` and as many more as it may hold; return the next one."""
-        head, between, tail = self._provider.frame
+        head, between, tail = self._service.around
         count, size, first_line = 0, len(head + tail), head.count(b"\n") + 1
         with write_whole(path) as file:
             file.write(head)
-            while request and count < self._provider.requests:
+            while request and count < self._service.max_requests:
                 data = between + request.data if count else request.data
-                if size + len(data) > self._provider.size:
+                if size + len(data) > self._service.max_bytes:
                     break
                 file.write(data)
                 entry = {
@@ -236,30 +231,30 @@ class RequestFiles:
             file.write(tail)
         return request
 
-    def _requests(self, bodies: ShardBodies, failures: ErrorLines) -> Iterator[_Request]:
+    def _requests(self, bodies: ShardBodies, errors: ErrorLines) -> Iterator[_Request]:
         """Yield the requests that can be sent; the others become error records."""
-        head, _, tail = self._provider.frame
-        room = self._provider.size - len(head + tail)
+        head, _, tail = self._service.around
+        room = self._service.max_bytes - len(head + tail)
         # A database without a name lies on the disk and goes with its connection: the ids of
         # ten million rows take no memory.
         seen = sqlite3.connect("")
         try:
             seen.execute("CREATE TABLE ids (name TEXT PRIMARY KEY, line INTEGER) WITHOUT ROWID")
-            for line in (line for _, body in bodies for line in failures.taken_out(body)):
+            for line in (line for _, body in bodies for line in errors.take_from(body)):
                 record = msgspec.json.decode(line)
                 name, number = record["id"], record["line"]
                 custom_id = name if _ID.fullmatch(name) else f"row-{number}"
                 call = {**self._body, **record["request"]}
-                data = msgspec.json.encode(self._provider.wrap(custom_id, call))
+                data = msgspec.json.encode(self._service.wrap(custom_id, call))
                 used = seen.execute("SELECT line FROM ids WHERE name = ?", (custom_id,)).fetchone()
                 if used:
-                    message = f"the id stands for line {used[0]} already"
-                    message += ", and the provider takes each id once"
-                    failures.add(error_line(name, number, "DuplicateId", message))
+                    said = (
+                        f"the id stands for line {used[0]} already; a provider takes each id once"
+                    )
+                    errors.add(error_line(name, number, "DuplicateId", said))
                 elif len(data) > room:
-                    message = f"the request takes {len(data):,} bytes"
-                    message += f", and a whole file may take {room:,}"
-                    failures.add(error_line(name, number, "RequestTooLarge", message))
+                    said = f"the request takes {len(data):,} bytes, a whole file at most {room:,}"
+                    errors.add(error_line(name, number, "RequestTooLarge", said))
                 else:
                     seen.execute("INSERT INTO ids VALUES (?, ?)", (custom_id, number))
                     yield _Request(data, custom_id, name, number)

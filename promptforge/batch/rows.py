@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -84,27 +84,31 @@ class _Inputs(NamedTuple):
 class RowRenderer:
     """Renders any number of rows, in one thread."""
 
-    def __init__(self, spec: BatchSpec) -> None:
+    def __init__(self, spec: BatchSpec, before_row: Callable[[], None] = lambda: None) -> None:
+        """`before_row` is called before each row of a shard."""
         self._spec = spec
+        self._before_row = before_row
         self._renderers = {spec.profile: make_renderer(spec)}
 
-    def render(self, part: Shard) -> RenderedShard:
-        """Render all rows of `part`."""
+    def render(self, shard: Shard) -> RenderedShard:
+        """Render all rows of `shard`."""
         lines: list[bytes] = []
         references: list[str] = []
         tokens = 0
-        for number, raw in part.rows:
+        for number, raw in shard.rows:
+            self._before_row()
             line, cost, reference = self.row(number, raw)
             lines += line, b"\n"
             tokens += cost
             references += [reference] if reference else []
         errors = sum(line.startswith(ERROR_PREFIX) for line in lines)
-        return RenderedShard(b"".join(lines), len(part.rows), errors, tokens, references)
+        return RenderedShard(b"".join(lines), len(shard.rows), errors, tokens, references)
 
-    def references(self, part: Shard) -> list[str]:
-        """Compute `Rendered.references` for the files as they are now, without rendering."""
+    def references(self, shard: Shard) -> list[str]:
+        """Compute `RenderedShard.references` for the files as they are now, without rendering."""
         found = []
-        for number, raw in part.rows:
+        for number, raw in shard.rows:
+            self._before_row()
             try:
                 request = _understand(decode_row(raw, {}), self._spec.to)
                 found.append(self._load(request, number).reference)
@@ -187,7 +191,7 @@ class RowRenderer:
             history = self._history(job.history, said)
         except ItemError as error:
             failure = error
-        # Errors and warnings are part of the hash: a file that comes to be there changes it too.
+        # Errors and warnings are shard of the hash: a file that comes to be there changes it too.
         read = repr((items, history, list(said), failure))
         reference = digest(read.encode("utf-8", "backslashreplace"))
         return _Inputs(items, history, said, failure, reference)
@@ -249,12 +253,6 @@ def row_id(raw: bytes, derived: str) -> str:
         return _id_of(decode_row(raw, {}), derived)
     except PromptForgeError:
         return derived
-
-
-def split_lines(body: bytes) -> Iterator[tuple[bool, bytes]]:
-    """Yield each line of `body` without its line end, after a flag: True for an error record."""
-    for line in body.splitlines():
-        yield line.startswith(ERROR_PREFIX), line
 
 
 def _id_of(value: Mapping[str, Any], derived: str) -> str:

@@ -6,18 +6,26 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from ..config.options import Options
 from ..errors import OptionError, quote, suggest_name
 from ..files import Folders, remove_unfinished
+from .ray import ray_workers
 from .requests import Shard, check_input, input_bytes, read_rows, split_shards
-from .result_files import BATCH_SERVICES, JsonLinesWriter, OutputWriter, ParquetWriter, RequestFiles
-from .result_files import write_output as write_product
+from .result_files import (
+    BATCH_SERVICES,
+    RequestFiles,
+    ResultWriter,
+    json_lines_writer,
+    parquet_writer,
+    write_results,
+)
 from .spec import CONTEXT_ONLY, BatchSpec, check_spec, fingerprint_of, hash_inputs, make_spec
 from .store import OutputPaths, RunManifest, RunReport, ShardStore, ShardSummary
 from .workers import LocalWorker, ShardJob, WorkerSource, render_shards
@@ -89,25 +97,26 @@ def run(
     shape = BATCH_SERVICES[to].shape if to in BATCH_SERVICES else to
     spec = make_spec(shape, profile, templates, profiles, workspace, attack, options)
     chosen, inputs = check_spec(spec), hash_inputs(spec)
-    place = OutputPaths(Path(output), ".jsonl")
-    check_input(input, place.results)
-    product = _product(to, place, model, dict(body or {}), chosen)
-    fingerprint = fingerprint_of(inputs)
+    paths = OutputPaths(Path(output))
+    check_input(input, paths.results)
+    write = _result_writer(to, paths, model, dict(body or {}), chosen)
     if engine not in ENGINES:
         message = f"there is no engine {quote(engine)}{suggest_name(engine, ENGINES)}"
         raise OptionError(message, option="engine")
+    fingerprint = fingerprint_of(inputs)
     count = workers or os.cpu_count() or 1
-    crew = _workers(engine, spec, fingerprint, address, count)
-    target = _Target(place, product, inputs, msgspec.json.encode([to, model, body]).decode())
-    before = place.read()
-    with closing(ShardStore(place.parts)) as parts:
-        remove_unfinished(place.folder)
-        remove_unfinished(place.results.parent, place.results.name)
-        if not before or (before.made_of, before.product) != (inputs, target.asked):
-            target.write_manifest()
-        tally = _Tally(parts, fingerprint, retry, max_errors, input_bytes(input), progress)
-        complete = tally.run(split_shards(read_rows(input), part_rows, limit), crew, count)
-        changed = _changed(before, inputs) if parts.outdated else ()
+    source = _worker_source(engine, spec, fingerprint, address, count)
+    asked = msgspec.json.encode([to, model, body]).decode()
+    results = _Results(paths, write, RunManifest(made_of=inputs, product=asked))
+    before = paths.read_manifest()
+    with closing(ShardStore(paths.shards)) as store:
+        remove_unfinished(paths.folder)
+        remove_unfinished(paths.results.parent, paths.results.name)
+        if not before or (before.made_of, before.product) != (inputs, asked):
+            paths.write_manifest(results.manifest)
+        tally = _Tally(store, fingerprint, retry, max_errors, input_bytes(input), progress)
+        complete = tally.run(split_shards(read_rows(input), part_rows, limit), source, count)
+        changed = _changed(before, inputs) if store.outdated else ()
         if tally.files_changed:
             changed += ("what rows name",)
         report = RunReport(
@@ -116,64 +125,66 @@ def run(
         )  # fmt: skip
         if complete:
             if limit is None:
-                parts.drop_others()
-            report = target.finish(report, parts, before)
-        return msgspec.structs.replace(report, seconds=time.perf_counter() - started)
+                store.drop_others()
+            report = results.finish(report, store, before)
+        return replace(report, seconds=time.perf_counter() - started)
 
 
 @dataclass
 class _Tally:
     """A run at work, and its figures so far."""
 
-    parts: ShardStore
+    store: ShardStore
     fingerprint: str
     retry: bool
     max_errors: int | None
     total: int | None
     progress: Callable[[Progress], None] | None
-    rows: int = field(default=0, init=False)
-    kept: int = field(default=0, init=False)
-    errors: int = field(default=0, init=False)
-    tokens: int = field(default=0, init=False)
-    bytes: int = field(default=0, init=False)
-    files_changed: bool = field(default=False, init=False)
+    rows: int = 0
+    kept: int = 0
+    errors: int = 0
+    tokens: int = 0
+    bytes: int = 0
+    files_changed: bool = False
     """True once a file that some row names differs from the one an earlier run read."""
 
-    def run(self, shards: Iterable[Shard], crew: WorkerSource, count: int) -> bool:
+    def run(self, shards: Iterable[Shard], source: WorkerSource, count: int) -> bool:
         """Render all shards that are not done; return False when too many rows failed."""
-        with closing(render_shards(self._jobs(shards), crew, count)) as outcomes:
+        with closing(render_shards(self._jobs(shards), source, count)) as outcomes:
             for job, rendered in outcomes:
-                if rendered is None:
-                    assert job.done is not None
-                    self._note(job, job.done, kept=True)
-                else:
+                if rendered is not None:
                     self.files_changed |= job.done is not None
-                    self._note(job, self.parts.put(job.part, job.key, rendered), kept=False)
+                    self._count(job, self.store.add(job.shard, job.key, rendered))
+                elif job.done:
+                    self._count_kept(job, job.done)
                 if self._failed():
                     return False
         return not self._failed()
 
     def _jobs(self, shards: Iterable[Shard]) -> Iterator[ShardJob]:
-        for part in shards:
-            key = part.key(self.fingerprint)
-            done = self.parts.find(part, key)
+        for shard in shards:
+            key = shard.key(self.fingerprint)
+            done = self.store.find(shard, key)
             if done is None or (self.retry and done.errors):
-                yield ShardJob(part, key)
+                yield ShardJob(shard, key)
             elif done.references:
                 # Its rows name files, which may have changed: only a worker can tell, by reading.
-                yield ShardJob(part, key, done)
+                yield ShardJob(shard, key, done)
             else:
-                self._note(ShardJob(part, key), done, kept=True)
+                self._count_kept(ShardJob(shard, key), done)
             if self._failed():
                 return
 
-    def _note(self, job: ShardJob, summary: ShardSummary, *, kept: bool) -> None:
-        self.parts.keep(job.part, job.key, summary)
+    def _count_kept(self, job: ShardJob, summary: ShardSummary) -> None:
+        self.kept += summary.rows
+        self._count(job, summary)
+
+    def _count(self, job: ShardJob, summary: ShardSummary) -> None:
+        self.store.count(job.shard, job.key, summary)
         self.rows += summary.rows
-        self.kept += summary.rows if kept else 0
         self.errors += summary.errors
         self.tokens += summary.tokens
-        self.bytes += job.part.size
+        self.bytes += job.shard.size
         if self.progress:
             self.progress(Progress(self.rows, self.kept, self.errors, self.bytes, self.total))
 
@@ -181,58 +192,50 @@ class _Tally:
         return self.max_errors is not None and self.errors > self.max_errors
 
 
-class _Target(NamedTuple):
-    """The output files of a run, and the inputs that the manifest records for them."""
+class _Results(NamedTuple):
+    """The result files of a run, and the manifest without them."""
 
-    place: OutputPaths
-    product: OutputWriter
-    made_of: dict[str, str]
-    asked: str
+    paths: OutputPaths
+    write: ResultWriter
+    manifest: RunManifest
 
-    def write_manifest(self, state: str = "", report: RunReport | None = None) -> None:
-        manifest = RunManifest(made_of=self.made_of, product=self.asked, state=state, report=report)
-        self.place.write(manifest)
-
-    def finish(self, report: RunReport, parts: ShardStore, before: RunManifest | None) -> RunReport:
-        """Write the output files, unless an earlier run wrote the same; return the whole report."""
-        state = parts.state()
-        same = before is not None and (before.state, before.product) == (state, self.asked)
-        earlier = before.report if before and same else None
-        if earlier and self.place.holds(earlier):
-            return msgspec.structs.replace(
-                report, errors=earlier.errors, files=earlier.files, errors_file=earlier.errors_file
-            )
+    def finish(self, report: RunReport, store: ShardStore, before: RunManifest | None) -> RunReport:
+        """Write the files, unless an earlier run wrote the same; return the whole report."""
+        state = store.state()
+        if before and (before.state, before.product) == (state, self.manifest.product):
+            there = before.report
+            if there and all(map(os.path.isfile, filter(None, (*there.files, there.errors_file)))):
+                same = {name: getattr(there, name) for name in ("errors", "files", "errors_file")}
+                return replace(report, **same)
         # A manifest without state first: killed amid the writing, the next run writes them again.
-        self.write_manifest()
-        files, errors = write_product(self.product, parts.bodies(), self.place.errors)
-        report = msgspec.structs.replace(report, errors=errors, files=tuple(map(str, files)))
+        self.paths.write_manifest(self.manifest)
+        files, errors = write_results(self.write, store.bodies(), self.paths.errors)
+        report = replace(report, errors=errors, files=tuple(map(str, files)))
         if errors:
-            report = msgspec.structs.replace(report, errors_file=str(self.place.errors))
-        self.write_manifest(state, report)
+            report = replace(report, errors_file=str(self.paths.errors))
+        self.paths.write_manifest(replace(self.manifest, state=state, report=report))
         return report
 
 
-def _product(
-    to: str, place: OutputPaths, model: str | None, body: dict[str, Any], chosen: Options
-) -> OutputWriter:
+def _result_writer(
+    to: str, paths: OutputPaths, model: str | None, body: dict[str, Any], chosen: Options
+) -> ResultWriter:
     if to in BATCH_SERVICES:
-        if place.is_file:
+        if paths.is_file:
             message = f"{to} writes several files: the output is a folder"
-            raise OptionError(f"{message}, so no name such as {quote(place.results.name)}")
-        return RequestFiles(place.folder, BATCH_SERVICES[to], model, body, chosen)
-    if place.results.suffix.lower() == ".parquet":
-        return ParquetWriter(place.results)
-    return JsonLinesWriter(place.results)
+            raise OptionError(f"{message}, so no name such as {quote(paths.results.name)}")
+        return RequestFiles(paths.folder, BATCH_SERVICES[to], model, body, chosen).write
+    if paths.results.suffix.lower() == ".parquet":
+        return parquet_writer(paths.results)
+    return json_lines_writer(paths.results)
 
 
-def _workers(
+def _worker_source(
     engine: str, spec: BatchSpec, fingerprint: str, address: str | None, count: int
 ) -> WorkerSource:
     """Return a context that gives the maker of workers; nothing starts before it is entered."""
     if engine == "ray":
-        from . import ray as on_ray
-
-        return on_ray.ray_workers(spec, fingerprint, address, count)
+        return ray_workers(spec, fingerprint, address, count)
     if address is not None:
         raise OptionError("an address is for the engine ray", option="address")
     return nullcontext(lambda: LocalWorker(spec, fingerprint))

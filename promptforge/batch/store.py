@@ -1,10 +1,8 @@
-"""Finished shards in a folder: one atomic file each, named by the hash of its inputs.
+"""Files of a run: the results of finished shards, and a manifest of the inputs they depend on.
 
-A file is `000042-KEY.jsonl`: number of the shard, and a hash of its rows and of all that their
+A shard's file is `000042-KEY.jsonl`: its number, and a hash of its rows and of all else that its
 results depend on. So a shard is done when its file is there, and a changed input or profile never
-meets an old result. The last line of a file is its `Summary`.
-
-Paths of the files of a run, and its manifest: `manifest.json`.
+meets an old result. The last line of a file is its `ShardSummary`. Files are written at one stroke.
 """
 
 from __future__ import annotations
@@ -23,10 +21,10 @@ from .requests import Shard
 from .rows import RenderedShard
 from .spec import digest
 
-_FILES = (".jsonl", ".ndjson", ".parquet")
-
-_OTHERS = (".json", ".csv", ".tsv", ".txt", ".gz", ".zst", ".zip", ".arrow")
+_FILE_SUFFIXES = (".jsonl", ".ndjson", ".parquet")
+_OTHER_SUFFIXES = (".json", ".csv", ".tsv", ".txt", ".gz", ".zst", ".zip", ".arrow")
 """Suffixes of files that no batch writes: a folder of such a name would be a surprise."""
+_SHARD_NAME = re.compile(r"[0-9]+-.*\.jsonl")
 
 
 class RunReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,36 +56,34 @@ class RunManifest(msgspec.Struct, frozen=True, kw_only=True):
     made_of: dict[str, str]
     """Hash of each input that all results depend on."""
     product: str
-    """The request for output files: `to`, model and body, as JSON."""
+    """The request for result files: `to`, model and body, as JSON."""
     state: str = ""
-    """Hash of the shards in the output files; empty while these are not written."""
+    """Hash of the shards in the result files; empty while these are not written."""
     report: RunReport | None = None
-    """Report of the run that wrote the output files."""
+    """Report of the run that wrote the result files."""
 
 
 class OutputPaths:
-    """Paths of one output."""
+    """Paths of one output: a file with a folder `NAME.batch` beside it, or a folder for all."""
 
-    def __init__(self, output: Path, suffix: str) -> None:
-        """Decide by its name if `output` is a file or a folder; raises `OptionError` for others.
-
-        `suffix` is that of the results inside a folder.
-        """
-        self.is_file = output.suffix.lower() in _FILES
-        if output.name == "-" or (output.suffix.lower() in _OTHERS and not output.is_dir()):
-            message = f"{output}: an output ends in {', '.join(_FILES)}, or is the name of a folder"
-            raise OptionError(message, option="output")
+    def __init__(self, output: Path) -> None:
+        """Decide by the name if `output` is a file or a folder; raises `OptionError` for others."""
+        suffix = output.suffix.lower()
+        if output.name == "-" or (suffix in _OTHER_SUFFIXES and not output.is_dir()):
+            message = f"{output}: an output ends in {', '.join(_FILE_SUFFIXES)}"
+            raise OptionError(f"{message}, or is the name of a folder", option="output")
+        self.is_file = suffix in _FILE_SUFFIXES
         if self.is_file and output.is_dir():
             raise OptionError(f"{output} is a folder; give another output", option="output")
         if self.is_file:
             self.folder, self.results = output.with_name(output.name + ".batch"), output
         else:
-            self.folder, self.results = output, output / f"results{suffix}"
+            self.folder, self.results = output, output / "results.jsonl"
         self.errors = self.folder / "errors.jsonl"
-        self.parts = self.folder / "parts"
+        self.shards = self.folder / "parts"
         self._manifest = self.folder / "manifest.json"
 
-    def read(self) -> RunManifest | None:
+    def read_manifest(self) -> RunManifest | None:
         """Read the manifest of an earlier run, if there is one.
 
         Raises `OptionError` for a folder that holds the files of somebody else.
@@ -112,21 +108,11 @@ class OutputPaths:
                     f"{message}; give another output, such as results.jsonl", option="output"
                 )
 
-    def holds(self, report: RunReport) -> bool:
-        """Tell whether all files that `report` names are there."""
-        files = list(report.files)
-        if report.errors_file:
-            files.append(report.errors_file)
-        return all(Path(file).is_file() for file in files)
-
-    def write(self, manifest: RunManifest) -> None:
-        """Write the manifest, at one stroke."""
+    def write_manifest(self, manifest: RunManifest) -> None:
+        """Write the manifest; make the folder."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with write_whole(self._manifest) as file:
             file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
-
-
-_NAME = re.compile(r"[0-9]+-.*\.jsonl")
 
 
 class ShardSummary(msgspec.Struct, frozen=True, tag="part"):
@@ -152,24 +138,25 @@ class ShardStore:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._lock = _lock(folder)
-        self._names: dict[int, set[str]] = {}
+        self._there: dict[int, set[str]] = {}
+        """Number of a shard → names of its files: of this run, and of runs with other inputs."""
+        self._done: dict[int, tuple[str, ShardSummary]] = {}
+        self.outdated = 0
+        """Shards asked for that earlier runs had done with other inputs only."""
         try:
-            self.cleaned = remove_unfinished(folder)
-            for name in filter(_NAME.fullmatch, os.listdir(folder)):
-                self._names.setdefault(int(name.partition("-")[0]), set()).add(name)
+            remove_unfinished(folder)
+            for name in filter(_SHARD_NAME.fullmatch, os.listdir(folder)):
+                self._there.setdefault(int(name.partition("-")[0]), set()).add(name)
         except BaseException:
             self.close()
             raise
-        self.outdated = 0
-        """Shards asked for that earlier runs had done with other inputs only."""
-        self._done: dict[int, tuple[str, ShardSummary]] = {}
 
-    def find(self, part: Shard, key: str) -> ShardSummary | None:
+    def find(self, shard: Shard, key: str) -> ShardSummary | None:
         """Return the summary of a finished shard; None where it is missing or damaged."""
-        name = _file(part.index, key)
-        known = self._names.get(part.index, set())
-        if name not in known:
-            self.outdated += bool(known)
+        name = _file_name(shard, key)
+        there = self._there.get(shard.index, set())
+        if name not in there:
+            self.outdated += bool(there)
             return None
         body, _, last = self._read(name)[:-1].rpartition(b"\n")
         try:
@@ -179,11 +166,7 @@ class ShardStore:
         # The file was written at one stroke; but disks fail, and people edit files.
         return summary if summary.sha256 == digest(body + b"\n") else None
 
-    def keep(self, part: Shard, key: str, summary: ShardSummary) -> None:
-        """Count a shard among those of this run."""
-        self._done[part.index] = (_file(part.index, key), summary)
-
-    def put(self, part: Shard, key: str, rendered: RenderedShard) -> ShardSummary:
+    def add(self, shard: Shard, key: str, rendered: RenderedShard) -> ShardSummary:
         """Write the results of a shard; they are on the disk when this returns."""
         summary = ShardSummary(
             rendered.rows,
@@ -192,20 +175,22 @@ class ShardStore:
             hash_references(rendered.references),
             digest(rendered.body),
         )
-        name = _file(part.index, key)
+        name = _file_name(shard, key)
         with write_whole(self._folder / name) as file:
             file.write(rendered.body)
             file.write(msgspec.json.encode(summary) + b"\n")
-        self._names.setdefault(part.index, set()).add(name)
+        self._there.setdefault(shard.index, set()).add(name)
         return summary
 
-    def drop_others(self) -> int:
-        """Remove the shards of earlier runs, once all of this run are done; return their number."""
+    def count(self, shard: Shard, key: str, summary: ShardSummary) -> None:
+        """Count a finished shard as one of this run."""
+        self._done[shard.index] = (_file_name(shard, key), summary)
+
+    def drop_others(self) -> None:
+        """Remove the shards of earlier runs, once all of this run are done."""
         wanted = {name for name, _ in self._done.values()}
-        others = [name for names in self._names.values() for name in names if name not in wanted]
-        for name in others:
+        for name in set().union(*self._there.values()) - wanted:
             (self._folder / name).unlink(missing_ok=True)
-        return len(others)
 
     def state(self) -> str:
         """Return one hash of all finished shards: equal for equal results."""
@@ -233,8 +218,8 @@ def hash_references(references: list[str]) -> str:
     return digest("\n".join(references).encode()) if references else ""
 
 
-def _file(index: int, key: str) -> str:
-    return f"{index:06d}-{key[:32]}.jsonl"
+def _file_name(shard: Shard, key: str) -> str:
+    return f"{shard.index:06d}-{key[:32]}.jsonl"
 
 
 def _lock(folder: Path) -> int:
@@ -248,8 +233,8 @@ def _lock(folder: Path) -> int:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(handle)
-            message = (
-                f"another run is writing to {folder.parent}; wait for it, or give another output"
-            )
-            raise OptionError(message, option="output") from None
+            message = f"another run is writing to {folder.parent}"
+            raise OptionError(
+                f"{message}; wait for it, or give another output", option="output"
+            ) from None
     return handle

@@ -1,26 +1,24 @@
-"""Render shards on several workers at once; none is lost when a worker dies.
+"""Workers: render shards in several processes at once; no row is lost when a process dies.
 
-A worker is a process of this machine or an actor of Ray; one thread waits for each. The standard
-library's `ProcessPoolExecutor` does not do: it breaks as a whole when one process dies, does not
-say which task killed it, cannot end a task, and imports the caller's script again.
+A worker is a process of this machine or an actor of Ray. One thread waits for each. A shard that
+its worker dies of is rendered again row by row, so that only the row to blame becomes an error.
 
-Workers as processes of this machine: `python -m promptforge.batch.local`, two pipes to each.
-
-A worker writes no file, and ends when its parent ends, killed or not. It is no fork: it takes over
-no lock, thread or open file, and a script that calls `run` needs no `if __name__ == "__main__"`.
-
-Work of a worker, on any engine: check that its environment is that of the run, render shards.
+`ProcessPoolExecutor` does not serve here: it breaks as a whole when one process dies, does not say
+by which task, cannot end a task, leaves processes behind when the run itself is killed, and imports
+the caller's script again, which then needs `if __name__ == "__main__"`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_completed, wait
@@ -40,10 +38,10 @@ from .store import ShardSummary, hash_references
 
 MAX_START_ATTEMPTS = 20
 """Deaths in a row before a worker has begun, after which the run gives up."""
-
 MAX_ROW_ATTEMPTS = 3
-"""Workers that may die of one row, before it becomes an error record."""
-
+"""Workers that may die of one row before it becomes an error record."""
+MAX_ROW_SECONDS = 600.0
+"""A worker that renders one row for so long ends itself; large real rows take some seconds."""
 SHARDS_AHEAD_PER_WORKER = 2
 """Shards read ahead for each worker: all the memory that a run takes, however long its input."""
 
@@ -53,14 +51,14 @@ class WorkerDied(Exception):  # noqa: N818  no error of the user's: a new worker
 
 
 class Worker(Protocol):
-    """Renders shards in another process."""
+    """A process that holds a `ShardServer`; plain bytes go in and out."""
 
     def start(self) -> None:
         """Begin, or begin again. Raises `WorkerDied`, or an error that ends the run."""
         ...
 
-    def render(self, part: Shard, known: str) -> RenderedShard | None:
-        """Render; return None if `known` is still the hash of the files that the rows name."""
+    def render(self, task: bytes) -> bytes:
+        """Return the answer of `ShardServer.render`; raises `WorkerDied`."""
         ...
 
     def stop(self) -> None:
@@ -72,10 +70,14 @@ class Worker(Protocol):
         ...
 
 
+WorkerSource = AbstractContextManager[Callable[[], Worker]]
+"""A context that gives a maker of workers while it is open."""
+
+
 class ShardJob(NamedTuple):
     """A shard to be rendered."""
 
-    part: Shard
+    shard: Shard
     key: str
     """Name of its file in the store."""
     done: ShardSummary | None = None
@@ -85,12 +87,12 @@ class ShardJob(NamedTuple):
 Outcome = tuple[ShardJob, RenderedShard | None]
 """A job and its results; None if the earlier rendering holds."""
 
-WorkerSource = AbstractContextManager[Callable[[], Worker]]
-"""A context that gives a maker of workers while it is open."""
+
+# --- the side of the run --------------------------------------------------------------------------
 
 
 def render_shards(
-    jobs: Iterator[ShardJob], crew: WorkerSource, count: int
+    jobs: Iterator[ShardJob], source: WorkerSource, count: int
 ) -> Generator[Outcome, None, None]:
     """Yield each job with its results, as they are done, in any order.
 
@@ -100,24 +102,23 @@ def render_shards(
     first = next(jobs, None)
     if first is None:
         return
-    with crew as make:
-        yield from _work(chain([first], jobs), [make() for _ in range(count)])
+    with source as make:
+        yield from _distribute(chain([first], jobs), [make() for _ in range(count)])
 
 
-def _work(jobs: Iterator[ShardJob], workers: list[Worker]) -> Generator[Outcome, None, None]:
-    # Started workers go back to the left, so a run of one shard starts one process, not all.
+def _distribute(jobs: Iterator[ShardJob], workers: list[Worker]) -> Generator[Outcome, None, None]:
+    # Workers that have begun go back to the left, so a run of one shard starts one process only.
     idle = deque((worker, False) for worker in workers)
 
     def render(job: ShardJob) -> Outcome:
-        worker, started = idle.popleft()
+        worker, begun = idle.popleft()
         try:
-            if not started:
+            if not begun:
                 _start(worker)
-                started = True
-            known = job.done.references if job.done else ""
-            return job, _render(worker, job.part, known)
+                begun = True
+            return job, _render(worker, job)
         finally:
-            idle.appendleft((worker, started))
+            idle.appendleft((worker, begun))
 
     waiting: set[Future[Outcome]] = set()
     threads = ThreadPoolExecutor(len(workers))
@@ -147,13 +148,14 @@ def _start(worker: Worker) -> None:
                 raise PromptForgeError(f"workers die before they begin: {death}") from None
 
 
-def _render(worker: Worker, part: Shard, known: str) -> RenderedShard | None:
+def _render(worker: Worker, job: ShardJob) -> RenderedShard | None:
+    known = job.done.references if job.done else ""
     try:
-        return worker.render(part, known)
+        return _ask(worker, job.shard, known)
     except WorkerDied:
         _start(worker)
     # One of the rows may be the cause. Alone, it takes no other row with it.
-    alone = [_row(worker, part.index, row) for row in part.rows]
+    alone = [_render_row(worker, job.shard.index, row) for row in job.shard.rows]
     return RenderedShard(
         b"".join(one.body for one in alone),
         len(alone),
@@ -163,10 +165,10 @@ def _render(worker: Worker, part: Shard, known: str) -> RenderedShard | None:
     )
 
 
-def _row(worker: Worker, index: int, row: Row) -> RenderedShard:
+def _render_row(worker: Worker, index: int, row: Row) -> RenderedShard:
     for _ in range(MAX_ROW_ATTEMPTS):
         try:
-            found = worker.render(Shard(index, [row]), "")
+            found = _ask(worker, Shard(index, [row]), "")
             assert found is not None  # None answers a hash, and there was none
             return found
         except WorkerDied as death:
@@ -178,167 +180,161 @@ def _row(worker: Worker, index: int, row: Row) -> RenderedShard:
     return RenderedShard(line + b"\n", 1, 1, 0, [])
 
 
-class ShardServer:
-    """Renders shards for one run."""
-
-    def __init__(self, spec: BatchSpec, fingerprint: str) -> None:
-        """Raise `PromptForgeError` where rows would come out otherwise than where the run began."""
-        if fingerprint_of(hash_inputs(spec)) != fingerprint:
-            raise PromptForgeError(
-                "a worker found another version, profile, template or tokenizer than the run began"
-                " with; they must be the same everywhere, and not change meanwhile"
-            )
-        self._renderer = RowRenderer(spec)
-
-    def render(self, part: Shard, known: str) -> RenderedShard | None:
-        """Render `part`; return None if `known` is still the hash of the files its rows name."""
-        if known and hash_references(self._renderer.references(part)) == known:
-            return None
-        return self._renderer.render(part)
-
-
-class ShardTask(msgspec.Struct, frozen=True):
-    """A request to a worker."""
-
-    part: Shard
-    known: str
-
-
-def encode_task(part: Shard, known: str) -> bytes:
-    """Pack a task into bytes."""
-    return msgspec.msgpack.encode(ShardTask(part, known))
-
-
-def answer_task(server: ShardServer, task: bytes) -> bytes:
-    """Do a packed task; return the packed results."""
-    asked = msgspec.msgpack.decode(task, type=ShardTask)
-    return msgspec.msgpack.encode(server.render(asked.part, asked.known))
-
-
-def decode_answer(answered: bytes) -> RenderedShard | None:
-    """Unpack the results."""
-    return msgspec.msgpack.decode(answered, type=RenderedShard | None)
-
-
-_SIZE = 8
-"""Bytes of the length in front of each message."""
+def _ask(worker: Worker, shard: Shard, known: str) -> RenderedShard | None:
+    answer = worker.render(msgspec.msgpack.encode((shard, known)))
+    return msgspec.msgpack.decode(answer, type=RenderedShard | None)
 
 
 class LocalWorker:
-    """A process of this machine; see `Worker`."""
+    """A process of this machine, with messages over its two pipes; see `Worker`.
 
-    def __init__(self, spec: BatchSpec, ground: str) -> None:
-        self._hello = msgspec.msgpack.encode((spec, ground))
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115  closed in `close`
+    It is no fork: it takes over no lock, thread or open file of the run.
+    """
+
+    def __init__(self, spec: BatchSpec, fingerprint: str) -> None:
+        self._settings = msgspec.msgpack.encode((spec, fingerprint))
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115  closed in `close`
         self._process: subprocess.Popen[bytes] | None = None
-        self._guard = threading.Lock()
         self._stopped = False
 
     def start(self) -> None:
         """See `Worker`."""
         self._end()
-        with self._guard:
-            if self._stopped:
-                raise PromptForgeError("the run was stopped")
-            self._process = self._spawn()
-        refusal = self._ask(self._hello).decode()
-        if refusal:
-            raise PromptForgeError(refusal)
+        path = [str(Path(__file__).parents[2]), *filter(None, sys.path)]
+        # -P: a file `json.py` in the working directory is not taken for the library.
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", f"from {__name__} import serve; serve()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
+            start_new_session=True,  # Ctrl-C is for the process that has a user
+        )
+        if self._stopped:  # looked at after the process is known to `stop`: one of the two kills it
+            self._end()
+            raise PromptForgeError("the run was stopped")
+        if refusal := self.render(self._settings):
+            raise PromptForgeError(refusal.decode())
 
-    def render(self, part: Shard, known: str) -> RenderedShard | None:
+    def render(self, task: bytes) -> bytes:
         """See `Worker`."""
-        return decode_answer(self._ask(encode_task(part, known)))
+        process = self._process
+        assert process and process.stdin and process.stdout
+        with contextlib.suppress(OSError):
+            _send(process.stdin, task)
+            answer = _receive(process.stdout)
+            if answer is not None:
+                return answer
+        raise WorkerDied(self._reason(process))
+
+    def _reason(self, process: subprocess.Popen[bytes]) -> str:
+        """Tell how a process ended: its exit code, and the last line that it printed."""
+        code = process.wait()
+        self._log.seek(0)
+        log = self._log.read().decode("utf-8", "replace").strip()
+        self._log.seek(0)
+        self._log.truncate()
+        if log.startswith("Timeout ("):  # by `faulthandler`
+            return f"no result within {MAX_ROW_SECONDS:g} s"
+        reason = f"exit code {code}"
+        if code < 0:
+            reason = f"signal {-code} ({signal.strsignal(-code)})"
+        last = log[-2000:].rpartition("\n")[2]
+        return f"{reason}: {last}" if last else reason
 
     def stop(self) -> None:
         """See `Worker`."""
-        with self._guard:
-            self._stopped = True
-            if self._process is not None:
-                self._process.kill()
+        self._stopped = True
+        if self._process is not None:
+            self._process.kill()
 
     def close(self) -> None:
         """See `Worker`."""
         self._end()
-        self._said.close()
-
-    def _spawn(self) -> subprocess.Popen[bytes]:
-        package = Path(__file__).parents[2]
-        path = os.pathsep.join([str(package), *(entry for entry in sys.path if entry)])
-        return subprocess.Popen(
-            # -P: a file `json.py` in the working directory is not taken for the library.
-            [sys.executable, "-P", "-m", __name__],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._said,
-            env={**os.environ, "PYTHONPATH": path},
-            start_new_session=True,  # Ctrl-C is for the process that has a user
-        )
-
-    def _ask(self, message: bytes) -> bytes:
-        process = self._process
-        assert process is not None and process.stdin is not None and process.stdout is not None
-        answer = None
-        with contextlib.suppress(OSError):
-            _send(process.stdin, message)
-            answer = _receive(process.stdout)
-        if answer is None:
-            raise WorkerDied(self._reason(process))
-        return answer
-
-    def _reason(self, process: subprocess.Popen[bytes]) -> str:
-        code = process.wait()
-        self._said.seek(0)
-        last = self._said.read()[-2000:].decode("utf-8", "replace").strip().rpartition("\n")[2]
-        self._said.seek(0)
-        self._said.truncate()
-        how = f"signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"exit code {code}"
-        return f"{how}: {last}" if last else how
+        self._log.close()
 
     def _end(self) -> None:
-        process = self._process
-        if process is not None:
-            process.kill()
+        if self._process is not None:
+            self._process.kill()
             with contextlib.suppress(OSError):  # the rest of a message that nobody took
-                process.communicate()
+                self._process.communicate()
 
 
-def _send(pipe: IO[bytes], message: bytes) -> None:
-    pipe.write(len(message).to_bytes(_SIZE, "big"))
-    pipe.write(message)
-    pipe.flush()
+# --- the side of the worker -----------------------------------------------------------------------
 
 
-def _receive(pipe: IO[bytes]) -> bytes | None:
-    """Return the next message; None if the other side has gone."""
-    head = pipe.read(_SIZE)
-    size = int.from_bytes(head, "big")
-    message = pipe.read(size) if len(head) == _SIZE else b""
-    return message if len(head) == _SIZE and len(message) == size else None
+class ShardServer:
+    """Renders shards inside a worker, on any engine; takes and gives plain bytes."""
+
+    def __init__(self, settings: bytes) -> None:
+        """Check that rows come out here as they would where the run began: see `refusal`."""
+        spec, fingerprint = msgspec.msgpack.decode(settings, type=tuple[BatchSpec, str])
+        self._refusal = ""
+        self._deadline_set = float("-inf")
+        try:
+            if fingerprint_of(hash_inputs(spec)) != fingerprint:
+                self._refusal = (
+                    "a worker found another version, profile, template or tokenizer than the run"
+                    " began with; they must be the same everywhere, and not change meanwhile"
+                )
+            self._renderer = RowRenderer(spec, self._set_deadline)
+        except PromptForgeError as error:
+            self._refusal = str(error)
+
+    def refusal(self) -> str:
+        """Return why no row can be rendered here; empty if all is well."""
+        return self._refusal
+
+    def render(self, task: bytes) -> bytes:
+        """Render a shard; answer None if the hash in the task holds for the files its rows name."""
+        shard, known = msgspec.msgpack.decode(task, type=tuple[Shard, str])
+        rendered = None
+        try:
+            if not known or hash_references(self._renderer.references(shard)) != known:
+                rendered = self._renderer.render(shard)
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+            self._deadline_set = float("-inf")
+        return msgspec.msgpack.encode(rendered)
+
+    def _set_deadline(self) -> None:
+        """End this process if the next row takes too long, even in C code that holds Python's lock.
+
+        Setting the deadline takes as long as a small row, so it is done once a second.
+        """
+        now = time.monotonic()
+        if now - self._deadline_set > 1:
+            self._deadline_set = now
+            faulthandler.dump_traceback_later(MAX_ROW_SECONDS, exit=True, file=2)
 
 
-def main() -> None:
-    """Be a worker."""
+def serve() -> None:
+    """Be a worker: answer the messages on standard input until the run has gone."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # a library that prints must not print into an answer
     inbox: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_listen, args=(sys.stdin.buffer, inbox), daemon=True).start()
-    spec, ground = msgspec.msgpack.decode(inbox.get(), type=tuple[BatchSpec, str])
-    try:
-        server = ShardServer(spec, ground)
-    except PromptForgeError as error:
-        _send(answers, str(error).encode("utf-8", "replace"))
-        return
-    _send(answers, b"")
+    server = ShardServer(inbox.get())
+    _send(answers, server.refusal().encode("utf-8", "replace"))
     while True:
-        _send(answers, answer_task(server, inbox.get()))
+        _send(answers, server.render(inbox.get()))
 
 
 def _listen(pipe: IO[bytes], inbox: SimpleQueue[bytes]) -> None:
-    """Read messages; end this process once the parent has gone, even amid a row."""
+    """Read messages; end this process once the run has gone, even amid a row."""
     while (message := _receive(pipe)) is not None:
         inbox.put(message)
     os._exit(0)
 
 
-if __name__ == "__main__":
-    main()
+def _send(pipe: IO[bytes], message: bytes) -> None:
+    pipe.write(len(message).to_bytes(8, "big") + message)
+    pipe.flush()
+
+
+def _receive(pipe: IO[bytes]) -> bytes | None:
+    """Return the next message; None if the other side has gone, even amid a message."""
+    head = pipe.read(8)
+    size = int.from_bytes(head, "big")
+    message = pipe.read(size)
+    return message if len(head) == 8 and len(message) == size else None

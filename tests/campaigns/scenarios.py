@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import msgspec
+
 import promptforge as pf
 from promptforge.authoring import trust
-from promptforge.batch import runner as running
+from promptforge.batch import rows, runner
 from promptforge.batch import spec as specs
-from promptforge.batch import workers as serving
-from promptforge.batch.requests import Shard
-from promptforge.batch.rows import RenderedShard
 from promptforge.batch.spec import BatchSpec
+from promptforge.batch.workers import ShardServer
 from promptforge.cli.main import main
 from promptforge.config.profiles import load_profile
 from promptforge.errors import Diagnostics
@@ -226,18 +226,16 @@ def _trusted(folder: Path, _: object) -> Answer:
         return Answer((project.files, trust.trust_state(project)))
 
 
-class _Here:
+class InProcessWorker:
     """A worker of a batch in this process, on the same disk."""
 
-    def __init__(self, spec: BatchSpec, ground: str) -> None:
-        self._server = serving.ShardServer(spec, ground)
+    def __init__(self, spec: BatchSpec, fingerprint: str) -> None:
+        self._server = ShardServer(msgspec.msgpack.encode((spec, fingerprint)))
 
     def start(self) -> None: ...
 
-    def render(self, part: Shard, known: str) -> RenderedShard | None:
-        return serving.decode_answer(
-            serving.answer_task(self._server, serving.encode_task(part, known))
-        )
+    def render(self, task: bytes) -> bytes:
+        return self._server.render(task)
 
     def stop(self) -> None: ...
 
@@ -245,15 +243,19 @@ class _Here:
 
 
 def _rows(folder: Path) -> None:
-    rows = [{"id": f"r{n}", "items": [{"content": f"text {n}"}]} for n in range(3)]
+    given = [{"id": f"r{n}", "items": [{"content": f"text {n}"}]} for n in range(3)]
     put(
         folder,
-        {"in.jsonl": "".join(json.dumps(row) + "\n" for row in [*rows, {"id": "bad", "items": 3}])},
+        {
+            "in.jsonl": "".join(
+                json.dumps(row) + "\n" for row in [*given, {"id": "bad", "items": 3}]
+            )
+        },
     )
 
 
 def _resumed(folder: Path) -> None:
-    """A run that did one part of its four, and was ended."""
+    """A run that did one shard of its four, and was ended."""
     _rows(folder)
     _batch(folder, None, limit=1)
 
@@ -269,13 +271,16 @@ def _batch(folder: Path, _: object, **more: Any) -> Answer:
     """Do a batch with shipped templates alone, which are compiled once for all."""
     with (
         mock.patch.object(
-            running,
-            "_workers",
-            lambda _, spec, ground, *__: nullcontext(lambda: _Here(spec, ground)),
+            runner,
+            "_worker_source",
+            lambda _, spec, fingerprint, *__: nullcontext(
+                lambda: InProcessWorker(spec, fingerprint)
+            ),
         ),
         mock.patch.object(specs, "make_renderer", lambda _, profile=None: _make(profile)),
+        mock.patch.object(rows, "make_renderer", lambda _, profile=None: _make(profile)),
     ):
-        report = running.run(
+        report = runner.run(
             folder / "in.jsonl", folder / "out.jsonl", part_rows=1, workers=1, **more
         )
     results = (
