@@ -15,10 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from python_programs import programs
 
-from promptforge.trimming import code as grammars
-from promptforge.trimming import code as indentation
-from promptforge.trimming import python as python_code
-from promptforge.trimming import source_code
+from promptforge.trimming import code, python
 from promptforge.trimming.pieces import Pieces
 
 STDLIB = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
@@ -83,8 +80,14 @@ def parses(text: str) -> bool:
     return True
 
 
+def divide(text: str, *, marker: str, language: str | None) -> Pieces | None:
+    """Divide a program as the tables of `kinds` have it done."""
+    found = python.divide(text, marker=marker) if language == "python" else None
+    return found or code.divide(text, marker=marker, language=language)
+
+
 def divided(text: str, language: str | None) -> Pieces:
-    pieces = source_code.divide(text, marker="[cut]", language=language)
+    pieces = divide(text, marker="[cut]", language=language)
     assert pieces
     return pieces
 
@@ -127,7 +130,7 @@ def test_what_a_query_wants_stays_with_its_signature_and_class() -> None:
 
 
 def test_no_head_without_a_marker() -> None:
-    pieces = source_code.divide(SHOP, marker="", language="python")
+    pieces = divide(SHOP, marker="", language="python")
     assert pieces
     assert pieces.variants()[0].text.startswith('"""A shop."""\nimport os\n')
 
@@ -152,7 +155,7 @@ def test_every_rung_of_a_real_module_parses(path: Path) -> None:
 )
 def test_every_rung_parses(text: str, step: int, worth: dict[int, float]) -> None:
     assert parses(text)
-    pieces = python_code.divide(text, marker="[cut]")
+    pieces = python.divide(text, marker="[cut]")
     if pieces:
         assert whole(pieces) == text
         variants = pieces.variants(
@@ -179,7 +182,7 @@ def test_every_rung_parses(text: str, step: int, worth: dict[int, float]) -> Non
     ],
 )
 def test_odd_python_stays_python(text: str) -> None:
-    pieces = python_code.divide(text, marker="x */ \n y")
+    pieces = python.divide(text, marker="x */ \n y")
     assert pieces
     assert whole(pieces) == text
     for worth in ({}, {len(pieces.parts) - 2: 1.0}, {1: 2.0, len(pieces.parts) // 2: 1.0}):
@@ -195,7 +198,7 @@ def errors(text: str, language: str) -> bool:
             ).returncode
             != 0
         )
-    root = grammars.parse_syntax(text, language)
+    root = code.parse_syntax(text, language)
     return root is None or root.has_error
 
 
@@ -236,11 +239,11 @@ type T struct {
 @pytest.mark.parametrize("installed", [True, False])
 def test_the_outline_of_go(installed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not installed:  # then the depth of lines tells as much here
-        monkeypatch.setattr(grammars, "GRAMMARS", {"go": ("tree_sitter_no_such", "language")})
-        grammars._load_grammar.cache_clear()
+        monkeypatch.setattr(code, "GRAMMARS", {"go": ("tree_sitter_no_such", "language")})
+        code._load_grammar.cache_clear()
     variants = divided(PROGRAMS["go"], "go").variants()
     outline = next(found.text for found in variants if found.name == "outline")
-    grammars._load_grammar.cache_clear()
+    code._load_grammar.cache_clear()
     assert outline == GO_OUTLINE
 
 
@@ -257,9 +260,7 @@ def test_the_outline_of_go(installed: bool, monkeypatch: pytest.MonkeyPatch) -> 
     ],
 )
 def test_marks_are_comments(language: str | None, mark: str) -> None:
-    pieces = indentation.divide_by_indentation(
-        "a {\n  b\n  c\n}\nd {\n  e\n}\n", marker="-->*/", language=language
-    )
+    pieces = code.divide("a {\n  b\n  c\n}\nd {\n  e\n}\n", marker="-->*/", language=language)
     assert pieces
     assert f"a {{\n  {mark}" in pieces.variants()[1].text
 
@@ -268,7 +269,7 @@ def test_marks_are_comments(language: str | None, mark: str) -> None:
        st.sampled_from(LANGUAGES))  # fmt: skip
 def test_the_pieces_are_the_text_whatever_it_is(strings: list[str], language: str | None) -> None:
     text = "".join(strings)
-    pieces = source_code.divide(text, marker="[cut]", language=language)
+    pieces = divide(text, marker="[cut]", language=language)
     if pieces is None:
         return
     assert whole(pieces) == text
@@ -297,7 +298,7 @@ def test_the_pieces_are_the_text_whatever_it_is(strings: list[str], language: st
 )
 def test_nothing_is_raised(text: str, language: str | None) -> None:
     for cut in (text, "def f():\n  a\n  b\n" + text):
-        pieces = source_code.divide(cut, marker="[cut]", language=language)
+        pieces = divide(cut, marker="[cut]", language=language)
         assert pieces is None or whole(pieces) == cut
 
 
@@ -307,14 +308,14 @@ def test_what_lies_too_deep_is_one_piece(deep: int) -> None:
         "  " * n + "}\n" for n in reversed(range(deep))
     )
     for language in (None, "javascript", "c"):
-        pieces = source_code.divide(text, marker="[cut]", language=language)
+        pieces = divide(text, marker="[cut]", language=language)
         assert pieces is None or whole(pieces) == text
 
 
 def test_a_tree_that_another_thread_has_spoilt_is_made_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    whole_pieces, parse, spoilt = python_code.divide(SHOP, marker="[cut]"), ast.parse, [2]
+    whole_pieces, parse, spoilt = python.divide(SHOP, marker="[cut]"), ast.parse, [2]
 
     def flaky(text: str) -> ast.Module:
         spoilt[0] -= 1
@@ -323,5 +324,5 @@ def test_a_tree_that_another_thread_has_spoilt_is_made_again(
         return parse(text)
 
     monkeypatch.setattr(ast, "parse", flaky)
-    again = python_code.divide(SHOP, marker="[cut]")
+    again = python.divide(SHOP, marker="[cut]")
     assert whole_pieces is not None and again is not None and again.parts == whole_pieces.parts

@@ -42,10 +42,11 @@ from ..templating.limits import FuelTank
 from ..templating.loader import Layout
 from ..text.control_tokens import ControlTokens
 from ..text.escape import Content, Safe
+from ..text.split_points import UNITS
 from ..tokenizers.base import Counter
 from ..tokenizers.registry import get_tokenizer
 from ..trimming.kinds import find_structure
-from ..trimming.pieces import UNITS, Pieces, TrimmedVariants
+from ..trimming.pieces import Pieces, TrimmedVariants
 from .context import (
     CleaningNotes,
     ItemViews,

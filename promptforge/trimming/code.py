@@ -1,10 +1,8 @@
-"""A program as blocks of whole lines, each a header, a body or an end, in the order of leaving.
+"""Trimming of programs: bodies go largest first, imports and signatures stay longest.
 
-Trimming of programs in any language by the depth of their lines alone.
-
-The one door to tree-sitter: syntax trees of programs, where their grammar is installed.
-
-Trimming of programs by their syntax trees: the lines between braces go, the braces stay.
+A program is cut into blocks of whole lines: a header, its body, its end. The blocks come from a
+syntax tree where the grammar of the language is installed, else from the depth of the lines.
+`python` finds them by Python's own syntax.
 """
 
 from __future__ import annotations
@@ -14,43 +12,244 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .pieces import Piece, Pieces, code_gap, code_head, split_lines
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
 
+NONE, SAYING, IMPORT, SIGNATURE = range(4)
+"""Ranks of skeleton: none, a docstring's first line, an import, a signature; high stays long."""
+MAX_BLOCK_DEPTH = 60
+"""Blocks within blocks that are told apart; anything deeper is one piece."""
+_MAX_LINES_OF_TRIVIA = 4
+"""Lines up to which comments go with the statement after them; more are a piece."""
+
+
+def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | None:
+    """Return a program as pieces; None for a text with lines of one depth only."""
+    blocks = read_syntax(text, language)
+    found = blocks.pieces(language, marker) if blocks else None
+    if found is None and (blocks := read_indentation(text)):
+        return blocks.pieces(language, marker)
+    return found
+
+
+class _Block(NamedTuple):
+    """The lines from `first` to the next block's first."""
+
+    first: int
+    parent: int = -1
+    rank: int = NONE
+    closes: int = -1
+    body: int = -1
+    """The header of its body, with pieces that go one after another from the end; -1: its own."""
+    kind: str = ""
+
+
+class Blocks:
+    """The blocks of a text, added in the order of their lines."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.lines = lines
+        self.found: list[_Block] = []
+        self.next = 0
+        """The first line that is in no block yet."""
+
+    def add(
+        self,
+        code: int,
+        end: int,
+        *,
+        parent: int = -1,
+        rank: int = NONE,
+        closes: int = -1,
+        body: int = -1,
+        kind: str = "",
+    ) -> int:
+        """Add the lines up to `end` as a block, with code from line `code` on; return its number.
+
+        A long comment before the code, or any before the end of a block, is a piece of its own.
+        """
+        first, self.next = self.next, end
+        comments = self.lines[first:code]
+        apart = _MAX_LINES_OF_TRIVIA if closes < 0 else 0
+        if len(comments) > apart and any(line.strip() for line in comments):
+            self.found.append(_Block(first, parent, body=body))
+            first = code
+        self.found.append(_Block(first, parent, rank, closes, body, kind))
+        return len(self.found) - 1
+
+    def pieces(self, language: str | None, marker: str) -> Pieces | None:
+        """Return the pieces; None if there are fewer than two."""
+        if self.next < len(self.lines):
+            self.add(self.next, len(self.lines))
+        found = self.found
+        if len(found) < 2:
+            return None
+        # A block with skeleton under it is skeleton itself.
+        for block in reversed(found):
+            if block.rank and block.parent >= 0 and not found[block.parent].rank:
+                found[block.parent] = found[block.parent]._replace(rank=SIGNATURE)
+        ends = [block.first for block in found[1:]] + [len(self.lines)]
+        parts = [
+            Piece(
+                "".join(self.lines[block.first : end]),
+                keep,
+                block.parent,
+                block.rank > NONE,
+                block.kind,
+                block.closes,
+            )
+            for block, end, keep in zip(found, ends, _keeps(found, ends), strict=True)
+        ]
+        return Pieces(parts, code_gap(language), code_head(language, marker))
+
+
+def _keeps(found: Sequence[_Block], ends: Sequence[int]) -> list[float]:
+    """Return the `keep` of each: bodies go largest first, then docstrings, imports, signatures.
+
+    Of signatures the deepest go first. The pieces of one body are equal, so it goes from its end.
+    """
+    # By body: its header, and whether the piece is that header's own.
+    homes = [(i, True) if block.body < 0 else (block.body, False) for i, block in enumerate(found)]
+    sizes: Counter[tuple[int, bool]] = Counter()
+    for home, block, end in zip(homes, found, ends, strict=True):
+        if not block.rank and block.closes < 0:
+            sizes[home] += end - block.first
+    largest_first = sorted(sizes, key=lambda home: (-sizes[home], -home[0]))
+    places = {home: place for place, home in enumerate(largest_first)}
+    depths: list[int] = []
+    keeps: list[float] = []
+    for home, block in zip(homes, found, strict=True):
+        depths.append(depths[block.parent] + 1 if block.parent >= 0 else 0)
+        keep = places.get(home, 0)
+        if block.rank:
+            keep = len(places) + (MAX_BLOCK_DEPTH + 1) * block.rank
+        if block.rank == SIGNATURE:
+            keep -= min(depths[-1], MAX_BLOCK_DEPTH)
+        keeps.append(keep)
+    return keeps
+
+
+class Place(NamedTuple):
+    """The surroundings of a statement: its header, its body, and how deep it is."""
+
+    parent: int = -1
+    body: int = -1
+    """The header of the body that goes as one; -1: outside of any."""
+    function: bool = False
+    """True in a function."""
+    nested: bool = False
+    """True in a function within a function."""
+    depth: int = 0
+
+    def enter(self, head: int, first: int, *, function: bool, container: bool) -> Place:
+        """Return the place under `head`, a header of a statement with its first at `first`."""
+        if function:
+            return Place(head, head, True, self.function, self.depth + 1)
+        if container:
+            return Place(head, self.body, self.function, self.function, self.depth + 1)
+        body = first if self.body < 0 else self.body
+        return Place(head, body, self.function, self.nested, self.depth + 1)
+
+
+class Unit(NamedTuple):
+    """A statement, or several that share a line, as lines from `start` to before `end`."""
+
+    start: int
+    end: int
+    node: Any
+    """The statement in its syntax tree; None for several."""
+
+
+# --- by a syntax tree -----------------------------------------------------------------------------
+
 # Not among them: tree-sitter-bash 0.25, which ends the process on some texts.
 GRAMMARS = {
-    "javascript": ("tree_sitter_javascript", "language"),
-    "jsx": ("tree_sitter_javascript", "language"),
+    **{
+        name: (f"tree_sitter_{name}", "language")
+        for name in ("c", "cpp", "go", "java", "lua", "ruby", "rust", "scala", "swift")
+    },
+    **dict.fromkeys(("javascript", "jsx"), ("tree_sitter_javascript", "language")),
     "typescript": ("tree_sitter_typescript", "language_typescript"),
     "tsx": ("tree_sitter_typescript", "language_tsx"),
-    "go": ("tree_sitter_go", "language"),
-    "rust": ("tree_sitter_rust", "language"),
-    "java": ("tree_sitter_java", "language"),
-    "c": ("tree_sitter_c", "language"),
-    "cpp": ("tree_sitter_cpp", "language"),
     "csharp": ("tree_sitter_c_sharp", "language"),
-    "ruby": ("tree_sitter_ruby", "language"),
     "php": ("tree_sitter_php", "language_php"),
-    "lua": ("tree_sitter_lua", "language"),
-    "scala": ("tree_sitter_scala", "language"),
-    "swift": ("tree_sitter_swift", "language"),
 }
 """Language → the module of its grammar, and the function there that returns it."""
-
 MAX_BYTES_PARSED = 100_000
 """Bytes above which a text is not parsed: of junk, 50,000 took over a second."""
-
 _CHUNK_BYTES = 8192
-
 # Programs take 2 to 10 reads and 40 to 190 hundreds of steps for each chunk. Junk takes quadratic
 # time (`/*` unclosed, 100,000 times) or worse.
 _MAX_READS_PER_CHUNK = 24
-
 _MAX_STEPS_PER_CHUNK = 200
+
+# Parts of the names that the grammars give to nodes.
+_FUNCTION = re.compile(
+    r"func|method|constructor|destructor|closure|lambda|arrow|getter|setter|accessor|do_block|^init_"
+)
+_CONTAINER = re.compile(
+    r"class|struct|enum|interface|trait|impl|mod_item|module|namespace|object_def|record|protocol|"
+    r"extension|union|linkage|preproc_if|template_decl"
+)
+_IMPORT = re.compile(r"import|include|^use_|_use_|using_|package|require|extern_crate")
+_PREFIX = re.compile(r"^(attribute_item|inner_attribute_item|decorator|attribute_list|annotation)$")
+_OPAQUE = re.compile(
+    r"string|heredoc|interpolation|comment|token_tree|^template_(?:literal|substitution)|expansion|"
+    r"substitution|regex"
+)
+_OPENING = {"}": "{", "done": "do", "end": "do", "#endif": ""}
+"""Closing delimiter → the opening one; `end` may have none, `#endif` has a condition instead."""
+_WRAPPERS = {"statements", "statement_list", "block", "body_statement", "block_body"}
+"""Nodes that hold all between two delimiters."""
+
+
+class _Span(NamedTuple):
+    """A block in a statement: the rows of its delimiters, and the nodes between them."""
+
+    top: int
+    bottom: int
+    inner: Sequence[Node]
+    owner: str
+    """The type of the node that the block belongs to."""
+
+
+def read_syntax(text: str, language: str | None) -> Blocks | None:
+    """Return the blocks of a program by its syntax tree.
+
+    None without a grammar, and for a text that is hardly of that language.
+    """
+    root = parse_syntax(text, language)
+    if root is None or root.type == "ERROR":
+        return None
+    blocks = Blocks(split_lines(text))
+    wrong = sum(_end(node) - node.start_point.row for node in root.children if node.is_error)
+    if wrong * 4 > len(blocks.lines):
+        return None
+    _read_statements(blocks, root.children, Place())
+    return blocks
+
+
+def parse_syntax(text: str, language: str | None) -> Node | None:
+    """Return the root of a program's syntax tree.
+
+    None without a grammar, or where parsing takes more than its share.
+    """
+    grammar = _load_grammar(language or "")
+    data = text.encode("utf-8", "replace")  # a lone surrogate becomes "?"
+    if grammar is None or len(data) > MAX_BYTES_PARSED:
+        return None
+    from tree_sitter import Parser
+
+    effort = _Effort(data)
+    try:
+        tree = Parser(grammar).parse(effort.read, progress_callback=effort.is_spent)
+    except ValueError:  # tree-sitter was told to stop
+        return None
+    return None if effort.spent else tree.root_node
 
 
 @lru_cache(maxsize=64)
@@ -68,25 +267,6 @@ def _load_grammar(language: str) -> Language | None:
         return None
 
 
-def parse_syntax(text: str, language: str | None) -> Node | None:
-    """Return the root of a program's syntax tree.
-
-    None without a grammar, or where parsing takes more than its share.
-    """
-    grammar = _load_grammar(language or "")
-    data = text.encode("utf-8", "replace")  # a lone surrogate becomes "?", also one byte
-    if grammar is None or len(data) > MAX_BYTES_PARSED:
-        return None
-    from tree_sitter import Parser
-
-    effort = _Effort(data)
-    try:
-        tree = Parser(grammar).parse(effort.read, progress_callback=effort.is_spent)
-    except ValueError:  # tree-sitter was told to stop
-        return None
-    return None if effort.spent else tree.root_node
-
-
 class _Effort:
     """Hands a parser its text, and counts: by a clock, equal texts would give unequal answers."""
 
@@ -99,376 +279,66 @@ class _Effort:
 
     def read(self, offset: int, point: object) -> bytes:
         self._reads -= 1
-        if self._reads < 0:
-            self.spent = True
-            return b""
-        return self._data[offset : offset + _CHUNK_BYTES]
+        self.spent |= self._reads < 0
+        return b"" if self._reads < 0 else self._data[offset : offset + _CHUNK_BYTES]
 
     def is_spent(self, offset: int, failed: bool) -> bool:
         self._steps -= 1
-        if self._steps < 0:
-            self.spent = True
+        self.spent |= self._steps < 0
         return self.spent
 
 
-NONE, SAYING, IMPORT, SIGNATURE = range(4)
-"""Ranks of skeleton: none, a docstring's first line, an import, a signature; high stays long."""
-
-MAX_BLOCK_DEPTH = 60
-"""Blocks within blocks that are told apart; anything deeper is one piece."""
-
-_TRIVIA = 4
-"""Lines up to which comments go with the statement after them; longer ones are a piece."""
+def _read_statements(blocks: Blocks, nodes: Sequence[Node], place: Place) -> None:
+    for unit in _units(nodes):
+        if not _open(blocks, unit, place):
+            rank = NONE if place.function else _rank(unit)
+            blocks.add(unit.start, unit.end, parent=place.parent, rank=rank, body=place.body)
 
 
-class Block(NamedTuple):
-    """The lines from `first` to the next block's first."""
+def _open(blocks: Blocks, unit: Unit, place: Place) -> bool:
+    """Add a statement as a header, bodies and an end.
 
-    first: int
-    under: int = -1
-    skeleton: int = NONE
-    closes: int = -1
-    body: int = -1
-    """The header of its body, with pieces that go one after another from the end; -1: its own."""
-    kind: str = ""
-
-
-class Blocks:
-    """The blocks of a text, added in the order of their lines."""
-
-    def __init__(self, lines: Sequence[str]) -> None:
-        self.lines = lines
-        self.found: list[Block] = []
-
-    def add(self, block: Block, code: int) -> int:
-        """Add a block with its first line of code at `code`, after comments; return its number.
-
-        A long comment before it, or any before the end of a block, becomes a piece of its own.
-        """
-        apart = _TRIVIA if block.closes < 0 else 0
-        comments = self.lines[block.first : code]
-        if len(comments) > apart and any(line.strip() for line in comments):
-            self.found.append(Block(block.first, block.under, body=block.body))
-            block = block._replace(first=code)
-        self.found.append(block)
-        return len(self.found) - 1
-
-    def pieces(self, language: str | None, marker: str) -> Pieces | None:
-        """Return the pieces; None if there are fewer than two."""
-        found = self.found
-        if len(found) < 2:
-            return None
-        # A block with skeleton under it is skeleton itself.
-        for block in reversed(found):
-            if block.skeleton and block.under >= 0 and not found[block.under].skeleton:
-                found[block.under] = found[block.under]._replace(skeleton=SIGNATURE)
-        ends = [block.first for block in found[1:]] + [len(self.lines)]
-        parts = [
-            Piece(
-                "".join(self.lines[block.first : end]),
-                keep,
-                block.under,
-                block.skeleton > NONE,
-                block.kind,
-                block.closes,
-            )
-            for block, end, keep in zip(found, ends, _keeps(found, ends), strict=True)
-        ]
-        return Pieces(parts, code_gap(language), code_head(language, marker))
-
-
-def _keeps(found: Sequence[Block], ends: Sequence[int]) -> list[float]:
-    """Return the `keep` of each: bodies go largest first, then docstrings, imports, signatures.
-
-    Of signatures the deepest go first. The pieces of one body are equal, so it goes from its end.
+    False if no block in it has its lines for itself.
     """
-    # By body: its header, and whether the piece is that header's own.
-    homes = [(i, True) if block.body < 0 else (block.body, False) for i, block in enumerate(found)]
-    sizes: Counter[tuple[int, bool]] = Counter()
-    for home, block, end in zip(homes, found, ends, strict=True):
-        if not block.skeleton and block.closes < 0:
-            sizes[home] += end - block.first
-    largest_first = sorted(sizes, key=lambda home: (-sizes[home], -home[0]))
-    ranks = {home: rank for rank, home in enumerate(largest_first)}
-    depths: list[int] = []
-    keeps: list[float] = []
-    for home, block in zip(homes, found, strict=True):
-        depths.append(depths[block.under] + 1 if block.under >= 0 else 0)
-        if block.skeleton:
-            keep = len(ranks) + (MAX_BLOCK_DEPTH + 1) * block.skeleton
-            if block.skeleton == SIGNATURE:
-                keep -= min(depths[-1], MAX_BLOCK_DEPTH)
-            keeps.append(keep)
-        else:
-            keeps.append(ranks.get(home, 0))
-    return keeps
-
-
-# The last line of a block, or the next part of it, begins so.
-_BLOCK_END = re.compile(
-    r"\s*(?:[)}\]]|</|#\}"
-    r"|(?:end|fi|done|esac|else|elif|elsif|elseif|except|finally|catch|rescue|ensure)\b)"
-)
-
-_CONTROL = re.compile(
-    r"\s*(?:if|else|elif|elsif|for|foreach|while|until|unless|switch|match|case|when|do|loop|try|"
-    r"catch|with|begin|return|let|const|var|defer|select|repeat)\b"
-)
-
-_IMPORT_LINE = re.compile(
-    r"\s*(?:import|from|use|using|include|require|package|#include|#import|extern crate|@import)\b"
-)
-
-_COMMENT = re.compile(
-    r"\s*(?://|/\*|\*[ /\n]|--|;|%"
-    r"|#(?!\s*(?:include|define|undef|if|ifn?def|else|elif|endif|pragma|import)\b))"
-)
-
-_SKELETON_DEPTH = 2
-"""Headers less deep than this are skeleton: functions, and the methods of classes."""
-
-
-def divide_by_indentation(text: str, *, marker: str, language: str | None = None) -> Pieces | None:
-    """Return the lines of a program as pieces, each under the shallower line before it.
-
-    None if no line is deeper than another. A line with deeper lines below it is a header, and the
-    deeper run its body. The next line of the header's depth belongs to it too if it begins as the
-    end of a block does (`}`, `end`, `else`).
-    """
-    lines = split_lines(text)
-    depths = [_depth(line) for line in lines]
-    if len({depth for depth in depths if depth >= 0}) < 2:
-        return None
-    reader = _LineReader(lines, depths)
-    reader.read()
-    return reader.blocks.pieces(language, marker)
-
-
-def _depth(line: str) -> int:
-    """Return the columns before a line, a tab reaching to the next multiple of 8; -1: blank."""
-    bare = line.lstrip(" \t")
-    if not bare.strip():
-        return -1
-    return len(line[: len(line) - len(bare)].expandtabs(8))
-
-
-class _OpenHeader(NamedTuple):
-    depth: int
-    number: int
-    body: int
-
-
-class _LineReader:
-    """Goes through the lines once, with a stack of open headers."""
-
-    def __init__(self, lines: Sequence[str], depths: Sequence[int]) -> None:
-        self.lines = lines
-        self.depths = depths
-        self.blocks = Blocks(lines)
-        # Headers with nothing but list items under them, as `import (`: all have one rank.
-        self.lists: dict[int, int] = {}
-        self.open: list[_OpenHeader] = []
-
-    def read(self) -> None:
-        next_depths = self._next_depths()
-        next_line = 0
-        for line, depth in enumerate(self.depths):
-            # A comment or a blank line goes with the next line of code.
-            if depth < 0 or _COMMENT.match(self.lines[line]):
-                continue
-            ended = -1
-            while self.open and self.open[-1].depth >= depth:
-                header = self.open.pop()
-                ended = header.number if header.depth == depth else -1
-            self._add(next_line, line, ended, next_depths[line] > depth)
-            next_line = line + 1
-        if next_line < len(self.lines):
-            self.blocks.add(Block(next_line), next_line)
-
-    def _next_depths(self) -> list[int]:
-        """Return for each line the depth of the next one that is not blank."""
-        found = [-1] * len(self.lines)
-        for line in range(len(self.lines) - 2, -1, -1):
-            found[line] = self.depths[line + 1] if self.depths[line + 1] >= 0 else found[line + 1]
-        return found
-
-    def _add(self, first: int, line: int, ended: int, heads: bool) -> None:
-        text = self.lines[line]
-        under = body = -1
-        if self.open:
-            under, body = self.open[-1].number, self.open[-1].body
-        heads = heads and len(self.open) < MAX_BLOCK_DEPTH
-        if ended >= 0 and _BLOCK_END.match(text):
-            number = self.blocks.add(Block(first, ended, closes=ended, body=body), line)
-        else:
-            rank = self.lists[under] if under in self.lists else self._rank(text, heads)
-            number = self.blocks.add(Block(first, under, rank, body=body), line)
-            if heads and rank and text.rstrip().endswith("("):
-                self.lists[number] = rank
-        if heads:
-            # Outside of any body, or in the skeleton, a header begins a body of its own.
-            if self.blocks.found[number].skeleton or body < 0:
-                body = number
-            self.open.append(_OpenHeader(self.depths[line], number, body))
-
-    def _rank(self, text: str, heads: bool) -> int:
-        if not self.open and _IMPORT_LINE.match(text):
-            return IMPORT
-        if heads and len(self.open) < _SKELETON_DEPTH and not _CONTROL.match(text):
-            return SIGNATURE
-        return NONE
-
-
-# Parts of the names that the grammars give to nodes.
-_FUNCTION = re.compile(
-    r"func|method|constructor|destructor|closure|lambda|arrow|getter|setter|accessor|do_block|^init_"
-)
-
-_CONTAINER = re.compile(
-    r"class|struct|enum|interface|trait|impl|mod_item|module|namespace|object_def|record|protocol|"
-    r"extension|union|linkage|preproc_if|template_decl"
-)
-
-_IMPORT = re.compile(r"import|include|^use_|_use_|using_|package|require|extern_crate")
-
-_PREFIX = re.compile(r"^(attribute_item|inner_attribute_item|decorator|attribute_list|annotation)$")
-
-_OPAQUE = re.compile(
-    r"string|heredoc|interpolation|comment|token_tree|^template_(?:literal|substitution)|expansion|"
-    r"substitution|regex"
-)
-
-_OPENING = {"}": "{", "done": "do", "end": "do", "#endif": ""}
-"""Closing delimiter → the opening one; `end` may have none, `#endif` has a condition instead."""
-
-_WRAPPERS = {"statements", "statement_list", "block", "body_statement", "block_body"}
-"""Nodes that hold all between two delimiters."""
-
-
-class _Span(NamedTuple):
-    """A block in a statement."""
-
-    top: int
-    """The row of the opening delimiter."""
-    bottom: int
-    """The row of the closing one."""
-    inner: Sequence[Node]
-    owner: str
-    """The type of the node that the block belongs to."""
-
-
-class _Place(NamedTuple):
-    """The surroundings of a statement: its header, its body, and how deep it is."""
-
-    under: int = -1
-    body: int = -1
-    function: bool = False
-    depth: int = 0
-
-    def enter(self, owner: str, head: int, first: int) -> _Place:
-        """Return the place under `head`, in a block of `owner` with its first header at `first`."""
-        if _FUNCTION.search(owner):
-            return _Place(head, head, True, self.depth + 1)
-        body = self.body
-        if body < 0 and not _CONTAINER.search(owner):
-            body = first
-        return _Place(head, body, self.function, self.depth + 1)
-
-
-class _Unit(NamedTuple):
-    """A statement, or several that share a line, as rows from `start` to before `end`."""
-
-    start: int
-    end: int
-    node: Node | None
-    """None for several statements."""
-
-
-def divide_by_syntax(text: str, *, marker: str, language: str | None) -> Pieces | None:
-    """Return the statements of a program as pieces.
-
-    None without a grammar, and for a text that is hardly of that language.
-    """
-    root = parse_syntax(text, language)
-    if root is None or root.type == "ERROR":
-        return None
-    lines = split_lines(text)
-    wrong = sum(_end(node) - node.start_point.row for node in root.children if node.is_error)
-    if wrong * 4 > len(lines):
-        return None
-    reader = _TreeReader(lines)
-    reader.read(root.children)
-    return reader.blocks.pieces(language, marker)
-
-
-class _TreeReader:
-    """Walks syntax trees, and turns them into blocks of whole lines."""
-
-    def __init__(self, lines: Sequence[str]) -> None:
-        self.lines = lines
-        self.blocks = Blocks(lines)
-        self.next = 0  # the first line that is in no block yet
-
-    def read(self, nodes: Sequence[Node]) -> None:
-        self._statements(nodes, _Place())
-        if self.next < len(self.lines):
-            self.blocks.add(Block(self.next), self.next)
-
-    def _statements(self, nodes: Sequence[Node], place: _Place) -> None:
-        for unit in _units(nodes):
-            if not self._open(unit, place):
-                rank = NONE if place.function else _rank(unit)
-                self._add(place.under, rank, place.body, unit.start, unit.end)
-
-    def _add(self, under: int, rank: int, body: int, code: int, end: int) -> int:
-        block = Block(self.next, under, rank, body=body)
-        self.next = end
-        return self.blocks.add(block, code)
-
-    def _close(self, head: int, rank: int, body: int, end: int) -> int:
-        """Add the lines up to `end` as the end of the block with header `head`."""
-        block, code = Block(self.next, head, rank, head, body), self.next
-        self.next = end
-        return self.blocks.add(block, code)
-
-    def _open(self, unit: _Unit, place: _Place) -> bool:
-        """Add a statement as a header, bodies and an end.
-
-        False if no block in it has its lines for itself.
-        """
-        node = unit.node
-        if node is None or unit.end - unit.start < 3 or place.depth >= MAX_BLOCK_DEPTH:
-            return False
-        if _IMPORT.search(node.type):
-            return False
-        first = head = -1
-        for span in _spans(node, unit.start):
-            defines = _FUNCTION.search(span.owner) or _CONTAINER.search(span.owner)
-            rank = SIGNATURE if defines and not place.function else NONE
-            if head < 0:
-                first = head = self._add(place.under, rank, place.body, unit.start, span.top + 1)
-            else:
-                # `} else {`: the end of one body and the header of the next.
-                head = self._close(head, rank, place.body, span.top + 1)
-            inner = place.enter(span.owner, head, first)
-            self._statements(span.inner, inner)
-            if self.next < span.bottom:  # comments at the end of a block
-                self._add(head, NONE, inner.body, self.next, span.bottom)
+    if unit.node is None or unit.end - unit.start < 3 or place.depth >= MAX_BLOCK_DEPTH:
+        return False
+    if _IMPORT.search(unit.node.type):
+        return False
+    first = head = -1
+    for span in _spans(unit.node, unit.start):
+        function = bool(_FUNCTION.search(span.owner))
+        container = bool(_CONTAINER.search(span.owner))
+        rank = NONE
+        if (function or container) and not place.function:
+            rank = SIGNATURE
         if head < 0:
-            return False
-        self._close(head, NONE, place.body, unit.end)
-        return True
+            first = head = blocks.add(
+                unit.start, span.top + 1, parent=place.parent, rank=rank, body=place.body
+            )
+        else:
+            # `} else {`: the end of one body and the header of the next.
+            head = blocks.add(
+                blocks.next, span.top + 1, parent=head, rank=rank, closes=head, body=place.body
+            )
+        inner = place.enter(head, first, function=function, container=container)
+        _read_statements(blocks, span.inner, inner)
+        if blocks.next < span.bottom:  # comments at the end of a block
+            blocks.add(blocks.next, span.bottom, parent=head, body=inner.body)
+    if head < 0:
+        return False
+    blocks.add(blocks.next, unit.end, parent=head, closes=head, body=place.body)
+    return True
 
 
-def _units(nodes: Sequence[Node]) -> Iterator[_Unit]:
-    held: _Unit | None = None
+def _units(nodes: Sequence[Node]) -> Iterator[Unit]:
+    held: Unit | None = None
     prefix = -1  # the first row of the attributes and decorators before a statement
     for node in nodes:
         start, end = node.start_point.row, _end(node)
         comment = "comment" in node.type
         if held and start < held.end:
             if (node.is_named and not comment) or end > held.end:  # a; b
-                held = _Unit(held.start, max(end, held.end), None)
+                held = Unit(held.start, max(end, held.end), None)
             continue
         if comment:
             continue
@@ -478,7 +348,7 @@ def _units(nodes: Sequence[Node]) -> Iterator[_Unit]:
         if prefix < 0:
             prefix = start
         if not _PREFIX.match(node.type):
-            held = _Unit(prefix, end, node)
+            held = Unit(prefix, end, node)
             prefix = -1
     if held:
         yield held
@@ -516,8 +386,12 @@ def _span(node: Node, children: Sequence[Node]) -> _Span | None:
         inner = inner[1:]
     if not inner or any(n.start_point.row <= top or _end(n) > bottom for n in inner):
         return None
-    if _commas_lead(inner):
-        return None
+    # Where a comma begins a line, the text before it could not go alone.
+    last_row = -1
+    for part in inner:
+        if part.type in (",", ";") and part.start_point.row > last_row:
+            return None
+        last_row = part.end_point.row
     owner = node.type
     if children[0].type in ("{", "do") and node.parent and not _CONTAINER.search(owner):
         owner = node.parent.type
@@ -544,16 +418,6 @@ def _opening(node: Node, children: Sequence[Node]) -> tuple[int, Sequence[Node]]
     return None
 
 
-def _commas_lead(nodes: Sequence[Node]) -> bool:
-    """Tell whether a comma begins a line: the text before it could not go alone."""
-    ends = -1
-    for node in nodes:
-        if node.type in (",", ";") and node.start_point.row > ends:
-            return True
-        ends = node.end_point.row
-    return False
-
-
 def _end(node: Node) -> int:
     """Return the row after a node's last one."""
     row, column = node.end_point
@@ -563,11 +427,115 @@ def _end(node: Node) -> int:
     return row + 1
 
 
-def _rank(unit: _Unit) -> int:
+def _rank(unit: Unit) -> int:
     if unit.node is None:
         return NONE
     if _IMPORT.search(unit.node.type):
         return IMPORT
     if unit.end - unit.start <= 2 and _FUNCTION.search(unit.node.type):
+        return SIGNATURE
+    return NONE
+
+
+# --- by the depth of the lines --------------------------------------------------------------------
+
+# The last line of a block, or the next part of it, begins so.
+_BLOCK_END = re.compile(
+    r"\s*(?:[)}\]]|</|#\}"
+    r"|(?:end|fi|done|esac|else|elif|elsif|elseif|except|finally|catch|rescue|ensure)\b)"
+)
+_CONTROL = re.compile(
+    r"\s*(?:if|else|elif|elsif|for|foreach|while|until|unless|switch|match|case|when|do|loop|try|"
+    r"catch|with|begin|return|let|const|var|defer|select|repeat)\b"
+)
+_IMPORT_LINE = re.compile(
+    r"\s*(?:import|from|use|using|include|require|package|#include|#import|extern crate|@import)\b"
+)
+_COMMENT = re.compile(
+    r"\s*(?://|/\*|\*[ /\n]|--|;|%"
+    r"|#(?!\s*(?:include|define|undef|if|ifn?def|else|elif|endif|pragma|import)\b))"
+)
+_SKELETON_DEPTH = 2
+"""Headers less deep than this are skeleton: functions, and the methods of classes."""
+
+
+class _Header(NamedTuple):
+    """A line with deeper lines below it."""
+
+    depth: int
+    number: int
+    body: int
+
+
+def read_indentation(text: str) -> Blocks | None:
+    """Return the lines of a program as blocks, each under the shallower line before it.
+
+    None if no line is deeper than another. A line with deeper lines below it is a header, and the
+    deeper run its body. The next line of the header's depth belongs to it too if it begins as the
+    end of a block does (`}`, `end`, `else`).
+    """
+    lines = split_lines(text)
+    depths = [_depth(line) for line in lines]
+    if len({depth for depth in depths if depth >= 0}) < 2:
+        return None
+    blocks = Blocks(lines)
+    open_headers: list[_Header] = []
+    # Headers with nothing but list items under them, as `import (`: all have one rank.
+    lists: dict[int, int] = {}
+    for line, (depth, next_depth) in enumerate(zip(depths, _next_depths(depths), strict=True)):
+        # A comment or a blank line goes with the next line of code.
+        if depth < 0 or _COMMENT.match(lines[line]):
+            continue
+        ended = _close_headers(open_headers, depth)
+        parent = body = -1
+        if open_headers:
+            _, parent, body = open_headers[-1]
+        heads = next_depth > depth and len(open_headers) < MAX_BLOCK_DEPTH
+        if ended >= 0 and _BLOCK_END.match(lines[line]):
+            number = blocks.add(line, line + 1, parent=ended, closes=ended, body=body)
+        else:
+            rank = lists.get(parent)
+            if rank is None:
+                rank = _rank_of_line(lines[line], heads, len(open_headers))
+            number = blocks.add(line, line + 1, parent=parent, rank=rank, body=body)
+            if heads and rank and lines[line].rstrip().endswith("("):
+                lists[number] = rank
+        if heads:
+            # Outside of any body, or in the skeleton, a header begins a body of its own.
+            if blocks.found[number].rank or body < 0:
+                body = number
+            open_headers.append(_Header(depth, number, body))
+    return blocks
+
+
+def _depth(line: str) -> int:
+    """Return the columns before a line, a tab reaching to the next multiple of 8; -1: blank."""
+    bare = line.lstrip(" \t")
+    if not bare.strip():
+        return -1
+    return len(line[: len(line) - len(bare)].expandtabs(8))
+
+
+def _next_depths(depths: Sequence[int]) -> list[int]:
+    """Return for each line the depth of the next one that is not blank."""
+    found = [-1]
+    for depth in reversed(depths[1:]):
+        found.append(depth if depth >= 0 else found[-1])
+    return found[::-1]
+
+
+def _close_headers(open_headers: list[_Header], depth: int) -> int:
+    """Close all headers of this depth or deeper; return the one of this depth, else -1."""
+    ended = -1
+    while open_headers and open_headers[-1].depth >= depth:
+        header = open_headers.pop()
+        ended = header.number if header.depth == depth else -1
+    return ended
+
+
+def _rank_of_line(text: str, heads: bool, depth: int) -> int:
+    if not depth and _IMPORT_LINE.match(text):
+        return IMPORT
+    if heads and depth < _SKELETON_DEPTH and not _CONTROL.match(text):
         return SIGNATURE
     return NONE

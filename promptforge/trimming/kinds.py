@@ -1,11 +1,8 @@
-"""The trimmers: which module shortens texts of which kind or language.
+"""The trimmers: the modules that shorten texts, by kind of item and by language.
 
-To add one, write a module here with `divide(text, *, marker, language)` and name it in a table.
-It returns `Pieces`, or a `Ladder` of its own; None for a text without the structure it knows.
-
-The units of a cut, and the marker after it.
-
-Shorter variants from a plug-in, put in order and checked.
+To add one, write a module here with `divide(text, *, marker, language)`, and name it in a table.
+It returns `Pieces`, or `TrimmedVariants` of its own; None for a text without the structure it
+knows. A user's trimmer is a plug-in.
 """
 
 from __future__ import annotations
@@ -15,40 +12,33 @@ from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
 from itertools import islice
+from typing import Any
 
 from ..errors import OptionError
 from ..plugins import Plugin, call_plugin, failure_message, find_plugin
 from .pieces import Pieces, TrimmedText, TrimmedVariants, append_marker
 
-MAX_PLUGIN_TEXTS = 1_000
-"""Number of texts that are taken from a plug-in."""
-
+Structure = Pieces | TrimmedVariants | None
 
 TRIMMERS_BY_KIND = {
     "error": "traceback",
-    "history": "history",
     "man_page": "man_page",
     "mitre_attack": "attack_technique",
-    "repl-history": "history",
-    "repl_history": "history",
-    "terminal": "history",
+    **dict.fromkeys(("history", "repl-history", "repl_history", "terminal"), "history"),
 }
 """Kind of item → the module that shortens its text; this goes before its language."""
-
 TRIMMERS_BY_LANGUAGE = {
     **dict.fromkeys(("console", "pycon", "shell-session"), "history"),
     **dict.fromkeys(("json", "jsonl", "ndjson"), "json"),
     "markdown": "markdown",
+    "python": "python",
 }
-
 PROGRAM_KINDS = frozenset({"class", "code", "function", "interface", "method", "module", "type"})
 """Kinds with programs as texts, unless their language says otherwise."""
-
-LANGUAGES_WITHOUT_BODIES = frozenset(
-    {"csv", "diff", "html", "markdown", "none", "plain", "rst", "svg", "text", "txt", "xml"}
-)
-"""Languages without bodies to leave out."""
-
+_NO_PROGRAM_LANGUAGES = {
+    *TRIMMERS_BY_LANGUAGE,
+    *("csv", "diff", "html", "none", "plain", "rst", "svg", "text", "txt", "xml"),
+} - {"python"}
 _OWN_KINDS = {
     *(*TRIMMERS_BY_KIND, *PROGRAM_KINDS),
     *("conversation", "custom", "decision", "document", "feature", "file", "message"),
@@ -58,12 +48,11 @@ _OWN_KINDS = {
 
 MAX_CHARS_DIVIDED = 1 << 20
 """Characters above which a text is not shortened by its structure."""
-
 MAX_LINES_DIVIDED = 20_000
 """Lines, or pieces, above which a text is not either: it would take seconds."""
-
 MAX_CHARS_REMEMBERED = 1 << 14
 """Characters up to which the pieces of a text are remembered."""
+MAX_PLUGIN_TEXTS = 1_000
 
 _CODE_LINE = re.compile(
     r"^(?:[ \t]{2,}\S.*|.*[{};]"
@@ -72,13 +61,10 @@ _CODE_LINE = re.compile(
 )
 
 
-def find_structure(
-    kind: str, language: str | None, text: str, marker: str
-) -> Pieces | TrimmedVariants | None:
+def find_structure(kind: str, language: str | None, text: str, marker: str) -> Structure:
     """Return the structure by which `text`, of an item of this kind and language, is shortened.
 
-    None if it has no known structure, more than `MOST` lines or pieces, or more than `LONGEST`
-    characters. Raises `OptionError` if a plug-in fails.
+    None if it has no known structure, or is too long. Raises `OptionError` if a plug-in fails.
     """
     if len(text) > MAX_CHARS_DIVIDED or max(map(text.count, "\n\r")) > MAX_LINES_DIVIDED:
         return None
@@ -87,8 +73,27 @@ def find_structure(
         if plugin is not None:
             return _ask_plugin(plugin, kind, language, text, marker)
     # A text at the edge of one budget is at the edge of the next budget too.
-    reader = _read_once if len(text) <= MAX_CHARS_REMEMBERED else _read
-    return reader(kind, language, text, marker)
+    divide = _divide_once if len(text) <= MAX_CHARS_REMEMBERED else _divide
+    return divide(kind, language, text, marker)
+
+
+def _divide(kind: str, language: str | None, text: str, marker: str) -> Structure:
+    modules = [TRIMMERS_BY_KIND.get(kind), TRIMMERS_BY_LANGUAGE.get(language or "")]
+    if _is_program(kind, language):
+        modules.append("code")
+    for name in filter(None, modules):
+        # Loaded when first needed: each has patterns or a parser of its own, and most runs need
+        # one or none.
+        divide: Callable[..., Structure] = import_module(f".{name}", __package__).divide
+        found = divide(text, marker=marker, language=language)
+        if isinstance(found, Pieces) and len(found.parts) > MAX_LINES_DIVIDED:
+            return None
+        if found is not None:
+            return found
+    return None
+
+
+_divide_once = lru_cache(maxsize=256)(_divide)
 
 
 def _ask_plugin(
@@ -96,7 +101,7 @@ def _ask_plugin(
 ) -> TrimmedVariants:
     """Return the texts of a plug-in that are shorter than `text`; one without `marker` gets it."""
     name = f'trimmer "{kind}"'
-    shorter = call_plugin(plugin, name, _refusal, text, marker=marker, language=language)
+    shorter: Any = call_plugin(plugin, name, _refusal, text, marker=marker, language=language)
     found: set[str] = set()
     try:
         # A generator may fail half-way, or never end.
@@ -108,33 +113,9 @@ def _ask_plugin(
             found.add(plain if marker in plain else append_marker(plain, marker))
     except Exception as error:
         raise _refusal(failure_message(plugin, name, error)) from error
-    texts = sorted(
-        (each for each in found if len(each) < len(text)), key=lambda each: (-len(each), each)
-    )
-    return TrimmedVariants(len(texts), lambda number: TrimmedText(texts[number]))
-
-
-def _read(
-    kind: str, language: str | None, text: str, marker: str
-) -> Pieces | TrimmedVariants | None:
-    modules = [TRIMMERS_BY_KIND.get(kind), TRIMMERS_BY_LANGUAGE.get(language or "")]
-    if _is_program(kind, language):
-        modules.append("source_code")
-    for module in filter(None, modules):
-        # Loaded when first needed: each has patterns or a parser of its own, and most runs need
-        # one or none.
-        divide: Callable[..., Pieces | TrimmedVariants | None] = import_module(
-            f".{module}", __package__
-        ).divide
-        found = divide(text, marker=marker, language=language)
-        if isinstance(found, Pieces) and len(found.parts) > MAX_LINES_DIVIDED:
-            return None
-        if found is not None:
-            return found
-    return None
-
-
-_read_once = lru_cache(maxsize=256)(_read)
+    shortened = [each for each in found if len(each) < len(text)]
+    shortened.sort(key=lambda each: (-len(each), each))
+    return TrimmedVariants(len(shortened), lambda number: TrimmedText(shortened[number]))
 
 
 def _refusal(message: str) -> OptionError:
@@ -143,7 +124,7 @@ def _refusal(message: str) -> OptionError:
 
 def _is_program(kind: str, language: str | None) -> bool:
     if language:
-        return language not in LANGUAGES_WITHOUT_BODIES and language not in TRIMMERS_BY_LANGUAGE
+        return language not in _NO_PROGRAM_LANGUAGES
     return kind in PROGRAM_KINDS
 
 

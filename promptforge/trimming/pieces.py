@@ -10,8 +10,6 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ..text.split_points import Unit
-
 ALWAYS = math.inf
 """The `keep` of a piece that is never left out."""
 
@@ -297,10 +295,6 @@ _FIRST = re.compile(r"^([ \t\f]*)\S", re.MULTILINE)
 def _margin(text: str) -> str:
     found = _FIRST.search(text)
     return found[1] if found else ""
-
-
-UNITS: tuple[Unit, ...] = ("line", "sentence", "word", "character")
-"""From the neatest cut to the closest; the last is for base64, or one long word."""
 
 
 def append_marker(text: str, marker: str) -> str:

@@ -9,22 +9,26 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from .code import IMPORT, MAX_BLOCK_DEPTH, NONE, SAYING, SIGNATURE, Block, Blocks
+from .code import (
+    IMPORT,
+    MAX_BLOCK_DEPTH,
+    NONE,
+    SAYING,
+    SIGNATURE,
+    Blocks,
+    Place,
+    Unit,
+)
 from .pieces import COMMENT_ONLY, IN_STRING, Pieces
 
 # The lines of Python's own reader: form feeds and U+2028 end none, a bare CR does.
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-
-MAX_PARSE_TRIES = 4
-
-_quiet = threading.Lock()
-
+_MAX_PARSE_TRIES = 4
 _MIN_LINES_OPENED = 8
 """An `if`, a loop, a `with` or a `try` of fewer lines is one piece."""
-
 _TRIPLE = re.compile(r"[rRuU]{0,2}(\"\"\"|''')")
-
 _Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_quiet = threading.Lock()
 
 
 def divide(text: str, *, marker: str, language: str | None = "python") -> Pieces | None:
@@ -33,12 +37,12 @@ def divide(text: str, *, marker: str, language: str | None = "python") -> Pieces
     if tree is None:
         return None
     reader = _Reader(_LINE.findall(text))
-    reader.read(tree.body)
+    reader.read_body(tree.body, Place(), says=True)
     return reader.blocks.pieces("python", marker)
 
 
 def _parse(text: str) -> ast.Module | None:
-    for _ in range(MAX_PARSE_TRIES):
+    for _ in range(_MAX_PARSE_TRIES):
         try:
             # "\d" in somebody's file is no concern of ours. The filters are the process's own,
             # so two threads must not change them at a time.
@@ -52,37 +56,6 @@ def _parse(text: str) -> ast.Module | None:
     return None
 
 
-class _Place(NamedTuple):
-    """The surroundings of a statement."""
-
-    under: int = -1
-    body: int = -1
-    """The header of the body that goes as one; -1: outside of any."""
-    function: bool = False
-    """True in a function."""
-    nested: bool = False
-    """True in a function within a function."""
-    depth: int = 0
-
-    def enter(self, statement: ast.stmt, head: int, first: int) -> _Place:
-        """Return the place under `head`, a header of `statement` with its first at `first`."""
-        if isinstance(statement, ast.ClassDef):
-            return _Place(head, self.body, self.function, self.function, self.depth + 1)
-        if isinstance(statement, _Definition):
-            return _Place(head, head, True, self.function, self.depth + 1)
-        body = first if self.body < 0 else self.body
-        return _Place(head, body, self.function, self.nested, self.depth + 1)
-
-
-class _Unit(NamedTuple):
-    """A statement, or several that share a line, as lines from `start` to before `end`."""
-
-    start: int
-    end: int
-    statement: ast.stmt | None
-    """None for several statements."""
-
-
 class _Clause(NamedTuple):
     """A body of a compound statement."""
 
@@ -92,37 +65,33 @@ class _Clause(NamedTuple):
 
 
 class _Reader:
-    """Walks statements, and turns them into blocks of whole lines."""
+    """Walks statements, and turns them into blocks of whole lines (numbered from 0)."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
         self.blocks = Blocks(lines)
-        self.next = 0  # the first line that is in no block yet
 
-    def read(self, body: Sequence[ast.stmt]) -> None:
-        if body:
-            body = self._docstring(body, _Place())
-        self._statements(body, _Place())
-        if self.next < len(self.lines):
-            self.blocks.add(Block(self.next), self.next)
-
-    def _statements(self, body: Sequence[ast.stmt], place: _Place) -> None:
+    def read_body(self, body: Sequence[ast.stmt], place: Place, *, says: bool) -> None:
+        """Add the statements of a body; with `says` the first may be a docstring."""
+        if says and body:
+            body = self._docstring(body, place)
         for unit in self._units(body):
             if not self._open(unit, place):
                 rank = NONE if place.function else _rank(unit)
-                block = Block(self.next, place.under, rank, body=place.body)
-                self._add(block, unit.start, unit.end)
+                self.blocks.add(
+                    unit.start, unit.end, parent=place.parent, rank=rank, body=place.body
+                )
 
-    def _units(self, body: Sequence[ast.stmt]) -> Iterator[_Unit]:
-        held: _Unit | None = None
+    def _units(self, body: Sequence[ast.stmt]) -> Iterator[Unit]:
+        held: Unit | None = None
         for statement in body:
             start, end = _start(statement), self._end(statement.end_lineno or statement.lineno)
             if held and start < held.end:  # a = 1; b = 2
-                held = _Unit(held.start, max(end, held.end), None)
+                held = Unit(held.start, max(end, held.end), None)
                 continue
             if held:
                 yield held
-            held = _Unit(start, end, statement)
+            held = Unit(start, end, statement)
         if held:
             yield held
 
@@ -137,13 +106,9 @@ class _Reader:
             line += 1
         return line
 
-    def _add(self, block: Block, code: int, end: int) -> int:
-        self.next = end
-        return self.blocks.add(block, code)
-
-    def _open(self, unit: _Unit, place: _Place) -> bool:
+    def _open(self, unit: Unit, place: Place) -> bool:
         """Add a statement as headers and bodies; False if that is impossible or not worth it."""
-        statement = unit.statement
+        statement = unit.node
         if statement is None or place.depth >= MAX_BLOCK_DEPTH:
             return False
         defines = isinstance(statement, _Definition)
@@ -155,16 +120,21 @@ class _Reader:
             return False
         rank = SIGNATURE if defines and not place.function else NONE
         kind = COMMENT_ONLY if isinstance(statement, ast.Match) else ""
-        head = first = self._add(Block(self.next, place.under, rank, body=place.body), *heads[0])
-        for number, (clause, (code, stop)) in enumerate(zip(clauses, heads, strict=True)):
-            if number:
+        container = isinstance(statement, ast.ClassDef)
+        head = first = -1
+        for clause, (code, stop) in zip(clauses, heads, strict=True):
+            if head < 0:
+                head = first = self.blocks.add(
+                    code, stop, parent=place.parent, rank=rank, body=place.body
+                )
+            else:
                 closes = head if clause.needed else -1
-                block = Block(self.next, head, NONE, closes, place.body, kind)
-                head = self._add(block, code, stop)
-            inner, body = place.enter(statement, head, first), clause.body
-            if defines:
-                body = self._docstring(body, inner)
-            self._statements(body, inner)
+                head = self.blocks.add(
+                    code, stop, parent=head, closes=closes, body=place.body, kind=kind
+                )
+            function = defines and not container
+            inner = place.enter(head, first, function=function, container=container)
+            self.read_body(clause.body, inner, says=defines)
         return True
 
     def _heads(
@@ -194,7 +164,7 @@ class _Reader:
         text = self.lines[line].strip()
         return not text or text.startswith("#")
 
-    def _docstring(self, body: Sequence[ast.stmt], place: _Place) -> Sequence[ast.stmt]:
+    def _docstring(self, body: Sequence[ast.stmt], place: Place) -> Sequence[ast.stmt]:
         """Add the docstring of a body, its first line apart; return the other statements."""
         first = body[0]
         start, end = first.lineno - 1, self._end(first.end_lineno or first.lineno)
@@ -202,12 +172,11 @@ class _Reader:
             return body
         rank = NONE if place.nested else SAYING
         top = self._docstring_top(start, end)
-        opening = self._add(Block(self.next, place.under, rank, body=place.body), start, top)
+        opening = self.blocks.add(start, top, parent=place.parent, rank=rank, body=place.body)
         if top < end:
             # The closing quotes are a piece that stays exactly as long as the opening ones.
-            inside = Block(top, opening, body=place.under, kind=IN_STRING)
-            self._add(inside, top, end - 1)
-            self._add(Block(end - 1, opening, rank, opening), end - 1, end)
+            self.blocks.add(top, end - 1, parent=opening, body=place.parent, kind=IN_STRING)
+            self.blocks.add(end - 1, end, parent=opening, rank=rank, closes=opening)
         return body[1:]
 
     def _docstring_top(self, start: int, end: int) -> int:
@@ -237,10 +206,10 @@ def _is_text(statement: ast.stmt) -> bool:
     )
 
 
-def _rank(unit: _Unit) -> int:
-    if isinstance(unit.statement, ast.Import | ast.ImportFrom):
+def _rank(unit: Unit) -> int:
+    if isinstance(unit.node, ast.Import | ast.ImportFrom):
         return IMPORT
-    if isinstance(unit.statement, _Definition) and unit.end - unit.start <= 2:
+    if isinstance(unit.node, _Definition) and unit.end - unit.start <= 2:
         return SIGNATURE  # def f(): ...
     return NONE
 
