@@ -1,0 +1,77 @@
+"""The options as keywords, for type checkers and editors.
+
+Generated from `options.py`: run `python -m tests.generated`, never edit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, TypedDict
+
+if TYPE_CHECKING:
+    from ..tokenizers.base import Tokenizer
+
+PromptPart = Literal["system", "instructions", "context", "history", "question"]
+
+
+class SectionBudgetKeywords(TypedDict, total=False):
+    """The budget of one section, as in the option `section_budgets`."""
+
+    share: float
+    min_tokens: int
+    max_tokens: int | None
+
+
+class OptionKeywords(TypedDict, total=False):
+    """Every option by its name; see `Options` for their meaning and defaults."""
+
+    layout: str
+    format: str
+    tokenizer: str | Tokenizer
+    max_tokens: int | None
+    max_chars: int | None
+    max_items: int | None
+    item_max_chars: int | None
+    paths: str | Sequence[str] | None
+    languages: str | Sequence[str] | None
+    kinds: str | Sequence[str] | None
+    min_score: float | None
+    query: str | None
+    rerank: Literal["none", "keyword_boost", "mmr"] | None
+    group_by: str | None
+    order: Literal["score", "given", "file", "edges"]
+    dedupe: bool
+    merge_overlaps: bool
+    combine: Literal["explicit_only", "explicit_first", "combined", "similarity_fallback"]
+    explicit_share: float
+    packing: Literal[
+        "score", "value", "proportional", "longest_first", "drop_last", "whole", "stop"
+    ]
+    stubs: bool
+    section_budgets: Mapping[str, SectionBudgetKeywords] | None
+    trim: Literal["structure", "prefix", "none"] | None
+    marker: str
+    headers: bool
+    line_numbers: bool
+    scores: bool
+    sources: bool
+    code: bool
+    control_text: Literal["keep", "escape"]
+    framing: Literal["auto", "fenced", "xml", "json", "plain", "tagged"]
+    separator: str | None
+    header: str | None
+    footer: str | None
+    fence_language: str | None
+    context_window: int | None
+    reserve: int | None
+    prompt: str
+    prompt_order: PromptPart | Sequence[PromptPart]
+    system_role: Literal["system", "developer", "user"]
+    history_share: float
+    message_tokens: int
+    call_tokens: int
+    prompt_tokens: int
+    cite: bool
+    citation: str | None
+    cache_after: PromptPart | Sequence[PromptPart] | None
+    on_error: Literal["warn", "raise"]

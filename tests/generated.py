@@ -1,0 +1,104 @@
+"""Files made from the vocabulary of options: `python -m tests.generated` writes them again.
+
+`profiles/schema.json` is for editors of YAML, `promptforge/config/option_types.py` for type
+checkers and editors of Python. A test compares both with the vocabulary.
+"""
+
+from __future__ import annotations
+
+import json
+import types
+import typing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from promptforge.config.options import OPTION_VOCABULARY, PROMPT_PARTS
+from promptforge.config.profiles import profile_schema
+from promptforge.config.schema import Rule
+
+ROOT = Path(__file__).parent.parent
+HEAD = '''"""The options as keywords, for type checkers and editors.
+
+Generated from `options.py`: run `python -m tests.generated`, never edit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, TypedDict
+
+if TYPE_CHECKING:
+    from ..tokenizers.base import Tokenizer
+
+PromptPart = {part}
+
+
+class SectionBudgetKeywords(TypedDict, total=False):
+    """The budget of one section, as in the option `section_budgets`."""
+
+    share: float
+    min_tokens: int
+    max_tokens: int | None
+
+
+class OptionKeywords(TypedDict, total=False):
+    """Every option by its name; see `Options` for their meaning and defaults."""
+
+'''
+SPECIAL = {
+    "tokenizer": "str | Tokenizer",
+    "section_budgets": "Mapping[str, SectionBudgetKeywords] | None",
+}
+"""Options with types that their annotations do not tell."""
+
+
+def annotation(rule: Rule) -> str:
+    """Return the source of a keyword's type: `int | None`."""
+    if rule.name in SPECIAL:
+        return SPECIAL[rule.name]
+    shape = rule.shape
+    if typing.get_origin(shape) is typing.Annotated:
+        shape = typing.get_args(shape)[0]
+    if typing.get_origin(shape) is tuple:  # any sequence, and one text for a list of one
+        member = typing.get_args(shape)[0]
+        source = f"{_simple(member)} | Sequence[{_simple(member)}]"
+    else:
+        source = _simple(shape)
+    return source if rule.none is msgspec.UNSET else f"{source} | None"
+
+
+def _simple(shape: Any) -> str:
+    if typing.get_args(shape) == PROMPT_PARTS:
+        return "PromptPart"
+    if typing.get_origin(shape) is typing.Literal:
+        return _literal(typing.get_args(shape))
+    assert isinstance(shape, type) and not isinstance(shape, types.UnionType)
+    return shape.__name__
+
+
+def _literal(words: tuple[str, ...]) -> str:
+    return f"Literal[{', '.join(map(json.dumps, words))}]"
+
+
+def _line(rule: Rule) -> str:
+    line = f"    {rule.name}: {annotation(rule)}\n"
+    if len(line) <= 101:
+        return line
+    return line.replace("Literal[", "Literal[\n        ").replace("]", "\n    ]")
+
+
+def files() -> dict[Path, str]:
+    """Return the generated files with their texts."""
+    head = HEAD.replace("{part}", _literal(PROMPT_PARTS))
+    keywords = "".join(map(_line, OPTION_VOCABULARY.rules.values()))
+    return {
+        ROOT / "promptforge/config/option_types.py": head + keywords,
+        ROOT / "profiles/schema.json": json.dumps(profile_schema(), indent=2) + "\n",
+    }
+
+
+if __name__ == "__main__":
+    for path, text in files().items():
+        path.write_text(text, encoding="utf-8")
