@@ -7,7 +7,6 @@ checkers and editors of Python. A test compares both with the vocabulary.
 from __future__ import annotations
 
 import json
-import types
 import typing
 from pathlib import Path
 from typing import Any
@@ -35,21 +34,13 @@ if TYPE_CHECKING:
 PromptPart = {part}
 
 
-class SectionBudgetKeywords(TypedDict, total=False):
-    """The budget of one section, as in the option `section_budgets`."""
-
-    share: float
-    min_tokens: int
-    max_tokens: int | None
-
-
 class OptionKeywords(TypedDict, total=False):
     """Every option by its name; see `Options` for their meaning and defaults."""
 
 '''
 SPECIAL = {
     "tokenizer": "str | Tokenizer",
-    "section_budgets": "Mapping[str, SectionBudgetKeywords] | None",
+    "section_budgets": "Mapping[str, Mapping[str, float | None]] | None",
 }
 """Options with types that their annotations do not tell."""
 
@@ -74,8 +65,7 @@ def _simple(shape: Any) -> str:
         return "PromptPart"
     if typing.get_origin(shape) is typing.Literal:
         return _literal(typing.get_args(shape))
-    assert isinstance(shape, type) and not isinstance(shape, types.UnionType)
-    return shape.__name__
+    return str(shape.__name__)
 
 
 def _literal(words: tuple[str, ...]) -> str:

@@ -35,7 +35,7 @@ def test_a_query_ends_where_only_characters_are_short(chars: int, tokens: int | 
 @pytest.mark.parametrize("most", [0, 3, 30, 200])
 @pytest.mark.parametrize("packing", SPREAD)
 def test_a_section_with_a_maximum_is_kept_by_packings_that_show_a_set(
-    packing: str, most: int
+    packing: Any, most: int
 ) -> None:
     records: list[dict[str, Any]] = [
         {"id": "long", "kind": "document", "content": "Words in a row. " * 90},
@@ -54,7 +54,7 @@ def test_a_section_with_a_maximum_is_kept_by_packings_that_show_a_set(
 @pytest.mark.parametrize("packing", ["score", "value", *SPREAD])
 @pytest.mark.parametrize("indent", [None, 1])
 def test_json_stays_json_where_a_query_chooses_what_is_kept(
-    packing: str, indent: int | None
+    packing: Any, indent: int | None
 ) -> None:
     record = {"kind": "document", "language": "json", "content": json.dumps(ANSWERS, indent=indent)}
     page = pf.render(
@@ -72,7 +72,7 @@ def test_json_stays_json_where_a_query_chooses_what_is_kept(
 
 
 @pytest.mark.parametrize("packing", ["proportional", "longest_first"])
-def test_a_long_run_without_a_break_keeps_its_attribution(packing: str) -> None:
+def test_a_long_run_without_a_break_keeps_its_attribution(packing: Any) -> None:
     result = pf.render(
         [{"content": "a" * 60_000}, {"content": "b"}], packing=packing, max_tokens=300
     )

@@ -57,7 +57,7 @@ UNBROKEN = {
 @pytest.mark.parametrize("trim", ["structure", "prefix"])
 @pytest.mark.parametrize("name", UNBROKEN)
 def test_a_text_without_an_end_to_cut_at_is_cut_at_a_character(
-    name: str, trim: str, options: dict[str, Any]
+    name: str, trim: Any, options: dict[str, Any]
 ) -> None:
     text = UNBROKEN[name]
     for path, kind in (
@@ -134,11 +134,12 @@ def test_objects_that_raise_when_they_are_looked_at_are_refused_by_name(on_error
 
         __hash__ = None  # type: ignore[assignment]
 
+    bad: Any = Bad()
     if on_error == "raise":
         with pytest.raises(pf.OptionError, match="tokenizer"):
-            pf.render([{"content": "x"}], tokenizer=Bad(), on_error="raise")
+            pf.render([{"content": "x"}], tokenizer=bad, on_error="raise")
     else:
-        result = pf.render([{"content": "x"}], tokenizer=Bad(), on_error=Bad())
+        result = pf.render([{"content": "x"}], tokenizer=bad, on_error=bad)
         assert {d.code for d in result.warnings} == {"PF101"} and "x" in result.text
 
 

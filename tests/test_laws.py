@@ -122,7 +122,7 @@ def test_l2_strict_and_lenient_say_the_same(
         if name in ("separator", "marker", "header", "footer")
     }
 
-    def run(on_error: str) -> pf.Result:
+    def run(on_error: Any) -> pf.Result:
         options = {
             "max_tokens": budget,
             **look,

@@ -315,7 +315,7 @@ def test_a_query_under_a_ceiling_of_characters_comes_to_an_end(chars: int) -> No
 
 
 @pytest.mark.parametrize("packing", ["proportional", "longest_first", "drop_last"])
-def test_a_section_that_may_take_nothing_takes_nothing(packing: str) -> None:
+def test_a_section_that_may_take_nothing_takes_nothing(packing: Any) -> None:
     result = pf.render(
         [{"content": "some text"}],
         packing=packing,

@@ -193,7 +193,7 @@ def test_neighbours_of_one_role_are_one_message() -> None:
 @pytest.mark.parametrize(
     ("role", "first"), [("system", "system"), ("developer", "developer"), ("user", "user")]
 )
-def test_the_system_text_has_the_role_that_the_profile_says(role: str, first: str) -> None:
+def test_the_system_text_has_the_role_that_the_profile_says(role: Any, first: str) -> None:
     prompt = RENDERER.prompt(system="be brief", user="q", to="roles", system_role=role)
     assert prompt[0]["role"] == first
     assert prompt[0]["content"] == ("be brief\n\nq" if role == "user" else "be brief")
@@ -206,7 +206,7 @@ def test_what_the_system_says_stands_apart_wherever_it_was(to: str) -> None:
         {"role": "system", "content": "later"},
         {"role": "user", "content": "b"},
     ]
-    order = ["history", "system", "question"]
+    order: Any = ["history", "system", "question"]
     prompt = RENDERER.prompt(system="first", history=history, user="q", prompt_order=order, to=to)
     assert roles(prompt) == ["user"]
     assert [d.code for d in prompt.warnings] == ["PF118"]
@@ -220,7 +220,7 @@ def test_what_the_system_says_stands_apart_wherever_it_was(to: str) -> None:
 
 
 def test_instructions_and_question_may_come_twice() -> None:
-    order = ["question", "instructions", "context", "instructions", "question"]
+    order: Any = ["question", "instructions", "context", "instructions", "question"]
     prompt = RENDERER.prompt([ITEM], instructions="I", user="Q", to="gemini", prompt_order=order)
     texts = [part["text"] for part in prompt[0]["parts"]]
     assert [texts[n] for n in (0, 1, 3, 4)] == ["Q", "I", "I", "Q"]

@@ -119,7 +119,7 @@ def test_errors_carry_facts() -> None:
         [{"content": "word " * 99, "required": True}], max_tokens=budget.value.needed
     ).text
     with pytest.raises(pf.OptionError, match='did you mean "max_tokens"') as option:
-        pf.render([], max_tokns=9)
+        pf.render([], max_tokns=9)  # type: ignore[call-arg]
     assert option.value.option == "max_tokns"
     with pytest.raises(pf.StrictError) as strict:
         pf.render([{"content": "good"}, {"contnt": "bad"}], on_error="raise")

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from effort import cases
@@ -85,7 +86,7 @@ def test_the_figure_is_the_providers(estimate: str, max_tokens: int | None) -> N
     st.booleans(),
 )
 def test_never_above_the_budget(
-    texts: list[str], max_tokens: int, times: float, frame: int, packing: str, required: bool
+    texts: list[str], max_tokens: int, times: float, frame: int, packing: Any, required: bool
 ) -> None:
     provider = Provider(times, frame)
     items = [{"content": text, "required": required and n == 0} for n, text in enumerate(texts)]

@@ -185,7 +185,7 @@ class Counted:
 
 
 @pytest.mark.parametrize("packing", ["score", "value"])
-def test_a_table_of_few_rows_costs_no_price_of_thousands(packing: str) -> None:
+def test_a_table_of_few_rows_costs_no_price_of_thousands(packing: Any) -> None:
     records = [{"content": f"text {n} " * (3 + n % 7), "name": f"n{n}"} for n in range(2300)]
     counter = Counted()
     result = pf.render(records, tokenizer=counter, max_tokens=100, packing=packing)

@@ -14,14 +14,6 @@ if TYPE_CHECKING:
 PromptPart = Literal["system", "instructions", "context", "history", "question"]
 
 
-class SectionBudgetKeywords(TypedDict, total=False):
-    """The budget of one section, as in the option `section_budgets`."""
-
-    share: float
-    min_tokens: int
-    max_tokens: int | None
-
-
 class OptionKeywords(TypedDict, total=False):
     """Every option by its name; see `Options` for their meaning and defaults."""
 
@@ -48,7 +40,7 @@ class OptionKeywords(TypedDict, total=False):
         "score", "value", "proportional", "longest_first", "drop_last", "whole", "stop"
     ]
     stubs: bool
-    section_budgets: Mapping[str, SectionBudgetKeywords] | None
+    section_budgets: Mapping[str, Mapping[str, float | None]] | None
     trim: Literal["structure", "prefix", "none"] | None
     marker: str
     headers: bool

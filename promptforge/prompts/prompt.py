@@ -13,10 +13,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
 import msgspec
 
+from ..config.option_types import OptionKeywords
 from ..config.options import PROMPT_PARTS, Options
 from ..config.profiles import Profile
 from ..errors import Diagnostic, Diagnostics, OptionError, TemplateError, quote, suggest_name
@@ -335,7 +336,7 @@ class Renderer(ContextRenderer):
         profiles: Folders = None,
         embed: Embed | None = None,
         before: tuple[Diagnostic, ...] = (),
-        **options: Any,
+        **options: Unpack[OptionKeywords],
     ) -> Prompt:
         """Return the whole prompt in at most `context_window` less `reserve` tokens.
 

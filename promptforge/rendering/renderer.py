@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from ..config.layouts import LayoutSettings
+from ..config.option_types import OptionKeywords
 from ..config.options import Options, apply_options, apply_options_leniently
 from ..config.profiles import Profile, load_profile
 from ..errors import Diagnostic, Diagnostics, ItemError, TemplateError
@@ -43,7 +44,7 @@ class ContextRenderer:
         profiles: Folders = None,
         embed: Embed | None = None,
         follow_edits: bool = False,
-        **options: Any,
+        **options: Unpack[OptionKeywords],
     ) -> None:
         self._made_of: dict[str, Any] = {
             "profile": profile,
@@ -96,7 +97,7 @@ class ContextRenderer:
         settings, ground = base
         return settings, change(ground, changes)
 
-    def check(self, **options: Any) -> Options:
+    def check(self, **options: Unpack[OptionKeywords]) -> Options:
         """Return the options in force, each value of the renderer's and of `options` checked, lenient or not.
 
         Raises `OptionError` for a value, layout or format that no rendering can use, `TemplateError` for a template.
@@ -119,7 +120,7 @@ class ContextRenderer:
         profiles: Folders = None,
         embed: Embed | None = None,
         before: tuple[Diagnostic, ...] = (),
-        **options: Any,
+        **options: Unpack[OptionKeywords],
     ) -> Result:
         """Return the context text made of `items`, and the account of it.
 
@@ -176,7 +177,7 @@ class ContextRenderer:
         asked = asked._replace(templates=shipped, settings=shipped.settings(options.layout))
         return self._stages.make(asked, diagnostics)
 
-    def render_item(self, item: object, **options: Any) -> str:
+    def render_item(self, item: object, **options: Unpack[OptionKeywords]) -> str:
         """Return one item's text alone, without a page around it; `options` win over the renderer's own."""
         diagnostics = Diagnostics()
         current = self._current(diagnostics)
@@ -210,7 +211,7 @@ def render(
     templates: TemplateSources = None,
     profiles: Folders = None,
     embed: Embed | None = None,
-    **options: Any,
+    **options: Unpack[OptionKeywords],
 ) -> Result:
     """Return the context text made of `items`: `Renderer(...).render(items, ...)` in one call."""
     if (
