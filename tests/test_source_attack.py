@@ -10,7 +10,6 @@ import pytest
 from promptforge.errors import Diagnostics, ItemError
 from promptforge.model import Item
 from promptforge.sources import attack
-from promptforge.sources import attack as stix
 
 DATA = Path(__file__).parent / "data"
 MITRE = Path(__file__).parents[2] / "shared" / "data" / "mitre"
@@ -135,9 +134,7 @@ def test_plain_lists_of_techniques(technique: dict[str, Any], form: str, tmp_pat
         "single": json.dumps(record),
     }[form]
     (tmp_path / "t.json").write_text(text)
-    item = attack.load_technique(
-        "T9001", attack="t.json", workspace=tmp_path, diagnostics=Diagnostics()
-    )
+    item, _ = find(read(tmp_path / "t.json"), "T9001")
     assert (item.kind, item.name, item.content) == ("mitre_attack", "Jar", "d")
     assert (item.metadata["tactics"][0], item.metadata["tools"], item.metadata["mitigations"]) == (
         "A",
@@ -173,7 +170,7 @@ def test_a_bad_file_in_a_folder_costs_only_itself(tmp_path: Path) -> None:
     assert [(d.code, d.where) for d in diagnostics] == [("PF601", "b.json:1"), ("PF601", "c.json")]
 
 
-def test_malformed_stix_is_passed_over() -> None:
+def test_malformed_stix_is_passed_over(tmp_path: Path) -> None:
     odd: list[dict[str, Any]] = [
         {
             "type": "attack-pattern",
@@ -197,7 +194,9 @@ def test_malformed_stix_is_passed_over() -> None:
             ],
         },
     ]
-    assert list(stix.stix_techniques(odd)) == ["T9009"]
+    path = tmp_path / "odd.json"
+    path.write_text(json.dumps(odd))
+    assert list(read(path)) == ["T9009"]
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
-"""Load ATT&CK techniques by id, from a STIX bundle, a folder of these, or plain JSON or JSONL.
+"""Load ATT&CK techniques by id, from a STIX 2 bundle, a folder of these, or plain JSON or JSONL.
 
-Codes: PF601 a file that cannot be read, PF607 a technique that was revoked or deprecated.
+A technique is a plain record: `technique_id name full_name description tactics tools mitigations
+platforms url parent_id revoked deprecated revoked_by`; lists hold names.
 
-Turn STIX 2 objects into plain records of techniques, with names for tactics, tools and so on.
+Codes: PF601 a file that cannot be read, PF602 too many files, PF607 a technique that was revoked or
+deprecated.
 """
 
 from __future__ import annotations
@@ -12,195 +14,56 @@ import json
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from ..errors import Diagnostics, ItemError, quote
 from ..model import Item
 from ..plaindata import copy_plain
+from .item_files import explain_json_error
 from .records import names_in
-from .workspace import locate_file, read_text, show_path, system_reason
+from .workspace import StrPath, locate_file, read_text, show_path, system_reason
 
-StixObject = dict[str, Any]
+MAX_ATTACK_FILES = 200_000
+"""Files of a folder that are read."""
+
+_Object = dict[str, Any]
+TechniqueIndex = dict[str, _Object]
+"""Technique records by their id (`T1003.001`)."""
 
 # ATT&CK's tactics in order, for a collection without a matrix (attack.mitre.org/tactics).
-_ORDER = (
+_TACTICS = (
     *("reconnaissance", "resource-development", "initial-access", "execution", "persistence"),
     *("privilege-escalation", "defense-evasion", "evasion", "credential-access", "discovery"),
     *("lateral-movement", "collection", "command-and-control", "exfiltration"),
     *("inhibit-response-function", "impair-process-control", "impact"),
 )
-
 _SMALL_WORDS = {"And": "and", "Or": "or", "Of": "of"}
-
-
-def stix_techniques(objects: Iterable[StixObject]) -> dict[str, StixObject]:
-    """Return technique records by their id (`T1003.001`).
-
-    Each has `technique_id name full_name description tactics tools mitigations platforms url
-    parent_id revoked deprecated revoked_by`; lists hold names. Objects of other types, and
-    malformed ones, are passed over.
-    """
-    collection = _Collection(objects)
-    found: dict[str, StixObject] = {}
-    for pattern in collection.patterns:
-        record = collection.record(pattern)
-        known = found.get(record["technique_id"])
-        # A collection may hold an id twice, revoked and in force: the one in force wins.
-        if known is None or (known["revoked"] or known["deprecated"]):
-            found[record["technique_id"]] = record
-    return found
-
-
-def attack_reference(thing: StixObject, field: str = "external_id") -> str:
-    """Return the id (or `url`) in an object's reference to ATT&CK, or an empty text."""
-    for ref in _list(thing.get("external_references")):
-        if isinstance(ref, dict) and str(ref.get("source_name", "")).startswith("mitre"):
-            return _text(ref.get(field))
-    return ""
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _is_gone(thing: StixObject) -> bool:
-    return thing.get("revoked") is True or thing.get("x_mitre_deprecated") is True
-
-
-class _Collection:
-    """The objects by id, with the relationships between them."""
-
-    def __init__(self, objects: Iterable[StixObject]) -> None:
-        self._by_id: dict[str, StixObject] = {}
-        self._pointing: dict[tuple[str, str], list[str]] = defaultdict(list)
-        self._pointed: dict[tuple[str, str], list[str]] = defaultdict(list)
-        self.patterns: list[StixObject] = []
-        order = {name: rank for rank, name in enumerate(_ORDER)}
-        tactics: dict[str, StixObject] = {}
-        matrices: list[StixObject] = []
-        for thing in objects:
-            kind = thing.get("type")
-            if kind == "relationship":
-                self._relate(thing)
-                continue
-            self._by_id[_text(thing.get("id"))] = thing
-            if (
-                kind == "attack-pattern"
-                and attack_reference(thing)
-                and isinstance(thing.get("name"), str)
-            ):
-                self.patterns.append(thing)
-            elif kind == "x-mitre-tactic":
-                tactics[_text(thing.get("x_mitre_shortname"))] = thing
-            elif kind == "x-mitre-matrix":
-                matrices.append(thing)
-        for matrix in matrices:
-            refs = enumerate(_list(matrix.get("tactic_refs")))
-            ranks = {ref: rank for rank, ref in refs if isinstance(ref, str)}
-            for short, tactic in tactics.items():
-                if (known := _text(tactic.get("id"))) in ranks:
-                    order[short] = ranks[known]
-        self._order = order
-        self._tactics = {short: _text(t.get("name")) for short, t in tactics.items()}
-
-    def _relate(self, thing: StixObject) -> None:
-        keys = ("relationship_type", "source_ref", "target_ref")
-        kind, source, target = (_text(thing.get(key)) for key in keys)
-        if kind and not _is_gone(thing):
-            self._pointing[kind, target].append(source)
-            self._pointed[kind, source].append(target)
-
-    def _names(self, kind: str, target: str, wanted: str) -> list[str]:
-        things = (self._by_id.get(ref, {}) for ref in self._pointing.get((kind, target), ()))
-        live = (t for t in things if t.get("type") == wanted and not _is_gone(t))
-        return sorted({_text(t.get("name")) for t in live} - {""})
-
-    def _first(self, kind: str, source: str) -> StixObject:
-        refs = self._pointed.get((kind, source), ())
-        return next((self._by_id[ref] for ref in refs if ref in self._by_id), {})
-
-    def _tactic_names(self, pattern: StixObject) -> list[str]:
-        names = {
-            _text(phase.get("phase_name"))
-            for phase in _list(pattern.get("kill_chain_phases"))
-            if isinstance(phase, dict) and str(phase.get("kill_chain_name", "")).startswith("mitre")
-        }
-        ordered = sorted(names - {""}, key=lambda n: (self._order.get(n, len(self._order)), n))
-        return [self._tactics.get(name) or tactic_title(name) for name in ordered]
-
-    def record(self, pattern: StixObject) -> StixObject:
-        own, name, known = (
-            _text(pattern.get("id")),
-            str(pattern["name"]),
-            attack_reference(pattern).upper(),
-        )
-        parent = self._first("subtechnique-of", own)
-        parent_name = _text(parent.get("name"))
-        return {
-            "technique_id": known,
-            "name": name,
-            "full_name": f"{parent_name}: {name}" if parent_name else name,
-            "parent_id": attack_reference(parent) or known.rpartition(".")[0] or None,
-            "description": _text(pattern.get("description")),
-            "tactics": self._tactic_names(pattern),
-            "tools": self._names("uses", own, "tool"),
-            "mitigations": self._names("mitigates", own, "course-of-action"),
-            "platforms": [p for p in _list(pattern.get("x_mitre_platforms")) if isinstance(p, str)],
-            "url": attack_reference(pattern, "url") or None,
-            "revoked": pattern.get("revoked") is True,
-            "deprecated": pattern.get("x_mitre_deprecated") is True,
-            "revoked_by": attack_reference(self._first("revoked-by", own)).upper() or None,
-        }
-
-
-def tactic_title(shortname: str) -> str:
-    """Return a tactic's name: `command-and-control` → `Command and Control`."""
-    words = [word.capitalize() for word in shortname.split("-")]
-    return " ".join(_SMALL_WORDS.get(word, word) for word in words)
-
-
-MAX_ATTACK_FILES = 200_000
-"""Files of a folder that are read."""
-
-# `(Citation: Name (2020))` and the blank before it; possessive, so that no text makes it slow.
-_CITATION = re.compile(r"[ \t]?\(Citation:(?:[^()]++|\([^()]*+\))*+\)")
-
-_LINK = re.compile(r"\[([^\[\]\n]++)\]\((?:https?://|/)(?:[^()\s]++|\([^()\s]*+\))*+\)")
-
-_CODE = re.compile(r"<code>([^<`]*+)</code>")
-
-_ID = re.compile(r"[A-Za-z]{1,4}[0-9]{1,6}(\.[0-9]{1,4})?")
-
 _METADATA = (
     *("technique_id", "full_name", "parent_id", "tactics", "tools", "mitigations", "platforms"),
     "url",
 )
+_ID = re.compile(r"[A-Za-z]{1,4}[0-9]{1,6}(\.[0-9]{1,4})?")
+# `(Citation: Name (2020))` and the blank before it; possessive, so that no text makes it slow.
+_CITATION = re.compile(r"[ \t]?\(Citation:(?:[^()]++|\([^()]*+\))*+\)")
+_LINK = re.compile(r"\[([^\[\]\n]++)\]\((?:https?://|/)(?:[^()\s]++|\([^()\s]*+\))*+\)")
+_CODE = re.compile(r"<code>([^<`]*+)</code>")
 
-TechniqueIndex = dict[str, dict[str, Any]]
-"""Technique records by their id, as `stix.techniques` makes them."""
 
-
-def read_attack(
-    path: str | os.PathLike[str], *, workspace: str | os.PathLike[str], diagnostics: Diagnostics
-) -> TechniqueIndex:
-    """Return the techniques in a file or folder the user named, for any number of `find`.
+def read_attack(path: StrPath, *, workspace: StrPath, diagnostics: Diagnostics) -> TechniqueIndex:
+    """Return the techniques in a file or folder the user named, for any number of look-ups.
 
     Raises `ItemError` when it cannot be read, is no JSON, or holds no technique.
     """
     where = show_path(path)
     if os.path.isdir(locate_file(path, workspace)):
-        objects = list(_folder(path, workspace, diagnostics))
+        objects = list(_read_folder(path, workspace, diagnostics))
     else:
         text = read_text(path, workspace=workspace, diagnostics=diagnostics)
         objects = _objects(text, where)
-    index = stix_techniques(thing for thing in objects if "type" in thing)
+    index = _Collection(objects).techniques()
     for thing in objects:
-        record = _simple(thing)
+        record = _read_plain(thing)
         if record is not None:
             index.setdefault(record["technique_id"], record)
     if not index:
@@ -250,36 +113,22 @@ def _hint(index: TechniqueIndex, wanted: str) -> str:
     return f"; there are {len(index):,}, such as {min(index)}"
 
 
-def load_technique(
-    technique_id: str,
-    *,
-    attack: str | os.PathLike[str],
-    workspace: str | os.PathLike[str],
-    diagnostics: Diagnostics,
-) -> Item:
-    """Return one technique from a file or folder; for several, `read` once and `find` each."""
-    index = read_attack(attack, workspace=workspace, diagnostics=diagnostics)
-    return find_technique(index, technique_id, diagnostics=diagnostics)
-
-
 def plain_description(description: str) -> str:
     """Return a description as markdown: no citation marks, links as mere text, `code`."""
     text = _LINK.sub(r"\1", _CITATION.sub("", description))
     return _CODE.sub(r"`\1`", text).strip()
 
 
-def _folder(
-    path: str | os.PathLike[str], workspace: str | os.PathLike[str], diagnostics: Diagnostics
-) -> Iterator[dict[str, Any]]:
+def _read_folder(path: StrPath, workspace: StrPath, diagnostics: Diagnostics) -> Iterator[_Object]:
     """Yield the objects of all JSON files below a folder; links to folders are not followed."""
     top = locate_file(path, workspace)
     count = 0
 
-    def unread(error: OSError) -> None:
+    def skip(error: OSError) -> None:
         where = show_path(error.filename or top)
         diagnostics.add("PF601", f"skipped: {system_reason(error)}", where=where)
 
-    for folder, names, files in os.walk(top, onerror=unread):
+    for folder, names, files in os.walk(top, onerror=skip):
         names.sort()
         for name in sorted(files):
             if not name.lower().endswith((".json", ".jsonl")):
@@ -298,41 +147,34 @@ def _folder(
                 diagnostics.add("PF601", f"skipped: {exc.bare}", where=exc.where)
 
 
-def _objects(text: str, where: str) -> list[dict[str, Any]]:
+def _objects(text: str, where: str) -> list[_Object]:
     """Return the objects of a bundle, `{"techniques": […]}`, a list, one object, or one a line."""
+    line = 1
     try:
-        value = json.loads(text)
-    except json.JSONDecodeError as exc:
-        if exc.msg == "Extra data" and text.lstrip()[:1] == "{":
-            return [thing for line in _lines(text, where) for thing in _flat(line)]
-        message = f"not valid JSON: {exc.msg} (column {exc.colno})"
-        raise ItemError(message, where=f"{where}:{exc.lineno}") from None
-    except (ValueError, RecursionError):
-        message = "not valid JSON: nested too deeply, or a number of too many digits"
-        raise ItemError(message, where=where) from None
-    return _flat(value)
+        try:
+            values = [json.loads(text)]
+        except json.JSONDecodeError as exc:
+            line = exc.lineno
+            if exc.msg != "Extra data" or text.lstrip()[:1] != "{":
+                raise
+            values = []
+            for line, each in enumerate(text.split("\n"), 1):
+                if each.strip():
+                    values.append(json.loads(each))
+    except (ValueError, RecursionError) as exc:
+        message = f"not valid JSON: {explain_json_error(exc)}"
+        raise ItemError(message, where=f"{where}:{line}") from None
+    found: list[_Object] = []
+    for value in values:
+        if isinstance(value, dict):
+            lists = [value.get(key) for key in ("objects", "techniques")]
+            value = next((inner for inner in lists if isinstance(inner, list)), [value])
+        if isinstance(value, list):
+            found += [thing for thing in value if isinstance(thing, dict)]
+    return found
 
 
-def _lines(text: str, where: str) -> Iterator[Any]:
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            try:
-                yield json.loads(line)
-            except (ValueError, RecursionError) as exc:
-                reason = getattr(exc, "msg", "too deep or too long")
-                raise ItemError(f"not valid JSON: {reason}", where=f"{where}:{number}") from None
-
-
-def _flat(value: Any) -> list[dict[str, Any]]:
-    if isinstance(value, dict):
-        lists = [value[key] for key in ("objects", "techniques") if key in value]
-        value = next((inner for inner in lists if isinstance(inner, list)), [value])
-    if not isinstance(value, list):
-        return []
-    return [thing for thing in value if isinstance(thing, dict)]
-
-
-def _simple(thing: dict[str, Any]) -> dict[str, Any] | None:
+def _read_plain(thing: _Object) -> _Object | None:
     """Return the record of a technique in plain JSON, not STIX; `None` for anything else."""
     ids = (thing.get(key) for key in ("technique_id", "external_id", "id"))
     given = next((one for one in ids if isinstance(one, str)), "")
@@ -340,25 +182,128 @@ def _simple(thing: dict[str, Any]) -> dict[str, Any] | None:
         return None
     plain = copy_plain(thing, lambda change: None)
 
-    def names(*keys: str) -> list[str]:
-        return next((found for key in keys if (found := names_in(plain.get(key)))), [])
-
-    def text(key: str) -> str | None:
-        value = plain.get(key)
-        return value if isinstance(value, str) else None
+    def names(key: str, other: str = "") -> list[str]:
+        return names_in(plain.get(key)) or names_in(plain.get(other))
 
     return {
         "technique_id": given.upper(),
         "name": plain["name"],
-        "full_name": text("full_name") or plain["name"],
-        "parent_id": text("parent_id"),
-        "description": text("description") or "",
+        "full_name": _text(plain.get("full_name")) or plain["name"],
+        "parent_id": _text(plain.get("parent_id")) or None,
+        "description": _text(plain.get("description")),
         "tactics": names("tactics", "tactic"),
         "tools": names("tools", "related_tools"),
         "mitigations": names("mitigations", "mitigation"),
         "platforms": names("platforms"),
-        "url": text("url"),
+        "url": _text(plain.get("url")) or None,
         "revoked": plain.get("revoked") is True,
         "deprecated": plain.get("deprecated") is True or plain.get("x_mitre_deprecated") is True,
-        "revoked_by": text("revoked_by"),
+        "revoked_by": _text(plain.get("revoked_by")) or None,
     }
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _attack_reference(thing: _Object, field: str = "external_id") -> str:
+    """Return the id (or `url`) in an object's reference to ATT&CK, or an empty text."""
+    for ref in _list(thing.get("external_references")):
+        if isinstance(ref, dict) and str(ref.get("source_name", "")).startswith("mitre"):
+            return _text(ref.get(field))
+    return ""
+
+
+def _is_in_force(thing: _Object) -> bool:
+    return thing.get("revoked") is not True and thing.get("x_mitre_deprecated") is not True
+
+
+class _Collection:
+    """STIX objects by id, with the relationships between them; malformed ones are passed over."""
+
+    def __init__(self, objects: list[_Object]) -> None:
+        self._by_id: dict[str, _Object] = {}
+        self._sources: dict[tuple[str, str], list[str]] = defaultdict(list)
+        """(kind of relationship, id of the target) → ids of the sources."""
+        self._targets: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for thing in objects:
+            if thing.get("type") != "relationship":
+                self._by_id[_text(thing.get("id"))] = thing
+            elif _is_in_force(thing):
+                keys = ("relationship_type", "source_ref", "target_ref")
+                kind, source, target = (_text(thing.get(key)) for key in keys)
+                self._sources[kind, target].append(source)
+                self._targets[kind, source].append(target)
+        self._objects = objects
+        self._tactics = {_text(t.get("x_mitre_shortname")): t for t in self._of("x-mitre-tactic")}
+        self._order = {name: rank for rank, name in enumerate(_TACTICS)}
+        for matrix in self._of("x-mitre-matrix"):
+            ranks = {_text(ref): n for n, ref in enumerate(_list(matrix.get("tactic_refs"))) if ref}
+            for name, tactic in self._tactics.items():
+                if (known := _text(tactic.get("id"))) in ranks:
+                    self._order[name] = ranks[known]
+
+    def _of(self, kind: str) -> Iterator[_Object]:
+        return (thing for thing in self._objects if thing.get("type") == kind)
+
+    def techniques(self) -> TechniqueIndex:
+        found: TechniqueIndex = {}
+        for pattern in self._of("attack-pattern"):
+            known = _attack_reference(pattern).upper()
+            # An id may be there twice, revoked and in force: the one in force wins.
+            if not known or not isinstance(pattern.get("name"), str):
+                continue
+            if known not in found or found[known]["revoked"] or found[known]["deprecated"]:
+                found[known] = self._record(known, pattern)
+        return found
+
+    def _record(self, known: str, pattern: _Object) -> _Object:
+        own, name = _text(pattern.get("id")), pattern["name"]
+        parent = self._first_target("subtechnique-of", own)
+        parent_name = _text(parent.get("name"))
+        return {
+            "technique_id": known,
+            "name": name,
+            "full_name": f"{parent_name}: {name}" if parent_name else name,
+            "parent_id": _attack_reference(parent) or known.rpartition(".")[0] or None,
+            "description": _text(pattern.get("description")),
+            "tactics": self._tactic_names(pattern),
+            "tools": self._source_names("uses", own, "tool"),
+            "mitigations": self._source_names("mitigates", own, "course-of-action"),
+            "platforms": [p for p in _list(pattern.get("x_mitre_platforms")) if isinstance(p, str)],
+            "url": _attack_reference(pattern, "url") or None,
+            "revoked": pattern.get("revoked") is True,
+            "deprecated": pattern.get("x_mitre_deprecated") is True,
+            "revoked_by": _attack_reference(self._first_target("revoked-by", own)).upper() or None,
+        }
+
+    def _source_names(self, kind: str, target: str, wanted: str) -> list[str]:
+        things = (self._by_id.get(ref, {}) for ref in self._sources.get((kind, target), ()))
+        live = (t for t in things if t.get("type") == wanted and _is_in_force(t))
+        return sorted({_text(t.get("name")) for t in live} - {""})
+
+    def _first_target(self, kind: str, source: str) -> _Object:
+        refs = self._targets.get((kind, source), ())
+        return next((self._by_id[ref] for ref in refs if ref in self._by_id), {})
+
+    def _tactic_names(self, pattern: _Object) -> list[str]:
+        names = {
+            _text(phase.get("phase_name"))
+            for phase in _list(pattern.get("kill_chain_phases"))
+            if isinstance(phase, dict) and str(phase.get("kill_chain_name", "")).startswith("mitre")
+        }
+        ordered = sorted(names - {""}, key=lambda n: (self._order.get(n, len(self._order)), n))
+        return [
+            _text(self._tactics.get(name, {}).get("name")) or _tactic_title(name)
+            for name in ordered
+        ]
+
+
+def _tactic_title(name: str) -> str:
+    """Return a tactic's name: `command-and-control` → `Command and Control`."""
+    words = [word.capitalize() for word in name.split("-")]
+    return " ".join(_SMALL_WORDS.get(word, word) for word in words)

@@ -105,7 +105,7 @@ class _RecordFile:
             whole = first == "{" and getattr(exc, "msg", "") == "Extra data"
             if whole and _is_object(self.text.split("\n", 1)[0]):
                 return self._read_json_lines()
-            message, line = f"not valid JSON: {_reason(exc)}", 1
+            message, line = f"not valid JSON: {explain_json_error(exc)}", 1
             if isinstance(exc, json.JSONDecodeError):
                 message, line = f"{message} (column {exc.colno})", exc.lineno
             raise ItemError(message, where=f"{self.where}:{line}") from None
@@ -154,7 +154,7 @@ class _RecordFile:
                 records.append(decode_json(line, repeated))
             except (ValueError, RecursionError) as exc:
                 failed = True
-                message = f"line skipped: not valid JSON: {_reason(exc)}"
+                message = f"line skipped: not valid JSON: {explain_json_error(exc)}"
                 self.diagnostics.add("PF204", message, where=where)
                 continue
             places.append(where)
@@ -213,7 +213,8 @@ def _is_object(line: str) -> bool:
         return False
 
 
-def _reason(exc: Exception) -> str:
+def explain_json_error(exc: Exception) -> str:
+    """Return the reason in an exception of a JSON decoder."""
     if isinstance(exc, RecursionError):
         return "nested too deeply"
     if isinstance(exc, json.JSONDecodeError):
