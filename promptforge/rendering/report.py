@@ -194,14 +194,7 @@ class Report:
     def hints(self) -> BudgetHints:
         """Budgets that bring back the items that this budget trimmed or dropped."""
         lost = {i for i, reason in self.packed.reasons.items() if reason in _FOR_BUDGET}
-        return BudgetHints(
-            self.page,
-            self.packed,
-            list(self._ranks),
-            lost | self.trimmed,
-            self._whole_at,
-            MORE_TOKENS,
-        )
+        return BudgetHints(self.page, self.packed, lost | self.trimmed, self._whole_at, MORE_TOKENS)
 
     def _whole_at(self, budget: int) -> frozenset[int]:
         try:
