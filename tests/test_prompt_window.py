@@ -13,14 +13,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import promptforge as pf
-from promptforge.prompts.messages import (
-    CUT_STEPS,
-    Message,
-    TextBlock,
-    count_turns_to_drop,
-    split_turns,
-)
+from promptforge.prompts.messages import Message, TextBlock
 from promptforge.prompts.providers import SHAPES
+from promptforge.prompts.window import CUT_STEPS, count_turns_to_keep, split_turns
 
 RENDERER = pf.Renderer(dedupe=False, min_score=None, combine="combined", query=None)
 TOS = sorted(SHAPES)
@@ -430,7 +425,7 @@ def _unreachable(request: dict[str, Any]) -> int:
 def test_law_what_is_left_of_the_turns_fits_and_is_not_cut_more_than_a_step(
     costs: list[int], room: int
 ) -> None:
-    gone = count_turns_to_drop(costs, room)
+    gone = len(costs) - count_turns_to_keep(costs, room)
     left = sum(costs[gone:])
     assert left <= room
     if sum(costs) <= room:
@@ -444,7 +439,7 @@ def test_law_what_is_left_of_the_turns_fits_and_is_not_cut_more_than_a_step(
 @given(st.lists(st.integers(5, 30), min_size=60, max_size=120), st.integers(200, 800))
 @cases(50)
 def test_law_the_cut_of_a_growing_history_moves_rarely(costs: list[int], room: int) -> None:
-    cuts = [count_turns_to_drop(costs[:n], room) for n in range(1, len(costs) + 1)]
+    cuts = [n - count_turns_to_keep(costs[:n], room) for n in range(1, len(costs) + 1)]
     assert cuts == sorted(cuts), "what has gone never comes back"
     moves = sum(a != b for a, b in pairwise(cuts))
     over = max(0, sum(costs) - room)
@@ -455,7 +450,7 @@ def test_law_the_cut_of_a_growing_history_moves_rarely(costs: list[int], room: i
 @cases(50)
 def test_law_a_step_is_a_fourth_of_the_room_or_a_little_less(costs: list[int], room: int) -> None:
     assume(sum(costs) > room)
-    gone = sum(costs[: count_turns_to_drop(costs, room)])
+    gone = sum(costs[: len(costs) - count_turns_to_keep(costs, room)])
     low = max(0, (room // CUT_STEPS).bit_length() - 2)
     step = room // CUT_STEPS >> low << low
     assert 2 * room // CUT_STEPS // 3 <= step <= room // CUT_STEPS

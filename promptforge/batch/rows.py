@@ -17,8 +17,7 @@ from ..config.options import OPTION_VOCABULARY
 from ..errors import Diagnostics, ItemError, OptionError, PromptForgeError, quote, suggest_name
 from ..files import Folders
 from ..model import Item
-from ..prompts.history import read_history as read_messages
-from ..prompts.messages import Message
+from ..prompts.messages import Message, read_history
 from ..sources.attack import TechniqueIndex, read_attack
 from ..sources.gather import SourceRequest, gather
 from ..sources.item_files import decode_json, load_messages, report_repeated_keys
@@ -306,7 +305,7 @@ def _check_option(name: str, value: object) -> None:
 def _messages(
     given: Any, where: str, said: Diagnostics, locate: Callable[[int], str] | None = None
 ) -> list[Message] | None:
-    return None if given is None else read_messages(given, where, said, locate)
+    return None if given is None else read_history(given, where, said, locate)
 
 
 def _figures(made: Any, context: Any) -> dict[str, Any]:

@@ -31,8 +31,7 @@ from ..errors import (
     quote,
     suggest_name,
 )
-from ..prompts.history import read_history as read_messages
-from ..prompts.messages import Message
+from ..prompts.messages import Message, read_history
 from ..sources.item_files import load_messages
 from ..sources.workspace import read_named
 from .complete import COMPLETIONS, complete_profile
@@ -535,8 +534,8 @@ def read_prompt_texts(
         records, locate = load_messages(
             given, diagnostics=diagnostics, workspace=request.wanted.workspace
         )
-        return PromptTexts(said, list(records), read_messages(records, given, diagnostics, locate))
-    return PromptTexts(said, list(given), read_messages(given, "history", diagnostics))
+        return PromptTexts(said, list(records), read_history(records, given, diagnostics, locate))
+    return PromptTexts(said, list(given), read_history(given, "history", diagnostics))
 
 
 def _text(text: str | None, path: str | None, flag: str) -> str | None:

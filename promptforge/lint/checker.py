@@ -652,9 +652,9 @@ def _findings(
     first = next(volume for volume in map(library.volume, names) if volume is not None)
     try:
         lost: dict[str, list[str]] = {}
-        for part, template in frame.lost(PROMPT_PARTS):
+        for part, template in frame.unprinted(PROMPT_PARTS):
             lost.setdefault(template, []).append(part)
-        bare = frame.bare(_CITATION)
+        bare = frame.bare_delimiter(_CITATION)
     except TemplateError as error:
         name, _, line = (error.where or "").partition(":")
         volume, message = library.volume(name), error.bare

@@ -1,9 +1,4 @@
-"""The finished prompt: the keywords of a provider's call, and a report of the parts.
-
-From a fitted prompt to the finished one: parts, warnings, manifest.
-
-The public renderer: contexts, and whole prompts around them.
-"""
+"""The public renderer: contexts, and whole prompts around them as a provider's call takes them."""
 
 from __future__ import annotations
 
@@ -19,7 +14,6 @@ import msgspec
 
 from ..config.option_types import OptionKeywords
 from ..config.options import PROMPT_PARTS, Options
-from ..config.profiles import Profile
 from ..errors import Diagnostic, Diagnostics, OptionError, TemplateError, quote, suggest_name
 from ..files import Folders, TemplateSources
 from ..model import Item, Result
@@ -37,14 +31,37 @@ from .compose import (
     PrintedPart,
     PromptContext,
     PromptTemplates,
-    break_up_controls,
-    message_texts,
     show_context,
 )
-from .history import read_history
-from .messages import Message, TextBlock, join_messages, replace_surrogates, split_turns
-from .providers import SHAPES, SYSTEM_ROLES
-from .window import FittedPrompt, Verify, WindowFitter, by_verify, fit_by_count
+from .messages import (
+    Message,
+    TextBlock,
+    break_up_controls,
+    join_messages,
+    message_texts,
+    read_history,
+    replace_surrogates,
+)
+from .providers import SHAPES, SYSTEM_ROLES, Shape
+from .window import (
+    FittedPrompt,
+    Verify,
+    WindowFitter,
+    count_by_verify,
+    fit_by_count,
+    split_turns,
+)
+
+# Cited items are sent one by one, so nothing may be printed around an item.
+_CITED = {
+    "layout": "cited",
+    "format": "plain",
+    "framing": "auto",
+    "separator": "\n\n",
+    "header": None,
+    "footer": None,
+    "sources": False,
+}
 
 
 class PromptPart(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,9 +101,7 @@ class Prompt(Sequence[dict[str, Any]]):
     request: dict[str, Any]
     """The keywords of the provider's call that hold the prompt."""
     text: str
-    """The whole as one text; in other shapes than `text`, the parts' texts with blank lines
-    between.
-    """
+    """The whole as one text; in other shapes than `text`, the texts of the parts."""
     tokens: int
     """Tokens of the window: texts and the LLM's own overhead, or the count of `verify`."""
     window: int | None
@@ -102,7 +117,13 @@ class Prompt(Sequence[dict[str, Any]]):
     """Diagnostics of the prompt and of its context."""
     manifest: dict[str, Any]
     """Versions and hashes of all inputs; `prefix` tells how far two prompts begin alike."""
-    _messages: list[dict[str, Any]]
+
+    @functools.cached_property
+    def _messages(self) -> list[dict[str, Any]]:
+        if self.to == "text":
+            return [{"role": "user", "content": self.text}]
+        messages: list[dict[str, Any]] = self.request[SHAPES[self.to].messages]
+        return messages
 
     @overload
     def __getitem__(self, index: int) -> dict[str, Any]: ...
@@ -146,164 +167,6 @@ def format_prompt(prompt: Prompt) -> str:
     if prompt.to == "text":
         return prompt.text
     return json.dumps(prompt.request, ensure_ascii=False, indent=2) + "\n"
-
-
-def finish_prompt(
-    fitted: FittedPrompt,
-    request: dict[str, Any],
-    *,
-    to: str,
-    options: Options,
-    profile: Profile,
-    composer: Composer,
-    templates: Templates,
-    counter: Counter,
-    turns: int,
-    window: int | None,
-    counted: int | None,
-    verified: bool,
-    said: Sequence[Diagnostic],
-) -> Prompt:
-    """Return the prompt. `turns` is the number of turns given, `said` earlier diagnostics.
-
-    `counted` is the provider's count: of the whole request if `verified`, else of its texts.
-    """
-    composed, result = fitted.composed, fitted.result
-    history = PromptHistory(kept=fitted.turns, dropped=turns - fitted.turns)
-    diagnostics = _told(composed, history, to, options, profile)
-    if counted is not None and not verified:
-        message = (
-            f"the prompt was counted by {counter.name}; tokens of parts and items, and fits_at,"
-            " are estimates"
-        )
-        diagnostics.add("PF503", message, severity="info")
-    elif not counter.exact and not verified:
-        diagnostics.add("PF501", f"tokens are an estimate by {counter.name}", severity="info")
-    for part, template in composer.lost(composed):
-        message = f"the template does not print the {part}, which was given"
-        diagnostics.add("PF119", message, where=template)
-    warnings: Sequence[Diagnostic] = ()
-    context: dict[str, Any] = {}
-    if result is not None:
-        warnings, context = result.warnings, result.manifest
-    if composed.text is not None:
-        text = composed.text
-        messages = [{"role": "user", "content": text}]
-    else:
-        text = "\n\n".join(part.text for part in composed.parts)
-        messages = request[SHAPES[to].messages]
-    # Calls, outputs and citable blocks are shown to the LLM in a form that only the provider knows.
-    plain = all(isinstance(block, TextBlock) for m in composed.messages for block in m.blocks)
-    own = manifest_of(profile, templates, composer.files, counter)
-    settings = msgspec.structs.asdict(options) | {"tokenizer": counter.name}
-    settings["query"] = context.get("options", {}).get("query", options.query)
-    return Prompt(
-        to=to,
-        request=request,
-        _messages=messages,
-        text=text,
-        tokens=composed.tokens if counted is None else counted,
-        window=window,
-        exact=verified or (counter.exact and plain),
-        parts=tuple(_part(part, fitted, history, composer) for part in composed.parts),
-        context=result,
-        history=history,
-        warnings=tuple(dict.fromkeys((*said, *warnings, *diagnostics))),
-        manifest={
-            **own,
-            "to": to,
-            "options": msgspec.to_builtins(settings),
-            "templates": {**context.get("templates", {}), **own["templates"]},
-            "items": context.get("items", []),
-            "prefix": _prefix(composed, options.cache_after or ()),
-        },
-    )
-
-
-def _told(
-    composed: ComposedPrompt, history: PromptHistory, to: str, options: Options, profile: Profile
-) -> Diagnostics:
-    """Report lost turns, imitated tags, and options that the shape cannot carry."""
-    shape, diagnostics = SHAPES[to], Diagnostics()
-    if history.dropped:
-        turns = history.kept + history.dropped
-        message = (
-            f"{history.dropped} of {turns} turns of the history were left out, the oldest,"
-            " to keep the window"
-        )
-        diagnostics.add("PF116", message, severity="info")
-    if composed.boundary:
-        message = (
-            "a part holds a tag or line of the templates, so the templates' own carry"
-            f" {composed.boundary}"
-        )
-        diagnostics.add("PF710", message)
-    if options.cache_after and not shape.caches:
-        diagnostics.add("PF118", f"cache_after changes nothing in the shape {to}", severity="info")
-    roles = [message.role in SYSTEM_ROLES for message in composed.messages]
-    if shape.apart and any(roles[roles.index(False) :] if False in roles else ()):
-        message = f"the shape {to} has the system text before all messages, so it was moved there"
-        diagnostics.add("PF118", message, severity="info")
-    if options.cite and not shape.cites and not options.citation:
-        message = (
-            f"cite changes nothing in the shape {to}: the profile {profile.name} has no words"
-            " for citation"
-        )
-        diagnostics.add("PF118", message, severity="info")
-    return diagnostics
-
-
-def _part(
-    part: PrintedPart, fitted: FittedPrompt, history: PromptHistory, composer: Composer
-) -> PromptPart:
-    kept, dropped = 1, 0
-    if part.name == "history":
-        kept, dropped = history.kept, history.dropped
-    elif part.name == "context" and fitted.result is not None:
-        kept, dropped = fitted.result.items_included, fitted.result.items_dropped
-    tokens = composer.count(part.text)
-    return PromptPart(name=part.name, role=part.role, tokens=tokens, kept=kept, dropped=dropped)
-
-
-def _prefix(composed: ComposedPrompt, stable: Sequence[str]) -> dict[str, Any]:
-    """Hash each part as the request has it, and all parts up to the last stable one."""
-    parts = composed.parts
-    hashes = [_digest(_shown(part, composed.boundary)) for part in parts]
-    # A part may come twice; the prefix ends at its first place.
-    first = {part.name: n for n, part in reversed(list(enumerate(parts, 1)))}
-    end = max((first[name] for name in stable if name in first), default=0)
-    prefix: dict[str, Any] = {"after": None, "sha256": None}
-    if end:
-        prefix = {"after": parts[end - 1].name, "sha256": _digest("\n".join(hashes[:end]))}
-    named = zip(parts, hashes, strict=True)
-    prefix["parts"] = [{"name": part.name, "sha256": sha256} for part, sha256 in named]
-    return prefix
-
-
-def _shown(part: PrintedPart, boundary: str) -> str:
-    """Return all of a part that the LLM is shown: roles, calls and results, and the nonce in
-    tags.
-    """
-    messages = [
-        [message.role, *map(msgspec.structs.astuple, message.blocks)] for message in part.messages
-    ]
-    return json.dumps([boundary, part.role, messages or part.text])
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-# Citable blocks are sent item by item, so nothing may be printed around an item.
-_CITED = {
-    "layout": "cited",
-    "format": "plain",
-    "framing": "auto",
-    "separator": "\n\n",
-    "header": None,
-    "footer": None,
-    "sources": False,
-}
 
 
 class Renderer(ContextRenderer):
@@ -360,9 +223,9 @@ class Renderer(ContextRenderer):
         named = {name: value for name, value in given.items() if value is not None}
         if named:
             other = type(self)(**{**self._made_of, **named}, **self._given)
-            parts: dict[str, Any] = {"system": system, "instructions": instructions, "user": user}
+            own: dict[str, Any] = {"system": system, "instructions": instructions, "user": user}
             return other.prompt(
-                items, **parts, history=history, to=to, verify=verify, before=before, **options
+                items, history=history, to=to, verify=verify, before=before, **own, **options
             )
         if to not in SHAPES:
             raise OptionError(
@@ -387,14 +250,18 @@ class Renderer(ContextRenderer):
         if controls is not None:
             texts["question"], messages = _break_up(query, messages, controls, diagnostics)
         order = chosen.prompt_order
-        _say_unused(order, {**texts, "context": loaded, "history": messages}, diagnostics)
+        parts = {**texts, "context": loaded, "history": messages}
+        for name in PROMPT_PARTS:
+            if parts[name] and name not in order:
+                message = f"prompt_order has no place for the {name}, so it was left out"
+                diagnostics.add("PF117", message)
         set_ = {**self.profile.options, **asked}
         if query and "query" not in set_:
             asked["query"] = query
         cap = None
         if "max_tokens" in set_ or chosen.context_window is None:
             cap = chosen.max_tokens
-        making = _Making(
+        maker = _PromptMaker(
             renderer=self,
             options=chosen,
             asked=asked,
@@ -408,13 +275,13 @@ class Renderer(ContextRenderer):
         )
         said = tuple(diagnostics)
         try:
-            prompt = making.make(current, said)
+            prompt = maker.make(current, said)
         except TemplateError as error:
             shipped = Templates()
             known = chosen.prompt.removeprefix("shipped/") in shipped.prompts()
             if not current.templates.own or not known:
                 raise
-            prompt = making.make(TemplateSet(shipped), (*said, shipped_templates_used(error)))
+            prompt = maker.make(TemplateSet(shipped), (*said, shipped_templates_used(error)))
         log_diagnostics(prompt, prompt.warnings, chosen.on_error == "raise")
         return prompt
 
@@ -430,8 +297,8 @@ class Renderer(ContextRenderer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Making:
-    """One prompt in the making."""
+class _PromptMaker:
+    """Makes one prompt by one set of templates or another."""
 
     renderer: Renderer
     options: Options
@@ -447,78 +314,65 @@ class _Making:
     cap: int | None
     """Tokens of the context at most."""
 
+    @property
+    def shape(self) -> Shape:
+        return SHAPES[self.to]
+
+    @property
+    def window(self) -> int | None:
+        if self.options.context_window is None:
+            return None
+        return max(0, self.options.context_window - (self.options.reserve or 0))
+
+    @property
+    def cites(self) -> bool:
+        """True if items go as blocks that answers can point at."""
+        return self.options.cite and self.shape.cites
+
     def make(self, current: TemplateSet, said: tuple[Diagnostic, ...]) -> Prompt:
         """Return the prompt as these templates print it."""
-        options, shape = self.options, SHAPES[self.to]
-        counter: Counter = get_tokenizer(options.tokenizer)
+        counter: Counter = get_tokenizer(self.options.tokenizer)
         # A provider's own count is asked for finished prompts alone; parts are fitted by estimate.
-        fitting_counter = counter
+        estimate = counter
         if isinstance(counter, RemoteTokenizer):
-            fitting_counter = counter.estimate
+            estimate = counter.estimate
+        citation = None
+        if self.options.cite and not self.cites:
+            citation = self.options.citation
         composer = Composer(
-            self._frame(current),
-            options,
-            fitting_counter,
+            self._templates(current),
+            self.options,
+            estimate,
             self.texts,
-            whole=self.to == "text",
-            blocks=shape.blocks,
-            native=self._cites,
+            one_text=self.to == "text",
+            splits_texts=self.shape.blocks,
+            citation=citation,
         )
-        window = None
-        if options.context_window is not None:
-            window = max(0, options.context_window - (options.reserve or 0))
-        turns = split_turns(self.history)
         render = None
         if self.items:
-            render = functools.partial(self._context, fitting_counter, current)
-        fitting = WindowFitter(
-            composer, turns, render, self._show, cap=self.cap, share=options.history_share
-        )
-        counted = None
-        if self.verify is not None:
-            count = by_verify(self.verify, lambda made: shape.make(made.messages))
-            fitted, counted = fit_by_count(fitting, window, count, "verify")
-        elif isinstance(counter, RemoteTokenizer):
-            count = functools.partial(composer.recount, counter=counter)
-            fitted, counted = fit_by_count(fitting, window, count, counter.name)
-        else:
-            fitted = fitting.fit(window)
+            render = functools.partial(self._render, estimate, current)
+        turns = split_turns(self.history)
+        share = self.options.history_share
+        fitter = WindowFitter(composer, turns, render, self._show, self.cap, share)
+        fitted, counted = self._fit(fitter, counter)
         if not fitted.composed.parts:
             raise OptionError(
                 "there is nothing to make a prompt of: give items, or system, instructions,"
                 " history or user"
             )
-        return finish_prompt(
-            fitted,
-            shape.make(fitted.composed.messages),
-            to=self.to,
-            options=options,
-            profile=self.renderer.profile,
-            composer=composer,
-            templates=current.templates,
-            counter=counter,
-            turns=len(turns),
-            window=window,
-            counted=counted,
-            verified=self.verify is not None,
-            said=said,
-        )
+        made_of = manifest_of(self.renderer.profile, current.templates, composer.files, counter)
+        return self._finish(fitter, fitted, counter, counted, made_of, said)
 
-    @property
-    def _cites(self) -> bool:
-        """True if items go as blocks that answers can point at."""
-        return self.options.cite and SHAPES[self.to].cites
-
-    def _frame(self, current: TemplateSet) -> PromptTemplates:
+    def _templates(self, current: TemplateSet) -> PromptTemplates:
         made_for = self.options.prompt, self.options.format, self.controls
-        frame: PromptTemplates | None = current.frames.get(made_for)
-        if frame is None:
-            frame = current.frames[made_for] = PromptTemplates(current.templates, *made_for)
-        return frame
+        found: PromptTemplates | None = current.frames.get(made_for)
+        if found is None:
+            found = current.frames[made_for] = PromptTemplates(current.templates, *made_for)
+        return found
 
-    def _context(self, counter: Counter, current: TemplateSet, limit: int | None) -> Result:
+    def _render(self, counter: Counter, current: TemplateSet, limit: int | None) -> Result:
         asked = {**self.asked, "context_window": None, "reserve": None, "on_error": "warn"}
-        if self._cites:
+        if self.cites:
             asked |= _CITED
         asked |= {"max_tokens": limit, "tokenizer": counter}
         # The nonce of tagged contents must be absent from the prompt's other texts too.
@@ -526,7 +380,150 @@ class _Making:
         return self.renderer._result(self.items, asked, current, beside)
 
     def _show(self, result: Result) -> PromptContext | None:
-        return show_context(result, self._cites, self.controls)
+        return show_context(result, self.cites, self.controls)
+
+    def _fit(self, fitter: WindowFitter, counter: Counter) -> tuple[FittedPrompt, int | None]:
+        """Fit the prompt; return it with the provider's count, if one was asked for."""
+        verify, make = self.verify, self.shape.make
+        if verify is not None:
+
+            def count(composed: ComposedPrompt) -> int:
+                return count_by_verify(verify, make(composed.messages))
+
+            return fit_by_count(fitter, self.window, count, "verify")
+        if isinstance(counter, RemoteTokenizer):
+            recount = functools.partial(fitter.composer.recount, counter=counter)
+            return fit_by_count(fitter, self.window, recount, counter.name)
+        return fitter.fit(self.window), None
+
+    def _finish(
+        self,
+        fitter: WindowFitter,
+        fitted: FittedPrompt,
+        counter: Counter,
+        counted: int | None,
+        made_of: dict[str, Any],
+        said: Sequence[Diagnostic],
+    ) -> Prompt:
+        """Return the prompt with its parts, warnings and manifest."""
+        composed, result = fitted.composed, fitted.result
+        history = PromptHistory(kept=fitted.turns, dropped=len(fitter.turns) - fitted.turns)
+        diagnostics = self._report(composed, history)
+        if self.verify is None:
+            _report_estimate(counter, counted, diagnostics)
+        for part, template in fitter.composer.unprinted(composed):
+            message = f"the template does not print the {part}, which was given"
+            diagnostics.add("PF119", message, where=template)
+        warnings: Sequence[Diagnostic] = ()
+        context: dict[str, Any] = {}
+        numbers = {"history": (history.kept, history.dropped)}
+        if result is not None:
+            warnings, context = result.warnings, result.manifest
+            numbers["context"] = result.items_included, result.items_dropped
+        text = composed.text
+        if text is None:
+            text = "\n\n".join(part.text for part in composed.parts)
+        parts = []
+        for printed in composed.parts:
+            kept, dropped = numbers.get(printed.name, (1, 0))
+            tokens = fitter.composer.count(printed.text)
+            own = {"name": printed.name, "role": printed.role}
+            parts.append(PromptPart(**own, tokens=tokens, kept=kept, dropped=dropped))
+        # The LLM sees calls, outputs and cited items in a form that only the provider knows.
+        plain = all(isinstance(block, TextBlock) for m in composed.messages for block in m.blocks)
+        options = msgspec.structs.asdict(self.options) | {"tokenizer": counter.name}
+        options["query"] = context.get("options", {}).get("query", self.options.query)
+        return Prompt(
+            to=self.to,
+            request=self.shape.make(composed.messages),
+            text=text,
+            tokens=composed.tokens if counted is None else counted,
+            window=self.window,
+            exact=self.verify is not None or (counter.exact and plain),
+            parts=tuple(parts),
+            context=result,
+            history=history,
+            warnings=tuple(dict.fromkeys((*said, *warnings, *diagnostics))),
+            manifest={
+                **made_of,
+                "to": self.to,
+                "options": msgspec.to_builtins(options),
+                "templates": {**context.get("templates", {}), **made_of["templates"]},
+                "items": context.get("items", []),
+                "prefix": _prefix(composed, self.options.cache_after or ()),
+            },
+        )
+
+    def _report(self, composed: ComposedPrompt, history: PromptHistory) -> Diagnostics:
+        """Report lost turns, imitated delimiters, and options that the shape cannot carry."""
+        diagnostics, shape, options = Diagnostics(), self.shape, self.options
+        notes = []
+        if history.dropped:
+            message = (
+                f"{history.dropped} of {history.kept + history.dropped} turns of the history were"
+                " left out, the oldest, to keep the window"
+            )
+            diagnostics.add("PF116", message, severity="info")
+        if composed.boundary:
+            message = (
+                "a part holds a tag or line of the templates, so the templates' own carry"
+                f" {composed.boundary}"
+            )
+            diagnostics.add("PF710", message)
+        if options.cache_after and not shape.caches:
+            notes.append(f"cache_after changes nothing in the shape {self.to}")
+        systems = [message.role in SYSTEM_ROLES for message in composed.messages]
+        if shape.apart and systems != sorted(systems, reverse=True):
+            notes.append(
+                f"the shape {self.to} has the system text before all messages,"
+                " so it was moved there"
+            )
+        if options.cite and not shape.cites and not options.citation:
+            notes.append(
+                f"cite changes nothing in the shape {self.to}: the profile"
+                f" {self.renderer.profile.name} has no words for citation"
+            )
+        for note in notes:
+            diagnostics.add("PF118", note, severity="info")
+        return diagnostics
+
+
+def _report_estimate(counter: Counter, counted: int | None, diagnostics: Diagnostics) -> None:
+    if counted is not None:
+        message = (
+            f"the prompt was counted by {counter.name}; tokens of parts and items, and fits_at,"
+            " are estimates"
+        )
+        diagnostics.add("PF503", message, severity="info")
+    elif not counter.exact:
+        diagnostics.add("PF501", f"tokens are an estimate by {counter.name}", severity="info")
+
+
+def _prefix(composed: ComposedPrompt, stable: Sequence[str]) -> dict[str, Any]:
+    """Hash each part as the request has it, and all parts up to the last stable one."""
+    parts = composed.parts
+    hashes = [_digest(_shown(part, composed.boundary)) for part in parts]
+    # A part may come twice; the prefix ends at its first place.
+    first = {part.name: n for n, part in reversed(list(enumerate(parts, 1)))}
+    end = max((first[name] for name in stable if name in first), default=0)
+    prefix: dict[str, Any] = {"after": None, "sha256": None}
+    if end:
+        prefix = {"after": parts[end - 1].name, "sha256": _digest("\n".join(hashes[:end]))}
+    named = zip(parts, hashes, strict=True)
+    prefix["parts"] = [{"name": part.name, "sha256": sha256} for part, sha256 in named]
+    return prefix
+
+
+def _shown(part: PrintedPart, boundary: str) -> str:
+    """Return all of a part that the LLM is shown: roles, calls, results, the nonce in tags."""
+    messages = [
+        [message.role, *map(msgspec.structs.astuple, message.blocks)] for message in part.messages
+    ]
+    return json.dumps([boundary, part.role, messages or part.text])
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _text(value: object, name: str, diagnostics: Diagnostics) -> str:
@@ -569,12 +566,3 @@ def _hoist(
         message = "the system message at its beginning was left out: system is given"
         diagnostics.add("PF208", message, where="history")
     return join_messages(messages[start:])
-
-
-def _say_unused(
-    order: Sequence[str], given: Mapping[str, object], diagnostics: Diagnostics
-) -> None:
-    for name in PROMPT_PARTS:
-        if given[name] and name not in order:
-            message = f"prompt_order has no place for the {name}, so it was left out"
-            diagnostics.add("PF117", message)

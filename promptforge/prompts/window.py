@@ -1,23 +1,33 @@
-"""One window for all parts: first the fixed ones, then history and context by their shares.
+"""Fit one prompt into the window: fixed parts first, then history and context by their shares.
 
-Keep the window by a provider's own count, known only for the finished prompt.
+The oldest turns of a history go first. A provider's own count is known only for a finished prompt,
+so the prompt is fitted by the tokenizer here and made again with the ratio of the two counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..errors import BudgetError, TokenizerError, quote
 from ..model import Result
 from .compose import ComposedPrompt, Composer, PromptContext
-from .messages import Message, count_turns_to_drop
+from .messages import Message
 
+CUT_STEPS = 4
+"""The number of steps in the room: the cut of a history moves by a fourth of it."""
 SPARE_SHARE_DIVISOR = 50
 """A truncated context leaves a rest to the history if it is more than a fiftieth of the room."""
+MAX_COUNTS = 3
+"""Counts asked for one prompt: each may be a call over the network."""
+AIMED_WINDOW_SHARE = 0.98
+"""Share of the window to aim at if the provider counts less than the tokenizer here."""
 
-Render = Callable[[int | None], Result]
-"""Renders the context in at most so many tokens; `None`: without a limit in tokens."""
+Verify = Callable[[dict[str, Any]], int]
+"""Takes a finished request and returns its true tokens, such as a provider's counting endpoint."""
+Count = Callable[[ComposedPrompt], int]
+"""Takes a finished prompt and returns its true tokens."""
 
 
 class FittedPrompt(NamedTuple):
@@ -32,29 +42,20 @@ class FittedPrompt(NamedTuple):
     """True if anything of the context or the history was left out or cut."""
 
 
+@dataclass(frozen=True)
 class WindowFitter:
     """The parts of one prompt, and the means to fit them."""
 
-    def __init__(
-        self,
-        composer: Composer,
-        turns: Sequence[Sequence[Message]],
-        render: Render | None,
-        show: Callable[[Result], PromptContext | None],
-        *,
-        cap: int | None,
-        share: float,
-    ) -> None:
-        """`render` makes the context and `show` its text or blocks, `None` for nothing.
-
-        `cap` is the limit of the context, `share` the part of the window promised to the history.
-        """
-        self._composer = composer
-        self._turns = turns
-        self._render = render
-        self._show = show
-        self._cap = cap
-        self._share = share
+    composer: Composer
+    turns: Sequence[Sequence[Message]]
+    render: Callable[[int | None], Result] | None
+    """Renders the context in some tokens (`None`: no limit); `None` without items."""
+    show: Callable[[Result], PromptContext | None]
+    """Returns the text or items of the context to print; `None` for nothing."""
+    cap: int | None
+    """Tokens of the context at most."""
+    share: float
+    """The part of the room that is promised to the history."""
 
     def fit(self, window: int | None) -> FittedPrompt:
         """Return the prompt in at most `window` tokens (`None`: no limit).
@@ -62,19 +63,19 @@ class WindowFitter:
         Raises `BudgetError` with the need of each part, if the required parts do not fit.
         """
         if window is None:
-            result = self._render(self._cap) if self._render else None
-            return self._compose(result, len(self._turns))
-        fixed = self._composer.compose(None, ()).tokens
+            result = self.render(self.cap) if self.render else None
+            return self._compose(result, len(self.turns))
+        fixed = self.composer.compose(None, ()).tokens
         room = window - fixed
         if room < 0:
             raise self._too_small(self._least(), window)
-        costs = self._composer.turn_prices(self._turns)
-        if self._render is None:
-            return self._shrink(None, 0, len(costs) - count_turns_to_drop(costs, room), window)
+        costs = self.composer.turn_costs(self.turns)
+        if self.render is None:
+            return self._shrink(None, 0, count_turns_to_keep(costs, room), window)
         # A context of one character shows the overhead of the templates around any context.
-        overhead = self._composer.compose(PromptContext("x"), ()).tokens - fixed
-        promised = int(room * self._share)
-        kept = len(costs) - count_turns_to_drop(costs, promised)
+        overhead = self.composer.compose(PromptContext("x"), ()).tokens - fixed
+        promised = int(room * self.share)
+        kept = count_turns_to_keep(costs, promised)
         limit = max(0, room - overhead - sum(costs[len(costs) - kept :]))
         try:
             result = self._context(limit)
@@ -86,10 +87,10 @@ class WindowFitter:
         # context is left: it would move the cut of the history with every question.
         left = room - overhead - result.tokens
         spare = 0
-        if result.truncated and (self._cap is None or limit < self._cap):
+        if result.truncated and (self.cap is None or limit < self.cap):
             spare = room // SPARE_SHARE_DIVISOR
         if left > promised + spare:
-            kept = len(costs) - count_turns_to_drop(costs, left)
+            kept = count_turns_to_keep(costs, left)
         return self._shrink(result, limit, kept, window)
 
     def _fit_required(self, costs: Sequence[int], window: int) -> FittedPrompt:
@@ -97,19 +98,19 @@ class WindowFitter:
         least = self._least()
         if least.result is None or least.composed.tokens > window:
             raise self._too_small(least, window) from None
-        kept = len(costs) - count_turns_to_drop(costs, window - least.composed.tokens)
+        kept = count_turns_to_keep(costs, window - least.composed.tokens)
         return self._shrink(least.result, least.result.tokens, kept, window)
 
     def _context(self, limit: int) -> Result:
-        assert self._render is not None
-        return self._render(limit if self._cap is None else min(limit, self._cap))
+        assert self.render is not None
+        return self.render(limit if self.cap is None else min(limit, self.cap))
 
     def _compose(self, result: Result | None, kept: int) -> FittedPrompt:
-        history = [message for turn in self._turns[len(self._turns) - kept :] for message in turn]
-        context, short = None, kept < len(self._turns)
+        history = [message for turn in self.turns[len(self.turns) - kept :] for message in turn]
+        context, short = None, kept < len(self.turns)
         if result is not None:
-            context, short = self._show(result), short or result.truncated
-        return FittedPrompt(self._composer.compose(context, history), result, kept, short)
+            context, short = self.show(result), short or result.truncated
+        return FittedPrompt(self.composer.compose(context, history), result, kept, short)
 
     def _shrink(self, result: Result | None, limit: int, kept: int, window: int) -> FittedPrompt:
         """Shorten the context and then the history until the prompt keeps the window."""
@@ -136,7 +137,7 @@ class WindowFitter:
 
     def _least(self) -> FittedPrompt:
         """Compose the parts that cannot be left out."""
-        if self._render is not None:
+        if self.render is not None:
             try:
                 self._context(0)
             except BudgetError as error:
@@ -149,8 +150,8 @@ class WindowFitter:
         composed = least.composed
         costs = dict.fromkeys((part.name for part in composed.parts), 0)
         for part in composed.parts:
-            costs[part.name] += self._composer.count(part.text)
-        costs["frame"] = composed.tokens - sum(costs.values())
+            costs[part.name] += self.composer.count(part.text)
+        costs["overhead"] = composed.tokens - sum(costs.values())
         listed = ", ".join(f"{name} {tokens:,}" for name, tokens in costs.items())
         return BudgetError(
             f"the prompt needs {composed.tokens:,} tokens and the window has room for {window:,}:"
@@ -160,38 +161,8 @@ class WindowFitter:
         )
 
 
-Verify = Callable[[dict[str, Any]], int]
-"""Takes a finished request and returns its true tokens, such as a provider's counting endpoint."""
-
-Count = Callable[[ComposedPrompt], int]
-"""Takes a finished prompt and returns its true tokens."""
-
-MAX_COUNTS = 3
-"""Counts asked for one prompt: each may be a call over the network."""
-
-AIMED_WINDOW_SHARE = 0.98
-"""Share of the window to aim at if the provider counts less than the tokenizer here."""
-
-
-def by_verify(verify: Verify, make: Callable[[ComposedPrompt], dict[str, Any]]) -> Count:
-    """Return a count that gives `verify` the request of `make`; it raises `TokenizerError`."""
-
-    def count(composed: ComposedPrompt) -> int:
-        try:
-            counted = verify(make(composed))
-        except Exception as error:
-            message = f"verify failed: {type(error).__name__}: {quote(str(error))}"
-            raise TokenizerError(message) from error
-        if isinstance(counted, bool) or not isinstance(counted, int) or counted < 0:
-            shown = quote(str(counted))
-            raise TokenizerError(f"verify returned {shown}; it must be a whole number, 0 or more")
-        return counted
-
-    return count
-
-
 def fit_by_count(
-    fitting: WindowFitter, window: int | None, count: Count, by: str
+    fitter: WindowFitter, window: int | None, count: Count, by: str
 ) -> tuple[FittedPrompt, int]:
     """Return the prompt that keeps the window by both counts, and its tokens by `count`.
 
@@ -201,13 +172,13 @@ def fit_by_count(
     Raises `BudgetError`; its `needed` is the expected count by `by`.
     """
     if window is None:
-        fitted = fitting.fit(None)
+        fitted = fitter.fit(None)
         return fitted, count(fitted.composed)
     room, own, counted = window, 0, 0
     best: tuple[FittedPrompt, int] | None = None
     for _ in range(MAX_COUNTS):
         try:
-            fitted = fitting.fit(room)
+            fitted = fitter.fit(room)
         except BudgetError as error:
             if best is not None:
                 break
@@ -215,7 +186,7 @@ def fit_by_count(
                 raise
             by_ratio = -(-error.needed * counted // own)
             needed = max(window + 1, error.needed + counted - own, by_ratio)
-            raise _too_small(needed, window, by) from None
+            raise _too_small_by(needed, window, by) from None
         own, counted = fitted.composed.tokens, count(fitted.composed)
         fair = window * own // max(1, counted)  # fills the window by the ratio seen
         if counted > window:
@@ -227,11 +198,11 @@ def fit_by_count(
             break
         room = int(fair * AIMED_WINDOW_SHARE)
     if best is None:
-        raise _too_small(counted, window, by)
+        raise _too_small_by(counted, window, by)
     return best
 
 
-def _too_small(needed: int, window: int, by: str) -> BudgetError:
+def _too_small_by(needed: int, window: int, by: str) -> BudgetError:
     return BudgetError(
         f"the prompt needs about {needed:,} tokens as {by} counts and the window has room for"
         f" {window:,}; shorten the fixed or required parts, or raise context_window or lower"
@@ -239,3 +210,55 @@ def _too_small(needed: int, window: int, by: str) -> BudgetError:
         needed=needed,
         largest=window,
     )
+
+
+def count_by_verify(verify: Verify, request: dict[str, Any]) -> int:
+    """Return the caller's count of a finished request; raises `TokenizerError`."""
+    try:
+        counted = verify(request)
+    except Exception as error:
+        message = f"verify failed: {type(error).__name__}: {quote(str(error))}"
+        raise TokenizerError(message) from error
+    if isinstance(counted, bool) or not isinstance(counted, int) or counted < 0:
+        shown = quote(str(counted))
+        raise TokenizerError(f"verify returned {shown}; it must be a whole number, 0 or more")
+    return counted
+
+
+def split_turns(messages: Sequence[Message]) -> list[list[Message]]:
+    """Split messages into turns, each beginning with a message of the user."""
+    turns: list[list[Message]] = []
+    for message in messages:
+        # A tool result is no user message here, so a call and its result share a turn.
+        if not turns or (message.role == "user" and turns[-1][-1].role != "user"):
+            turns.append([])
+        turns[-1].append(message)
+    return turns
+
+
+def count_turns_to_keep(costs: Sequence[int], room: int) -> int:
+    """Return how many of the newest turns to keep so that they fit into `room` tokens.
+
+    `costs` are the turns' tokens, oldest first. The newest turn stays if it fits at all.
+    """
+    over = sum(costs) - room
+    if over <= 0:
+        return len(costs)
+    # Cutting a whole step keeps the cut in place while the conversation grows by less than a step.
+    # So the prompt begins with the same bytes, and the provider's cache of them stays useful.
+    step = _round(room // CUT_STEPS)
+    goal = -(-over // step) * step
+    cut = 0
+    for n, cost in enumerate(costs[:-1]):
+        if cut >= goal:
+            return len(costs) - n
+        cut += cost
+    return int(costs[-1] <= room)
+
+
+def _round(step: int) -> int:
+    """Keep the first two binary digits, so that rooms of nearly the same size have one step."""
+    if step < 1:
+        return 1
+    low = max(0, step.bit_length() - 2)
+    return step >> low << low
