@@ -184,8 +184,8 @@ def test_groff_alone_sets_packed_pages(
         file.write(PAGE.encode())
     real = man._run
 
-    def without_others(*command: str, **options: Any) -> str | None:
-        return real(*command, **options) if command[0] == "groff" else None
+    def without_others(*command: str, **options: Any) -> str:
+        return real(*command, **options) if command[0] == "groff" else ""
 
     monkeypatch.setattr(man, "_run", without_others)
     monkeypatch.setattr(man, "_find", lambda *_: page)
@@ -198,7 +198,7 @@ def test_a_page_that_cannot_be_set(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     page = tmp_path / "spoon.1.gz"
     page.write_bytes(b"not packed at all")
     monkeypatch.setattr(shutil, "which", lambda name: name)
-    monkeypatch.setattr(man, "_run", lambda *_, **__: None)
+    monkeypatch.setattr(man, "_run", lambda *_, **__: "")
     monkeypatch.setattr(man, "_find", lambda *_: page)
     with pytest.raises(ItemError, match="could not be set"):
         man.load_man_page("spoon")

@@ -181,11 +181,14 @@ def test_a_long_file_is_found_in_passages_that_lie_between_blank_lines(tmp_path:
 def test_every_line_that_is_not_blank_is_in_one_passage(text: str, scale: int) -> None:
     whole = text * scale
     lines = split_lines(whole)
-    found = list(searching._divided("a", whole))
-    taken = [number for passage in found for number in range(passage.start, passage.end + 1)]
+    taken: list[int] = []
+    for passage in searching._split_passages("a", whole):
+        assert passage.start_line is not None and passage.end_line is not None
+        text = "".join(lines[passage.start_line - 1 : passage.end_line])
+        assert text in (passage.content, f"{passage.content}\n", f"{passage.content}\r")
+        taken += range(passage.start_line, passage.end_line + 1)
     assert taken == sorted(set(taken))
     assert {number for number, line in enumerate(lines, 1) if line.strip()} <= set(taken)
-    assert all(passage.text == "".join(lines[passage.start - 1 : passage.end]) for passage in found)
 
 
 @pytest.mark.parametrize(

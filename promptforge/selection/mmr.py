@@ -79,19 +79,13 @@ def _to_unit_range(scores: Sequence[float]) -> list[float]:
 def _by_words(texts: Sequence[str]) -> _Likeness:
     """Return the cosine of two texts: tf-idf with 1 + ln of the count, over the heaviest words."""
     numbers: dict[str, int] = {}
-    known: dict[str, tuple[int, ...]] = {}
     counted: list[Counter[int]] = []
     having: Counter[int] = Counter()
     for text in texts:
         counts: Counter[int] = Counter()
         for word, times in Counter(split_words(text[:MAX_CHARACTERS_COMPARED])).items():
-            found = known.get(word)
-            if found is None:
-                found = known[word] = tuple(
-                    numbers.setdefault(term, len(numbers)) for term in terms_of_word(word)
-                )
-            for number in found:
-                counts[number] += times
+            for term in terms_of_word(word):
+                counts[numbers.setdefault(term, len(numbers))] += times
         having.update(counts.keys())
         counted.append(counts)
     rarity = [math.log(1 + len(texts) / having[number]) for number in range(len(numbers))]

@@ -12,7 +12,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import pairwise
 
 import msgspec
 
@@ -29,6 +29,7 @@ from ..text.words import (
 from .text_files import file_item, split_lines
 from .workspace import (
     GitIgnore,
+    StrPath,
     decode_text,
     expand_pattern,
     is_pattern,
@@ -40,10 +41,8 @@ from .workspace import (
 
 SEARCH_K1, SEARCH_B = 1.5, 0.75
 """BM25's saturation of a word that comes again, and its norm by length: the usual ones."""
-
 MIN_PASSAGE_CHARACTERS, MAX_PASSAGE_CHARACTERS = 800, 3200
-"""Characters of a passage: a new one begins at a seam from LEAST on, and anywhere before MOST."""
-
+"""Characters of a passage: a new one begins at a seam after the least, and anywhere at the most."""
 MAX_SEARCHED_BYTES = 4 << 20
 """Bytes above which a file is not searched."""
 
@@ -59,20 +58,7 @@ class Search:
     """Files, folders and patterns. In folders dot files, and all that git ignores, are left out."""
 
 
-class FilePassage(NamedTuple):
-    """Consecutive lines of a file."""
-
-    path: str
-    start: int
-    """The first line, from 1."""
-    end: int
-    """The last line."""
-    text: str
-
-
-def search_files(
-    search: Search, *, workspace: str | os.PathLike[str], diagnostics: Diagnostics
-) -> list[Item]:
+def search_files(search: Search, *, workspace: StrPath, diagnostics: Diagnostics) -> list[Item]:
     """Return the passages that hold a word of the query as `similarity` items, the best first.
 
     `score` is BM25's as a share of the best, so in 0…1. Raises `ItemError` when a path names no
@@ -80,12 +66,12 @@ def search_files(
     """
     if not search.query.strip():
         raise ItemError("no words to look for", where="search")
-    passages: list[FilePassage] = []
-    said: dict[str, Diagnostics] = {}
-    for name, text, told in _texts(search.paths, workspace, diagnostics):
+    passages: list[Item] = []
+    said: dict[str | None, Diagnostics] = {}
+    for name, text, told in _read_files(search.paths, workspace, diagnostics):
         said[name] = told
-        passages += _divided(name, text)
-    worths = rank_texts(search.query, [f"{passage.path}\n{passage.text}" for passage in passages])
+        passages += _split_passages(name, text)
+    worths = rank_texts(search.query, [f"{item.path}\n{item.content}" for item in passages])
     found = [index for index, worth in enumerate(worths) if worth > 0]
     found.sort(key=lambda index: -worths[index])  # stable: of equals the earlier comes first
     if not found:
@@ -93,27 +79,26 @@ def search_files(
         message = f"no file holds a word of {quote(search.query)}; {hint}"
         raise ItemError(message, where=", ".join(map(show_path, search.paths)))
     # Bad bytes in a file that was searched in vain are nothing to report.
-    for name in dict.fromkeys(passages[index].path for index in found):
-        diagnostics.extend(tuple(said[name]))
+    for path in dict.fromkeys(passages[index].path for index in found):
+        diagnostics.extend(tuple(said[path]))
     best = worths[found[0]]
-    return [_item(passages[index], worths[index] / best) for index in found]
+    replace = msgspec.structs.replace
+    return [
+        replace(passages[index], score=worths[index] / best, origin="similarity") for index in found
+    ]
 
 
 def rank_texts(query: str, texts: Sequence[str]) -> list[float]:
     """Return the BM25 score of each text; 0 where it has no word of the query."""
     wanted = frozenset(terms_of_text(query))
-    known: dict[str, list[str]] = {}
     counts, sizes = [], []
     for text in texts:
         count, size = Counter[str](), 0
         for word, times in Counter(split_words(text)).items():
-            found = known.get(word)
-            if found is None:
-                found = known[word] = terms_of_word(word)
+            found = terms_of_word(word)
             size += times * len(found)
-            for term in found:
-                if term in wanted:
-                    count[term] += times
+            for term in wanted.intersection(found):
+                count[term] += times * found.count(term)
         counts.append(count)
         sizes.append(size)
     holders = Counter(term for count in counts for term in count)
@@ -127,15 +112,15 @@ def rank_texts(query: str, texts: Sequence[str]) -> list[float]:
     return scores
 
 
-def _texts(
-    paths: Sequence[str], workspace: str | os.PathLike[str], diagnostics: Diagnostics
+def _read_files(
+    paths: Sequence[str], workspace: StrPath, diagnostics: Diagnostics
 ) -> Iterator[tuple[str, str, Diagnostics]]:
     """Yield name, text and diagnostics of each file to search.
 
     Files from folders and patterns are passed over if they are no text or huge.
     """
     skipped: Counter[tuple[str, str]] = Counter()
-    for path, name, named in _names(paths, workspace, diagnostics):
+    for path, name, named in _list_files(paths, workspace, diagnostics):
         told = Diagnostics()
         refusal = None if named else _refusal(name, workspace)
         if refusal is None:
@@ -150,8 +135,8 @@ def _texts(
         diagnostics.add("PF608", message, where=show_path(path), severity="info")
 
 
-def _names(
-    paths: Sequence[str], workspace: str | os.PathLike[str], diagnostics: Diagnostics
+def _list_files(
+    paths: Sequence[str], workspace: StrPath, diagnostics: Diagnostics
 ) -> Iterator[tuple[str, str, bool]]:
     """Yield (path, name, named) of each file that the paths stand for, once; `named`: by a path."""
     seen: set[str] = set()
@@ -172,9 +157,7 @@ def _names(
         diagnostics.add("PF606", f"left out: {each.bare}", where=each.where)
 
 
-def _matches(
-    path: str, workspace: str | os.PathLike[str], diagnostics: Diagnostics
-) -> tuple[list[str], bool]:
+def _matches(path: str, workspace: StrPath, diagnostics: Diagnostics) -> tuple[list[str], bool]:
     """Return the files that a path of the user's stands for, and True if it names one itself."""
     place = locate_file(path, workspace)
     if place.is_dir():
@@ -190,7 +173,7 @@ def _matches(
     return expand_pattern(path, workspace=workspace, diagnostics=diagnostics), False
 
 
-def _refusal(name: str, workspace: str | os.PathLike[str]) -> str | None:
+def _refusal(name: str, workspace: StrPath) -> str | None:
     """Return the reason to pass over a file that nobody named, or `None`."""
     try:
         size, beginning = peek_file(name, workspace=workspace)
@@ -204,32 +187,20 @@ def _refusal(name: str, workspace: str | os.PathLike[str]) -> str | None:
     return None
 
 
-def _divided(path: str, text: str) -> Iterator[FilePassage]:
+def _split_passages(path: str, text: str) -> Iterator[Item]:
     """Yield the passages of a file; a seam is a blank line, before one not indented if possible."""
     lines = split_lines(text)
-    start = size = 0
+    starts, size = [0], 0
     for index, line in enumerate(lines):
-        blank = index > 0 and not lines[index - 1].strip()
-        seam = blank and (size >= 2 * MIN_PASSAGE_CHARACTERS or not line[:1].isspace())
-        if size and (
-            size + len(line) > MAX_PASSAGE_CHARACTERS or (seam and size >= MIN_PASSAGE_CHARACTERS)
-        ):
-            yield from _passage(path, lines, start, index)
-            start, size = index, 0
+        seam = index > 0 and not lines[index - 1].strip() and size >= MIN_PASSAGE_CHARACTERS
+        if seam and line[:1].isspace():
+            seam = size >= 2 * MIN_PASSAGE_CHARACTERS
+        if size and (seam or size + len(line) > MAX_PASSAGE_CHARACTERS):
+            starts.append(index)
+            size = 0
         size += len(line)
-    yield from _passage(path, lines, start, len(lines))
-
-
-def _passage(path: str, lines: Sequence[str], start: int, end: int) -> Iterator[FilePassage]:
-    """Yield these lines without the blank ones around them, if anything is left."""
-    while start < end and not lines[start].strip():
-        start += 1
-    while start < end and not lines[end - 1].strip():
-        end -= 1
-    if start < end:
-        yield FilePassage(path, start + 1, end, "".join(lines[start:end]))
-
-
-def _item(passage: FilePassage, score: float) -> Item:
-    found = file_item(passage.path, passage.text, passage.start, passage.end)
-    return msgspec.structs.replace(found, score=score, origin="similarity")
+    for start, end in pairwise([*starts, len(lines)]):
+        filled = [index for index in range(start, end) if lines[index].strip()]
+        if filled:  # without the blank lines at both ends
+            first, last = filled[0], filled[-1] + 1
+            yield file_item(path, "".join(lines[first:last]), first + 1, last)

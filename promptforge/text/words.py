@@ -1,6 +1,6 @@
 """Split a text into words, and words into terms: lower case, no common words, no endings.
 
-The parts of Okapi BM25 (Robertson and Zaragoza 2009), with Lucene's term weights.
+The last three functions weigh terms by Okapi BM25 (Robertson and Zaragoza 2009).
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
+from functools import lru_cache
 from typing import TypeVar
 
 # Thai, Lao, Burmese, Khmer, kana and Han, which have no blanks between words, and Hangul, which
@@ -66,7 +67,8 @@ def terms_of_text(text: str) -> list[str]:
     return kept or [stem(word.lower()) for word in found]
 
 
-def terms_of_word(word: str) -> list[str]:
+@lru_cache(maxsize=1 << 14)  # the words of a text come again and again
+def terms_of_word(word: str) -> Sequence[str]:
     """Return the terms of one word; none for a stop word.
 
     An identifier gives its stem and those of its parts (`maxTokens`: maxtoken, max, token); a run
