@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jinja2 import nodes
 
-from promptforge.config.layouts import LayoutSettings
 from promptforge.config.options import Options
 from promptforge.lint import checker as trial
 from promptforge.lint import template_reader as shapes
@@ -24,6 +23,7 @@ from promptforge.lint.codes import CODES
 from promptforge.lint.library import LintTargets
 from promptforge.lint.template_reader import parse_template
 from promptforge.model import Item
+from promptforge.rendering.context import Setting
 from promptforge.rendering.page import Page
 from promptforge.selection.filter import Candidates
 from promptforge.templating.failures import LineNumber
@@ -344,10 +344,9 @@ def test_the_shapes_are_what_templates_really_see() -> None:
     item = Item(kind="code", content="x", path="a.py", origin="similarity")
     named = Item(kind="code", content="y")
     look: Any = Looking(Templates().layout("knowledge", "markdown"))
-    page = Page(
-        look, Options(sources=True), LayoutSettings(), get_tokenizer("characters"),
-        Candidates([item, named], [1.0, 1.0], [0, 1], {}), lambda _: None, lambda _: None, {},
-    )  # fmt: skip
+    candidates = Candidates([item, named], [1.0, 1.0], [0, 1], {})
+    counter, options = get_tokenizer("characters"), Options(sources=True)
+    page = Page(candidates, Setting(look, options, counter, lambda _: None, lambda _: None))
     page.render({0: page.variants(0)[0], 1: page.variants(1)[0]})
     (variables,) = seen
     assert set(variables) == set(shapes.PAGE_VARIABLES)

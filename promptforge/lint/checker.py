@@ -37,7 +37,7 @@ from ..files import FORMAT_EXTENSIONS, format_of, read_bytes
 from ..model import Item
 from ..plugins import plugin_names
 from ..prompts.compose import PromptTemplates
-from ..rendering.context import LanguageTags
+from ..rendering.context import LanguageTags, Setting
 from ..rendering.page import Page
 from ..selection.filter import Candidates
 from ..templating.loader import (
@@ -181,7 +181,7 @@ def _page(look: Layout, counter: Counter, items: list[Item], changes: dict[str, 
     options = apply_options(apply_options(Options(), look.settings.options), changes)
     tag = LanguageTags({}).tags(options, look.settings)
     entries = Candidates(list(items), [item.score for item in items], list(range(len(items))), {})
-    return Page(look, options, look.settings, counter, entries, tag, tag, {})
+    return Page(entries, Setting(look, options, counter, tag, tag))
 
 
 def _misshapen(text: str, syntax: str, page: str) -> str | None:

@@ -6,6 +6,7 @@ The language tag of an item: forced, its own, told from its path, or told from i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
@@ -16,6 +17,7 @@ from ..config.layouts import LayoutSettings
 from ..config.options import Options
 from ..model import Item
 from ..packing.types import Variant
+from ..selection.query import Language
 from ..sources.text_files import language_of
 from ..templating.language import Fields, OpenFields, PrintedItem
 from ..templating.limits import FuelTank
@@ -30,6 +32,7 @@ from ..text.escape import (
     clean_content,
     plain_line,
 )
+from ..tokenizers.base import Counter
 from ..trimming.pieces import append_marker
 
 
@@ -80,27 +83,38 @@ _LOOKS = attrgetter(
 )
 
 
+@dataclass(frozen=True)
+class Setting:
+    """What the pages of one rendering share."""
+
+    layout: Layout
+    options: Options
+    counter: Counter
+    tag: Language
+    """Returns the language tag to print for an item."""
+    language: Language
+    """Returns the language that an item's text is in."""
+    memory: ViewMemory = field(default_factory=dict)
+    controls: ControlTokens | None = None
+    """With these no control token comes out of an item, nor out of two texts that meet."""
+    nonce: str | None = None
+    """With a nonce, contents stand verbatim between tags that carry it."""
+
+
 class ItemViews:
     """The items of one rendering as templates see them."""
 
     def __init__(
         self,
-        look: Layout,
-        options: Options,
-        separator: str,
         items: Sequence[Item],
-        language: Callable[[Item], str | None],
-        memory: ViewMemory,
+        setting: Setting,
+        separator: str,
+        titles: Iterable[str],
         tank: FuelTank,
-        controls: ControlTokens | None = None,
-        word: str | None = None,
-        titles: Iterable[str] = (),
     ) -> None:
-        """Make the views of `items`; with `controls` no control token comes out of one.
-
-        With a `word` contents are verbatim, between tags that carry it. `titles` are those that sections may have on
-        this page.
-        """
+        """Make the views of `items`; `titles` are those that sections may have on this page."""
+        look, options, word = setting.layout, setting.options, setting.nonce
+        controls, language, memory = setting.controls, setting.tag, setting.memory
         self.notes: dict[tuple[int, Variant], CleaningNotes] = {}
         """What cleaning the content of a form had to change."""
         self._items = items
@@ -130,7 +144,7 @@ class ItemViews:
             else look.line_pattern([line for line in [*lines, *printed] if line.strip()])
         )
         shown = {**self._flags, "query": options.query if look.uses("query") else None}
-        setting: tuple[object, ...] = (
+        shared: tuple[object, ...] = (
             look,
             self._frame,
             tank.own_lines,
@@ -145,11 +159,11 @@ class ItemViews:
             theirs = [*lines, options.query or "", *look.settings.titles.values(), look.sources()]
             spare = {text[start:end] for text in theirs for start, end in controls.find(text)}
             self.joints = TokenBreaker(controls, look.syntax, spare)
-            setting = (*setting, controls, self.joints.spare)
+            shared = (*shared, controls, self.joints.spare)
         self._met = BrokenUp([])
-        if setting not in memory and sum(map(len, list(memory.values()))) >= MAX_VIEWS_REMEMBERED:
+        if shared not in memory and sum(map(len, list(memory.values()))) >= MAX_VIEWS_REMEMBERED:
             memory.clear()
-        self._memory = memory.setdefault(setting, {})
+        self._memory = memory.setdefault(shared, {})
 
     def variants(self, index: int) -> Sequence[Variant]:
         """Return the whole forms of an item, the longest first."""

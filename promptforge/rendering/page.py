@@ -16,7 +16,6 @@ from json.encoder import encode_basestring
 from operator import attrgetter
 from typing import Any, NamedTuple, Protocol
 
-from ..config.layouts import LayoutSettings
 from ..config.options import Options
 from ..errors import TemplateError
 from ..model import Item
@@ -39,8 +38,6 @@ from ..selection.merge import with_also_in
 from ..selection.query import Language, QueryRelevance
 from ..templating.language import Fields
 from ..templating.limits import FuelTank
-from ..templating.loader import Layout
-from ..text.control_tokens import ControlTokens
 from ..text.escape import Content, Safe
 from ..text.split_points import UNITS
 from ..tokenizers.base import Counter
@@ -50,7 +47,7 @@ from ..trimming.pieces import Pieces, TrimmedVariants
 from .context import (
     CleaningNotes,
     ItemViews,
-    ViewMemory,
+    Setting,
     citation,
     control_token_notes,
     template_line_notes,
@@ -490,29 +487,11 @@ _SENTINEL = "Quzx"
 class Page:
     """What fitting needs to know (it is a `fitting.scale.Scale`), and the finished text. For one rendering only."""
 
-    def __init__(
-        self,
-        look: Layout,
-        options: Options,
-        settings: LayoutSettings,
-        counter: Counter,
-        candidates: Candidates,
-        tag: Language,
-        language: Language,
-        memory: ViewMemory,
-        controls: ControlTokens | None = None,
-        word: str | None = None,
-    ) -> None:
-        """Make a page of `candidates`.
-
-        `tag` tells what to print as an item's language, `language` what it is, `memory` how items looked before. With
-        `controls` no control token comes out of an item, nor out of two texts that meet; with a `word` contents stand
-        verbatim between tags that carry it.
-        """
-        self.look = look
-        self.options = options
-        self.settings = settings
-        self.counter = counter
+    def __init__(self, candidates: Candidates, setting: Setting) -> None:
+        self.setting = setting
+        self.look, self.options = look, options = setting.layout, setting.options
+        self.settings = settings = look.settings
+        self.counter = counter = setting.counter
         self.entries = candidates
         self.shared_end_tokens = 4 if counter.exact else 16
         self._items = candidates.pool
@@ -533,18 +512,7 @@ class Page:
             "query": options.query,
         }
         titles = [s.title for s in self.sections(candidates)] if look.prints_titles else []
-        self.views = ItemViews(
-            look,
-            options,
-            self.separator,
-            self._items,
-            tag,
-            memory,
-            self.tank,
-            controls,
-            word,
-            titles,
-        )
+        self.views = ItemViews(self._items, setting, self.separator, titles, self.tank)
         self.notes: CleaningNotes = ()
         """What is to be said of the page around its items."""
         self._twins = ContainedTexts(self._items)
@@ -556,7 +524,9 @@ class Page:
             json=look.syntax == "json",
             most_chars=options.item_max_chars,
         )
-        self._shortener = Shortener(self._items, options, counter, language, candidates.asked)
+        self._shortener = Shortener(
+            self._items, options, counter, setting.language, candidates.asked
+        )
 
     # --- one item ---------------------------------------------------------------------------------------------------
 

@@ -41,7 +41,7 @@ from ..tokenizers.base import Counter, CustomCounter, Tokenizer
 from ..tokenizers.cache import RecentCache
 from ..tokenizers.estimates import ScaledCounter
 from ..tokenizers.registry import get_tokenizer
-from .context import LanguageTags, ViewMemory
+from .context import LanguageTags, Setting, ViewMemory
 from .page import Page
 from .plan import plan_packing
 from .report import Report, say_of_report
@@ -280,21 +280,8 @@ class Pipeline:
             else None
         )
 
-        def page_of(candidates: Candidates) -> Page:
-            tag = self._tagger.tags(options, settings)
-            return Page(
-                look,
-                options,
-                settings,
-                counter,
-                candidates,
-                tag,
-                self._language,
-                self._views,
-                controls,
-                word,
-            )
-
+        tag = self._tagger.tags(options, settings)
+        setting = Setting(look, options, counter, tag, self._language, self._views, controls, word)
         untouched = list(every.pool)  # noting duplicates changes items of the pool
         trial_pages: dict[int, Page] = {}
 
@@ -305,7 +292,7 @@ class Pipeline:
                     these = Candidates(
                         untouched, these.ranks, these.kept, these.dropped, these.asked
                     )
-                    trial_pages[len(these)] = page_of(these)
+                    trial_pages[len(these)] = Page(these, setting)
             changed = msgspec.structs.replace(options, max_tokens=max_tokens)
             changed = _ceiling(changed, Diagnostics())
             pages = [trial_pages[n] for n in dict.fromkeys((len(named), len(every)))]
@@ -313,7 +300,7 @@ class Pipeline:
                 trial_page.tank.left, trial_page.tank.spent = START_FUEL, None
             return _first_fitting(pages, changed, Diagnostics())
 
-        pages = (page_of(these) for these in (named, every))
+        pages = (Page(these, setting) for these in (named, every))
         page, found = _first_fitting(pages, options, diagnostics)
         candidates = page.entries
         if found.duplicates:
@@ -355,9 +342,8 @@ class Pipeline:
             word = pick_nonce(_texts(look, settings, options, [item]))
         alone, tag = Candidates([item], [item.score], [0], {}), self._tagger.tags(options, settings)
         counter, controls = get_tokenizer(options.tokenizer), self.controls(options, diagnostics)
-        page = Page(
-            look, options, settings, counter, alone, tag, self._language, {}, controls, word
-        )
+        setting = Setting(look, options, counter, tag, self._language, {}, controls, word)
+        page = Page(alone, setting)
         try:
             return page.alone(0)
         except BrokenDelimiterError as error:
