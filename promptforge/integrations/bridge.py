@@ -1,8 +1,8 @@
-"""Common part of the bridges: check options, turn documents into items, fit them to a budget.
+"""Common part of the bridges into frameworks: fit documents, ask retrievers, call embeddings.
 
-Retrievers of any framework, known by what they can do and not by their class; called, or awaited.
-
-Embeddings of any framework, known by what they can do and not by their class; also those that must be awaited.
+A bridge turns the documents of a framework into items, renders them, and hands the documents in the
+text back. Retrievers and embeddings of the frameworks are known by their methods, so that none has
+to be installed; anything else is a function. All may be called or awaited.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence, Set
 from concurrent.futures import Future
 from contextvars import ContextVar
 from decimal import Decimal
@@ -35,357 +35,11 @@ from ..tokenizers.registry import get_tokenizer
 
 T = TypeVar("T")
 
-
-class _Waiter:
-    """The loop that waits for what a thread does, and does the awaiting for it."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._over = False
-        self._asked: set[Future[Any]] = set()
-
-    def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Return what a coroutine returns; the thread waits, unless nobody waits for the thread any more."""
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        self._asked.add(future)
-        if self._over:
-            future.cancel()
-        return future.result()
-
-    def give_up(self) -> None:
-        """Cancel what is awaited for the thread, and what it would yet ask for."""
-        self._over = True
-        for future in list(self._asked):
-            future.cancel()
-
-
-_WAITER: ContextVar[_Waiter | None] = ContextVar("waiter", default=None)
-
-
-class Embedding:
-    """A function from texts to vectors, with one of its own for queries where the framework tells them apart."""
-
-    def __init__(self, texts: Embed, queries: Embed) -> None:
-        self._texts = texts
-        self.queries = queries
-        """What is asked is embedded by this."""
-
-    def __call__(self, texts: list[str]) -> Sequence[Sequence[float]]:
-        """Return a vector for each text."""
-        return self._texts(texts)
-
-
-def embedding(embedder: Any) -> Embed:
-    """Return what `Renderer(embed=...)` takes, of an embedding of LangChain, LlamaIndex or Haystack, or a function.
-
-    LangChain: `embed_documents` and `embed_query`. LlamaIndex: `get_text_embedding_batch` and `get_query_embedding`.
-    Haystack: a text embedder (a component whose `run` takes `text`), which embeds both. A function may be async: under
-    a bridge's async method it is awaited on the loop that called it, else on a loop of its own.
-
-    Raises `OptionError` for anything else.
-    """
-    if hasattr(embedder, "embed_documents") and hasattr(embedder, "embed_query"):
-        return Embedding(
-            embedder.embed_documents, lambda texts: [embedder.embed_query(text) for text in texts]
-        )
-    if hasattr(embedder, "get_text_embedding_batch") and hasattr(embedder, "get_query_embedding"):
-        return Embedding(
-            embedder.get_text_embedding_batch,
-            lambda texts: [embedder.get_query_embedding(text) for text in texts],
-        )
-    if "text" in run_parameters(embedder):
-        warm_up(embedder)
-        return lambda texts: [embedder.run(text=text)["embedding"] for text in texts]
-    if callable(embedder) and not isinstance(embedder, type):
-        function: Callable[[list[str]], Any] = embedder
-        return (lambda texts: _awaited(function(texts))) if is_async(embedder) else function
-    message = (
-        f"embed takes a function from a list of texts to a vector each, or an embedding of LangChain or LlamaIndex, "
-        f"or a text embedder of Haystack; got {show_value(embedder)}"
-    )
-    raise OptionError(message, option="embed")
-
-
-async def run_in_thread(work: Callable[[], T]) -> T:
-    """Return what `work` returns, done in a thread while this loop goes on; what it has to await is awaited here.
-
-    Cancelled, what is awaited for the thread is cancelled too; the thread itself ends when its work does.
-    """
-    waiter = _Waiter(asyncio.get_running_loop())
-    token = _WAITER.set(waiter)
-    try:
-        return await asyncio.to_thread(work)
-    except asyncio.CancelledError:
-        waiter.give_up()
-        raise
-    finally:
-        _WAITER.reset(token)
-
-
-def is_async(function: object) -> bool:
-    """Return whether a call of `function` gives what must be awaited."""
-    return any(map(inspect.iscoroutinefunction, (function, getattr(function, "__call__", None))))  # noqa: B004
-
-
-def run_parameters(component: Any) -> frozenset[str]:
-    """Return the names of what the `run` of a Haystack component takes."""
-    run: Callable[..., Any] | None = getattr(component, "run", None)
-    try:
-        return frozenset(inspect.signature(run).parameters) if callable(run) else frozenset()
-    except (TypeError, ValueError):
-        return frozenset()
-
-
-def warm_up(component: Any) -> None:
-    """Let a Haystack component load what it needs."""
-    if callable(getattr(component, "warm_up", None)):
-        component.warm_up()
-
-
-def _awaited(made: Awaitable[T]) -> T:
-    """Return what an awaitable gives, from a thread that no loop runs in."""
-
-    async def wait() -> T:
-        return await made
-
-    waiting: Coroutine[Any, Any, T] = wait()
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        waiter = _WAITER.get()
-        return asyncio.run(waiting) if waiter is None else waiter.wait(waiting)
-    for each in (waiting, made):
-        close = getattr(each, "close", None)
-        if close is not None:
-            close()
-    message = "embed is async, and a loop runs where it is wanted at once; await the async method of the bridge"
-    raise OptionError(message, option="embed")
-
-
 ScoreOrder = Literal["higher", "lower"] | None
-"""Which of two scores is the better one; `None`: nobody said."""
+"""The better one of two scores; None: nobody said."""
 
 _FAR = 1e9
-"""What a distance is taken for that is infinite or no number: taken as 0, it would be the best."""
-
-
-class _Call(NamedTuple):
-    """How a retriever is asked."""
-
-    now: Callable[[], Any]
-    later: Callable[[], Awaitable[Any]] | None
-    """The same for a loop; None where it has no way that leaves the loop free."""
-
-
-def retrieve(
-    retriever: Any,
-    query: str,
-    *,
-    score_order: ScoreOrder = None,
-    embed: Any = None,
-    **arguments: Any,
-) -> list[Any]:
-    """Return what a retriever finds for `query`, as records for `Renderer.render`: they are `similarity` items.
-
-    `retriever` is a retriever or vector store of LangChain, a retriever of LlamaIndex, a retriever component of
-    Haystack, or a function of the query. A vector store hands out numbers that may be distances, so it needs
-    `score_order="higher"` or `"lower"`. `embed` (see `embedding`) makes the vector for a Haystack retriever that wants
-    one. `arguments` go to the retriever, such as `k=20`.
-
-    Raises `OptionError` for what is no retriever, for what it returns and is no list of documents, and for a score of
-    which nobody said what it means; what the retriever raises comes out as it is.
-    """
-    found = _call(retriever, query, embed, arguments).now()
-    if inspect.isawaitable(found) or hasattr(found, "__aiter__"):
-        if inspect.iscoroutine(found):
-            found.close()
-        raise OptionError(
-            "this retriever is async: await aretrieve(...) in the place of retrieve",
-            option="retriever",
-        )
-    return _records(found, score_order)
-
-
-async def aretrieve(
-    retriever: Any,
-    query: str,
-    *,
-    score_order: ScoreOrder = None,
-    embed: Any = None,
-    **arguments: Any,
-) -> list[Any]:
-    """Return what `retrieve` does, and leave the loop free meanwhile.
-
-    A retriever's own async method is awaited; one without is called in a thread. A function may also be async, or an
-    async generator of documents.
-    """
-    call = _call(retriever, query, embed, arguments)
-    found = await (call.later() if call.later else run_in_thread(lambda: _taken(call.now())))
-    if inspect.isawaitable(found):  # of a function that is async and does not look it
-        found = await found
-    if hasattr(found, "__aiter__"):
-        found = [document async for document in found]
-    return _records(found, score_order)
-
-
-def _call(retriever: Any, query: str, embed: Any, arguments: dict[str, Any]) -> _Call:
-    wanted = run_parameters(retriever)
-    if hasattr(retriever, "similarity_search_with_score"):
-        return _methods(
-            retriever,
-            "similarity_search_with_score",
-            "asimilarity_search_with_score",
-            query,
-            arguments,
-        )
-    if hasattr(retriever, "retrieve"):
-        return _methods(
-            retriever, "retrieve", "aretrieve" if _waits(retriever) else "", query, arguments
-        )
-    if "query_embedding" in wanted:
-        if embed is None:
-            raise OptionError(
-                "this retriever wants a vector; give embed=, what makes one of a text",
-                option="embed",
-            )
-        return _component(retriever, lambda: {"query_embedding": _vector(embed, query)}, arguments)
-    if "query" in wanted:
-        return _component(retriever, lambda: {"query": query}, arguments)
-    if hasattr(retriever, "invoke"):
-        return _methods(retriever, "invoke", "ainvoke", query, arguments)
-    if callable(retriever) and not isinstance(retriever, type):
-        call = partial(retriever, query, **arguments)
-        return _Call(call, call if is_async(retriever) else None)
-    message = (
-        "a retriever has similarity_search_with_score, retrieve, run (of query or query_embedding) or invoke, "
-        f"or is a function of the query; got {show_value(retriever)}"
-    )
-    raise OptionError(message, option="retriever")
-
-
-def _methods(retriever: Any, name: str, later: str, query: str, arguments: dict[str, Any]) -> _Call:
-    waits = getattr(retriever, later, None) if later else None
-    return _Call(
-        partial(getattr(retriever, name), query, **arguments),
-        waits and partial(waits, query, **arguments),
-    )
-
-
-def _component(
-    retriever: Any, asked: Callable[[], dict[str, Any]], arguments: dict[str, Any]
-) -> _Call:
-    def now() -> Any:
-        warm_up(retriever)
-        return retriever.run(**asked(), **arguments)
-
-    async def later() -> Any:
-        def prepare() -> dict[str, Any]:
-            warm_up(retriever)
-            return asked()
-
-        return await retriever.run_async(**await run_in_thread(prepare), **arguments)
-
-    return _Call(now, later if hasattr(retriever, "run_async") else None)
-
-
-def _vector(embed: Any, query: str) -> list[float]:
-    embedder = embedding(embed)
-    (vector,) = getattr(embedder, "queries", embedder)([query])
-    return list(vector)
-
-
-def _waits(retriever: Any) -> bool:
-    """Return whether a retriever of LlamaIndex can wait: the method it inherits calls the other one, amid the loop."""
-
-    def depth(name: str) -> int:
-        return next((n for n, kind in enumerate(type(retriever).__mro__) if name in vars(kind)), -1)
-
-    return depth("_aretrieve") <= depth("_retrieve")
-
-
-def _taken(found: Any) -> Any:
-    """Return documents as a list: a generator is run where it was made, and no loop waits for it."""
-    return list(found) if inspect.isgenerator(found) else found
-
-
-def _records(found: Any, order: ScoreOrder) -> list[Any]:
-    if isinstance(found, Mapping) and "documents" in found:  # of Haystack's components
-        found = found["documents"]
-    alone = isinstance(found, str | bytes | Mapping | Item) or hasattr(found, "page_content")
-    if alone or not isinstance(found, Iterable):
-        raise OptionError(
-            f"the retriever returned no list of documents but {show_value(found)}",
-            option="retriever",
-        )
-    return [_similar(orient_score(document, order)) for document in found]
-
-
-def _similar(record: Any) -> Any:
-    """Return a record as what a search found, whatever its shape; one that says its `origin` itself keeps it."""
-    if isinstance(record, str):
-        return {"content": record, "origin": "similarity"}
-    if isinstance(record, dict):
-        return {"origin": "similarity", **record}
-    try:
-        item = to_item(record)
-    except ItemError:
-        return record  # said where it is rendered
-    return (
-        record
-        if item.origin == "similarity"
-        else msgspec.structs.replace(item, origin="similarity")
-    )
-
-
-def orient_score(document: Any, order: ScoreOrder) -> Any:
-    """Return `document`, or a pair of it and a score of which a higher one is better, as records are read.
-
-    Raises `OptionError` for a pair while nobody said which order its score has.
-    """
-    pair = isinstance(document, tuple) and len(document) == 2
-    if pair and order is None:
-        message = (
-            'score_order: say "higher" or "lower": the number beside a document may be a distance'
-        )
-        raise OptionError(message, option="score_order")
-    inner, score = document if pair else (document, _score(document) if order == "lower" else None)
-    if score is None:
-        return inner
-    if order == "lower" and _is_number(score):
-        score = _turned(score)
-    if isinstance(inner, str):
-        return {"content": inner, "score": score}
-    return {**inner, "score": score} if isinstance(inner, dict) else (inner, score)
-
-
-def _turned(distance: Any) -> float:
-    try:
-        number = 0.0 - float(distance)
-    except (OverflowError, ValueError):  # a whole number or a Decimal that no float holds
-        return -_FAR
-    return number if isfinite(number) else -_FAR
-
-
-def _score(document: Any) -> Any:
-    """Return the number that a document has for a score, where records look for it; None without one."""
-    read = document.get if isinstance(document, dict) else partial(_attribute, document)
-    about = read("metadata") or read("meta")
-    listed = (
-        [about.get(key) for key in ("score", "relevance_score")] if isinstance(about, dict) else []
-    )
-    return next((each for each in (read("score"), *listed) if _is_number(each)), None)
-
-
-def _attribute(document: object, name: str) -> Any:
-    try:
-        return getattr(document, name, None)
-    except Exception:  # an object that raises when it is looked at: the reader says so
-        return None
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real | Decimal) and not isinstance(value, bool)
-
+"""Stands for a distance that is infinite or no number: as 0 it would be the best."""
 
 NOTE_KEY = "promptforge"
 """Key in a document's metadata for the note of a bridge about a shortened text."""
@@ -440,7 +94,7 @@ class Bridge:
         templates: Folders = None,
         profiles: Folders = None,
         embed: Any = None,
-        score_order: Literal["higher", "lower"] | None = "higher",
+        score_order: ScoreOrder = "higher",
         on_result: Callable[[Result], None] | None = None,
         **options: Any,
     ) -> None:
@@ -516,7 +170,7 @@ class Bridge:
         `StrictError`, and `OptionError` for a score without a `score_order`.
         """
         diagnostics = Diagnostics()
-        given = [documents] if isinstance(documents, str) else list(_each(documents))
+        given = _as_list(documents)
         items: list[Item] = []
         places: list[int] = []
         for place, document in enumerate(given):
@@ -558,7 +212,7 @@ class Bridge:
 
         The texts that `read` finds in them, joined, keep the budget.
         """
-        given = list(_each(documents))
+        given = _as_list(documents)
         changes: dict[str, Any] = {}
         budget: int | None = None
         while True:
@@ -587,14 +241,15 @@ class Bridge:
         return partial(Bridge, **self._given), ()
 
 
-def _each(documents: Any) -> Iterable[Any]:
-    """Return an iterable of documents; one document alone becomes a list of one."""
-    single = (
-        isinstance(documents, Mapping)
-        or not isinstance(documents, Iterable)
-        or hasattr(documents, "page_content")
-    )
-    return [documents] if single else documents
+def _is_single(documents: Any) -> bool:
+    """Tell one document from many; LangChain's are pydantic models, over which one can iterate."""
+    if isinstance(documents, str | Mapping) or hasattr(documents, "page_content"):
+        return True
+    return not isinstance(documents, Iterable)
+
+
+def _as_list(documents: Any) -> list[Any]:
+    return [documents] if _is_single(documents) else list(documents)
 
 
 def _kept(shown: ShownItem, item: Item, place: int) -> KeptDocument:
@@ -613,6 +268,316 @@ def _cleaned(item: Item, lines: Sequence[str]) -> Item:
     if lines:
         metadata[NOTE_KEY] = {"before": list(lines)}
     return msgspec.structs.replace(item, metadata=metadata)
+
+
+# --- retrievers -----------------------------------------------------------------------------------
+
+
+def retrieve(
+    retriever: Any, query: str, *, score_order: ScoreOrder = None, embed: Any = None, **options: Any
+) -> list[Any]:
+    """Ask a retriever; return its documents as records for `Renderer.render`.
+
+    They are `similarity` items, as if a search of promptforge's own had found them.
+
+    - `retriever`: a retriever or vector store of LangChain, a retriever of LlamaIndex, a retriever
+      component of Haystack, or a function of the query.
+    - `score_order`: `"higher"` or `"lower"`; needed for a vector store, which may return distances.
+    - `embed`: see `embedding`; for a Haystack retriever that takes a vector.
+    - `options`: handed to the retriever, such as `k=20`.
+
+    Raises `OptionError` for any other object, for an answer that is no list of documents, and for
+    scores without a `score_order`. The retriever's own errors pass through.
+
+        records = retrieve(store, "what does tar do", score_order="higher", k=20)
+    """
+    found = _calls(retriever, query, embed, options)[0]()
+    if inspect.isawaitable(found) or hasattr(found, "__aiter__"):
+        if inspect.iscoroutine(found):
+            found.close()
+        message = "this retriever is async: await aretrieve(...) in the place of retrieve"
+        raise OptionError(message, option="retriever")
+    return _to_records(found, score_order)
+
+
+async def aretrieve(
+    retriever: Any, query: str, *, score_order: ScoreOrder = None, embed: Any = None, **options: Any
+) -> list[Any]:
+    """Do `retrieve` without blocking the loop.
+
+    Awaits the retriever's own async method, or runs its method in a thread. A function may also be
+    async, or an async generator of documents.
+    """
+    call, async_call = _calls(retriever, query, embed, options)
+    if async_call:
+        found = async_call()
+    else:
+        found = await run_in_thread(lambda: _collected(call()))
+    if inspect.isawaitable(found):
+        found = await found
+    if hasattr(found, "__aiter__"):
+        found = [document async for document in found]
+    return _to_records(found, score_order)
+
+
+def _collected(found: Any) -> Any:
+    # A generator is run in the thread that made it: the loop would wait for each of its documents.
+    return list(found) if inspect.isgenerator(found) else found
+
+
+def _calls(
+    retriever: Any, query: str, embed: Any, options: dict[str, Any]
+) -> tuple[Callable[[], Any], Callable[[], Any] | None]:
+    """Return the call that asks a retriever, and its async form if it leaves the loop free."""
+    # Vector stores of LangChain; LlamaIndex; retrievers of LangChain.
+    for name in ("similarity_search_with_score", "retrieve", "invoke"):
+        if hasattr(retriever, name):
+            call = partial(getattr(retriever, name), query, **options)
+            method = getattr(retriever, f"a{name}", None)
+            if method is None or (name == "retrieve" and not _awaits(retriever)):
+                return call, None
+            return call, partial(method, query, **options)
+    wanted = _run_parameters(retriever) & {"query", "query_embedding"}
+    if wanted:
+        return _haystack_calls(retriever, wanted, query, embed, options)
+    if callable(retriever) and not isinstance(retriever, type):
+        call = partial(retriever, query, **options)
+        return call, call if _is_async(retriever) else None
+    message = (
+        "a retriever has similarity_search_with_score, retrieve, run (of query or query_embedding)"
+        f" or invoke, or is a function of the query; got {show_value(retriever)}"
+    )
+    raise OptionError(message, option="retriever")
+
+
+def _awaits(retriever: Any) -> bool:
+    """Tell if a retriever of LlamaIndex has async code of its own.
+
+    The `_aretrieve` that it inherits calls `_retrieve` amid the loop.
+    """
+    for kind in type(retriever).__mro__:
+        if "_aretrieve" in vars(kind) or "_retrieve" in vars(kind):
+            return "_aretrieve" in vars(kind)
+    return True
+
+
+def _haystack_calls(
+    component: Any, wanted: Set[str], query: str, embed: Any, options: dict[str, Any]
+) -> tuple[Callable[[], Any], Callable[[], Any] | None]:
+    def arguments() -> dict[str, Any]:
+        _warm_up(component)
+        if "query_embedding" not in wanted:
+            return {"query": query, **options}
+        if embed is None:
+            message = "this retriever wants a vector; give embed=, a function from texts to vectors"
+            raise OptionError(message, option="embed")
+        embedder = embedding(embed)
+        (vector,) = getattr(embedder, "queries", embedder)([query])
+        return {"query_embedding": list(vector), **options}
+
+    async def run_async() -> Any:
+        return await component.run_async(**await run_in_thread(arguments))
+
+    return (
+        lambda: component.run(**arguments()),
+        run_async if hasattr(component, "run_async") else None,
+    )
+
+
+def _to_records(found: Any, order: ScoreOrder) -> list[Any]:
+    if isinstance(found, Mapping) and "documents" in found:  # the output of a Haystack component
+        found = found["documents"]
+    if isinstance(found, bytes | Item) or _is_single(found):
+        message = f"the retriever returned no list of documents but {show_value(found)}"
+        raise OptionError(message, option="retriever")
+    return [_as_found(orient_score(document, order)) for document in found]
+
+
+def _as_found(record: Any) -> Any:
+    """Mark a record as found by a search, unless it says its `origin` itself."""
+    if isinstance(record, str):
+        record = {"content": record}
+    if isinstance(record, dict):
+        return {"origin": "similarity", **record}
+    try:
+        item = to_item(record)
+    except ItemError:  # said when it is rendered
+        return record
+    if item.origin == "similarity":
+        return record
+    return msgspec.structs.replace(item, origin="similarity")
+
+
+def orient_score(document: Any, order: ScoreOrder) -> Any:
+    """Return a document whose score, if it has one, is better when higher; distances are negated.
+
+    Raises `OptionError` for a pair of a document and a number while `order` is None.
+    """
+    inner, score = document, None
+    if isinstance(document, tuple) and len(document) == 2:
+        if order is None:
+            message = 'score_order: say "higher" or "lower"'
+            message += ": the number beside a document may be a distance"
+            raise OptionError(message, option="score_order")
+        inner, score = document
+    elif order == "lower":
+        score = _score_of(document)
+    if score is None:
+        return inner
+    if order == "lower" and _is_number(score):
+        score = _negated(score)
+    if isinstance(inner, str):
+        return {"content": inner, "score": score}
+    return {**inner, "score": score} if isinstance(inner, dict) else (inner, score)
+
+
+def _negated(distance: Any) -> float:
+    try:
+        score = 0.0 - float(distance)  # -float(0) would be -0.0
+    except (OverflowError, ValueError):  # a whole number or a Decimal that no float holds
+        return -_FAR
+    return score if isfinite(score) else -_FAR
+
+
+def _score_of(document: Any) -> Any:
+    """Return the score that the reader of records would find in a document; None without one."""
+
+    def read(name: str) -> Any:
+        try:
+            return document.get(name) if isinstance(document, dict) else getattr(document, name)
+        except Exception:  # a property that raises; the reader of records says so
+            return None
+
+    metadata = read("metadata") or read("meta")
+    found = [read("score")]
+    if isinstance(metadata, dict):
+        found += metadata.get("score"), metadata.get("relevance_score")
+    return next(filter(_is_number, found), None)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real | Decimal) and not isinstance(value, bool)
+
+
+# --- embeddings -----------------------------------------------------------------------------------
+
+
+class Embedding:
+    """A function from texts to vectors, with another one for queries."""
+
+    def __init__(self, texts: Embed, query: Callable[[str], Sequence[float]]) -> None:
+        self._texts, self._query = texts, query
+
+    def __call__(self, texts: list[str]) -> Sequence[Sequence[float]]:
+        """Return a vector for each text."""
+        return self._texts(texts)
+
+    def queries(self, texts: list[str]) -> Sequence[Sequence[float]]:
+        """Return a vector for each question."""
+        return [self._query(text) for text in texts]
+
+
+def embedding(embedder: Any) -> Embed:
+    """Turn an embedding into a function for `Renderer(embed=...)`.
+
+    Takes an embedding of LangChain or LlamaIndex, a text embedder of Haystack, or a function from a
+    list of texts to a vector each. An async function is awaited: on the loop that called the async
+    method of a bridge, else on a loop of its own. Raises `OptionError` for any other object.
+    """
+    # LangChain; LlamaIndex.
+    for texts, query in (
+        ("embed_documents", "embed_query"),
+        ("get_text_embedding_batch", "get_query_embedding"),
+    ):
+        if hasattr(embedder, texts) and hasattr(embedder, query):
+            return Embedding(getattr(embedder, texts), getattr(embedder, query))
+    if "text" in _run_parameters(embedder):  # Haystack
+        _warm_up(embedder)
+        return lambda texts: [embedder.run(text=text)["embedding"] for text in texts]
+    if callable(embedder) and not isinstance(embedder, type):
+        function: Callable[[list[str]], Any] = embedder
+        if _is_async(embedder):
+            return lambda texts: _await_from_thread(function(texts))
+        return function
+    message = (
+        "embed takes a function from a list of texts to a vector each, or an embedding of LangChain"
+        f" or LlamaIndex, or a text embedder of Haystack; got {show_value(embedder)}"
+    )
+    raise OptionError(message, option="embed")
+
+
+def _run_parameters(component: Any) -> Set[str]:
+    """Return the names of the parameters of a Haystack component's `run`."""
+    run = getattr(component, "run", None)
+    try:
+        return inspect.signature(run).parameters.keys() if callable(run) else set()
+    except (TypeError, ValueError):
+        return set()
+
+
+def _warm_up(component: Any) -> None:
+    """Let a Haystack component load its model."""
+    if callable(getattr(component, "warm_up", None)):
+        component.warm_up()
+
+
+def _is_async(function: object) -> bool:
+    """Tell if a call of `function`, or of an object that is called, must be awaited."""
+    return any(map(inspect.iscoroutinefunction, (function, getattr(function, "__call__", None))))  # noqa: B004
+
+
+# --- loops and threads ----------------------------------------------------------------------------
+
+
+_WAIT: ContextVar[Callable[[Coroutine[Any, Any, Any]], Any] | None] = ContextVar(
+    "wait", default=None
+)
+"""Awaits a coroutine for the thread, on the loop that the thread works for."""
+
+
+async def run_in_thread(work: Callable[[], T]) -> T:
+    """Do `work` in a thread; coroutines that it has to await run on this loop.
+
+    Cancelled, it cancels these coroutines; the thread itself ends when its work does.
+    """
+    loop, futures, cancelled = asyncio.get_running_loop(), list[Future[Any]](), False
+
+    def wait(coroutine: Coroutine[Any, Any, Any]) -> Any:
+        future = asyncio.run_coroutine_threadsafe(coroutine, loop)
+        futures.append(future)
+        if cancelled:  # looked at after the future is in the list: one of the two cancels it
+            future.cancel()
+        return future.result()
+
+    token = _WAIT.set(wait)  # `to_thread` copies it into the thread
+    try:
+        return await asyncio.to_thread(work)
+    except asyncio.CancelledError:
+        cancelled = True
+        for future in list(futures):
+            future.cancel()
+        raise
+    finally:
+        _WAIT.reset(token)
+
+
+def _await_from_thread(made: Awaitable[T]) -> T:
+    """Return the result of an awaitable; for a thread that runs no loop itself."""
+
+    async def wait() -> T:
+        return await made
+
+    coroutine: Coroutine[Any, Any, T] = wait()
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        result: T = (_WAIT.get() or asyncio.run)(coroutine)
+        return result
+    for unused in (coroutine, made):  # else Python warns that nobody awaited them
+        if hasattr(unused, "close"):
+            unused.close()
+    message = "embed is async, and this thread runs a loop; await the async method of the bridge"
+    raise OptionError(message, option="embed")
 
 
 def missing_extra(extra: str, error: ImportError) -> ImportError:
