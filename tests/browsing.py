@@ -95,7 +95,7 @@ def edited(editable: Preview) -> Iterator[Preview]:
 
 
 @pytest.fixture
-def look(browser: Browser) -> Iterator[Opener]:
+def open_page(browser: Browser) -> Iterator[Opener]:
     """Open a preview in a page of its own; at the end: no request to anywhere else, no error in the console."""
     opened: list[tuple[Any, list[str], list[str], Preview]] = []
 

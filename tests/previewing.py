@@ -107,7 +107,7 @@ class Preview:
         return self.request(f"/api/{what}", "POST", body={"view": {}, **ask}).json()
 
     def files(self) -> dict[str, str]:
-        """Return the ids of the files of the look, by name."""
+        """Return the ids of the files behind the text, by name."""
         return {file["name"]: file["id"] for file in self.draw()["files"]}
 
 

@@ -14,9 +14,7 @@ import promptforge as pf
 from promptforge.authoring.golden import add_case, parse_cases
 from promptforge.errors import ItemError
 from promptforge.preview import render_worker as recording
-from promptforge.preview import session as desk
-from promptforge.preview import session as files
-from promptforge.preview import session as saving
+from promptforge.preview import session
 from promptforge.preview.session import CaseRequest, View
 
 PATH = Path("tests/preview.yaml")
@@ -75,27 +73,29 @@ def test_cases_stand_as_far_from_the_margin_as_those_before() -> None:
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> desk.Session:
+def own(tmp_path: Path) -> session.Session:
     (tmp_path / "templates").mkdir()
     items = [
         pf.Item(name="one", content="x " * 40, metadata={"a": [1, None]}),
         pf.Item(content="y", score=0.5),
     ]
-    return desk.Session(items, None, {"layout": "context"}, [tmp_path / "templates"], [], edit=True)
+    return session.Session(
+        items, None, {"layout": "context"}, [tmp_path / "templates"], [], edit=True
+    )
 
 
-def record(own: desk.Session, name: str, expect: Any = "text", **view: Any) -> None:
-    found = files.load_cases(own)
-    look = own.look(View(**view), {}, Path())
+def record(own: session.Session, name: str, expect: Any = "text", **view: Any) -> None:
+    found = session.load_cases(own)
+    settings = own.settings(View(**view), {}, Path())
     request = {
-        **files.record_request(own, found, look, CaseRequest(View(**view), name, expect)),
+        **session.record_request(own, found, settings, CaseRequest(View(**view), name, expect)),
         "items": own.records,
     }
     made = recording.record_case({**request, "items_key": own.items_key}, lambda: None)
-    files.save_cases(own, found, made["source"])
+    session.save_cases(own, found, made["source"])
 
 
-def test_items_from_anywhere_are_written_out(own: desk.Session, tmp_path: Path) -> None:
+def test_items_from_anywhere_are_written_out(own: session.Session, tmp_path: Path) -> None:
     record(own, "all")
     record(own, "some", "bounds", max_tokens=20)
     (whole, some) = parse_cases(
@@ -111,31 +111,31 @@ def test_items_from_anywhere_are_written_out(own: desk.Session, tmp_path: Path) 
     assert set(some.keys["statuses"].values()) <= {"included", "trimmed", "dropped"}
 
 
-def test_nothing_is_written_where_it_does_not_belong(own: desk.Session, tmp_path: Path) -> None:
+def test_nothing_is_written_where_it_does_not_belong(own: session.Session, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     tests = tmp_path / "tests"
     tests.symlink_to(outside)
-    with pytest.raises(saving.SaveError, match="behind a link"):
+    with pytest.raises(session.SaveError, match="behind a link"):
         record(own, "one")
     tests.unlink()
     tests.mkdir()
     (tests / "preview.yaml").symlink_to(outside / "x")
-    with pytest.raises(saving.SaveError, match="behind a link"):
+    with pytest.raises(session.SaveError, match="behind a link"):
         record(own, "one")
     (tests / "preview.yaml").unlink()
-    found = files.load_cases(own)
+    found = session.load_cases(own)
     for forged in (
         "",
         "cases: []\n",
         "cases:\n  - {items: [], text: x}\n  - {name: b, items: [], text: x}\n",
     ):
-        with pytest.raises((saving.SaveError, ItemError)):
-            files.save_cases(own, found, forged)
+        with pytest.raises((session.SaveError, ItemError)):
+            session.save_cases(own, found, forged)
     (tests / "preview.yaml").write_text("# theirs\n", encoding="utf-8")
-    with pytest.raises(saving.SaveError, match="changed by somebody else"):
-        files.save_cases(own, found, "cases:\n  - {items: [], text: x}\n")
+    with pytest.raises(session.SaveError, match="changed by somebody else"):
+        session.save_cases(own, found, "cases:\n  - {items: [], text: x}\n")
     own.edit = False
-    with pytest.raises(saving.SaveError, match="--edit"):
-        files.load_cases(own)
+    with pytest.raises(session.SaveError, match="--edit"):
+        session.load_cases(own)
     assert list(outside.iterdir()) == []

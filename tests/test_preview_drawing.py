@@ -1,4 +1,4 @@
-"""What the page is told: token ends, places in UTF-16, files of a look, errors that name no folder; and saving."""
+"""Answers to the page: token ends, places in UTF-16, files of a rendering, errors; and saving."""
 
 from __future__ import annotations
 
@@ -16,33 +16,30 @@ from previewing import ITEMS
 
 import promptforge as pf
 from promptforge.errors import OptionError, PromptForgeError, TemplateError
-from promptforge.preview import render_worker as drawing
-from promptforge.preview import session as desk
-from promptforge.preview import session as saving
-from promptforge.preview import session as views
+from promptforge.preview import render_worker, session
 from promptforge.preview.render_worker import token_ends
 from promptforge.tokenizers.registry import get_tokenizer
 
 COUNTER = get_tokenizer("o200k_base")
 
 
-def looked(**look: Any) -> dict[str, Any]:
-    return {"stamp": 1, "profile": None, "templates": [], "profiles": [], "options": {}, **look}
+def settings(**given: Any) -> dict[str, Any]:
+    return {"stamp": 1, "profile": None, "templates": [], "profiles": [], "options": {}, **given}
 
 
 def draw(
     what: str = "page", items: Any = ITEMS, *, tokens: bool = False, other: Any = None, to: str = "roles",
-    around: Any = None, **look: Any,
+    texts: Any = None, **given: Any,
 ) -> Any:  # fmt: skip
     records = [msgspec.to_builtins(pf.Item(**item)) for item in items]
     request = {
         "what": what,
         "items_key": repr(records),
         "items": records,
-        "look": looked(**look),
+        "settings": settings(**given),
         "tokens": tokens,
     }
-    return drawing.draw({**request, "other": other, "to": to, "around": around}, lambda: None)
+    return render_worker.draw({**request, "other": other, "to": to, "texts": texts}, lambda: None)
 
 
 # --- tokens ---------------------------------------------------------------------------------------------------------
@@ -131,10 +128,10 @@ def test_items_are_asked_for_where_they_are_not() -> None:
         "what": "page",
         "items_key": "nobody's",
         "items": None,
-        "look": looked(),
+        "settings": settings(),
         "tokens": False,
     }
-    assert drawing.draw(request, lambda: None) == {"needs": "items"}
+    assert render_worker.draw(request, lambda: None) == {"needs": "items"}
 
 
 def test_a_draft_that_fails_is_an_error_and_not_the_shipped_text() -> None:
@@ -147,7 +144,9 @@ def test_a_draft_that_fails_is_an_error_and_not_the_shipped_text() -> None:
 
 
 def test_two_views_are_compared() -> None:
-    found = draw("comparison", options={"max_tokens": 60}, other=looked(options={"format": "xml"}))
+    found = draw(
+        "comparison", options={"max_tokens": 60}, other=settings(options={"format": "xml"})
+    )
     lines = [found[side]["text"].split("\n") for side in "ab"]
     rebuilt: list[list[str]] = [[], []]
     for how, a1, a2, b1, b2 in found["rows"]:
@@ -165,7 +164,7 @@ def test_two_views_are_compared() -> None:
             "comparison",
             long,
             options={"max_tokens": None},
-            other=looked(options={"max_tokens": None}),
+            other=settings(options={"max_tokens": None}),
         )["rows"]
         is None
     )
@@ -173,13 +172,13 @@ def test_two_views_are_compared() -> None:
 
 @pytest.mark.parametrize("to", ["roles", "anthropic", "text"])
 def test_the_whole_prompt_is_what_prompt_makes(to: str) -> None:
-    around = {"system": "Be brief.", "instructions": None, "user": "How do <b>greetings</b> end?"}
-    around["history"] = [
+    texts = {"system": "Be brief.", "instructions": None, "user": "How do <b>greetings</b> end?"}
+    texts["history"] = [
         {"role": "user", "content": "Hello"},
         {"role": "assistant", "content": "Yes?"},
     ]  # type: ignore[assignment]
-    found = draw("prompt", options={"max_tokens": 60}, to=to, around=around)
-    prompt = pf.Renderer().prompt(ITEMS, max_tokens=60, to=to, **around)  # type: ignore[arg-type]
+    found = draw("prompt", options={"max_tokens": 60}, to=to, texts=texts)
+    prompt = pf.Renderer().prompt(ITEMS, max_tokens=60, to=to, **texts)  # type: ignore[arg-type]
     sent = (
         prompt.text
         if to == "text"
@@ -198,7 +197,7 @@ def test_a_part_that_fails_is_an_error_and_not_the_shipped_one() -> None:
             "prompt",
             templates=[draft],
             to="roles",
-            around={"system": "x", "user": None, "history": None},
+            texts={"system": "x", "user": None, "history": None},
         )
 
 
@@ -206,114 +205,114 @@ def test_a_part_that_fails_is_an_error_and_not_the_shipped_one() -> None:
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> desk.Session:
+def own(tmp_path: Path) -> session.Session:
     for name in ("t", "p", "drafts"):
         (tmp_path / name).mkdir()
-    return desk.Session(
+    return session.Session(
         [pf.Item(content="x")], None, {}, [tmp_path / "t"], [tmp_path / "p"], edit=True
     )
 
 
-def file_of(found: desk.Session, name: str) -> desk.EditableFile:
-    found.survey()
+def file_of(found: session.Session, name: str) -> session.EditableFile:
+    found.list_files()
     return next(file for file in found.files.values() if file.shown == name)
 
 
-def test_a_shipped_file_is_copied_and_then_kept(own: desk.Session, tmp_path: Path) -> None:
+def test_a_shipped_file_is_copied_and_then_kept(own: session.Session, tmp_path: Path) -> None:
     for name, place in (
         ("chunks/item.md.j2", "t/chunks/item.md.j2"),
         ("claude.yaml", "p/claude.yaml"),
     ):
         file = file_of(own, name)
-        before = saving.read_file(file)
-        tag = saving.save_file(own, file, "# mine\n", before.tag)
+        before = session.read_file(file)
+        tag = session.save_file(own, file, "# mine\n", before.tag)
         assert (tmp_path / place).read_text(encoding="utf-8") == "# mine\n"
-        assert saving.read_file(file) == before  # the shipped one
-        with pytest.raises(saving.SaveError, match="in your folder meanwhile"):
-            saving.save_file(own, file, "again", before.tag)
+        assert session.read_file(file) == before  # the shipped one
+        with pytest.raises(session.SaveError, match="in your folder meanwhile"):
+            session.save_file(own, file, "again", before.tag)
         mine = file_of(own, name)
-        assert mine.id == file.id and not mine.shipped and saving.read_file(mine).tag == tag
-        with pytest.raises(saving.SaveError, match="changed by somebody else") as caught:
-            saving.save_file(own, mine, "again", before.tag)
+        assert mine.id == file.id and not mine.shipped and session.read_file(mine).tag == tag
+        with pytest.raises(session.SaveError, match="changed by somebody else") as caught:
+            session.save_file(own, mine, "again", before.tag)
         assert caught.value.status == 412
-        assert saving.read_file(mine).text == "# mine\n"
+        assert session.read_file(mine).text == "# mine\n"
         (tmp_path / place).chmod(0o640)
-        saving.save_file(own, mine, "once more", tag)
+        session.save_file(own, mine, "once more", tag)
         assert (
-            saving.read_file(mine).text == "once more"
+            session.read_file(mine).text == "once more"
             and (tmp_path / place).stat().st_mode & 0o777 == 0o640
         )
         assert [path.name for path in (tmp_path / place).parent.iterdir()] == [Path(place).name]
 
 
-def test_what_cannot_be_saved_is_refused(own: desk.Session, tmp_path: Path) -> None:
+def test_what_cannot_be_saved_is_refused(own: session.Session, tmp_path: Path) -> None:
     file = file_of(own, "chunks/item.md.j2")
-    tag = saving.read_file(file).tag
+    tag = session.read_file(file).tag
     for text, status in (("x" * 300_000, 413), ("\ud800", 409)):
-        with pytest.raises(saving.SaveError) as caught:
-            saving.save_file(own, file, text, tag)
+        with pytest.raises(session.SaveError) as caught:
+            session.save_file(own, file, text, tag)
         assert caught.value.status == status
     own.edit = False
-    with pytest.raises(saving.SaveError, match="--edit"):
-        saving.save_file(own, file, "x", tag)
+    with pytest.raises(session.SaveError, match="--edit"):
+        session.save_file(own, file, "x", tag)
     own.edit, own.templates = True, []
-    with pytest.raises(saving.SaveError, match="--templates DIR"):
-        saving.save_file(own, file, "x", tag)
+    with pytest.raises(session.SaveError, match="--templates DIR"):
+        session.save_file(own, file, "x", tag)
     assert list((tmp_path / "t").iterdir()) == []
 
 
-def test_nothing_is_written_through_a_link(own: desk.Session, tmp_path: Path) -> None:
+def test_nothing_is_written_through_a_link(own: session.Session, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (tmp_path / "t" / "chunks").symlink_to(outside)
     file = file_of(own, "chunks/item.md.j2")
-    with pytest.raises(saving.SaveError, match="behind a link"):
-        saving.save_file(own, file, "x", saving.read_file(file).tag)
+    with pytest.raises(session.SaveError, match="behind a link"):
+        session.save_file(own, file, "x", session.read_file(file).tag)
     assert list(outside.iterdir()) == []
 
 
-def test_what_is_no_text_is_not_shown(own: desk.Session, tmp_path: Path) -> None:
+def test_what_is_no_text_is_not_shown(own: session.Session, tmp_path: Path) -> None:
     place = tmp_path / "p" / "odd.yaml"
     for data, said in ((b"\xff", "not UTF-8"), (b"# " * 200_000, "larger than")):
         place.write_bytes(data)
-        with pytest.raises(saving.SaveError, match=said):
-            saving.read_file(file_of(own, "odd.yaml"))
+        with pytest.raises(session.SaveError, match=said):
+            session.read_file(file_of(own, "odd.yaml"))
     file = file_of(own, "odd.yaml")
     place.unlink()
-    with pytest.raises(saving.SaveError, match="cannot be read"):
-        saving.read_file(file)
+    with pytest.raises(session.SaveError, match="cannot be read"):
+        session.read_file(file)
 
 
-def test_a_look_is_made_of_drafts_and_options(own: desk.Session, tmp_path: Path) -> None:
+def test_settings_are_made_of_drafts_and_options(own: session.Session, tmp_path: Path) -> None:
     template, profile = file_of(own, "chunks/item.md.j2"), file_of(own, "claude.yaml")
     drafts = {template.id: "T", profile.id: "max_tokens: 77\n"}
-    look = own.look(
-        views.View(profile="claude", max_tokens=5, query="q"), drafts, tmp_path / "drafts"
+    made = own.settings(
+        session.View(profile="claude", max_tokens=5, query="q"), drafts, tmp_path / "drafts"
     )
-    assert look["templates"][0] == {"chunks/item.md.j2": "T"} and look["templates"][1:] == [
+    assert made["templates"][0] == {"chunks/item.md.j2": "T"} and made["templates"][1:] == [
         str(tmp_path / "t")
     ]
     assert (
-        Path(look["profiles"][0], "claude.yaml").read_text(encoding="utf-8") == "max_tokens: 77\n"
+        Path(made["profiles"][0], "claude.yaml").read_text(encoding="utf-8") == "max_tokens: 77\n"
     )
-    assert look["options"] == {"max_tokens": 5, "query": "q"}
+    assert made["options"] == {"max_tokens": 5, "query": "q"}
     assert (
-        own.asking(views.View(query="q"))["user"] == "q"
-        and own.asking(views.View())["user"] is None
+        own.prompt_texts(session.View(query="q"))["user"] == "q"
+        and own.prompt_texts(session.View())["user"] is None
     )
-    own.around = desk.PromptTexts(user="Why?")
-    assert own.look(views.View(), {}, tmp_path)["options"] == {"query": "Why?"}
+    own.texts = session.PromptTexts(user="Why?")
+    assert own.settings(session.View(), {}, tmp_path)["options"] == {"query": "Why?"}
     own.options = {"query": "apart"}
-    assert own.asking(views.View(query="q"))["user"] == "Why?"
+    assert own.prompt_texts(session.View(query="q"))["user"] == "Why?"
     for wrong in (
-        views.View(profile="/x.yaml"),
-        views.View(layout="../x"),
-        views.View(max_tokens=-1),
+        session.View(profile="/x.yaml"),
+        session.View(layout="../x"),
+        session.View(max_tokens=-1),
     ):
         with pytest.raises(OptionError):
-            own.look(wrong, {}, tmp_path)
+            own.settings(wrong, {}, tmp_path)
     with pytest.raises(OptionError, match="no such file"):
-        own.look(views.View(), {"x": "y"}, tmp_path)
+        own.settings(session.View(), {"x": "y"}, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -321,8 +320,8 @@ def test_a_look_is_made_of_drafts_and_options(own: desk.Session, tmp_path: Path)
 )
 def test_a_request_is_read_strictly(body: bytes) -> None:
     with pytest.raises(OptionError):
-        views.read_request(body)
+        session.read_request(body)
     with pytest.raises(PromptForgeError, match="more than 20"):
-        views.read_request(
+        session.read_request(
             msgspec.json.encode({"view": {}, "drafts": {str(n): "" for n in range(21)}})
         )

@@ -16,10 +16,10 @@ def item_of(running: Preview) -> Path:
     return running.folder / "templates" / "chunks" / "item.md.j2"
 
 
-def test_from_the_first_edit_to_the_last_save(edited: Preview, look: Opener) -> None:
+def test_from_the_first_edit_to_the_last_save(edited: Preview, open_page: Opener) -> None:
     """One who edits on the page, and one who edits the same file on the disk."""
     own = item_of(edited)
-    page = look(edited)
+    page = open_page(edited)
     open_file(page)
     type_at_start(page, "SEEN ")
     shows(page, "SEEN ")
@@ -64,8 +64,8 @@ def test_from_the_first_edit_to_the_last_save(edited: Preview, look: Opener) -> 
     shows(page, "THEIRS", gone=True)
 
 
-def test_a_profile_is_edited_too(edited: Preview, look: Opener) -> None:
-    page = look(edited, "?profile=lisp")
+def test_a_profile_is_edited_too(edited: Preview, open_page: Opener) -> None:
+    page = open_page(edited, "?profile=lisp")
     open_file(page, "lisp.yaml")
     page.click("#editor .cm-content")
     page.keyboard.press("Control+End")
@@ -79,9 +79,9 @@ def test_a_profile_is_edited_too(edited: Preview, look: Opener) -> None:
 
 
 def test_what_breaks_is_said_in_its_place_and_the_last_text_stays(
-    edited: Preview, look: Opener
+    edited: Preview, open_page: Opener
 ) -> None:
-    page = look(edited)
+    page = open_page(edited)
     open_file(page)
     before = text(page)
     type_at_start(page, "{{ item.pth }}\n")
@@ -103,12 +103,12 @@ def test_what_breaks_is_said_in_its_place_and_the_last_text_stays(
 
 
 def test_what_is_broken_from_the_start_is_mended_here(
-    edited: Preview, look: Opener, shots: Path
+    edited: Preview, open_page: Opener, shots: Path
 ) -> None:
     own = item_of(edited)
     own.parent.mkdir()
     own.write_text("{# One. Uses: item. #}\n{{ item.content | fench }}\n", encoding="utf-8")
-    page = look(edited, wait=False)
+    page = open_page(edited, wait=False)
     page.wait_for_selector("#error:not([hidden])")
     assert "item.md.j2:2" in page.inner_text(
         "#error"
@@ -133,8 +133,8 @@ LOOP = "{% for a in item.content %}"
 ENDLESS = LOOP * 4 + "x" + "{% endfor %}" * 4
 
 
-def test_a_template_that_never_ends_is_stopped(edited: Preview, look: Opener) -> None:
-    page = look(edited)
+def test_a_template_that_never_ends_is_stopped(edited: Preview, open_page: Opener) -> None:
+    page = open_page(edited)
     open_file(page)
     before = text(page)
     type_at_start(page, ENDLESS)
@@ -147,9 +147,9 @@ def test_a_template_that_never_ends_is_stopped(edited: Preview, look: Opener) ->
     shows(page, "AGAIN ")
 
 
-def test_what_is_seen_becomes_a_golden_test(edited: Preview, look: Opener) -> None:
+def test_what_is_seen_becomes_a_golden_test(edited: Preview, open_page: Opener) -> None:
     tests, templates = edited.folder / "tests", edited.folder / "templates"
-    page = look(edited)
+    page = open_page(edited)
     page.click("#record")
     page.fill("#case-name", "as it is")
     page.click("#case-save")

@@ -85,7 +85,7 @@ def test_two_hosts_or_none_are_refused(page: Preview) -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(
-    "method", ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "FOO"]
+    "method", ["GET", "MAX_HEAD_BYTES", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "FOO"]
 )
 def test_without_the_cookie_nothing_is_served(
     page: Preview, path: str, method: str
@@ -146,7 +146,7 @@ def test_the_token_works_once_and_leaves_the_address(
     ["http://evil.example", "null", "http://localhost:1", "https://{host}", "http://{host}.evil.example", "{host}", "",
      "http://localhost:{port}", "http://{host}, http://{host}"],
 )  # fmt: skip
-@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"])
+@pytest.mark.parametrize("method", ["GET", "MAX_HEAD_BYTES", "POST", "PUT", "DELETE", "OPTIONS"])
 def test_another_origin_is_refused(
     page: Preview, origin: str, method: str
 ) -> None:  # [W010, W011, W012]
@@ -253,8 +253,8 @@ def test_the_head_is_bounded(page: Preview) -> None:
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[guard.SessionSecrets]:
     """The keys of a guard in this process that waits half a second where others wait ten; behind it is little."""
-    monkeypatch.setattr(connections, "PATIENCE", 0.5)
-    monkeypatch.setattr(guard, "PATIENCE", 0.5)
+    monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.5)
+    monkeypatch.setattr(guard, "REQUEST_SECONDS", 0.5)
     with connections.open_listener(0) as listener:
         keys = guard.SessionSecrets(listener.getsockname()[1], lambda link: None)
         server = connections.make_web_server(guard.AuthMiddleware(Starlette(), keys))

@@ -35,8 +35,8 @@ RULES = {
 """What axe-core checks: in the dark only what is not the same there."""
 
 
-def test_the_text_is_what_render_prints(edited: Preview, look: Opener, shots: Path) -> None:
-    page = look(edited)
+def test_the_text_is_what_render_prints(edited: Preview, open_page: Opener, shots: Path) -> None:
+    page = open_page(edited)
     assert text(page) == run("render", edited.folder / "items.json", "--max-tokens", "160").out
     assert page.locator("#text script, #text b, #list script").count() == 0
     assert "<script>alert(1)</script>" in text(page)
@@ -46,8 +46,8 @@ def test_the_text_is_what_render_prints(edited: Preview, look: Opener, shots: Pa
     page.screenshot(path=shots / "light-1280.png")
 
 
-def test_the_budget_moves_the_text(edited: Preview, look: Opener) -> None:
-    page = look(edited)
+def test_the_budget_moves_the_text(edited: Preview, open_page: Opener) -> None:
+    page = open_page(edited)
     for budget in (40, 160, 90):
         page.eval_on_selector(
             "#slider", "(s, v) => { s.value = v; s.dispatchEvent(new Event('input')) }", str(budget)
@@ -72,8 +72,10 @@ def test_the_budget_moves_the_text(edited: Preview, look: Opener) -> None:
     settled(page)
 
 
-def test_profiles_layouts_and_formats_are_switched_and_kept(edited: Preview, look: Opener) -> None:
-    page = look(edited)
+def test_profiles_layouts_and_formats_are_switched_and_kept(
+    edited: Preview, open_page: Opener
+) -> None:
+    page = open_page(edited)
     page.select_option("#profile", "claude")
     shows(page, "<document_content>")
     page.select_option("#profile", "")
@@ -91,8 +93,8 @@ def test_profiles_layouts_and_formats_are_switched_and_kept(edited: Preview, loo
     assert page.input_value("#query") == "how do greetings end"
 
 
-def test_tokens_are_outlined_whole(edited: Preview, look: Opener, shots: Path) -> None:
-    page = look(edited)
+def test_tokens_are_outlined_whole(edited: Preview, open_page: Opener, shots: Path) -> None:
+    page = open_page(edited)
     before = text(page)
     page.click("#tokens")
     page.wait_for_selector(".tok")
@@ -106,8 +108,8 @@ def test_tokens_are_outlined_whole(edited: Preview, look: Opener, shots: Path) -
     assert text(page) == before
 
 
-def test_an_item_leads_to_its_text_and_template_line(edited: Preview, look: Opener) -> None:
-    page = look(edited)
+def test_an_item_leads_to_its_text_and_template_line(edited: Preview, open_page: Opener) -> None:
+    page = open_page(edited)
     page.click(".name:has-text('guide.md')")
     assert "Greetings are polite" in page.inner_text("#text .run.picked >> nth=-1")
     page.click(".detail .line >> nth=0")
@@ -117,8 +119,8 @@ def test_an_item_leads_to_its_text_and_template_line(edited: Preview, look: Open
     assert "item.md.j2" in page.inner_text("#place .line")
 
 
-def test_two_views_stand_side_by_side(edited: Preview, look: Opener, shots: Path) -> None:
-    page = look(edited)
+def test_two_views_stand_side_by_side(edited: Preview, open_page: Opener, shots: Path) -> None:
+    page = open_page(edited)
     page.click("#compare")
     page.select_option("#b-format", "xml")
     page.wait_for_selector(".pair .plus:has-text('<')")
@@ -136,8 +138,8 @@ def test_two_views_stand_side_by_side(edited: Preview, look: Opener, shots: Path
 # --- the whole prompt -----------------------------------------------------------------------------------------------
 
 
-def test_the_whole_prompt_is_behind_tabs(edited: Preview, look: Opener, shots: Path) -> None:
-    page = look(edited)
+def test_the_whole_prompt_is_behind_tabs(edited: Preview, open_page: Opener, shots: Path) -> None:
+    page = open_page(edited)
     page.fill("#query", "how do <b>greetings</b> end?")
     page.focus("#show-text")
     page.keyboard.press("ArrowRight")
@@ -173,8 +175,8 @@ def test_the_whole_prompt_is_behind_tabs(edited: Preview, look: Opener, shots: P
     ]
 
 
-def test_a_part_of_the_prompt_is_edited(edited: Preview, look: Opener) -> None:
-    page = look(edited, "?show=messages")
+def test_a_part_of_the_prompt_is_edited(edited: Preview, open_page: Opener) -> None:
+    page = open_page(edited, "?show=messages")
     page.wait_for_selector(".card.system")
     open_file(page, "prompt/default/")
     type_at_start(page, "{{ nothing.there }}")
@@ -187,8 +189,8 @@ def test_a_part_of_the_prompt_is_edited(edited: Preview, look: Opener) -> None:
 # --- for everybody --------------------------------------------------------------------------------------------------
 
 
-def test_the_keyboard_alone_is_enough(edited: Preview, look: Opener) -> None:
-    page = look(edited)
+def test_the_keyboard_alone_is_enough(edited: Preview, open_page: Opener) -> None:
+    page = open_page(edited)
     reached: list[str] = []
     for _ in range(40):
         page.keyboard.press("Tab")
@@ -231,8 +233,8 @@ def test_the_keyboard_alone_is_enough(edited: Preview, look: Opener) -> None:
     assert page.evaluate("document.activeElement.id") != "editor"
 
 
-def test_dark_follows_the_system_and_the_switch(edited: Preview, look: Opener) -> None:
-    page = look(edited, color_scheme="dark", wait=False)
+def test_dark_follows_the_system_and_the_switch(edited: Preview, open_page: Opener) -> None:
+    page = open_page(edited, color_scheme="dark", wait=False)
     lightness = "+getComputedStyle(document.body).backgroundColor.match(/\\d+/g)[0]"
     becomes(page, f"{lightness} < 60")
     page.click("#theme")
@@ -246,9 +248,9 @@ def test_dark_follows_the_system_and_the_switch(edited: Preview, look: Opener) -
 @pytest.mark.skipif(importlib.util.find_spec(AXE) is None, reason=f"needs {AXE}")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_an_independent_judge_finds_no_barrier(
-    edited: Preview, look: Opener, shots: Path, theme: str
+    edited: Preview, open_page: Opener, shots: Path, theme: str
 ) -> None:
-    page = look(edited, color_scheme=theme)
+    page = open_page(edited, color_scheme=theme)
     page.evaluate(files(AXE).joinpath("axe.min.js").read_text(encoding="utf-8") + ";0")
     found: list[str] = []
     page.click(".name:has-text('guide.md')")
@@ -305,9 +307,11 @@ def _barriers(page: Page, theme: str, state: str) -> list[str]:
 # --- without a place of one's own, and much of it -------------------------------------------------------------------
 
 
-def test_without_edit_everything_is_tried_and_nothing_saved(reading: Preview, look: Opener) -> None:
+def test_without_edit_everything_is_tried_and_nothing_saved(
+    reading: Preview, open_page: Opener
+) -> None:
     give(reading, ITEMS)
-    page = look(reading)
+    page = open_page(reading)
     open_file(page)
     type_at_start(page, "TRIED ")
     shows(page, "TRIED ")
@@ -323,18 +327,18 @@ def test_without_edit_everything_is_tried_and_nothing_saved(reading: Preview, lo
     shows(page, "quite another thing")
 
 
-def test_no_items_and_no_room_are_said(reading: Preview, look: Opener) -> None:
+def test_no_items_and_no_room_are_said(reading: Preview, open_page: Opener) -> None:
     give(reading, [])
-    page = look(reading, wait=False)
+    page = open_page(reading, wait=False)
     shows(page, "empty")
     shows(page, "There are no items", place="list")
     give(reading, [{"content": "word " * 90, "required": True}])
-    page = look(reading, "?budget=20", wait=False)
+    page = open_page(reading, "?budget=20", wait=False)
     page.click("#error button:has-text('Set the budget')")
     settled(page)
 
 
-def test_ten_thousand_items_are_shown(reading: Preview, look: Opener, shots: Path) -> None:
+def test_ten_thousand_items_are_shown(reading: Preview, open_page: Opener, shots: Path) -> None:
     give(
         reading,
         [
@@ -342,13 +346,13 @@ def test_ten_thousand_items_are_shown(reading: Preview, look: Opener, shots: Pat
             for n in range(10_000)
         ],
     )
-    page = look(reading, "?budget=300")
+    page = open_page(reading, "?budget=300")
     assert "out" in page.inner_text("#counts")
     assert page.locator("#list .name").count() < 1000
     page.screenshot(path=shots / "many.png")
 
 
-def test_a_megabyte_of_text_is_shown(reading: Preview, look: Opener) -> None:
+def test_a_megabyte_of_text_is_shown(reading: Preview, open_page: Opener) -> None:
     give(
         reading,
         [
@@ -358,7 +362,7 @@ def test_a_megabyte_of_text_is_shown(reading: Preview, look: Opener) -> None:
             }
         ],
     )
-    page = look(reading)
+    page = open_page(reading)
     assert len(text(page)) < 500_000
     page.click("#text button:has-text('Show all')")
     becomes(page, "document.getElementById('text').textContent.length > 1_000_000")

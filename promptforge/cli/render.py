@@ -302,8 +302,8 @@ def preview_command(
     `preview`.
     """
     try:
-        from ..preview import app as running
-        from ..preview import session as desk
+        from ..preview.app import run_preview
+        from ..preview.session import PromptTexts, Session
     except ImportError as error:
         raise click.UsageError(
             f"the preview needs more packages ({error.name}): pip install '.[preview]'"
@@ -322,14 +322,14 @@ def preview_command(
         Renderer(profile=request.profile, **request.folders, **request.options)
     loaded = request.gather()
     print_diagnostics(request.diagnostics, quiet=given["quiet"])
-    running.run_preview(
-        desk.Session(
+    run_preview(
+        Session(
             loaded,
             request.profile,
             request.options,
             **request.folders,
             edit=edit,
-            around=desk.PromptTexts(**around.texts, history=around.history),
+            texts=PromptTexts(**around.texts, history=around.history),
             tests=tests,
             items_file=_only(request),
         ),

@@ -1,20 +1,17 @@
 """Render for the page, in the sandbox: templates here are drafts that nobody has checked.
 
 This runs in a process of its own, so requests and answers are plain data. It keeps the items and
-the last renderers.
-
-Turn the view of the page into a golden case; runs in the sandbox, where templates render.
-
-Ends of the tokens of a text, in characters.
+the last renderers, so that a keystroke in a template sends no items and reads no vocabulary.
 """
 
 from __future__ import annotations
 
 import bisect
 import codecs
+import collections
 import difflib
+import functools
 import os
-from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -29,131 +26,112 @@ from ..prompts.prompt import Renderer, format_prompt
 from ..rendering.pipeline import SHIPPED_TEMPLATES_USED
 from ..templating.loader import Templates
 from ..text.split_points import split_at_points
-from ..tokenizers.base import Counter as Counter_of_base
+from ..tokenizers.base import Counter
 from ..tokenizers.bpe import BytePairCounter
 from ..tokenizers.registry import get_tokenizer
 
-STRETCH_CHARS = 1 << 16
-"""Characters that the tokenizer gets at a time."""
-
-
-def token_ends(counter: Counter_of_base, text: str) -> list[int] | None:
-    """Return the end of each token, in characters.
-
-    Tokens that share one character, such as those of an emoji, count as one. Returns None for a
-    counter without tokens, such as an estimate, and for tokens that do not spell the text as it is.
-    """
-    if not isinstance(counter, BytePairCounter):
-        return None
-    found: list[int] = []
-    at = 0
-    for stretch in split_at_points(text, STRETCH_CHARS):
-        tokens = counter.encode(stretch)
-        if tokens is None:
-            return None
-        # The decoder keeps the first bytes of a character until a later token brings its last.
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        start = at
-        for token in tokens:
-            at += len(decoder.decode(counter.decode([token])))
-            if not decoder.getstate()[0]:
-                found.append(at)
-        if at - start != len(stretch):
-            return None
-    return found
-
-
 MAX_RENDERERS_KEPT = 6
 """Renderers kept for later requests: some for each side of a comparison."""
-
 MAX_LINES_COMPARED = 20_000
 """Lines of both texts up to which they are compared line by line; `difflib` is quadratic."""
+STRETCH_CHARS = 1 << 16
+"""Characters that the tokenizer gets at a time."""
+CASES_FILE_NAME = "preview.yaml"
+"""Name of the file of cases, in the folder of tests."""
+
+_SAID = (
+    "text", "tokens", "max_tokens", "exact", "tokenizer", "layout", "format", "profile",
+    "items_included", "items_trimmed", "items_dropped", "chars", "build_seconds",
+)  # fmt: skip
+
+_TOLD = (
+    "id", "kind", "name", "path", "start_line", "end_line", "score", "status", "form", "tokens",
+    "tokens_full", "reason", "fits_at", "rank", "section",
+)  # fmt: skip
+
+_OPTIONS = ("context_window", "reserve", "max_chars", "packing", "query")
+
+Request = Mapping[str, Any]
+Answer = dict[str, Any]
+_NEEDS_ITEMS: Answer = {"needs": "items"}
 
 _items: dict[str, list[Item]] = {}
+"""The items of the last request that brought some, under its `items_key`."""
 
-_renderers: OrderedDict[str, Renderer] = OrderedDict()
 
-
-def draw(request: Mapping[str, Any], begin: Callable[[], None]) -> dict[str, Any]:
+def draw(request: Request, begin: Callable[[], None]) -> Answer:
     """Answer a request for `request["what"]`: `page`, `account`, `comparison` or `prompt`.
 
     Returns `{"needs": "items"}` for an `items_key` that is not known here: the caller then sends
     the request again, with the items in `items`. `begin` starts the templates' time.
     """
-    if request["what"] == "prompt":
-        if (missing := _take(request)) is not None:
-            return missing
-        return _prompt(_ready(request["look"], begin), request)
-    result = render_request(request, begin)
-    if isinstance(result, dict):
-        return result
-    if request["what"] == "page":
-        return _page(result, request["tokens"])
-    if request["what"] == "account":
+    if not _keep_items(request):
+        return _NEEDS_ITEMS
+    renderer = _warm_renderer(request["settings"], begin)
+    what, tokens = request["what"], request["tokens"]
+    if what == "prompt":
+        return _prompt(renderer, request)
+    result = _render(renderer, request, "settings")
+    if what == "page":
+        return _page(result, tokens)
+    if what == "account":
         return _account(result)
-    other = _render(_renderer(request["other"]), request["other"], items_of(request["items_key"]))
-    return _comparison(result, other, request["tokens"])
+    return _comparison(result, _render(_renderer(request["other"]), request, "other"), tokens)
 
 
-def render_request(
-    request: Mapping[str, Any], begin: Callable[[], None]
-) -> Result | dict[str, Any]:
-    """Render with the settings in `request["look"]`; return the result, or `{"needs": "items"}`."""
-    if (missing := _take(request)) is not None:
-        return missing
-    return _render(_ready(request["look"], begin), request["look"], items_of(request["items_key"]))
+def record_case(request: Request, begin: Callable[[], None]) -> Answer:
+    """Return `{"source"}`: the file of cases `request["source"]` with the view as one more case.
+
+    Further keys of `request`: those of `draw`; `name` and `expect` of the case; `path` of its file;
+    `items_file`, the file of all items, or None to write the items into the case. The case is tried
+    as `promptforge test` will try it. Raises `ItemError` if it would fail.
+    """
+    if not _keep_items(request):
+        return _NEEDS_ITEMS
+    result = _render(_warm_renderer(request["settings"], begin), request, "settings")
+    path = Path(request["path"])
+    source = add_case(request["source"], path, _case_keys(request, result, path.parent))
+    outcome = run_case(parse_cases(source, path)[-1])
+    if outcome.problems:
+        raise ItemError(f"the case would not hold when it is tested: {outcome.problems[0]}")
+    return {"source": source}
 
 
-def items_of(key: str) -> list[Item]:
-    """Return the items sent earlier under this key."""
-    return _items[key]
-
-
-def _take(request: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Keep the items of a request; return `{"needs": "items"}` where they are missing."""
-    key = request["items_key"]
+def _keep_items(request: Request) -> bool:
+    """Keep the items of a request; return False where they are missing."""
     if request.get("items") is not None:
         _items.clear()
-        _items[key] = msgspec.convert(request["items"], list[Item])
-    return None if key in _items else {"needs": "items"}
+        _items[request["items_key"]] = msgspec.convert(request["items"], list[Item])
+    return request["items_key"] in _items
 
 
-def _ready(look: Mapping[str, Any], begin: Callable[[], None]) -> Renderer:
+def _warm_renderer(settings: Request, begin: Callable[[], None]) -> Renderer:
     """Return the renderer, warmed up, then start the templates' time.
 
     Loading a vocabulary takes a second, which is not the template's fault.
     """
-    renderer = _renderer(look)
-    name = (
-        look["options"].get("tokenizer")
-        or renderer.profile.options.get("tokenizer")
-        or "o200k_base"
-    )
-    get_tokenizer(name).count("a text")
+    renderer = _renderer(settings)
+    given, profile = settings["options"].get("tokenizer"), renderer.profile.options.get("tokenizer")
+    get_tokenizer(given or profile or "o200k_base").count("a text")
     begin()
     return renderer
 
 
-def _renderer(look: Mapping[str, Any]) -> Renderer:
-    """Return the renderer of a profile, folders and drafts; the last few are kept."""
-    key = msgspec.json.encode(
-        [look["stamp"], look["profile"], look["templates"], look["profiles"]]
-    ).decode()
-    if key not in _renderers:
-        folders: Any = [
-            each if isinstance(each, dict) else Path(each) for each in look["templates"]
-        ]
-        _renderers[key] = Renderer(
-            profile=look["profile"], templates=folders, profiles=look["profiles"]
-        )
-        while len(_renderers) > MAX_RENDERERS_KEPT:
-            _renderers.popitem(last=False)
-    _renderers.move_to_end(key)
-    return _renderers[key]
+def _renderer(settings: Request) -> Renderer:
+    names = ("stamp", "profile", "templates", "profiles")
+    return _make_renderer(msgspec.json.encode([settings[name] for name in names]))
 
 
-def _render(renderer: Renderer, look: Mapping[str, Any], items: list[Item]) -> Result:
-    result = renderer.render(items, **look["options"])
+@functools.lru_cache(MAX_RENDERERS_KEPT)
+def _make_renderer(key: bytes) -> Renderer:
+    # The stamp is part of the key alone: it grows when a file changes.
+    _, profile, templates, profiles = msgspec.json.decode(key)
+    folders: Any = [each if isinstance(each, dict) else Path(each) for each in templates]
+    return Renderer(profile=profile, templates=folders, profiles=profiles)
+
+
+def _render(renderer: Renderer, request: Request, side: str) -> Result:
+    result = renderer.render(_items[request["items_key"]], **request[side]["options"])
     _refuse_stand_in(result.warnings)
     return result
 
@@ -167,11 +145,12 @@ def _refuse_stand_in(warnings: Iterable[Diagnostic]) -> None:
             raise TemplateError(message.removeprefix(place), where=said.where)
 
 
-def _prompt(renderer: Renderer, request: Mapping[str, Any]) -> dict[str, Any]:
+def _prompt(renderer: Renderer, request: Request) -> Answer:
     """Render the whole prompt in a provider's shape, with the tokens of its parts."""
-    given = {**request["look"]["options"], **request["around"]}
-    prompt = renderer.prompt(items_of(request["items_key"]), to=request["to"], **given)
+    given = {**request["settings"]["options"], **request["texts"]}
+    prompt = renderer.prompt(_items[request["items_key"]], to=request["to"], **given)
     _refuse_stand_in(prompt.warnings)
+    named = prompt.manifest["templates"]
     return {
         "to": prompt.to,
         "sent": format_prompt(prompt),
@@ -180,38 +159,29 @@ def _prompt(renderer: Renderer, request: Mapping[str, Any]) -> dict[str, Any]:
         "window": prompt.window,
         "exact": prompt.exact,
         "parts": msgspec.to_builtins(prompt.parts),
-        "files": [
-            ["templates", name]
-            for name in prompt.manifest["templates"]
-            if name.startswith("prompt/")
-        ],
+        "files": [["templates", name] for name in named if name.startswith("prompt/")],
         "warnings": [msgspec.to_builtins(said) for said in prompt.warnings],
     }
 
 
-def _page(result: Result, tokens: bool) -> dict[str, Any]:
+def _page(result: Result, tokens: bool) -> Answer:
+    """Describe a rendering: its text, the items and template lines behind each part of it."""
     text, sources = result.text, result.sources
     options = result.report.page.options
     names = dict.fromkeys(span.template for span in result.map)
     numbers = {name: number for number, name in enumerate(names)}
     places: dict[str | None, int] = {source.id: place for place, source in enumerate(sources)}
-    ends = token_ends(get_tokenizer(result.tokenizer), text) if tokens else None
     at = _units(text)
+    ends = token_ends(get_tokenizer(result.tokenizer), text) if tokens else None
+    shown = []
+    if text:
+        for source, item in zip(sources, result.report.placed.values(), strict=True):
+            facts = {name: getattr(item, name) for name in ("section", "title", "tokens", "whole")}
+            shown.append({"id": source.id, **facts})
     return {
         **{name: getattr(result, name) for name in _SAID},
         "options": {name: getattr(options, name) for name in _OPTIONS},
-        "shown": [
-            {
-                "id": source.id,
-                "section": item.section,
-                "title": item.title,
-                "tokens": item.tokens,
-                "whole": item.whole,
-            }
-            for source, item in zip(sources, result.report.placed.values(), strict=True)
-        ]
-        if text
-        else [],
+        "shown": shown,
         "spans": [
             [at(s.start), at(s.end), places.get(s.item), numbers[s.template], s.line]
             for s in result.map
@@ -230,19 +200,6 @@ def _units(text: str) -> Callable[[int], int]:
         wide = [index for index, char in enumerate(text) if char > "\uffff"]
     # A character above U+FFFF, such as an emoji, takes two units: one more for each before.
     return lambda place: place + bisect.bisect_left(wide, place)
-
-
-_SAID = (
-    "text", "tokens", "max_tokens", "exact", "tokenizer", "layout", "format", "profile",
-    "items_included", "items_trimmed", "items_dropped", "chars", "build_seconds",
-)  # fmt: skip
-
-_TOLD = (
-    "id", "kind", "name", "path", "start_line", "end_line", "score", "status", "form", "tokens",
-    "tokens_full", "reason", "fits_at", "rank", "section",
-)  # fmt: skip
-
-_OPTIONS = ("context_window", "reserve", "max_chars", "packing", "query")
 
 
 def _files(result: Result) -> list[list[str]]:
@@ -272,7 +229,7 @@ def _gather(templates: Templates, name: str, found: dict[str, None]) -> None:
             _gather(templates, parent, found)
 
 
-def _account(result: Result) -> dict[str, Any]:
+def _account(result: Result) -> Answer:
     items = [msgspec.to_builtins(item) for item in result.items]
     return {
         "items": [{name: item[name] for name in _TOLD} for item in items],
@@ -280,7 +237,7 @@ def _account(result: Result) -> dict[str, Any]:
     }
 
 
-def _comparison(a: Result, b: Result, tokens: bool) -> dict[str, Any]:
+def _comparison(a: Result, b: Result, tokens: bool) -> Answer:
     found = compare_builds(build_from_result(a), build_from_result(b))
     texts = [result.text.split("\n") for result in (a, b)]
     rows = None
@@ -313,29 +270,7 @@ def _sections(a: Result, b: Result) -> list[dict[str, Any]]:
     return list(costs.values())
 
 
-CASES_FILE_NAME = "preview.yaml"
-"""Name of the file of cases, in the folder of tests."""
-
-
-def record_case(request: Mapping[str, Any], begin: Callable[[], None]) -> dict[str, Any]:
-    """Return `{"source"}`: the file of cases `request["source"]` with one more case.
-
-    Further keys of `request`: those of `drawing.draw`; `name` and `expect` of the case; `path` of
-    its file; `items_file`, the file of all items, or None to write the items into the case. The
-    case is tried as `promptforge test` will try it. Raises `ItemError` if it would fail.
-    """
-    result = render_request(request, begin)
-    if isinstance(result, dict):
-        return result
-    path = Path(request["path"])
-    source = add_case(request["source"], path, _keys(request, result, path.parent))
-    outcome = run_case(parse_cases(source, path)[-1])
-    if outcome.problems:
-        raise ItemError(f"the case would not hold when it is tested: {outcome.problems[0]}")
-    return {"source": source}
-
-
-def _keys(request: Mapping[str, Any], result: Result, folder: Path) -> dict[str, Any]:
+def _case_keys(request: Request, result: Result, folder: Path) -> Answer:
     """Return the keys of the new case; its paths are relative to `folder`."""
 
     def relative(other: str) -> str:
@@ -345,18 +280,18 @@ def _keys(request: Mapping[str, Any], result: Result, folder: Path) -> dict[str,
     if request["items_file"]:
         keys["items"] = relative(request["items_file"])
     else:
-        keys["items"] = [_record(item) for item in items_of(request["items_key"])]
-    look = request["look"]
+        keys["items"] = [_record(item) for item in _items[request["items_key"]]]
+    settings = request["settings"]
     for what in ("templates", "profiles"):
-        if look[what]:
-            keys[what] = [relative(folder) for folder in look[what]]
-    keys["options"] = dict(look["options"])
-    if look["profile"]:
-        keys["options"] = {"profile": look["profile"], **look["options"]}
+        if settings[what]:
+            keys[what] = [relative(folder) for folder in settings[what]]
+    keys["options"] = dict(settings["options"])
+    if settings["profile"]:
+        keys["options"] = {"profile": settings["profile"], **settings["options"]}
     if request["expect"] == "text":
         return keys | {"text": result.text}
     most = result.tokens if result.max_tokens is None else result.max_tokens
-    names = Counter(map(case_name_of_item, result.items))
+    names = collections.Counter(map(case_name_of_item, result.items))
     statuses = {}
     for item in result.items:
         name = case_name_of_item(item)
@@ -371,3 +306,29 @@ def _record(item: Item) -> dict[str, Any]:
     plain: dict[str, Any] = msgspec.to_builtins(item)
     default = msgspec.to_builtins(Item())
     return {name: value for name, value in plain.items() if value != default[name]}
+
+
+def token_ends(counter: Counter, text: str) -> list[int] | None:
+    """Return the end of each token, in characters.
+
+    Tokens that share one character, such as those of an emoji, count as one. Returns None for a
+    counter without tokens, such as an estimate, and for tokens that do not spell the text as it is.
+    """
+    if not isinstance(counter, BytePairCounter):
+        return None
+    found: list[int] = []
+    at = 0
+    for stretch in split_at_points(text, STRETCH_CHARS):
+        tokens = counter.encode(stretch)
+        if tokens is None:
+            return None
+        # The decoder keeps the first bytes of a character until a later token brings its last.
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        start = at
+        for token in tokens:
+            at += len(decoder.decode(counter.decode([token])))
+            if not decoder.getstate()[0]:
+                found.append(at)
+        if at - start != len(stretch):
+            return None
+    return found

@@ -1,14 +1,8 @@
-"""State of one preview: its items, its options, and the files that can be edited.
+"""State of one preview, and the work on it: requests of the page, files, renderings.
 
-Requests of the page: one view of the items or two side by side, with texts not saved yet.
-
-Read and write the files of the page; a save needs the version that the page has seen.
-
-Tell the page that a file has changed, by somebody else or by a save of its own.
-
-The file of golden cases that the page adds to.
-
-Render for the page, in a sandbox: one request of a kind at a time, overtaken ones dropped.
+A `Session` holds the items, the options and the list of files that the page may show. The page
+sends views with unsaved texts; a `RenderQueue` renders them in a sandbox. A save needs the version
+of the file that the page has seen. Golden cases go into one file in the folder of tests.
 """
 
 from __future__ import annotations
@@ -39,9 +33,26 @@ from .render_worker import CASES_FILE_NAME
 
 MAX_DRAFTS = 20
 """Files with unsaved changes at one time."""
+MAX_EDITABLE_BYTES = 256 * 1024
+"""Bytes of a file that can be edited on the page."""
+MAX_LISTENERS = 8
+"""Pages that may listen at a time."""
+POLL_SECONDS = 0.5
+"""Seconds between two looks at the files of items."""
+HEARTBEAT_SECONDS = 15.0
+"""Seconds of silence after which listeners get a sign of life."""
+MEMORY_LIMIT_BYTES = 1 << 30
+"""Bytes of memory for a rendering."""
+TIME_LIMIT_SECONDS = {"page": 4, "account": 20, "comparison": 20, "prompt": 20, "case": 20}
+"""Seconds that templates may take, by kind of request; more for many items."""
+DRAW_TASK = "promptforge.preview.render_worker:draw"
+RECORD_TASK = "promptforge.preview.render_worker:record_case"
 
-MAX_DRAFT_BYTES = 256 * 1024
-"""Bytes of one of them."""
+Answer = dict[str, Any]
+Changed = Callable[[], Awaitable[None]]
+
+
+# --- requests of the page -------------------------------------------------------------------------
 
 
 class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -94,25 +105,475 @@ def decode_request(body: bytes, shape: type[Asked]) -> Asked:
 
 def read_request(body: bytes) -> PageRequest:
     """Parse a request to draw, within the limits for drafts; raises `OptionError`."""
-    ask = decode_request(body, PageRequest)
-    if len(ask.drafts) > MAX_DRAFTS:
+    asked = decode_request(body, PageRequest)
+    if len(asked.drafts) > MAX_DRAFTS:
         raise OptionError(f"more than {MAX_DRAFTS} files with changes at a time; save some")
-    for text in ask.drafts.values():
-        if len(text.encode("utf-8", "surrogatepass")) > MAX_DRAFT_BYTES:
-            raise OptionError(f"a file is larger than {MAX_DRAFT_BYTES // 1024} kB")
-    return ask
+    for text in asked.drafts.values():
+        if len(text.encode("utf-8", "surrogatepass")) > MAX_EDITABLE_BYTES:
+            raise OptionError(f"a file is larger than {MAX_EDITABLE_BYTES // 1024} kB")
+    return asked
 
 
-Changed = Callable[[], Awaitable[None]]
+# --- the session ----------------------------------------------------------------------------------
 
-MAX_LISTENERS = 8
-"""Pages that may listen at a time."""
 
-POLL_SECONDS = 0.5
-"""Seconds between two looks at the files of items."""
+class EditableFile(msgspec.Struct, frozen=True):
+    """A file that the page can show. The page knows its id; its path never leaves this process."""
 
-HEARTBEAT_SECONDS = 15.0
-"""Seconds of silence after which listeners get a sign of life."""
+    id: str
+    what: str
+    """`templates` or `profiles`."""
+    name: str
+    """`chunks/item.md.j2`, `chunks/layout.yaml`; of a profile `claude`."""
+    path: Path
+    folder: Path
+    """The user's folder around it."""
+    shipped: bool
+
+    @property
+    def shown(self) -> str:
+        """Its name on the page."""
+        if self.what == "profiles":
+            return f"{self.name}.yaml"
+        return self.name
+
+    def describe(self) -> dict[str, Any]:
+        """Return its description for the page."""
+        return {"id": self.id, "what": self.what, "name": self.shown, "shipped": self.shipped}
+
+
+class PromptTexts(NamedTuple):
+    """Texts of a whole prompt around its context."""
+
+    system: str | None = None
+    instructions: str | None = None
+    user: str | None = None
+    """The question; also the query, unless an option sets one."""
+    history: list[Any] | None = None
+    """Messages as plain data, in the shape of any provider."""
+
+
+@dataclass
+class Session:
+    """State of one preview. `stamp` grows with each change of a file."""
+
+    items: Sequence[Item]
+    profile: str | None
+    options: Mapping[str, Any]
+    templates: list[Path]
+    profiles: list[Path]
+    edit: bool = False
+    texts: PromptTexts = field(default_factory=PromptTexts)
+    tests: Path | None = None
+    """Folder for golden cases; `None`: `tests` beside the first of the user's own folders."""
+    items_file: Path | None = None
+    """The file of all items, if they come from one."""
+    stamp: int = 0
+    files: dict[str, EditableFile] = field(default_factory=dict)
+    items_key: str = ""
+    size: int = 0
+    """Bytes of the items, roughly."""
+
+    def __post_init__(self) -> None:
+        profiles = list(self.profiles)
+        if self.profile is not None and self.profile.endswith(YAML_SUFFIXES):
+            # A profile given by its path: look in its folder first.
+            path = Path(self.profile)
+            profiles, self.profile = [path.parent, *profiles], path.stem
+        self.profiles = [folder.resolve() for folder in profiles]
+        self.templates = [folder.resolve() for folder in self.templates]
+        self.tests = self.tests and self.tests.resolve()
+        own = self.own_folder("templates") or self.own_folder("profiles")
+        if self.tests is None and own is not None:
+            self.tests = own.parent / "tests"
+        self.replace_items(self.items)
+        self.list_files()
+
+    def replace_items(self, items: Sequence[Item]) -> None:
+        """Replace the items."""
+        self.items = list(items)
+        self.records = [msgspec.to_builtins(item) for item in items]
+        data = repr(self.records).encode("utf-8", "backslashreplace")
+        self.size, self.items_key = len(data), hashlib.sha256(data).hexdigest()
+
+    def list_files(self) -> None:
+        """List the files anew and count a change."""
+        self.stamp += 1
+        self._known = Templates(self.templates)
+        found: list[tuple[str, str, Path]] = []
+        for name in self._known.names():
+            at = self._known.find(name)
+            if at is not None:
+                found.append(("templates", name, at.path))
+        found += [("profiles", name, path) for name, _, path in find_profiles(self.profiles)]
+        files = (self._file(*each) for each in found)
+        self.files = {file.id: file for file in files}
+
+    def _file(self, what: str, name: str, path: Path) -> EditableFile:
+        folders = self.templates if what == "templates" else self.profiles
+        own = next((folder for folder in folders if path.is_relative_to(folder)), None)
+        return EditableFile(file_id(what, name), what, name, path, own or path.parent, own is None)
+
+    def own_folder(self, what: str) -> Path | None:
+        """Return the user's first folder, for copies of shipped files; `None` without any."""
+        folders = self.templates if what == "templates" else self.profiles
+        return folders[0] if folders else None
+
+    def settings(
+        self, view: View, drafts: Mapping[str, str], drafts_folder: Path
+    ) -> dict[str, Any]:
+        """Return the settings of a rendering as plain data, for another process.
+
+        `drafts` maps ids of files to unsaved texts; those of profiles go into `drafts_folder`.
+        Raises `OptionError` for a value that an option does not take, and for an unknown file.
+        """
+        names = [name for name, _, _ in find_profiles(self.profiles)]
+        # Only a name: a path here would read any file of this machine.
+        if view.profile is not None and view.profile not in names:
+            hint = suggest_name(view.profile, names)
+            raise OptionError(f"there is no profile {quote(view.profile)}{hint}")
+        options = dict(self.options)
+        if self.texts.user:
+            options.setdefault("query", self.texts.user)
+        for name, value in view.options().items():
+            options[name] = OPTION_VOCABULARY.check(name, value)
+        templates: list[Any] = [str(folder) for folder in self.templates]
+        profiles = [str(folder) for folder in self.profiles]
+        texts = {}
+        for each, text in drafts.items():
+            file = self.find_file(each)
+            if file.what == "templates":
+                texts[file.name] = text
+            else:
+                profiles = _with_draft(drafts_folder, file.name, text, profiles)
+        return {
+            "stamp": self.stamp,
+            "profile": view.profile or self.profile,
+            "templates": [texts, *templates] if texts else templates,
+            "profiles": profiles,
+            "options": msgspec.to_builtins(options),
+        }
+
+    def prompt_texts(self, view: View) -> dict[str, Any]:
+        """Return the texts around the context; a query typed on the page is the question too."""
+        typed = view.query if "query" not in self.options else None
+        return {**self.texts._asdict(), "user": self.texts.user if typed is None else typed}
+
+    def find_file(self, id: str) -> EditableFile:
+        """Return the file with an id; raises `OptionError`."""
+        found = self.files.get(id)
+        if found is None:
+            raise OptionError("there is no such file; it may have been renamed or removed")
+        return found
+
+    def describe_files(
+        self, *, own: bool = False, named: Sequence[Sequence[str]] = ()
+    ) -> list[dict[str, Any]]:
+        """Describe files for the page: all of the user's own, or those `named`, as pairs."""
+        known = {(file.what, file.name): file for file in self.files.values()}
+        if own:
+            return [file.describe() for file in known.values() if not file.shipped]
+        found = (known.get((what, name)) for what, name in named)
+        return [file.describe() for file in found if file]
+
+    def choices(self) -> dict[str, Any]:
+        """Return the layouts with their formats, and the profiles."""
+        layouts = {}
+        for name in self._known.layouts():
+            try:
+                layouts[name] = self._known.formats(name)
+            except (TemplateError, OptionError):  # the error is shown when the layout is chosen
+                layouts[name] = []
+        profiles = [
+            {"name": n, "description": about} for n, about, _ in find_profiles(self.profiles)
+        ]
+        return {"layouts": layouts, "profiles": profiles}
+
+
+def file_id(what: str, name: str) -> str:
+    """Return the id of a file, the same in each run: the page keeps its open tabs."""
+    return hashlib.sha256(f"{what}/{name}".encode()).hexdigest()[:16]
+
+
+def _with_draft(drafts_folder: Path, name: str, text: str, folders: list[str]) -> list[str]:
+    """Write the draft of a profile into a folder; return this folder before the others."""
+    folder = (
+        drafts_folder
+        / hashlib.sha256(f"{name}\0{text}".encode("utf-8", "replace")).hexdigest()[:16]
+    )
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.yaml").write_text(text, encoding="utf-8", errors="replace")
+    return [str(folder), *folders]
+
+
+# --- renderings -----------------------------------------------------------------------------------
+
+
+class OvertakenError(Exception):
+    """A newer request came while this one waited."""
+
+
+class RenderQueue:
+    """A queue of one: of the requests that wait for a rendering to end, only the last is done."""
+
+    def __init__(self, session: Session, seconds: float, task: str = DRAW_TASK) -> None:
+        """Start no process yet; `seconds` is the templates' time, `task` the function to call."""
+        self._session = session
+        self._task = task
+        self._seconds = seconds
+        self._sandbox = Sandbox(seconds=self._allowed_seconds, memory=MEMORY_LIMIT_BYTES)
+        self._lock = asyncio.Lock()
+        self._last = 0
+
+    @property
+    def _allowed_seconds(self) -> float:
+        return self._seconds + self._session.size / 250_000  # bytes of items in a second
+
+    async def draw(self, request: Mapping[str, Any]) -> Answer:
+        """Return the task's answer, or `{"error": …}`; raises `OvertakenError`."""
+        self._last += 1
+        mine = self._last
+        async with self._lock:
+            if mine != self._last:
+                raise OvertakenError
+            if (
+                self._sandbox.seconds < self._allowed_seconds
+            ):  # the items were read anew, and are more
+                self._sandbox.close()
+                self._sandbox = Sandbox(seconds=self._allowed_seconds, memory=MEMORY_LIMIT_BYTES)
+            given = {
+                "items_key": self._session.items_key,
+                "items": None,
+                "tokens": False,
+                **request,
+            }
+            try:
+                answer = await self._call(given)
+                # Items are sent once: megabytes, while a keystroke in a template is a few bytes.
+                if answer.get("needs") == "items":
+                    answer = await self._call({**given, "items": self._session.records})
+            except PromptForgeError as error:
+                return {"error": describe_error(error, self._session)}
+            return answer
+
+    async def _call(self, request: Answer) -> Answer:
+        return await asyncio.to_thread(self._sandbox.call, self._task, request)
+
+    def close(self) -> None:
+        """End the process of the sandbox."""
+        self._sandbox.close()
+
+
+_PLACE = re.compile(r"^(?P<name>.*?):(?P<line>\d+)$", re.DOTALL)
+
+
+def describe_error(error: PromptForgeError, session: Session) -> dict[str, Any]:
+    """Return kind, message and place of an error for the page, without a path of this machine."""
+    where, message = error.where or "", error.bare
+    found = _PLACE.match(where)
+    name, line = where, None
+    if found:
+        name, line = found["name"], int(found["line"])
+    roots = [*session.templates, *session.profiles]
+    roots += [shipped_folder("templates"), shipped_folder("profiles")]
+    if session.tests:
+        roots.append(session.tests)
+    if session.items_file:
+        roots.append(session.items_file.parent)
+    name, message = _bare(name, roots), _bare(message, roots)
+    kind = type(error).__name__.removesuffix("Error").lower()
+    said: dict[str, Any] = {"kind": kind, "message": message}
+    if name:
+        ids = {file.name: file.id for file in session.files.values()}
+        ids |= {file.shown: file.id for file in session.files.values()}
+        said |= {"name": name, "line": line, "file": ids.get(name)}
+    for fact in ("needed", "largest", "option"):
+        if getattr(error, fact, None) is not None:
+            said[fact] = getattr(error, fact)
+    return said
+
+
+def _bare(text: str, roots: list[Path]) -> str:
+    """Remove the paths of folders from a text."""
+    paths = {path for root in roots for path in (str(root), str(root.resolve()))}
+    for path in sorted(paths, key=len, reverse=True):  # an inner folder before the one around it
+        if len(path) > 1:
+            text = text.replace(f"{path}/", "")
+    return text
+
+
+# --- reading and saving files ---------------------------------------------------------------------
+
+
+class FileText(NamedTuple):
+    """Text of a file and its version."""
+
+    text: str
+    tag: str
+    """Hash of its bytes."""
+
+
+class SaveError(PromptForgeError):
+    """A refusal to read or save, with its HTTP status."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def read_file(file: EditableFile) -> FileText:
+    """Read a file of the page; raises `SaveError` as `read_text` does."""
+    return read_text(file.path, file.shown)
+
+
+def read_text(path: Path, shown: str) -> FileText:
+    """Read a regular file of UTF-8 text.
+
+    Raises `SaveError`: 404 where it cannot be read, 409 where it is no such file or too large.
+    """
+    try:
+        data = read_bytes(path, MAX_EDITABLE_BYTES)
+        text = data.decode("utf-8-sig")
+    except OSError as error:
+        status = 404
+        if error.errno in (errno.EINVAL, errno.EFBIG):  # a pipe or device; too large
+            status = 409
+        raise SaveError(f"{shown} cannot be read: {error.strerror}", status) from None
+    except UnicodeDecodeError:
+        raise SaveError(f"{shown} is not UTF-8 text", 409) from None
+    return FileText(text.replace("\r\n", "\n"), content_tag(data))
+
+
+def content_tag(data: bytes) -> str:
+    """Hash the bytes of a file into the name of this version."""
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
+def save_path(session: Session, file: EditableFile) -> Path:
+    """Return the path to save to: the file's own, or for a shipped file the user's first folder."""
+    if not file.shipped:
+        return file.path
+    folder = session.own_folder(file.what)
+    if folder is None:
+        message = (
+            f"there is no folder of your own to save it in; start again with --{file.what} DIR"
+        )
+        raise SaveError(message, 409)
+    return folder / file.shown
+
+
+def save_file(session: Session, file: EditableFile, text: str, seen: str) -> str:
+    """Write a file if its version is still `seen`; return the new version.
+
+    Raises `SaveError`: read-only (403), changed meanwhile (412), too large (413),
+    cannot be written (409).
+    """
+    if not session.edit:
+        raise SaveError("this preview only shows; start it with --edit to save", 403)
+    try:
+        data = text.encode("utf-8")
+    except UnicodeEncodeError:
+        message = "the text holds half of a surrogate pair, which no file can hold"
+        raise SaveError(message, 409) from None
+    if len(data) > MAX_EDITABLE_BYTES:
+        raise SaveError(f"{file.shown} would be larger than {MAX_EDITABLE_BYTES // 1024} kB", 413)
+    if read_file(file).tag != seen:
+        raise SaveError(f"{file.shown} was changed by somebody else since it was opened here", 412)
+    path = save_path(session, file)
+    if file.shipped and path.exists():
+        raise SaveError(f"{file.shown} is in your folder meanwhile", 412)
+    folder = session.own_folder(file.what) if file.shipped else file.folder
+    write_file(path, folder or path.parent, data, file.shown)
+    return content_tag(data)
+
+
+def write_file(path: Path, folder: Path, data: bytes, shown: str) -> None:
+    """Write a file inside `folder`, at one stroke; make its folder. Raises `SaveError`."""
+    if not path.parent.resolve().is_relative_to(folder.resolve()):
+        raise SaveError(f"{shown} lies behind a link that leads out of your folder", 409)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        real = path.resolve()
+        remove_unfinished(real.parent, real.name)
+        mode = stat.S_IMODE(real.stat().st_mode) if real.exists() else None
+        with write_whole(real, mode) as written:
+            written.write(data)
+    except OSError as error:
+        raise SaveError(f"{shown} cannot be written: {error.strerror}", 409) from None
+
+
+class CaseFile(NamedTuple):
+    """The file at one moment."""
+
+    path: Path
+    source: str
+    """Its text; empty before the first case."""
+    tag: str
+    names: list[str]
+    """Names of its cases."""
+
+    @property
+    def shown(self) -> str:
+        """Its name on the page."""
+        return f"{self.path.parent.name}/{self.path.name}"
+
+
+def load_cases(session: Session, seen: str | None = None) -> CaseFile:
+    """Read the file; with `seen`, refuse any other version.
+
+    Raises `SaveError`: read-only (403), changed meanwhile (412), no folder, no text or behind a
+    link (409). Raises `ItemError` where the file holds no cases.
+    """
+    if not session.edit:
+        raise SaveError("this preview only shows; start it with --edit to save", 403)
+    if session.tests is None:
+        raise SaveError("there is no folder to save it in; start again with --tests DIR", 409)
+    path = session.tests / CASES_FILE_NAME
+    if path.is_symlink() or session.tests.resolve() != session.tests:
+        raise SaveError(f"{session.tests.name}/{CASES_FILE_NAME} lies behind a link", 409)
+    shown = f"{session.tests.name}/{CASES_FILE_NAME}"
+    found = read_text(path, shown) if path.exists() else FileText("", content_tag(b""))
+    if seen is not None and seen != found.tag:
+        raise SaveError(f"{shown} was changed by somebody else meanwhile", 412)
+    cases = parse_cases(found.text, path) if found.text.strip() else []
+    return CaseFile(path, found.text, found.tag, [case.name for case in cases])
+
+
+def record_request(
+    session: Session, found: CaseFile, settings: Mapping[str, Any], wanted: CaseRequest
+) -> dict[str, Any]:
+    """Return the request for `record_case`, and make the folder of the file.
+
+    The case names other files relative to that folder, so it has to be there.
+    """
+    try:
+        found.path.parent.mkdir(exist_ok=True)
+    except OSError as error:
+        message = f"{found.path.parent.name}/ cannot be made: {error.strerror}"
+        raise SaveError(message, 409) from None
+    return {
+        "settings": settings,
+        "name": wanted.name,
+        "expect": wanted.expect,
+        "source": found.source,
+        "path": str(found.path),
+        "items_file": str(session.items_file) if session.items_file else None,
+    }
+
+
+def save_cases(session: Session, found: CaseFile, source: str) -> None:
+    """Write the text that the sandbox returned.
+
+    Templates of strangers ran there, so the text is not trusted: it must add one case to the file.
+    """
+    goes_on = source.startswith(found.source.rstrip("\n"))
+    if not goes_on or len(parse_cases(source, found.path)) != len(found.names) + 1:
+        raise SaveError("the case could not be written", 409)
+    load_cases(session, found.tag)
+    write_file(found.path, found.path.parent, source.encode("utf-8"), found.shown)
+
+
+# --- changes of files by somebody else ------------------------------------------------------------
 
 
 class ChangeFeed:
@@ -184,464 +645,3 @@ def _state(path: Path) -> tuple[int, int] | None:
         found = path.stat()
         return found.st_size, found.st_mtime_ns
     return None
-
-
-class EditableFile(msgspec.Struct, frozen=True):
-    """A file that the page can show. The page knows its id; its path never leaves this process."""
-
-    id: str
-    what: str
-    """`templates` or `profiles`."""
-    name: str
-    """`chunks/item.md.j2`, `chunks/layout.yaml`; of a profile `claude`."""
-    path: Path
-    folder: Path
-    """The user's folder around it."""
-    shipped: bool
-
-    @property
-    def shown(self) -> str:
-        """Its name on the page."""
-        if self.what == "profiles":
-            return f"{self.name}.yaml"
-        return self.name
-
-    def about(self) -> dict[str, Any]:
-        """Return its description for the page."""
-        return {"id": self.id, "what": self.what, "name": self.shown, "shipped": self.shipped}
-
-
-class PromptTexts(NamedTuple):
-    """Texts of a whole prompt around its context."""
-
-    system: str | None = None
-    instructions: str | None = None
-    user: str | None = None
-    """The question; also the query, unless an option sets one."""
-    history: list[Any] | None = None
-    """Messages as plain data, in the shape of any provider."""
-
-
-@dataclass
-class Session:
-    """State of one preview. `stamp` grows with each change of a file."""
-
-    items: Sequence[Item]
-    profile: str | None
-    options: Mapping[str, Any]
-    templates: list[Path]
-    profiles: list[Path]
-    edit: bool = False
-    around: PromptTexts = field(default_factory=PromptTexts)
-    tests: Path | None = None
-    """Folder for golden cases; `None`: `tests` beside the first of the user's own folders."""
-    items_file: Path | None = None
-    """The file of all items, if they come from one."""
-    stamp: int = 0
-    files: dict[str, EditableFile] = field(default_factory=dict)
-    items_key: str = ""
-    size: int = 0
-    """Bytes of the items, roughly."""
-
-    def __post_init__(self) -> None:
-        profiles = list(self.profiles)
-        if self.profile is not None and self.profile.endswith(YAML_SUFFIXES):
-            # A profile given by its path: look in its folder first.
-            path = Path(self.profile)
-            profiles, self.profile = [path.parent, *profiles], path.stem
-        self.profiles = [folder.resolve() for folder in profiles]
-        self.templates = [folder.resolve() for folder in self.templates]
-        self.tests = self.tests and self.tests.resolve()
-        own = self.own_folder("templates") or self.own_folder("profiles")
-        if self.tests is None and own is not None:
-            self.tests = own.parent / "tests"
-        self.take(self.items)
-        self.survey()
-
-    def take(self, items: Sequence[Item]) -> None:
-        """Replace the items."""
-        self.items = list(items)
-        self.records = [msgspec.to_builtins(item) for item in items]
-        data = repr(self.records).encode("utf-8", "backslashreplace")
-        self.size, self.items_key = len(data), hashlib.sha256(data).hexdigest()
-
-    def survey(self) -> None:
-        """List the files anew and count a change."""
-        self.stamp += 1
-        self._known = Templates(self.templates)
-        found: list[tuple[str, str, Path]] = []
-        for name in self._known.names():
-            at = self._known.find(name)
-            if at is not None:
-                found.append(("templates", name, at.path))
-        found += [("profiles", name, path) for name, _, path in find_profiles(self.profiles)]
-        files = (self._file(*each) for each in found)
-        self.files = {file.id: file for file in files}
-
-    def _file(self, what: str, name: str, path: Path) -> EditableFile:
-        folders = self.templates if what == "templates" else self.profiles
-        own = next((folder for folder in folders if path.is_relative_to(folder)), None)
-        return EditableFile(file_id(what, name), what, name, path, own or path.parent, own is None)
-
-    def own_folder(self, what: str) -> Path | None:
-        """Return the user's first folder, for copies of shipped files; `None` without any."""
-        folders = self.templates if what == "templates" else self.profiles
-        return folders[0] if folders else None
-
-    def look(self, view: View, drafts: Mapping[str, str], drafted: Path) -> dict[str, Any]:
-        """Return the settings of a rendering as plain data, for another process.
-
-        `drafts` maps ids of files to unsaved texts; those of profiles go into `drafted`.
-        Raises `OptionError` for a value that an option does not take, and for an unknown file.
-        """
-        names = [name for name, _, _ in find_profiles(self.profiles)]
-        # Only a name: a path here would read any file of this machine.
-        if view.profile is not None and view.profile not in names:
-            hint = suggest_name(view.profile, names)
-            raise OptionError(f"there is no profile {quote(view.profile)}{hint}")
-        options = dict(self.options)
-        if self.around.user:
-            options.setdefault("query", self.around.user)
-        for name, value in view.options().items():
-            options[name] = OPTION_VOCABULARY.check(name, value)
-        templates: list[Any] = [str(folder) for folder in self.templates]
-        profiles = [str(folder) for folder in self.profiles]
-        texts = {}
-        for each, text in drafts.items():
-            file = self.file(each)
-            if file.what == "templates":
-                texts[file.name] = text
-            else:
-                profiles = _with_draft(drafted, file.name, text, profiles)
-        return {
-            "stamp": self.stamp,
-            "profile": view.profile or self.profile,
-            "templates": [texts, *templates] if texts else templates,
-            "profiles": profiles,
-            "options": msgspec.to_builtins(options),
-        }
-
-    def asking(self, view: View) -> dict[str, Any]:
-        """Return the texts around the context; a query typed on the page is the question too."""
-        typed = view.query if "query" not in self.options else None
-        return {**self.around._asdict(), "user": self.around.user if typed is None else typed}
-
-    def file(self, id: str) -> EditableFile:
-        """Return the file with an id; raises `OptionError`."""
-        found = self.files.get(id)
-        if found is None:
-            raise OptionError("there is no such file; it may have been renamed or removed")
-        return found
-
-    def listed(
-        self, *, own: bool = False, named: Sequence[Sequence[str]] = ()
-    ) -> list[dict[str, Any]]:
-        """Describe files for the page: all of the user's own, or those `named`, as pairs."""
-        known = {(file.what, file.name): file for file in self.files.values()}
-        if own:
-            return [file.about() for file in known.values() if not file.shipped]
-        found = (known.get((what, name)) for what, name in named)
-        return [file.about() for file in found if file]
-
-    def choices(self) -> dict[str, Any]:
-        """Return the layouts with their formats, and the profiles."""
-        layouts = {}
-        for name in self._known.layouts():
-            try:
-                layouts[name] = self._known.formats(name)
-            except (TemplateError, OptionError):  # the error is shown when the layout is chosen
-                layouts[name] = []
-        profiles = [
-            {"name": n, "description": about} for n, about, _ in find_profiles(self.profiles)
-        ]
-        return {"layouts": layouts, "profiles": profiles}
-
-
-def file_id(what: str, name: str) -> str:
-    """Return the id of a file, the same in each run: the page keeps its open tabs."""
-    return hashlib.sha256(f"{what}/{name}".encode()).hexdigest()[:16]
-
-
-def _with_draft(drafted: Path, name: str, text: str, folders: list[str]) -> list[str]:
-    """Write the draft of a profile into a folder; return this folder before the others."""
-    folder = drafted / hashlib.sha256(f"{name}\0{text}".encode("utf-8", "replace")).hexdigest()[:16]
-    folder.mkdir(exist_ok=True)
-    (folder / f"{name}.yaml").write_text(text, encoding="utf-8", errors="replace")
-    return [str(folder), *folders]
-
-
-Answer = dict[str, Any]
-
-DRAW_TASK = "promptforge.preview.render_worker:draw"
-
-RECORD_TASK = "promptforge.preview.render_worker:record_case"
-
-TIME_LIMIT_SECONDS = {
-    "page": 4.0,
-    "account": 20.0,
-    "comparison": 20.0,
-    "prompt": 20.0,
-    "case": 20.0,
-}
-"""Seconds that templates may take, by kind of request; more for many items."""
-
-MEMORY_LIMIT_BYTES = 1 << 30
-"""Bytes of memory for a rendering."""
-
-
-class OvertakenError(Exception):
-    """A newer request came while this one waited."""
-
-
-class RenderQueue:
-    """A queue of one: of the requests that wait for a rendering to end, only the last is done."""
-
-    def __init__(self, desk: Session, seconds: float, task: str = DRAW_TASK) -> None:
-        self._desk = desk
-        self._task = task
-        self._seconds = seconds
-        self._wall = Sandbox(seconds=self._enough, memory=MEMORY_LIMIT_BYTES)
-        self._lock = asyncio.Lock()
-        self._last = 0
-
-    @property
-    def _enough(self) -> float:
-        return self._seconds + self._desk.size / 250_000  # a second more for each 250 kB
-
-    async def draw(self, request: Mapping[str, Any]) -> Answer:
-        """Return the task's answer, or `{"error": …}`; raises `OvertakenError`."""
-        self._last += 1
-        mine = self._last
-        async with self._lock:
-            if mine != self._last:
-                raise OvertakenError
-            if self._wall.seconds < self._enough:  # the items were read anew, and are more
-                self._wall.close()
-                self._wall = Sandbox(seconds=self._enough, memory=MEMORY_LIMIT_BYTES)
-            given = {"items_key": self._desk.items_key, "items": None, "tokens": False, **request}
-            try:
-                answer = await self._call(given)
-                # Items are sent once: megabytes, while a keystroke in a template is a few bytes.
-                if answer.get("needs") == "items":
-                    answer = await self._call({**given, "items": self._desk.records})
-            except PromptForgeError as error:
-                return {"error": describe_error(error, self._desk)}
-            return answer
-
-    async def _call(self, request: Answer) -> Answer:
-        return await asyncio.to_thread(self._wall.call, self._task, request)
-
-    def close(self) -> None:
-        """End the process of the sandbox."""
-        self._wall.close()
-
-
-_PLACE = re.compile(r"^(?P<name>.*?):(?P<line>\d+)$", re.DOTALL)
-
-
-def describe_error(error: PromptForgeError, desk: Session) -> dict[str, Any]:
-    """Return kind, message and place of an error for the page, without a path of this machine."""
-    where, message = error.where or "", error.bare
-    found = _PLACE.match(where)
-    name, line = where, None
-    if found:
-        name, line = found["name"], int(found["line"])
-    roots = [*desk.templates, *desk.profiles]
-    roots += [shipped_folder("templates"), shipped_folder("profiles")]
-    if desk.tests:
-        roots.append(desk.tests)
-    if desk.items_file:
-        roots.append(desk.items_file.parent)
-    name, message = _bare(name, roots), _bare(message, roots)
-    kind = type(error).__name__.removesuffix("Error").lower()
-    said: dict[str, Any] = {"kind": kind, "message": message}
-    if name:
-        ids = {file.name: file.id for file in desk.files.values()}
-        ids |= {file.shown: file.id for file in desk.files.values()}
-        said |= {"name": name, "line": line, "file": ids.get(name)}
-    for fact in ("needed", "largest", "option"):
-        if getattr(error, fact, None) is not None:
-            said[fact] = getattr(error, fact)
-    return said
-
-
-def _bare(text: str, roots: list[Path]) -> str:
-    """Remove the paths of folders from a text."""
-    paths = {path for root in roots for path in (str(root), str(root.resolve()))}
-    for path in sorted(paths, key=len, reverse=True):  # an inner folder before the one around it
-        if len(path) > 1:
-            text = text.replace(f"{path}/", "")
-    return text
-
-
-MAX_EDITABLE_BYTES = 256 * 1024
-"""Bytes of a file that can be edited on the page."""
-
-
-class FileText(NamedTuple):
-    """Text of a file and its version."""
-
-    text: str
-    tag: str
-    """Hash of its bytes."""
-
-
-class SaveError(PromptForgeError):
-    """A refusal to read or save, with its HTTP status."""
-
-    def __init__(self, message: str, status: int) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-def read_file(file: EditableFile) -> FileText:
-    """Read a file of the page; raises `SaveError` as `read` does."""
-    return read_text(file.path, file.shown)
-
-
-def read_text(path: Path, shown: str) -> FileText:
-    """Read a regular file of UTF-8 text.
-
-    Raises `SaveError`: 404 where it cannot be read, 409 where it is no such file or too large.
-    """
-    try:
-        data = read_bytes(path, MAX_EDITABLE_BYTES)
-        text = data.decode("utf-8-sig")
-    except OSError as error:
-        status = 404
-        if error.errno in (errno.EINVAL, errno.EFBIG):  # a pipe or device; too large
-            status = 409
-        raise SaveError(f"{shown} cannot be read: {error.strerror}", status) from None
-    except UnicodeDecodeError:
-        raise SaveError(f"{shown} is not UTF-8 text", 409) from None
-    return FileText(text.replace("\r\n", "\n"), content_tag(data))
-
-
-def content_tag(data: bytes) -> str:
-    """Hash the bytes of a file into the name of this version."""
-    return hashlib.sha256(data).hexdigest()[:32]
-
-
-def save_path(desk: Session, file: EditableFile) -> Path:
-    """Return the path to save to: the file's own, or for a shipped file the user's first folder."""
-    if not file.shipped:
-        return file.path
-    folder = desk.own_folder(file.what)
-    if folder is None:
-        message = (
-            f"there is no folder of your own to save it in; start again with --{file.what} DIR"
-        )
-        raise SaveError(message, 409)
-    return folder / file.shown
-
-
-def save_file(desk: Session, file: EditableFile, text: str, seen: str) -> str:
-    """Write a file if its version is still `seen`; return the new version.
-
-    Raises `SaveError`: read-only (403), changed meanwhile (412), too large (413),
-    cannot be written (409).
-    """
-    if not desk.edit:
-        raise SaveError("this preview only shows; start it with --edit to save", 403)
-    try:
-        data = text.encode("utf-8")
-    except UnicodeEncodeError:
-        message = "the text holds half of a surrogate pair, which no file can hold"
-        raise SaveError(message, 409) from None
-    if len(data) > MAX_EDITABLE_BYTES:
-        raise SaveError(f"{file.shown} would be larger than {MAX_EDITABLE_BYTES // 1024} kB", 413)
-    if read_file(file).tag != seen:
-        raise SaveError(f"{file.shown} was changed by somebody else since it was opened here", 412)
-    path = save_path(desk, file)
-    if file.shipped and path.exists():
-        raise SaveError(f"{file.shown} is in your folder meanwhile", 412)
-    folder = desk.own_folder(file.what) if file.shipped else file.folder
-    write_file(path, folder or path.parent, data, file.shown)
-    return content_tag(data)
-
-
-def write_file(path: Path, folder: Path, data: bytes, shown: str) -> None:
-    """Write a file inside `folder`, at one stroke; make its folder. Raises `SaveError`."""
-    if not path.parent.resolve().is_relative_to(folder.resolve()):
-        raise SaveError(f"{shown} lies behind a link that leads out of your folder", 409)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        real = path.resolve()
-        remove_unfinished(real.parent, real.name)
-        with write_whole(
-            real, stat.S_IMODE(real.stat().st_mode) if real.exists() else None
-        ) as written:
-            written.write(data)
-    except OSError as error:
-        raise SaveError(f"{shown} cannot be written: {error.strerror}", 409) from None
-
-
-class CaseFile(NamedTuple):
-    """The file at one moment."""
-
-    path: Path
-    source: str
-    """Its text; empty before the first case."""
-    tag: str
-    names: list[str]
-    """Names of its cases."""
-
-    @property
-    def shown(self) -> str:
-        """Its name on the page."""
-        return f"{self.path.parent.name}/{self.path.name}"
-
-
-def load_cases(desk: Session, seen: str | None = None) -> CaseFile:
-    """Read the file; with `seen`, refuse any other version.
-
-    Raises `SaveError`: read-only (403), changed meanwhile (412), no folder, no text or behind a
-    link (409). Raises `ItemError` where the file holds no cases.
-    """
-    if not desk.edit:
-        raise SaveError("this preview only shows; start it with --edit to save", 403)
-    if desk.tests is None:
-        raise SaveError("there is no folder to save it in; start again with --tests DIR", 409)
-    path = desk.tests / CASES_FILE_NAME
-    if path.is_symlink() or desk.tests.resolve() != desk.tests:
-        raise SaveError(f"{desk.tests.name}/{CASES_FILE_NAME} lies behind a link", 409)
-    shown = f"{desk.tests.name}/{CASES_FILE_NAME}"
-    found = read_text(path, shown) if path.exists() else FileText("", content_tag(b""))
-    if seen is not None and seen != found.tag:
-        raise SaveError(f"{shown} was changed by somebody else meanwhile", 412)
-    cases = parse_cases(found.text, path) if found.text.strip() else []
-    return CaseFile(path, found.text, found.tag, [case.name for case in cases])
-
-
-def record_request(
-    desk: Session, found: CaseFile, look: Mapping[str, Any], wish: CaseRequest
-) -> dict[str, Any]:
-    """Return the request for `recording.record`, and make the folder of the file.
-
-    The case names other files relative to that folder, so it has to be there.
-    """
-    try:
-        found.path.parent.mkdir(exist_ok=True)
-    except OSError as error:
-        message = f"{found.path.parent.name}/ cannot be made: {error.strerror}"
-        raise SaveError(message, 409) from None
-    return {
-        "look": look,
-        "name": wish.name,
-        "expect": wish.expect,
-        "source": found.source,
-        "path": str(found.path),
-        "items_file": str(desk.items_file) if desk.items_file else None,
-    }
-
-
-def save_cases(desk: Session, found: CaseFile, source: str) -> None:
-    """Write the text that the sandbox returned.
-
-    Templates of strangers ran there, so the text is not trusted: it must add one case to the file.
-    """
-    goes_on = source.startswith(found.source.rstrip("\n"))
-    if not goes_on or len(parse_cases(source, found.path)) != len(found.names) + 1:
-        raise SaveError("the case could not be written", 409)
-    load_cases(desk, found.tag)
-    write_file(found.path, found.path.parent, source.encode("utf-8"), found.shown)
