@@ -1,6 +1,4 @@
-"""Errors of promptforge, and the helpers that quote values and guess names in messages.
-
-Every message is one line: it names the thing, its place and the way out.
+"""Errors and diagnostics of promptforge, and helpers for their messages.
 
 PromptForgeError            exit code of the command line
 ├── OptionError             2   an option, its name or its value
@@ -11,10 +9,9 @@ PromptForgeError            exit code of the command line
 ├── TemplateError           5   a template that cannot be found, compiled or rendered
 └── StrictError             1   `on_error: raise`, and there was a warning
 
-Diagnostics: warnings as values, about everything defaulted, replaced, cut or skipped.
-
-Codes: PF1xx profile and budget, PF2xx metadata, PF3xx content, PF4xx template, PF5xx tokenizer,
-PF6xx sources, PF7xx security. Messages never quote raw bytes of an item (see `errors.quote`).
+Diagnostics are warnings as values: everything defaulted, replaced, cut or skipped. Their codes:
+PF1xx profile and budget, PF2xx metadata, PF3xx content, PF4xx template, PF5xx tokenizer, PF6xx
+sources, PF7xx security. Every message is one line: it names the thing, its place and the way out.
 """
 
 from collections import Counter
@@ -29,7 +26,6 @@ Severity = Literal["info", "warning", "error"]
 
 MAX_PLACE_CHARACTERS = 300
 """Characters of a place that are printed."""
-
 MAX_DIAGNOSTICS_PER_CODE = 100
 """Diagnostics of one code that are kept one by one; of the rest, only the number."""
 
@@ -73,7 +69,7 @@ class Diagnostics:
         where: str | None = None,
         severity: Severity = "warning",
     ) -> None:
-        """Record one diagnostic; beyond `CAP` of a code, count it only."""
+        """Record one diagnostic; beyond 100 of a code, count it only."""
         self._count[code] += 1
         if self._count[code] <= MAX_DIAGNOSTICS_PER_CODE:
             self._kept.append(Diagnostic(code, severity, message, item, where))
@@ -92,17 +88,12 @@ class Diagnostics:
     def __iter__(self) -> Iterator[Diagnostic]:
         yield from self._kept
         for code, count in self._count.items():
-            if count > MAX_DIAGNOSTICS_PER_CODE:
+            if (more := count - MAX_DIAGNOSTICS_PER_CODE) > 0:
                 severity = next(d.severity for d in self._kept if d.code == code)
-                yield Diagnostic(
-                    code, severity, f"{count - MAX_DIAGNOSTICS_PER_CODE} more like this"
-                )
+                yield Diagnostic(code, severity, f"{more} more like this")
 
     def __len__(self) -> int:
-        return sum(
-            min(n, MAX_DIAGNOSTICS_PER_CODE) + (n > MAX_DIAGNOSTICS_PER_CODE)
-            for n in self._count.values()
-        )
+        return sum(1 for _ in self)
 
 
 # Not `kind.__name__`: a metaclass may define a property of that name and answer anything.
@@ -110,9 +101,7 @@ _TYPE_NAME = type.__dict__["__name__"].__get__
 
 MAX_NAMES_LISTED = 60
 """Names in one message; of more, only the number is given."""
-
-_LONG_WORD_LETTERS = 8
-"""From this length on, a correction may differ in two letters instead of one."""
+_LONG_WORD_LETTERS = 8  # from this length on, two letters may be wrong instead of one
 
 
 def suggest_name(word: str, known: Iterable[str]) -> str:
@@ -178,8 +167,11 @@ class PromptForgeError(Exception):
     """The root of all errors of this library."""
 
     exit_code = 1
-    where: str | None = None
-    """The place that the message begins with, if it has one."""
+
+    def __init__(self, message: str, *, where: str | None = None) -> None:
+        super().__init__(f"{where}: {message}" if where else message)
+        self.where = where
+        """The place that the message begins with, if it has one."""
 
     @property
     def bare(self) -> str:
@@ -193,9 +185,14 @@ class OptionError(PromptForgeError):
     exit_code = 2
 
     def __init__(
-        self, message: str, *, option: str | None = None, absent: str | None = None
+        self,
+        message: str,
+        *,
+        where: str | None = None,
+        option: str | None = None,
+        absent: str | None = None,
     ) -> None:
-        super().__init__(message)
+        super().__init__(message, where=where)
         self.option = option
         self.absent = absent
         """Name of a layout, prompt, template or profile that does not exist."""
@@ -208,8 +205,7 @@ class ProfileError(OptionError):
         self, message: str, *, where: str | None = None, option: str | None = None,
         column: int | None = None, inside: tuple[str, ...] = (), absent: str | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(f"{where}: {message}" if where else message, option=option, absent=absent)
-        self.where = where
+        super().__init__(message, where=where, option=option, absent=absent)
         self.column = column
         """Character of the line, from 1, if known."""
         self.inside = inside
@@ -235,8 +231,7 @@ class ItemError(PromptForgeError):
     exit_code = 4
 
     def __init__(self, message: str, *, where: str | None = None, field: str | None = None) -> None:
-        super().__init__(f"{where}: {message}" if where else message)
-        self.where = where
+        super().__init__(message, where=where)
         self.field = field
 
 
@@ -263,8 +258,7 @@ class TemplateError(PromptForgeError):
     def __init__(
         self, message: str, *, where: str | None = None, excerpt: Excerpt | None = None
     ) -> None:
-        super().__init__(f"{where}: {message}" if where else message)
-        self.where = where
+        super().__init__(message, where=where)
         self.excerpt = excerpt
         """The line at fault, if known."""
 

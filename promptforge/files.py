@@ -1,14 +1,7 @@
-"""Folders and files of a caller: folders of profiles and templates, and reading one file.
+"""Files: shipped folders, folders of the caller, reading, atomic writing, template folders.
 
-The folders of shipped templates, profiles and vocabularies, in a wheel and in a checkout.
-
-Atomic files: written to a temporary file beside the target, synced, then renamed over it.
-
-Template files: their names, and folders read whole, as of one moment.
-
-A folder may have come with a stranger's project. So only regular files are opened, none behind a
-link that leaves the folder, none over the size of a template: a FIFO or a device can neither block
-nor flood the reader.
+A file is written to a temporary one beside it, synced, then renamed over it. A template folder is
+read whole, as of one moment.
 """
 
 from __future__ import annotations
@@ -28,9 +21,26 @@ from typing import IO, NamedTuple
 
 from .errors import TemplateError
 
-_HERE = Path(__file__).resolve().parent
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ImportError:  # Windows, which removes no file that is open
+    fcntl = None
 
+_HERE = Path(__file__).resolve().parent
 VOCABULARIES_FOLDER = _HERE / "_vocab"
+YAML_SUFFIXES = (".yaml", ".yml")
+MAX_FILE_BYTES = 1 << 28
+"""Largest file that is read at once."""
+# Without O_NONBLOCK, opening a FIFO waits for somebody to write to it.
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+Folders = str | Path | Sequence[str | Path] | None
+"""One folder of the user's, or several; the first wins."""
+TemplateSources = str | Path | Mapping[str, str] | Sequence[str | Path | Mapping[str, str]] | None
+"""The same for templates. They may also be texts by name, such as `chunks/item.md.j2`."""
+TemplateSource = Path | Mapping[str, str]
+"""One of these: a folder, or texts by name."""
 
 
 def shipped_folder(name: str) -> Path:
@@ -38,25 +48,6 @@ def shipped_folder(name: str) -> Path:
     # A wheel carries them inside the package; a checkout (and an editable install) beside it.
     inside = _HERE / "_files" / name
     return inside if inside.is_dir() else _HERE.parent / name
-
-
-MAX_FILE_BYTES = 1 << 28
-"""Largest file that is read at once."""
-
-# Without O_NONBLOCK, opening a FIFO waits for somebody to write to it.
-_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-
-YAML_SUFFIXES = (".yaml", ".yml")
-"""Endings of YAML files."""
-
-Folders = str | Path | Sequence[str | Path] | None
-"""One folder of the user's, or several; the first wins."""
-
-TemplateSources = str | Path | Mapping[str, str] | Sequence[str | Path | Mapping[str, str]] | None
-"""The same for templates. They may also be texts by name, such as `chunks/item.md.j2`."""
-
-TemplateSource = Path | Mapping[str, str]
-"""One of these: a folder, or texts by name."""
 
 
 def folder_paths(folders: Folders) -> tuple[Path, ...]:
@@ -85,25 +76,20 @@ def read_bytes(path: Path, most: int = MAX_FILE_BYTES) -> bytes:
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise OSError(errno.EINVAL, "not a file but a folder, a pipe or a device", str(path))
-        with open(handle, "rb", closefd=False) as file:
-            data = file.read(most + 1)
+        data = bytearray()
+        while len(data) <= most and (more := os.read(handle, 1 << 20)):
+            data += more
     finally:
         os.close(handle)
     if len(data) > most:
         raise OSError(errno.EFBIG, f"larger than {most:,} bytes", str(path))
-    return data
+    return bytes(data)
 
 
-fcntl: ModuleType | None
-
-try:
-    import fcntl
-except ImportError:  # Windows, which removes no file that is open
-    fcntl = None
+# --- writing -------------------------------------------------------------------------------------
 
 UNFINISHED_SUFFIX = ".unfinished"
 """Ending of temporary files; a killed process leaves one behind."""
-
 _TARGET_NAME_CHARACTERS = 100  # of the target's name in the temporary one: a name has 255 bytes
 
 
@@ -122,15 +108,19 @@ def write_whole(target: Path, mode: int | None = None, *, new: bool = False) -> 
             with opened as file:
                 yield file
                 file.flush()
-                os.chmod(temporary, _default_mode() if mode is None else mode)
+                if mode is None:
+                    mask = os.umask(0)  # the only way to read it is to set it
+                    os.umask(mask)
+                    mode = 0o666 & ~mask
+                os.chmod(temporary, mode)
                 os.fsync(file.fileno())
-                if fcntl is not None:  # still locked, so that no `clean` removes it in between
+                if fcntl is not None:  # still locked, so that nobody removes it in between
                     _move(temporary, target, new=new)
             if fcntl is None:  # Windows renames no open file
                 _move(temporary, target, new=new)
         except BaseException:
             if temporary:
-                with contextlib.suppress(OSError):  # `clean` finds it
+                with contextlib.suppress(OSError):  # `remove_unfinished` finds it
                     os.unlink(temporary)
             raise
         sync_folder(target.parent)
@@ -177,12 +167,6 @@ def _lead(name: str) -> str:
     return f".{name[:_TARGET_NAME_CHARACTERS]}."
 
 
-def _default_mode() -> int:
-    mask = os.umask(0)  # the only way to read it is to set it
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
 def _open_locked(target: Path) -> tuple[IO[bytes], str]:
     """Create, open and lock a temporary file beside `target`; return it with its name."""
     while True:
@@ -195,7 +179,7 @@ def _open_locked(target: Path) -> tuple[IO[bytes], str]:
                 return os.fdopen(handle, "wb"), name
         except BaseException:
             os.close(handle)
-            with contextlib.suppress(OSError):  # `clean` finds it
+            with contextlib.suppress(OSError):  # `remove_unfinished` finds it
                 os.unlink(name)
             raise
         os.close(handle)  # another process cleaned it away before it was locked
@@ -245,36 +229,29 @@ def _remove_unlocked(path: Path) -> bool:
         os.close(handle)
 
 
+# --- template files ------------------------------------------------------------------------------
+# A folder may have come with a stranger's project. So only regular files are opened, none behind a
+# link that leaves the folder, none over the size of a template: a FIFO or a device can neither
+# block nor flood the reader.
+
 FORMAT_EXTENSIONS = {"markdown": "md", "xml": "xml", "json": "json", "plain": "txt"}
 """Shipped format → extension of its templates. The extension of any other format is its name."""
-
+_SHIPPED_FORMATS = {extension: name for name, extension in FORMAT_EXTENSIONS.items()}
+TEMPLATE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 MAX_TEMPLATE_BYTES = 256 * 1024
 """Bytes of one template file."""
-
 MAX_TEMPLATE_FILES = 2000
 """Template files of one folder."""
-
 MAX_FOLDER_ENTRIES = 50_000
 """Names of any kind in one folder that are read in search of template files."""
-
 MAX_NAME_PARTS = 3
 """Parts of a template's name."""
-
 SETTLE_SECONDS = 0.05
 """Seconds without a change after which a folder is complete: editors write one file by one."""
-
 MAX_SETTLE_SECONDS = 0.5
 """Seconds to wait for that."""
-
 NOT_THERE_ERRNOS = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 """Errors that mean: there is no such file."""
-
-TEMPLATE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
-
-_FLAGS_TEMPLATE_FILES = os.O_RDONLY
-
-for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):  # Windows lacks most of them
-    _FLAGS_TEMPLATE_FILES |= getattr(os, _flag, 0)
 
 FileStamps = Mapping[str, tuple[int, ...]]
 """File name → size, times of change and inode: they change when the file does."""
@@ -298,16 +275,13 @@ def is_template_name(name: str) -> bool:
 
 def format_of(ending: str) -> str:
     """Return the format of templates with this ending."""
-    for known, extension in FORMAT_EXTENSIONS.items():
-        if extension == ending:
-            return known
-    return ending.split(".")[0]
+    return _SHIPPED_FORMATS.get(ending, ending.split(".")[0])
 
 
 def read_template_folder(folder: Path) -> dict[str, TemplateFile]:
     """Return the template files of a folder by name (`chunks/item.md.j2`, `chunks/layout.yaml`).
 
-    All are of one moment: if one changes meanwhile, all are read again, for `PATIENCE` seconds.
+    All are of one moment: if one changes meanwhile, all are read again, for half a second.
     Raises `TemplateError` if the folder is missing, has too many files or keeps changing.
     """
     until = time.monotonic() + MAX_SETTLE_SECONDS
@@ -343,9 +317,7 @@ def template_files_of(texts: Mapping[str, str]) -> dict[str, TemplateFile]:
             raise TemplateError("half of a surrogate pair is no character", where=name) from None
         if size > MAX_TEMPLATE_BYTES:
             raise TemplateError(f"is larger than {MAX_TEMPLATE_BYTES // 1024} kB", where=name)
-    return {
-        name: TemplateFile(Path(name), text.replace("\r\n", "\n")) for name, text in texts.items()
-    }
+    return {name: TemplateFile(Path(name), _unix(text)) for name, text in texts.items()}
 
 
 def folder_stamps(folder: Path) -> FileStamps:
@@ -361,9 +333,7 @@ def folder_stamps(folder: Path) -> FileStamps:
                 f"has more than {MAX_FOLDER_ENTRIES} names; templates want a folder",
                 where=str(folder),
             )
-        if not (name.endswith(".j2") or name.endswith("/layout.yaml")) or not is_template_name(
-            name
-        ):
+        if not name.endswith((".j2", "/layout.yaml")) or not is_template_name(name):
             continue
         try:
             if entry.is_symlink() and not _is_inside(os.path.realpath(entry.path), root):
@@ -381,7 +351,7 @@ def folder_stamps(folder: Path) -> FileStamps:
 
 
 def _entries(root: str, shown_as: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Yield names and entries below a folder, `DEPTH_CAP` deep; follow a circle of links once."""
+    """Yield names and entries below a folder, three deep; follow a circle of links once."""
     waiting: list[tuple[str, str, int, tuple[str, ...]]] = [(root, "", 1, (root,))]
     while waiting:
         folder, lead, depth, above = waiting.pop()
@@ -417,27 +387,18 @@ def _is_inside(real: str, root: str) -> bool:
 def read_template_file(path: Path, most: int = MAX_TEMPLATE_BYTES) -> TemplateFile:
     """Return one regular file of at most `most` bytes; its `problem` says what is wrong with it."""
     try:
-        handle = os.open(path, _FLAGS_TEMPLATE_FILES)
-    except OSError as error:
-        # O_NOFOLLOW refuses links; this one was found to stay inside the folder.
-        real = Path(os.path.realpath(path))
-        if real == path or not os.path.islink(path):
-            return TemplateFile(path, "", f"cannot be read: {error.strerror}", unread=True)
-        return read_template_file(real, most)._replace(path=path)
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return TemplateFile(path, "", "is no regular file")
-        data = b""
-        while len(data) <= most and (more := os.read(handle, most + 1)):
-            data += more
-    except OSError as error:
-        return TemplateFile(path, "", f"cannot be read: {error.strerror}", unread=True)
-    finally:
-        os.close(handle)
-    if len(data) > most:
-        return TemplateFile(path, "", f"is larger than {most // 1024} kB")
-    try:
-        return TemplateFile(path, data.decode("utf-8-sig").replace("\r\n", "\n"))
+        data = read_bytes(path, most)
+        return TemplateFile(path, _unix(data.decode("utf-8-sig")))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         return TemplateFile(path, "", f"cannot be read as UTF-8 text: line {line} is none")
+    except OSError as error:
+        if error.errno == errno.EFBIG:
+            return TemplateFile(path, "", f"is larger than {most // 1024} kB")
+        if error.errno == errno.EINVAL:
+            return TemplateFile(path, "", "is no regular file")
+        return TemplateFile(path, "", f"cannot be read: {error.strerror}", unread=True)
+
+
+def _unix(text: str) -> str:
+    return text.replace("\r\n", "\n")
