@@ -21,17 +21,17 @@ from tokenizing import (
     SCALE,
     TIKTOKEN,
     count_by_tiktoken,
+    counter_made_by,
     fresh,
     random_parts,
 )
 
 from promptforge.text.split_points import UNITS, Unit, last_unit_end, unit_ends
-from promptforge.tokenizers import bpe as byte_pairs
-from promptforge.tokenizers import cache as recent
+from promptforge.tokenizers import base, bpe
+from promptforge.tokenizers.base import RecentCache
 from promptforge.tokenizers.bpe import BytePairCounter
-from promptforge.tokenizers.cache import RecentCache
 from promptforge.tokenizers.registry import get_tokenizer
-from promptforge.tokenizers.vocabulary import MAX_TOKEN_BYTES, SHIPPED_VOCABULARIES
+from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES
 
 
 @pytest.mark.parametrize("name", ENCODINGS)
@@ -64,9 +64,9 @@ def test_thousands_of_texts(name: str) -> None:
 @given(parts=PARTS)
 def test_long_texts_are_counted_in_stretches(name: str, parts: Sequence[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(byte_pairs, "MAX_CHARS_ENCODED", 10)
-        patch.setattr(byte_pairs, "MIN_BLANKS_APART", 3)
-        patch.setattr(byte_pairs, "MIN_CHARS_SPLIT", 2)
+        patch.setattr(bpe, "MAX_CHARS_ENCODED", 10)
+        patch.setattr(bpe, "MIN_BLANKS_APART", 3)
+        patch.setattr(bpe, "MIN_CHARS_SPLIT", 2)
         assert fresh(name).count_parts(parts) == count_by_tiktoken(name, "".join(parts))
 
 
@@ -155,7 +155,7 @@ def test_a_cut_reads_only_the_beginning(name: str) -> None:
 def test_a_cut_in_one_long_run_looks_at_it_a_few_times(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(byte_pairs, "MIN_BLANKS_APART", 1000)
+    monkeypatch.setattr(bpe, "MIN_BLANKS_APART", 1000)
     encoded: list[int] = []
 
     class Watched(BytePairCounter):
@@ -230,9 +230,9 @@ def test_texts_of_one_thing(name: str) -> None:
 
 
 def test_a_huge_text_is_given_to_the_tokenizer_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(byte_pairs, "MAX_CHARS_ENCODED", 500)
-    monkeypatch.setattr(byte_pairs, "MAX_CHARS_CACHED", 4000)
-    monkeypatch.setattr(recent, "MIN_CHARS_HASHED", 1000)
+    monkeypatch.setattr(bpe, "MAX_CHARS_ENCODED", 500)
+    monkeypatch.setattr(bpe, "MAX_CHARS_CACHED", 4000)
+    monkeypatch.setattr(base, "MIN_CHARS_HASHED", 1000)
     counted: list[int] = []
 
     class Watched(BytePairCounter):
@@ -259,9 +259,7 @@ def test_a_panic_of_the_library_is_no_end_of_the_program() -> None:
         def decode_bytes(self, tokens: Sequence[int]) -> bytes:
             raise NotImplementedError
 
-    counter = BytePairCounter(
-        "x", lambda: ("", {b"a": 0}), lambda *_: Broken(), longest=1, fingerprint=""
-    )
+    counter = counter_made_by(lambda *_: Broken())
     assert counter.count("né") == 3
     assert counter.cut("one two", 3, "word") == "one"
 
@@ -275,9 +273,7 @@ def test_an_interrupt_passes() -> None:
             raise NotImplementedError
 
     with pytest.raises(KeyboardInterrupt):
-        BytePairCounter("x", lambda: ("", {}), lambda *_: Slow(), longest=1, fingerprint="").count(
-            "a"
-        )
+        counter_made_by(lambda *_: Slow()).count("a")
 
 
 def test_threads_share_a_counter() -> None:
@@ -291,9 +287,7 @@ def test_threads_share_a_counter() -> None:
         )
 
     pattern, ranks = SHIPPED_VOCABULARIES["cl100k_base"].pattern, RANKS["cl100k_base"]
-    counter = BytePairCounter(
-        "x", lambda: (pattern, ranks), make, longest=MAX_TOKEN_BYTES, fingerprint=""
-    )
+    counter = counter_made_by(make, pattern, ranks)
     texts = [f"line {i} of\n  some text / with\n/ things\n" * 5 for i in range(50)]
 
     def work(_: int) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import tiktoken
+from build_vocabulary import format_tiktoken
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tokenizing import random_parts
@@ -28,7 +29,6 @@ from promptforge.tokenizers.vocabulary import (
     QWEN_3_5_PATTERN,
     QWEN_PATTERN,
     TEKKEN_PATTERN,
-    format_tiktoken,
     load_ranks,
     speed_up_pattern,
 )

