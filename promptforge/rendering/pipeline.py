@@ -37,8 +37,7 @@ from ..templating.limits import START_FUEL
 from ..templating.loader import Layout, Templates
 from ..text.control_tokens import ControlTokens, control_tokens_of
 from ..text.delimiters import TAGGED, BrokenDelimiterError, choose_framing, pick_nonce
-from ..tokenizers.base import Counter, CustomCounter, Tokenizer
-from ..tokenizers.base import RecentCache
+from ..tokenizers.base import Counter, CustomCounter, RecentCache, Tokenizer
 from ..tokenizers.estimates import ScaledCounter
 from ..tokenizers.registry import get_tokenizer
 from .context import LanguageTags, Setting, ViewMemory
