@@ -17,7 +17,6 @@ from promptforge.selection.evidence import (
     PassageId,
     RankedText,
     choose_passages,
-    read_evidence,
 )
 from promptforge.selection.mmr import diversify
 from promptforge.text.words import STOP_WORDS, stem, terms_of_text, title_phrase, to_phrase
@@ -54,16 +53,21 @@ PAGES = [
 
 
 def reading(query: str, documents: Sequence[RankedText]) -> Evidence:
-    return read_evidence(
-        query, documents, lambda i: DividedText(list(split_prose(documents[i].text)))
-    )
+    return Evidence(query, documents, lambda i: DividedText(list(split_prose(documents[i].text))))
 
 
 def take(evidence: Evidence, room: float, *, among: Sequence[int] | None = None) -> PassageChoice:
-    def price(document: int, piece: int) -> float:
-        return len(evidence.reading(document).passages.texts[piece].split())
+    def cost(document: int, passage: int) -> float:
+        return len(evidence.passage_scores(document).passages.texts[passage].split())
 
-    return choose_passages(evidence, room=room, header=lambda _: 3, price=price, among=among)
+    return choose_passages(
+        evidence,
+        room=room,
+        header=lambda _: 3,
+        cost=cost,
+        among=range(len(evidence)) if among is None else among,
+        max_documents=max(3, int(room / 50)),
+    )
 
 
 # --- words -----------------------------------------------------------------------------------------------------------
@@ -122,7 +126,7 @@ def test_the_second_hop_is_found_by_its_title() -> None:
     evidence = reading(QUERY, PAGES)
     best = sorted(range(len(PAGES)), key=lambda i: -evidence.worth[i])
     assert set(best[:3]) == {0, 1, 4}
-    assert evidence.lifts[4].bridge > 0 and evidence.lifts[0].echo > 0
+    assert evidence.parts[4].bridge > 0 and evidence.parts[0].echo > 0
     unnamed = [page._replace(title="") for page in PAGES]
     assert reading(QUERY, unnamed).worth[4] == min(reading(QUERY, unnamed).worth)
 
@@ -133,7 +137,7 @@ def test_worth_is_the_sum_of_its_parts_and_capped() -> None:
     evidence = reading(
         query, [RankedText("A", "alpha is one of them"), hostile, RankedText("B", "beta")]
     )
-    assert evidence.worth == [sum(lift) for lift in evidence.lifts]
+    assert evidence.worth == [sum(lift) for lift in evidence.parts]
     assert evidence.worth[1] < 8
 
 
@@ -143,7 +147,7 @@ def test_a_word_that_is_a_function_s_name_is_no_link() -> None:
         RankedText("run", "We open it when we have to, and read it."),
         *PAGES,
     ]
-    assert reading("what is read", pages).lifts[0].bridge == 0
+    assert reading("what is read", pages).parts[0].bridge == 0
 
 
 def test_two_documents_of_one_title_hold_each_other_up_and_are_no_target() -> None:
@@ -153,8 +157,8 @@ def test_two_documents_of_one_title_hold_each_other_up_and_are_no_target() -> No
     ]
     pages.append(RankedText("Paper", "The Tulsa Times is a paper."))
     evidence = reading("oil", pages)
-    assert evidence.lifts[1].source > 0 and evidence.lifts[2].source == 0
-    assert [lift.bridge for lift in evidence.lifts] == [0, 0, 0]
+    assert evidence.parts[1].source > 0 and evidence.parts[2].source == 0
+    assert [lift.bridge for lift in evidence.parts] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -173,8 +177,8 @@ def test_what_the_caller_measured_is_added() -> None:
         )
     ]
     cut = DividedText(list(split_prose(pages[0].text)))
-    evidence = read_evidence("nothing", pages, lambda _: cut, match=lambda i, p: 0.9 * p)
-    assert evidence.reading(0).match(evidence.weights) == [0, 0.9]
+    evidence = Evidence("nothing", pages, lambda _: cut, match=lambda i, p: 0.9 * p)
+    assert evidence.passage_scores(0).match(evidence.weights) == [0, 0.9]
     assert take(evidence, 15).picks == [PassageId(0, 1)]
 
 
@@ -191,12 +195,18 @@ def test_the_likeliest_pieces_come_first() -> None:
 def test_pieces_bring_what_they_stand_under_and_pay_for_it() -> None:
     pages = [RankedText("Manual", "# Options\n-a all of it\n-b brief\n", 1.0)]
     cut = DividedText(["# Options\n", "-a all of it\n", "-b brief\n"], [-1, 0, 0])
-    evidence = read_evidence("brief", pages, lambda _: cut)
+    evidence = Evidence("brief", pages, lambda _: cut)
     costs = {0: 5.0, 1: 4.0, 2: 3.0}
 
     def take(room: float) -> list[PassageId]:
         return choose_passages(
-            evidence, room=room, header=lambda _: 10.0, price=lambda _, p: costs[p], gap=0.0
+            evidence,
+            room=room,
+            header=lambda _: 10.0,
+            cost=lambda _, p: costs[p],
+            among=[0],
+            max_documents=1,
+            gap=0.0,
         ).picks
 
     assert take(18) == [PassageId(0, 2)]
@@ -215,7 +225,7 @@ def test_only_what_may_be_chosen_is_divided_and_priced() -> None:
         divided.append(index)
         return DividedText(list(split_prose(pages[index].text)))
 
-    take(read_evidence("oil", pages, divide), 100)
+    take(Evidence("oil", pages, divide), 100)
     assert len(divided) == len(set(divided)) == 3
 
 
@@ -224,7 +234,12 @@ def test_nothing_comes_of_nothing() -> None:
     assert take(reading("", PAGES), 100).picks
     assert take(reading(QUERY, PAGES), 0).picks == []
     assert choose_passages(
-        reading(QUERY, PAGES), room=99, header=lambda _: 1, price=lambda *_: 1, allowed=0
+        reading(QUERY, PAGES),
+        room=99,
+        header=lambda _: 1,
+        cost=lambda *_: 1,
+        among=range(len(PAGES)),
+        max_documents=0,
     ) == ([], [])
 
 
@@ -257,7 +272,7 @@ def test_a_choice_keeps_within_the_room_and_names_each_piece_once(
     evidence = reading(query, documents)
     picks, aside = take(evidence, room, among=among)
     assert {i for i, _ in (*picks, *aside)} <= set(among)
-    spent = sum(len(evidence.reading(i).passages.texts[p].split()) + 2 for i, p in picks)
+    spent = sum(len(evidence.passage_scores(i).passages.texts[p].split()) + 2 for i, p in picks)
     spent += 5 * len({i for i, _ in picks})
     assert spent <= room
     assert len({*picks, *aside}) == len(picks) + len(aside)

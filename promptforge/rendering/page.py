@@ -245,8 +245,8 @@ class QueryPassages:
             self._asked.evidence,
             room=room + SPARED_TOKENS,
             header=header,
-            price=lambda number, piece: self.cost(ChosenPassage(order[number], piece), unit),
-            allowed=limit if most is None else min(limit, most),
+            cost=lambda number, piece: self.cost(ChosenPassage(order[number], piece), unit),
+            max_documents=limit if most is None else min(limit, most),
             among=[numbers[index] for index in walk],
         )
         return [ChosenPassage(order[n], p) for n, p in choice.picks], [

@@ -13,17 +13,14 @@ from ..text.words import terms_of_text
 from ..trimming.kinds import find_structure, looks_like_program
 from ..trimming.pieces import Pieces
 from ..trimming.prose import divide
-from .evidence import DividedText, Evidence, RankedText, read_evidence
+from .evidence import DividedText, Evidence, RankedText
 
 MAX_CANDIDATES_READ = 200
 """Candidates that are read closely: those that score best and hold most of the query's words."""
-
 MAX_CANDIDATES_SEARCHED = 5_000
 """Candidates that are searched for the query's words: those that score best."""
-
 MAX_WHOLE_PROGRAM_CHARACTERS = 2_400
 """Characters up to which a program is one passage: neither half of a cut function answers."""
-
 Embed = Callable[[list[str]], Sequence[Sequence[float]]]
 """Returns a vector for each text.
 
@@ -64,9 +61,7 @@ class QueryRelevance:
         """The inverse of `order`."""
         close = map(items.__getitem__, self.order)
         documents = [RankedText(item_title(item), _everything(item), item.score) for item in close]
-        self.evidence: Evidence = read_evidence(
-            query, documents, self._passages, match=self._alike if embed else None
-        )
+        self.evidence = Evidence(query, documents, self._passages, self._measure)
 
     @property
     def tells(self) -> bool:
@@ -108,25 +103,24 @@ class QueryRelevance:
         number = self.number.get(index)
         if number is None:
             return None
-        return dict(enumerate(self.evidence.reading(number).match(self.evidence.weights)))
+        return dict(enumerate(self.evidence.passage_scores(number).match(self.evidence.weights)))
 
-    def _alike(self, number: int, piece: int) -> float:
+    def _measure(self, number: int, passage: int) -> float:
         """Return the likeness of a passage to the query by the caller's vectors, 0 to 1."""
-        if number not in self._likeness and self._embed:
-            texts = list(self._passages(number).texts)
-            self._likeness[number] = [
-                _cosine(self._query, vector) for vector in embed_all(self._embed, texts)
-            ]
-        return self._likeness[number][piece]
+        if self._embed is None:
+            return 0.0
+        if number not in self._likeness:
+            vectors = embed_all(self._embed, list(self._passages(number).texts))
+            self._likeness[number] = [_cosine(self._query, vector) for vector in vectors]
+        return self._likeness[number][passage]
 
     def _passages(self, number: int) -> DividedText:
         index = self.order[number]
         pieces = self.pieces(index)
         if pieces is None:
             return DividedText((readable_text(self._items[index]),))
-        return DividedText(
-            [part.text for part in pieces.parts], [part.parent for part in pieces.parts]
-        )
+        parts = pieces.parts
+        return DividedText([part.text for part in parts], [part.parent for part in parts])
 
 
 def embed_all(embed: Embed, texts: list[str]) -> list[list[float]]:
@@ -140,11 +134,9 @@ def embed_all(embed: Embed, texts: list[str]) -> list[list[float]]:
         raise OptionError(message, option="embed") from error
     finite = all(math.isfinite(number) for vector in vectors for number in vector)
     if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) > 1 or not finite:
-        message = (
-            f"embed returned {len(vectors)} vectors for {len(texts)} texts;"
-            " it must return one each, all of one length, of finite numbers"
-        )
-        raise OptionError(message, option="embed")
+        message = f"embed returned {len(vectors)} vectors for {len(texts)} texts"
+        expected = "it must return one each, all of one length, of finite numbers"
+        raise OptionError(f"{message}; {expected}", option="embed")
     return vectors
 
 
@@ -178,8 +170,8 @@ def item_title(item: Item) -> str:
 def _closest(query: str, items: Sequence[Item], order: Sequence[int]) -> list[int]:
     """Return the candidates worth a close look, in their order.
 
-    The key is the share of the query's words that occur, as mere substrings, plus a bonus for rank
-    that halves at CLOSE candidates: cheap, and it never loses the top of the given order.
+    The key is the share of the query's words that occur, as mere substrings, plus a bonus for rank:
+    cheap, and it never loses the top of the given order.
     """
     if len(order) <= MAX_CANDIDATES_READ:
         return list(order)
