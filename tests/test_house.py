@@ -12,9 +12,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "promptforge"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_vocab" not in path.parts)
-ROUNDABOUT = re.compile(
-    r"\b(?:of|to|by|in|from|with|for) which\b|\bwhose\b|\bwhoever\b|\bwhatever\b"
-)
+ROUNDABOUT = re.compile(r"\b(?:of which|whose|whoever)\b", re.IGNORECASE)
 """Words that make a reader hold half a sentence in mind. Say it as subject, verb, object."""
 NO_BEGINNING = re.compile(r"(?:What|How|Which|Whether)\b")
 RETIRED_WORDS = {

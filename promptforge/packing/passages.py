@@ -14,7 +14,7 @@ MAX_PASSAGES_RETRIED = 12
 """Passages set aside that are tried again when the page leaves room after all."""
 
 MIN_TOKENS_TO_CUT_A_PASSAGE = 8
-"""Tokens left over for which cutting one more passage is worth it."""
+"""With fewer tokens left over, no passage is cut to fill them."""
 
 
 class ChosenPassage(NamedTuple):

@@ -121,7 +121,7 @@ def _keep_attributions(packer: Packer, walk: Sequence[int], limit: Cost) -> list
 def _estimate_share(
     packer: Packer, walk: Sequence[int], sizes: Mapping[int, float], kept: KeptSize, limit: Cost
 ) -> float:
-    """Return the share with which the sum of kept sizes meets the limit."""
+    """Return the share that makes the sum of kept sizes meet the limit."""
     unit = budget_unit(limit)
     bare = packer.page.measure({**packer.chosen, **dict.fromkeys(walk, STUB_VARIANT)})
     room = limit[unit] - bare[unit]

@@ -38,7 +38,7 @@ SHORTENED_VARIANTS = frozenset({"trimmed", "outline", "stub"})
 
 
 class PackablePage(Protocol):
-    """What packing asks of a page. Equal questions in equal order get equal answers."""
+    """A page as packing sees it. Equal questions in equal order get equal answers."""
 
     shared_end_tokens: int
     """Tokens an item may cost less on the page than alone: its ends may merge with neighbours."""
@@ -113,7 +113,7 @@ class PackingStep(NamedTuple):
 
 
 class SectionLimits(NamedTuple):
-    """How much the items of a section may cost together."""
+    """Maximum costs of sections."""
 
     section: Mapping[int, str]
     """Index of an item → its section, for sections with a maximum."""
