@@ -1,7 +1,7 @@
-"""Copies of layouts, formats, item templates, prompts and profiles, to be edited.
+"""Write files to start from: a project, or a copy of a layout, format, item template and the like.
 
-The files of a project to start from: one layout, one profile, items to try them on, and golden
-cases.
+The copies are the user's to edit. All files of one command are written or none, and nothing is
+overwritten; only a schema for editors may be there already.
 """
 
 from __future__ import annotations
@@ -11,35 +11,42 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..config.layouts import layout_schema
 from ..config.profiles import find_profiles, profile_schema
 from ..errors import OptionError, TemplateError, did_you_mean, quote, suggest_name
 from ..files import FORMAT_EXTENSIONS, remove_unfinished, shipped_folder, write_whole
-from ..templating.loader import PROMPTS_FOLDER, Templates
+from ..templating.loader import PROMPTS_FOLDER, Layout, Templates
 from ..text.escape import syntax_of
 from ..yaml_reader import SCHEMA_MODELINE
 
-_SCHEMA = "layout.schema.json"
-
-_LAYOUT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-
-_KIND = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-
-_PROFILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-
+_LAYOUT_SCHEMA = "layout.schema.json"
+_START = Path(__file__).parent / "start"
+# In the order that a reader should open them.
+_PROJECT_FILES = (
+    "items.json",
+    "templates/mine/layout.yaml",
+    "templates/mine/item.md.j2",
+    "profiles/mine.yaml",
+    "tests/mine.yaml",
+)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_KIND_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_PROFILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _FIRST_COMMENT = re.compile(r"\A\{#.*?#\}", re.DOTALL)
-
 # Keys that are true of the original alone: its LLMs, and the sources of its figures.
 _ORIGIN = re.compile(
     r"^(?:match|as_of|references|unknown):.*\n(?:[ \t]+\S.*\n|- .*\n)*", re.MULTILINE
 )
-
-_DEVICES = frozenset(
-    {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))}
-)
-"""Names of devices on Windows, with any ending."""
+# Names of devices on Windows, with any ending.
+_DEVICES = {
+    "con",
+    "prn",
+    "aux",
+    "nul",
+    *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10)),
+}
 
 
 class NewFile(NamedTuple):
@@ -51,98 +58,80 @@ class NewFile(NamedTuple):
     """True if an existing file is kept instead of being an error."""
 
 
-def missing_files(drafts: Sequence[NewFile]) -> list[NewFile]:
+# --- writing ---
+
+
+def missing_files(files: Sequence[NewFile]) -> list[NewFile]:
     """Return the files to write: all but shared ones that exist."""
-    return [draft for draft in drafts if not (draft.shared and draft.path.exists())]
+    return [file for file in files if not (file.shared and file.path.exists())]
 
 
-def write_files(drafts: Sequence[NewFile]) -> list[NewFile]:
+def write_files(files: Sequence[NewFile]) -> list[NewFile]:
     """Write all files or none; return those written.
 
     Raises `OptionError` if one exists, or if its folder cannot be made.
     """
     try:
-        for draft in drafts:
-            if draft.path.parent.is_dir():
-                remove_unfinished(draft.path.parent, draft.path.name)
-        drafts = missing_files(drafts)
-        _see(drafts)
+        for file in files:
+            if file.path.parent.is_dir():
+                remove_unfinished(file.path.parent, file.path.name)
+        files = missing_files(files)
+        for file in files:
+            _check_place(file.path)
     except OSError as error:
         name = quote(str(error.filename))
         raise OptionError(f"{name} cannot be read: {error.strerror}") from None
     done: list[Path] = []
     try:
-        for draft in drafts:
-            for folder in reversed([p for p in draft.path.parents if not p.exists()]):
+        for file in files:
+            for folder in reversed([p for p in file.path.parents if not p.exists()]):
                 folder.mkdir(exist_ok=True)
                 done.append(folder)
-            done.append(draft.path)
-            with write_whole(draft.path, new=True) as file:
-                file.write(draft.text.encode())
+            done.append(file.path)
+            with write_whole(file.path, new=True) as stream:
+                stream.write(file.text.encode())
     except BaseException as error:
         # An interrupt takes the files back too. A file that exists by now is somebody else's.
         if isinstance(error, FileExistsError):
             done = done[:-1]
-        _undo(done)
+        for path in reversed(done):
+            with contextlib.suppress(OSError):
+                if path.is_dir():
+                    path.rmdir()
+                else:
+                    path.unlink(missing_ok=True)
         if isinstance(error, OSError):
             name = quote(str(error.filename))
             raise OptionError(f"{name} cannot be written: {error.strerror}") from None
         raise
-    return list(drafts)
+    return list(files)
 
 
-def _see(drafts: Sequence[NewFile]) -> None:
+def _check_place(path: Path) -> None:
     """Raise `OptionError` if a file cannot be made."""
-    for draft in drafts:
-        path = draft.path
-        existing = next(p for p in (path, *path.parents, Path()) if p.exists() or p.is_symlink())
-        if existing == path:
-            raise OptionError(f"{quote(str(path))} is there already, and nothing is overwritten")
-        if not existing.is_dir():
-            raise OptionError(f"{quote(str(existing))} is a file, so no folder can be made there")
-        if other := _same_name(path):
-            name = quote(str(other))
-            raise OptionError(f"{name} is there already; on some systems that is the same name")
-
-
-def _undo(made: Sequence[Path]) -> None:
-    """Remove files and folders made, the last first."""
-    for path in reversed(made):
+    existing = next(p for p in (path, *path.parents, Path()) if p.exists() or p.is_symlink())
+    if existing == path:
+        raise OptionError(f"{quote(str(path))} is there already, and nothing is overwritten")
+    if not existing.is_dir():
+        raise OptionError(f"{quote(str(existing))} is a file, so no folder can be made there")
+    for new in (path, path.parent):
         with contextlib.suppress(OSError):
-            if path.is_dir():
-                path.rmdir()
-            else:
-                path.unlink(missing_ok=True)
+            for other in new.parent.iterdir():
+                # Such as Item.md.j2 beside item.md.j2: on Windows and macOS they are one file.
+                if other.name != new.name and other.name.lower() == new.name.lower():
+                    message = "is there already; on some systems that is the same name"
+                    raise OptionError(f"{quote(str(other))} {message}")
 
 
-def _same_name(path: Path) -> Path | None:
-    """Return a file beside `path`, or a folder beside its folder, that differs in case alone."""
-    for each in (path, path.parent):
-        try:
-            for other in each.parent.iterdir():
-                if other.name != each.name and other.name.lower() == each.name.lower():
-                    return other
-        except OSError:
-            continue
-    return None
+# --- contents ---
 
 
-def _check_name(thing: str, name: str, allowed: re.Pattern[str], taken: Iterable[str] = ()) -> None:
-    """Raise `OptionError` for a name that no file should have."""
-    problem = None
-    if not allowed.fullmatch(name):
-        letters = "small letters" if allowed is _KIND else "letters"
-        dot = ", '.'" if allowed is _PROFILE else ""
-        problem = (
-            f"a name keeps to {letters}, digits, '_'{dot} and '-', and begins"
-            " with a letter or digit"
-        )
-    elif name.split(".")[0].lower() in _DEVICES:
-        problem = "Windows has a device of that name"
-    elif name.lower() in taken:
-        problem = "that word has a meaning of its own"
-    if problem:
-        raise OptionError(f"a {thing} cannot be called {quote(name)}: {problem}")
+def project_files(folder: Path) -> list[NewFile]:
+    """Return the files of a project: a layout, a profile, items to try them on, golden cases."""
+    texts = {name: (_START / name).read_text(encoding="utf-8") for name in _PROJECT_FILES}
+    texts["templates/layout.schema.json"] = _json(layout_schema())
+    texts["profiles/schema.json"] = _json(profile_schema())
+    return [NewFile(folder / name, text) for name, text in texts.items()]
 
 
 def copy_layout(
@@ -152,13 +141,11 @@ def copy_layout(
 
     Names of the copied folder in the files become the new one. Raises `OptionError`.
     """
-    _check_name("layout", name, _LAYOUT, {"shipped", "prompt"})
+    _check_name("layout", name, _NAME, {"shipped", "prompt"})
     known = templates.layouts()
     source = like or (name if name in known else "chunks")
     plain = source.removeprefix("shipped/")
-    if plain not in known:
-        hint = suggest_name(source, known)
-        raise OptionError(f"there is no layout {quote(source)}{hint}", option="layout")
+    _check_known("layout", source, known)
     origin = source.removesuffix(plain)
     texts: dict[str, str] = {}
     for template in templates.names():
@@ -169,64 +156,48 @@ def copy_layout(
         texts = {"layout.yaml": f'description: "A copy of {plain}"\n', **texts}
     # Editors find the schema by this line.
     if not texts["layout.yaml"].startswith(SCHEMA_MODELINE):
-        texts["layout.yaml"] = f"{SCHEMA_MODELINE}../{_SCHEMA}\n{texts['layout.yaml']}"
-    schema = json.dumps(layout_schema(), indent=2, ensure_ascii=False) + "\n"
-    drafts = [NewFile(folder / name / file, text) for file, text in texts.items()]
-    return [*drafts, NewFile(folder / _SCHEMA, schema, shared=True)]
+        texts["layout.yaml"] = f"{SCHEMA_MODELINE}../{_LAYOUT_SCHEMA}\n{texts['layout.yaml']}"
+    files = [NewFile(folder / name / file, text) for file, text in texts.items()]
+    return [*files, NewFile(folder / _LAYOUT_SCHEMA, _json(layout_schema()), shared=True)]
 
 
 def copy_format(
     templates: Templates, folder: Path, name: str, like: str | None = None, only: Sequence[str] = ()
 ) -> list[NewFile]:
-    """Copy the templates of the format `like` (default markdown) as `name`, for all or some
-    layouts.
+    """Copy the templates of the format `like` (default markdown) as `name`.
 
-    The copies keep the ending of the originals, and so their escaping; only a name of the same
-    syntax, such as html for XML, is an ending itself. Raises `OptionError`.
+    `only` names layouts; the default is all. The copies keep the ending of the originals, and so
+    their escaping; only a name of the same syntax, such as html for XML, is an ending itself.
+    Raises `OptionError`.
     """
-    _check_name(
-        "format", name, _LAYOUT, {*FORMAT_EXTENSIONS, *FORMAT_EXTENSIONS.values(), "yaml", "j2"}
-    )
+    taken = {*FORMAT_EXTENSIONS, *FORMAT_EXTENSIONS.values(), "yaml", "j2"}
+    _check_name("format", name, _NAME, taken)
     source = like or "markdown"
     known = templates.layouts()
     for one in only:
-        _there(one, known)
+        _check_layout(one, known)
     formats = {one: templates.formats(one) for one in only or known}
-    if not any(source in have for have in formats.values()):
-        hint = suggest_name(source, {each for have in formats.values() for each in have})
-        raise OptionError(f"there is no format {quote(source)}{hint}", option="format")
+    _check_known("format", source, {each for have in formats.values() for each in have})
     missing = [one for one, have in formats.items() if source not in have]
     if only and missing:
         message = f'the layout "{missing[0]}" has no format {quote(source)}'
         raise OptionError(message, option="format")
-    drafts: list[NewFile] = []
+    files: list[NewFile] = []
     for one in sorted(set(formats) - set(missing)):
-        look = templates.layout(one, source)
-        ending = look.page_name.partition("/")[2].removeprefix("layout.").removesuffix(".j2")
-        syntax = ending.rpartition(".")[2]
-        new = name if syntax_of(name) == syntax_of(syntax) != "txt" else f"{name}.{syntax}"
-        own = [n for n in look.files() if n.startswith(f"{one}/")] if not only else look.files()
-        copied = {f'"{n}"': f'"{one}/{_stem(n)}.{new}.j2"' for n in own}
-        for file in own:
+        layout = templates.layout(one, source)
+        syntax = _ending(layout).rpartition(".")[2]
+        ending = name
+        if not syntax_of(name) == syntax_of(syntax) != "txt":
+            ending = f"{name}.{syntax}"
+        # A named layout gets the templates it inherits too; of all layouts, each has its own.
+        originals = [file for file in layout.files() if only or file.startswith(f"{one}/")]
+        renamed = {file: f"{one}/{_stem(file)}.{ending}.j2" for file in originals}
+        for file, new in renamed.items():
             text = templates.source(file)[0]
-            for old, changed in copied.items():
-                text = text.replace(old, changed)
-            drafts.append(NewFile(folder / one / f"{_stem(file)}.{new}.j2", text))
-    return drafts
-
-
-def _there(layout: str, known: Sequence[str]) -> None:
-    """Raise `OptionError` if there is no such layout."""
-    if layout not in known:
-        hint = suggest_name(layout, known)
-        if _LAYOUT.fullmatch(layout):
-            make = f"; make it first: promptforge new layout {layout}"
-            hint = did_you_mean(layout, known) or make
-        raise OptionError(f"there is no layout {quote(layout)}{hint}", option="layout")
-
-
-def _stem(name: str) -> str:
-    return _part(name.partition("/")[2])
+            for old in renamed:
+                text = text.replace(f'"{old}"', f'"{renamed[old]}"')
+            files.append(NewFile(folder / new, text))
+    return files
 
 
 def copy_item_template(
@@ -242,31 +213,29 @@ def copy_item_template(
     The original is that of the kind `like`; the default is that of all other kinds. Raises
     `OptionError`.
     """
-    _check_name("kind", name, _KIND, {"layout", "item"})
-    _there(of, templates.layouts())
+    _check_name("kind", name, _KIND_NAME, {"layout", "item"})
+    _check_layout(of, templates.layouts())
     have = templates.formats(of)
     for one in formats:
         if one not in have:
             message = f'the layout "{of}" has no format {quote(one)}{suggest_name(one, have)}'
             raise OptionError(message, option="format")
-    drafts = []
+    files = []
     for one in formats or have:
-        look = templates.layout(of, one)
-        ending = look.page_name.partition("/")[2].removeprefix("layout.").removesuffix(".j2")
-        files = {_stem(file): file for file in look.files()}
-        source = files.get(like or name) or files.get("item")
-        if source is None:
+        layout = templates.layout(of, one)
+        ending = _ending(layout)
+        by_stem = {_stem(file): file for file in layout.files()}
+        original = by_stem.get(like or name) or by_stem.get("item")
+        if original is None:
             raise TemplateError(f'the layout "{of}" has no "item.{ending}.j2" to copy')
-        text = templates.source(source)[0]
-        text = _FIRST_COMMENT.sub(lambda found: _about(name, found[0]), text, count=1)
-        drafts.append(NewFile(folder / of / f"{name}.{ending}.j2", text))
-    return drafts
-
-
-def _about(kind: str, comment: str) -> str:
-    """Rewrite the first comment of an item template for another kind; the list of uses stays."""
-    uses = re.search(r"Uses:.*", comment, re.DOTALL)
-    return f'{{# One item of the kind "{kind}". {uses[0] if uses else "#}"}'
+        text = templates.source(original)[0]
+        # Of the first comment, the list of uses is true of the copy too.
+        if comment := _FIRST_COMMENT.match(text):
+            uses = re.search(r"Uses:.*", comment[0], re.DOTALL)
+            about = f'{{# One item of the kind "{name}". {uses[0] if uses else "#}"}'
+            text = about + text[comment.end() :]
+        files.append(NewFile(folder / of / f"{name}.{ending}.j2", text))
+    return files
 
 
 def copy_prompt_templates(
@@ -276,30 +245,23 @@ def copy_prompt_templates(
 
     The copy is whole: it holds the templates of default that `like` lacks. Raises `OptionError`.
     """
-    _check_name("prompt", name, _LAYOUT, {"shipped"})
+    _check_name("prompt", name, _NAME, {"shipped"})
     known = templates.prompts()
     source = like or (name if name in known else "default")
     plain = source.removeprefix("shipped/")
-    if plain not in known:
-        hint = suggest_name(source, known)
-        raise OptionError(f"there are no prompt templates {quote(source)}{hint}", option="prompt")
-    copied: dict[str, str] = {}
-    for own, shipped in ((plain, source.removesuffix(plain)), ("default", "")):
+    _check_known("prompt", source, known)
+    texts: dict[str, str] = {}
+    for own, origin in ((plain, source.removesuffix(plain)), ("default", "")):
         lead = f"{PROMPTS_FOLDER}/{own}/"
-        there = {_part(file) for file in copied}
+        parts = {file.partition(".")[0] for file in texts}
         for template in templates.names():
-            file, original = template.removeprefix(lead), f"{shipped}{template}"
-            if file != template and _part(file) not in there and templates.find(original):
+            file, original = template.removeprefix(lead), f"{origin}{template}"
+            known_part = file.partition(".")[0] in parts
+            if file != template and not known_part and templates.find(original):
                 text = templates.source(original)[0]
-                copied[file] = text.replace(f'"{lead}', f'"{PROMPTS_FOLDER}/{name}/')
-    return [
-        NewFile(folder / PROMPTS_FOLDER / name / file, text)
-        for file, text in sorted(copied.items())
-    ]
-
-
-def _part(file: str) -> str:
-    return file.partition(".")[0]
+                texts[file] = text.replace(f'"{lead}', f'"{PROMPTS_FOLDER}/{name}/')
+    target = folder / PROMPTS_FOLDER / name
+    return [NewFile(target / file, text) for file, text in sorted(texts.items())]
 
 
 def copy_profile(
@@ -309,66 +271,67 @@ def copy_profile(
 
     Raises `OptionError`.
     """
-    _check_name("profile", name, _PROFILE)
+    _check_name("profile", name, _PROFILE_NAME)
     known = {each: path for each, _, path in find_profiles(folders)}
     source = (like or (name if name in known else "default")).removeprefix("shipped/")
-    if source not in known:
-        hint = suggest_name(source, known)
-        raise OptionError(f"there is no profile {quote(source)}{hint}", option="profile")
+    _check_known("profile", source, known)
     path = known[source]
     if like is not None and like.startswith("shipped/"):
         path = shipped_folder("profiles") / f"{source}.yaml"
     text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
     if source == "default":
-        text = _every_key(text, name)
+        # A key that is set binds every layout, so the copy sets none.
+        first, _, rest = text.partition("\n")
+        rest = re.sub(r"^(?!description)[a-z_]+:", r"# \g<0>", rest, flags=re.MULTILINE)
+        rest = re.sub(r"^description:.*", f'description: "{name}"', rest, flags=re.MULTILINE)
+        text = f"{first}\n{rest}"
     elif name != source:
         text = _ORIGIN.sub("", text)
-    keys = json.dumps(profile_schema(), indent=2, ensure_ascii=False) + "\n"
-    return [
-        NewFile(folder / f"{name}.yaml", text),
-        NewFile(folder / "schema.json", keys, shared=True),
-    ]
+    schema = NewFile(folder / "schema.json", _json(profile_schema()), shared=True)
+    return [NewFile(folder / f"{name}.yaml", text), schema]
 
 
-def _every_key(text: str, name: str) -> str:
-    """Turn each key of the default profile into a comment, since a key set there binds every
-    layout.
-    """
-    first, _, rest = text.partition("\n")
-    lines = []
-    for line in rest.split("\n"):
-        key = re.match(r"([a-z_]+):", line)
-        if key and key[1] == "description":
-            line = f'description: "{name}"'
-        elif key:
-            line = f"# {line}"
-        lines.append(line)
-    return "\n".join([first, *lines])
+def _json(schema: dict[str, Any]) -> str:
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
-_START = Path(__file__).parent / "start"
-"""The folder of the files."""
-
-PROJECT_FILE_NAMES = (
-    "items.json",
-    "templates/mine/layout.yaml",
-    "templates/mine/item.md.j2",
-    "profiles/mine.yaml",
-    "tests/mine.yaml",
-)
-
-PROJECT_SCHEMAS = {
-    "templates/layout.schema.json": layout_schema,
-    "profiles/schema.json": profile_schema,
-}
-"""The schemas for editors, made when the project is."""
+def _ending(layout: Layout) -> str:
+    return layout.page_name.partition("/layout.")[2].removesuffix(".j2")
 
 
-def project_files(folder: Path) -> list[NewFile]:
-    """Return the files of a project in `folder`."""
-    texts = {name: (_START / name).read_text(encoding="utf-8") for name in PROJECT_FILE_NAMES}
-    schemas = {
-        name: json.dumps(make(), indent=2, ensure_ascii=False) + "\n"
-        for name, make in PROJECT_SCHEMAS.items()
-    }
-    return [NewFile(folder / name, text) for name, text in {**texts, **schemas}.items()]
+def _stem(name: str) -> str:
+    return name.partition("/")[2].partition(".")[0]
+
+
+def _check_name(thing: str, name: str, allowed: re.Pattern[str], taken: Iterable[str] = ()) -> None:
+    """Raise `OptionError` for a name that no file should have."""
+    problem = None
+    if not allowed.fullmatch(name):
+        letters = "small letters" if allowed is _KIND_NAME else "letters"
+        dot = ", '.'" if allowed is _PROFILE_NAME else ""
+        problem = (
+            f"a name keeps to {letters}, digits, '_'{dot} and '-', and begins"
+            " with a letter or digit"
+        )
+    elif name.split(".")[0].lower() in _DEVICES:
+        problem = "Windows has a device of that name"
+    elif name.lower() in taken:
+        problem = "that word has a meaning of its own"
+    if problem:
+        raise OptionError(f"a {thing} cannot be called {quote(name)}: {problem}")
+
+
+def _check_known(thing: str, name: str, known: Iterable[str]) -> None:
+    if name.removeprefix("shipped/") not in known:
+        hint = suggest_name(name, known)
+        raise OptionError(f"there is no {thing} {quote(name)}{hint}", option=thing)
+
+
+def _check_layout(layout: str, known: Sequence[str]) -> None:
+    """Raise `OptionError` for an unknown layout, with the command that makes it."""
+    if layout not in known:
+        hint = suggest_name(layout, known)
+        if _NAME.fullmatch(layout):
+            make = f"; make it first: promptforge new layout {layout}"
+            hint = did_you_mean(layout, known) or make
+        raise OptionError(f"there is no layout {quote(layout)}{hint}", option="layout")
