@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from promptforge.batch.spec import digest
+from promptforge.batch.requests import digest
 from promptforge.batch.store import ShardSummary
 from promptforge.cli.main import main
 from promptforge.files import UNFINISHED_SUFFIX

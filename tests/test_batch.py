@@ -36,8 +36,13 @@ from promptforge.batch.result_files import (
     json_lines_writer,
     write_results,
 )
-from promptforge.batch.rows import RenderedShard
-from promptforge.batch.spec import BatchSpec, fingerprint_of, hash_inputs, make_spec
+from promptforge.batch.rows import (
+    BatchSpec,
+    RenderedShard,
+    fingerprint_of,
+    hash_inputs,
+    make_spec,
+)
 from promptforge.batch.store import ShardStore, ShardSummary
 from promptforge.batch.workers import LocalWorker, ShardJob, ShardServer, WorkerDied, render_shards
 from promptforge.config.options import Options

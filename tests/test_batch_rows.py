@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 import promptforge as pf
 from promptforge.batch import requests, rows
-from promptforge.batch import spec as specs
 from promptforge.batch.requests import Shard
-from promptforge.batch.rows import RenderBatch, RowRenderer
+from promptforge.batch.rows import RenderBatch, RowRenderer, make_spec
 from promptforge.errors import OptionError
 
 ITEM = {"content": "x = 1", "path": "a.py", "kind": "code"}
@@ -32,7 +31,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def renderer(to: str = "context", **options: Any) -> RowRenderer:
-    return RowRenderer(specs.make_spec(to, None, None, None, ".", None, options))
+    return RowRenderer(make_spec(to, None, None, None, ".", None, options))
 
 
 def record(raw: object, to: str = "context", **options: Any) -> dict[str, Any]:
@@ -199,7 +198,7 @@ def test_every_row_is_one_line_whatever_it_holds(row: object, to: str) -> None:
 
 
 RENDERERS = {
-    to: RowRenderer(specs.make_spec(to, None, None, None, "/nonexistent", None, {}))
+    to: RowRenderer(make_spec(to, None, None, None, "/nonexistent", None, {}))
     for to in ("context", "openai")
 }
 

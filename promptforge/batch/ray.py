@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from ..errors import OptionError, PromptForgeError
-from .spec import BatchSpec
+from .rows import BatchSpec
 from .workers import ShardServer, Worker, WorkerDied
 
 CPUS_PER_ACTOR = 0.5

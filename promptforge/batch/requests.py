@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
@@ -14,7 +15,6 @@ import msgspec
 
 from ..errors import ItemError, OptionError
 from ..sources.workspace import show_path
-from .spec import digest
 
 Row = tuple[int, bytes]
 """Number of the line (or of the row, where there are no lines) from 1, and its JSON.
@@ -241,3 +241,8 @@ def _without_nulls(value: Any) -> Any:
 
 def _refuse(value: Any) -> Any:
     raise TypeError(f"found a value of type {type(value).__name__}")
+
+
+def digest(data: bytes) -> str:
+    """Return the SHA-256 of `data` in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()

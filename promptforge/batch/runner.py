@@ -26,7 +26,7 @@ from .result_files import (
     parquet_writer,
     write_results,
 )
-from .spec import CONTEXT_ONLY, BatchSpec, check_spec, fingerprint_of, hash_inputs, make_spec
+from .rows import CONTEXT_ONLY, BatchSpec, check_spec, fingerprint_of, hash_inputs, make_spec
 from .store import OutputPaths, RunManifest, RunReport, ShardStore, ShardSummary
 from .workers import LocalWorker, ShardJob, WorkerSource, render_shards
 

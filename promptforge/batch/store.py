@@ -17,9 +17,8 @@ import msgspec
 
 from ..errors import OptionError
 from ..files import UNFINISHED_SUFFIX, naming_path, remove_unfinished, write_whole
-from .requests import Shard
+from .requests import Shard, digest
 from .rows import RenderedShard
-from .spec import digest
 
 _FILE_SUFFIXES = (".jsonl", ".ndjson", ".parquet")
 _OTHER_SUFFIXES = (".json", ".csv", ".tsv", ".txt", ".gz", ".zst", ".zip", ".arrow")

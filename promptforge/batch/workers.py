@@ -32,8 +32,15 @@ import msgspec
 
 from ..errors import PromptForgeError
 from .requests import Row, Shard
-from .rows import RenderedShard, RowRenderer, error_line, row_id
-from .spec import BatchSpec, fingerprint_of, hash_inputs
+from .rows import (
+    BatchSpec,
+    RenderedShard,
+    RowRenderer,
+    error_line,
+    fingerprint_of,
+    hash_inputs,
+    row_id,
+)
 from .store import ShardSummary, hash_references
 
 MAX_START_ATTEMPTS = 20

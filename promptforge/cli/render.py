@@ -34,8 +34,8 @@ from ..authoring.calibrate import (
     load_counted_texts,
 )
 from ..batch.result_files import BATCH_SERVICES
+from ..batch.rows import CONTEXT_ONLY
 from ..batch.runner import ENGINES, SHARD_ROWS, Progress, run
-from ..batch.spec import CONTEXT_ONLY
 from ..batch.store import RunReport
 from ..config.options import OPTION_VOCABULARY
 from ..config.profiles import load_profile

@@ -19,8 +19,7 @@ import msgspec
 import promptforge as pf
 from promptforge.authoring import trust
 from promptforge.batch import rows, runner
-from promptforge.batch import spec as specs
-from promptforge.batch.spec import BatchSpec
+from promptforge.batch.rows import BatchSpec
 from promptforge.batch.workers import ShardServer
 from promptforge.cli.main import main
 from promptforge.config.profiles import load_profile
@@ -262,7 +261,7 @@ def _resumed(folder: Path) -> None:
 
 _make = functools.cache(
     functools.partial(
-        specs.make_renderer, specs.make_spec("context", None, None, None, ".", None, {})
+        rows.make_renderer, rows.make_spec("context", None, None, None, ".", None, {})
     )
 )
 
@@ -277,7 +276,6 @@ def _batch(folder: Path, _: object, **more: Any) -> Answer:
                 lambda: InProcessWorker(spec, fingerprint)
             ),
         ),
-        mock.patch.object(specs, "make_renderer", lambda _, profile=None: _make(profile)),
         mock.patch.object(rows, "make_renderer", lambda _, profile=None: _make(profile)),
     ):
         report = runner.run(
