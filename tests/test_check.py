@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from jinja2 import nodes
 
 from promptforge.config.options import Options
-from promptforge.lint import checker as trial
 from promptforge.lint import template_reader as shapes
+from promptforge.lint import trial
 from promptforge.lint.checker import check
-from promptforge.lint.codes import CODES
+from promptforge.lint.findings import CODES
 from promptforge.lint.library import LintTargets
 from promptforge.lint.template_reader import parse_template
 from promptforge.model import Item

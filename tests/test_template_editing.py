@@ -136,7 +136,7 @@ def test_the_readme_names_every_filter_variable_and_switch() -> None:
     used: set[str] = set()
     for name in templates.names():
         if name.endswith(".j2"):
-            used |= templates.reading(name).names
+            used |= templates.facts(name).names
     assert {name for name in used if f"`{name}`" not in README} == set()
 
 

@@ -461,7 +461,7 @@ def test_a_template_that_draws_on_itself_is_told_of_the_original(tmp_path: Path)
         name = next(iter(files))
         templates = write(tmp_path / str(len(files)) / name.split("/")[1], files)
         with pytest.raises(TemplateError, match=f"extends or includes itself.*shipped/{name}"):
-            templates.reading(name)
+            templates.facts(name)
         result = pf.render([ITEM], templates=templates.folders[0], layout="chunks")
         assert result.text == pf.render([ITEM], layout="chunks").text
         assert "itself" in result.warnings[0].message

@@ -30,8 +30,7 @@ from ..authoring.trust import (
 from ..errors import ItemError, certain_correction, quote
 from ..files import YAML_SUFFIXES
 from ..lint.checker import LintReport
-from ..lint.codes import CODES, explain_code
-from ..lint.findings import Finding
+from ..lint.findings import CODES, Finding, explain_code
 from ..text.escape import to_label
 from .complete import complete_code
 from .inputs import _WORDS, or_local_folders, profile_flags, take_folders
@@ -176,7 +175,7 @@ def check_command(
         for path in wanted:
             targets.add(path)
         return check(
-            targets, folders["templates"], folders["profiles"], given["profile"], prices=wants
+            targets, folders["templates"], folders["profiles"], given["profile"], costs=wants
         )
 
     report = run()
@@ -241,22 +240,18 @@ def _hint(report: LintReport) -> str:
 
 
 def _prices(report: LintReport, *, after: bool) -> Iterator[str]:
-    if not report.prices:
+    if not report.costs:
         return
-    from ..lint.checker import cost_rows as spread
-
     if after:
         yield ""
     columns = [Column("layout", cut=True), Column("format", cut=True), Column("page", right=True)]
     columns += [Column("kind", cut=True), Column("an item", right=True)]
     rows = []
-    last = ("", "")
-    for layout, form, page, kind, tokens in spread(report.prices):
-        named = [layout, form, f"{page:,}"]
-        if (layout, form) == last:
+    for cost in report.costs:
+        named = [cost.layout, cost.format, f"{cost.page:,}"]
+        for kind, tokens in cost.items.items():
+            rows.append([*named, kind, f"+{tokens:,}"])
             named = [""] * 3  # the row above says it
-        rows.append([*named, kind, f"+{tokens:,}"])
-        last = (layout, form)
     yield from table_lines(columns, rows, total=screen_columns())
     yield f"tokens by {report.tokenizer}, without the texts of the items"
 
@@ -455,7 +450,7 @@ def report_facts(report: LintReport) -> dict[str, Any]:
     ]  # fmt: skip
     prices = [
         {"layout": p.layout, "format": p.format, "page": p.page, "items": p.items}
-        for p in report.prices
+        for p in report.costs
     ]
     return {
         "findings": findings,

@@ -114,7 +114,7 @@ def complete_original(context: click.Context, parameter: click.Parameter, begun:
 
 def complete_code(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
     """Complete a code."""
-    from ..lint.codes import CODES
+    from ..lint.findings import CODES
 
     return _some(CODES, begun.upper())
 

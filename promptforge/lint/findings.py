@@ -1,24 +1,74 @@
-"""What a check has found: where, which code, what about it, and how it is put right.
+"""Findings of `check`, the explanations of their codes, and the edits that `--fix` makes.
 
-Applying the edits of findings, as far as they need no decision.
+The explanations are in `codes.yaml`, for every code that promptforge prints.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from .codes import CODES
+from ..yaml_reader import load_yaml
 from .template_reader import Problem
+
+_CODES_FILE = Path(__file__).with_name("codes.yaml")
+
+
+class Code(NamedTuple):
+    """The explanation of one code."""
+
+    severity: str
+    """`error`, `warning` or `note`, of a finding of `check`. A rendering may say more or less."""
+    title: str
+    why: str
+    example: str
+    way_out: str
+
+
+@cache
+def _load_codes() -> dict[str, Code]:
+    # 680 lines of YAML take 40 ms, so no rendering and no import may come here.
+    values = load_yaml(_CODES_FILE.read_text(encoding="utf-8"), str(_CODES_FILE))
+    return {code: Code(**fields) for code, fields in values.items()}
+
+
+class _Codes(Mapping[str, Code]):
+    """The codes in order, read from their file at the first question."""
+
+    def __getitem__(self, code: str) -> Code:
+        return _load_codes()[code]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_load_codes())
+
+    def __len__(self) -> int:
+        return len(_load_codes())
+
+
+CODES = _Codes()
+
+
+def explain_code(code: str) -> str:
+    """Return the explanation of a code with an example and the way out, in some lines."""
+    rule = CODES[code]
+    example = rule.example.replace("\n", "\n    ")
+    return (
+        f"{code} ({rule.severity}): {rule.title}\n\n{rule.why}\n\n"
+        f"Example:\n    {example}\n\nWay out: {rule.way_out}\n"
+    )
+
+
+# --- findings -------------------------------------------------------------------------------------
 
 
 class Edit(NamedTuple):
-    """A replacement that puts one finding right, by the places of the text as it was read."""
+    """A replacement that puts one finding right, by offsets in the text as it was read."""
 
     start: int
     end: int
@@ -26,31 +76,36 @@ class Edit(NamedTuple):
 
 
 class Finding(msgspec.Struct, frozen=True, order=True):
-    """One thing that the author of a file should know. Findings sort by file, place and code."""
+    """One finding about a file. Findings sort by file, place and code."""
 
     path: str
     """The file, as its folder was named."""
     line: int
-    """From 1; 0 where the file as a whole is meant."""
+    """From 1; 0 for the file as a whole."""
     column: int
-    """In characters, from 1; 0 where the line as a whole is meant."""
+    """In characters, from 1; 0 for the line as a whole."""
     code: str
     message: str
     end_column: int = 0
-    """The column after the last character that is meant; 0 where that is not known."""
+    """The column after the last marked character; 0 if it is not known."""
     source: str = ""
     """The line of the file."""
     edit: Edit | None = None
-    """What `--fix` does."""
+    """The replacement that `--fix` makes."""
 
     @property
     def severity(self) -> str:
-        """`error`, `warning` or `note`: a note fails no check."""
+        """`error`, `warning` or `note`; notes fail no check."""
         return CODES[self.code].severity
 
 
+def about_file(path: str | Path, code: str, message: str, edit: Edit | None = None) -> Finding:
+    """Return a finding about a file as a whole."""
+    return Finding(str(path), 0, 0, code, message, edit=edit)
+
+
 class LintedText:
-    """The text of a file, and where in it things are."""
+    """The text of a file, with findings about places in it."""
 
     def __init__(self, path: str | Path, text: str) -> None:
         self.path = str(path)
@@ -59,71 +114,65 @@ class LintedText:
     def at(
         self, start: int, length: int, code: str, message: str, edit: Edit | None = None
     ) -> Finding:
-        """Return a finding about `length` characters from the place `start` on."""
+        """Return a finding about `length` characters from the offset `start` on."""
         start = min(max(start, 0), len(self.text))
         begin = self.text.rfind("\n", 0, start) + 1
-        end = self.text.find("\n", start)
-        line = self.text[begin : end if end >= 0 else len(self.text)]
-        return Finding(
-            self.path,
-            self.text.count("\n", 0, start) + 1,
-            start - begin + 1,
-            code,
-            message,
-            min(start - begin + 1 + max(length, 1), len(line) + 2),
-            line,
-            edit,
-        )
+        line = self.text[begin:].partition("\n")[0]
+        number, column = self.text.count("\n", 0, start) + 1, start - begin + 1
+        end = min(column + max(length, 1), len(line) + 2)
+        return Finding(self.path, number, column, code, message, end, line, edit)
 
     def problem(self, problem: Problem) -> Finding:
-        """Return what a reading of this text has found as a finding."""
+        """Return a problem of this text as a finding."""
         start, length, code, message, new = problem
-        return self.at(
-            start, length, code, message, None if new is None else Edit(start, start + length, new)
-        )
+        edit = None if new is None else Edit(start, start + length, new)
+        return self.at(start, length, code, message, edit)
 
-    def on(
-        self, number: int, code: str, message: str, word: str = "", column: int | None = None
-    ) -> Finding:
-        """Return a finding about a line: at `word` if it stands there, or at `column`, else all of it."""
+    def on(self, number: int, code: str, message: str, column: int | None = None) -> Finding:
+        """Return a finding about a line: about the word at `column`, else all of it."""
         lines = self.text.split("\n")
         number = min(max(number, 1), len(lines))
         line = lines[number - 1]
-        at = line.find(word) if word else -1 if column is None else column - 1
-        length = len(word) or len(re.compile(r"\w*").match(line, max(at, 0))[0])  # type: ignore[index]
-        if at < 0:
+        if column is None:
             at, length = len(line) - len(line.lstrip()), len(line.strip())
+        else:
+            word = re.compile(r"\w*").match(line, column - 1)
+            at, length = column - 1, len(word[0]) if word else 0
         return self.at(sum(len(one) + 1 for one in lines[: number - 1]) + at, length, code, message)
 
-    def whole(self, code: str, message: str, edit: Edit | None = None) -> Finding:
+    def whole(self, code: str, message: str) -> Finding:
         """Return a finding about the file as a whole."""
-        return Finding(self.path, 0, 0, code, message, edit=edit)
+        return about_file(self.path, code, message)
 
 
 def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings in the order of files and places, each once."""
     found = {(f.path, f.line, f.column, f.code, f.message): f for f in findings}
+    # A value that cannot stand there at all needs no filter.
     refused = {(f.path, f.line, f.end_column) for f in found.values() if f.code == "PF809"}
-    for key, f in list(found.items()):  # what cannot stand there at all needs no filter
-        if f.code == "PF810" and (f.path, f.line, f.end_column) in refused:
-            del found[key]
-    return [found[key] for key in sorted(found)]
+    return [
+        found[key]
+        for key in sorted(found)
+        if found[key].code != "PF810" or (key[0], key[1], found[key].end_column) not in refused
+    ]
 
 
 _GUESSED = frozenset({"PF802", "PF803", "PF804", "PF806", "PF831", "PF835"})
-"""Codes of findings that are put right by another word."""
-
-_UNKNOWN = frozenset({"PF801", "PF805", "PF807", "PF830"})
-"""Codes of files that are not understood as a whole, so that what else is said of them may follow from that."""
+"""Codes of findings that another word puts right."""
+_NOT_UNDERSTOOD = frozenset({"PF801", "PF805", "PF807", "PF830"})
+"""Codes of files that are not understood as a whole, so other findings may follow from that."""
 
 
 def drop_doubtful_edits(found: Sequence[Finding]) -> list[Finding]:
-    """Return findings of which those in files that are not understood put no word in the place of another."""
-    unknown = {f.path for f in found if f.code in _UNKNOWN}
+    """Return the findings; those in files that are not understood guess no words."""
+    unknown = {f.path for f in found if f.code in _NOT_UNDERSTOOD}
     return [
         msgspec.structs.replace(f, edit=None) if f.path in unknown and f.code in _GUESSED else f
         for f in found
     ]
+
+
+# --- edits ----------------------------------------------------------------------------------------
 
 
 class FixedFile(NamedTuple):

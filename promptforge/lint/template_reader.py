@@ -1,11 +1,4 @@
-"""A template's text → its syntax tree and the problems found in it, nothing of it run.
-
-Following a template as it would run: the names and fields it uses, and values side by side.
-
-The variables of templates and their fields, as lint knows them before anything is rendered.
-
-An upper bound on the work of a template, from its tree: endless ones are not tried out.
-"""
+"""Reading one template without running it: its problems, its variables, and the work it may do."""
 
 from __future__ import annotations
 
@@ -31,176 +24,6 @@ from ..templating.language import (
 )
 
 _ENVIRONMENT = Environment(jinja2.DictLoader({}))
-
-MAX_TRIAL_STEPS = 200_000
-"""Steps of a template that is still tried out; the shipped ones take some hundreds."""
-
-_ITEMS = 6
-"""Rounds of a loop over items or sections; samples are as few."""
-
-_EACH = 45
-"""Rounds of any other loop; the text of a sample has as many characters."""
-
-_LISTS = frozenset({"items", "sections", "explicit", "similarity", "sources"})
-
-_GROWING = 12
-"""Assignments that join values: each can double the one before, so twelve make 4,096 times."""
-
-
-def count_steps(root: nodes.Template, other: Callable[[str], int]) -> int:
-    """Return the steps of a template; `other` returns those of a template that it draws on."""
-    macros = {macro.name: macro for macro in root.find_all(nodes.Macro)}
-    known: dict[str, int] = {}
-
-    def macro(name: str) -> int:
-        if name not in known:
-            known[name] = MAX_TRIAL_STEPS  # found by a macro that calls itself
-            known[name] = all_of(macros[name].body)
-        return known[name]
-
-    def all_of(body: Iterable[nodes.Node]) -> int:
-        return min(MAX_TRIAL_STEPS, sum(map(one, body)))
-
-    def one(node: nodes.Node) -> int:
-        if isinstance(node, nodes.For):
-            turns = _turns(node.iter)
-            return min(MAX_TRIAL_STEPS, 1 + turns * (1 + all_of(node.body)) + all_of(node.else_))
-        if isinstance(node, nodes.Macro):
-            return 1
-        if isinstance(node, nodes.Include | nodes.Extends) and isinstance(
-            node.template, nodes.Const
-        ):
-            return min(MAX_TRIAL_STEPS, 1 + other(str(node.template.value)))
-        steps = 1 + all_of(node.iter_child_nodes())
-        callee = node.node if isinstance(node, nodes.Call) else None
-        if isinstance(callee, nodes.Name) and callee.name in macros:
-            steps += macro(callee.name)
-        return min(MAX_TRIAL_STEPS, steps)
-
-    growing = sum(
-        sum(1 for name in node.find_all(nodes.Name) if name.ctx == "load") > 1
-        for node in root.find_all((nodes.Assign, nodes.AssignBlock))
-    )
-    return MAX_TRIAL_STEPS if growing > _GROWING else all_of(root.body)
-
-
-def _turns(over: nodes.Node) -> int:
-    if isinstance(over, nodes.List | nodes.Tuple):
-        return len(over.items)
-    word = ""
-    if isinstance(over, nodes.Name):
-        word = over.name
-    elif isinstance(over, nodes.Getattr):
-        word = over.attr
-    return _ITEMS if word in _LISTS else _EACH
-
-
-class Shape(NamedTuple):
-    """The known facts about a value."""
-
-    what: str
-    """In words, for messages."""
-    fields: Mapping[str, Shape] | None = None
-    """Its fields; `None` for a value that has none."""
-    member: Shape | None = None
-    """The members of a list."""
-
-
-ANY_SHAPE = Shape("anything")
-"""An unknown value: metadata, or one that a template has made."""
-
-VALUE_SHAPE = Shape("a text or number")
-
-LONG_TEXT_SHAPE = Shape("a long text")
-"""Text that prints on one line unless a filter says otherwise."""
-
-FINISHED_TEXT_SHAPE = Shape("a finished text")
-"""Text from a template or from the caller, printed as it is."""
-
-LOOP_SHAPE = Shape("a loop", dict.fromkeys(LOOP_FIELDS, VALUE_SHAPE))
-
-
-def list_of(member: Shape) -> Shape:
-    """Return the shape of a list."""
-    return Shape("a list", None, member)
-
-
-_PLAIN = (
-    *("id", "kind", "name", "path", "title", "start_line", "end_line"),
-    *("lines", "line_range", "language", "score", "origin", "form"),
-)
-
-ITEM_SHAPE = Shape(
-    "an item",
-    {
-        **dict.fromkeys(_PLAIN, VALUE_SHAPE),
-        "metadata": ANY_SHAPE,
-        "content": LONG_TEXT_SHAPE,
-        "summary": LONG_TEXT_SHAPE,
-    },
-)
-
-SHOWN_ITEM_SHAPE = Shape("an item", {**(ITEM_SHAPE.fields or {}), "text": FINISHED_TEXT_SHAPE})
-"""An item on a page."""
-
-SECTION_SHAPE = Shape(
-    "a section", {"key": VALUE_SHAPE, "title": VALUE_SHAPE, "items": list_of(SHOWN_ITEM_SHAPE)}
-)
-
-SOURCE_SHAPE = Shape(
-    "a source", dict.fromkeys(("id", "name", "kind", "path", "line", "score"), VALUE_SHAPE)
-)
-
-PAGE_VARIABLES: Mapping[str, Shape] = {
-    "items": list_of(SHOWN_ITEM_SHAPE),
-    "sections": list_of(SECTION_SHAPE),
-    "explicit": list_of(SECTION_SHAPE),
-    "similarity": list_of(SECTION_SHAPE),
-    "sources": list_of(SOURCE_SHAPE),
-    "header": FINISHED_TEXT_SHAPE,
-    "footer": FINISHED_TEXT_SHAPE,
-    "separator": FINISHED_TEXT_SHAPE,
-    "total": VALUE_SHAPE,
-    "query": VALUE_SHAPE,
-}
-"""The variables of a page."""
-
-ITEM_VARIABLES: Mapping[str, Shape] = {
-    "item": ITEM_SHAPE,
-    **dict.fromkeys(("headers", "line_numbers", "scores", "code", "query"), VALUE_SHAPE),
-}
-"""The variables of the template of an item."""
-
-_CALL = Shape("a call", dict.fromkeys(("id", "name", "arguments"), VALUE_SHAPE))
-
-_RESULT = Shape("a result", dict.fromkeys(("id", "name", "text"), VALUE_SHAPE))
-
-_MESSAGE = Shape(
-    "a message",
-    {
-        "role": VALUE_SHAPE,
-        "text": VALUE_SHAPE,
-        "calls": list_of(_CALL),
-        "results": list_of(_RESULT),
-    },
-)
-
-_PART = Shape("a part", {"name": VALUE_SHAPE, "role": VALUE_SHAPE, "text": FINISHED_TEXT_SHAPE})
-
-PROMPT_VARIABLES: Mapping[str, Mapping[str, Shape]] = {
-    **{
-        part: {part: FINISHED_TEXT_SHAPE, "boundary": VALUE_SHAPE}
-        for part in ("system", "instructions", "question")
-    },
-    "context": {
-        "context": FINISHED_TEXT_SHAPE,
-        "citation": FINISHED_TEXT_SHAPE,
-        "boundary": VALUE_SHAPE,
-    },
-    "history": {"history": list_of(_MESSAGE), "boundary": VALUE_SHAPE},
-    "prompt": {"parts": list_of(_PART), "boundary": VALUE_SHAPE},
-}
-"""The variables of `prompt/SET/PART.EXT.j2`, by the part."""
 
 
 class Problem(NamedTuple):
@@ -312,6 +135,89 @@ def _arguments(node: nodes.Filter) -> str | None:
         return f'"{node.name}" takes {what} in brackets, and here are {given}'
     return None
 
+
+# --- variables ------------------------------------------------------------------------------------
+
+
+class Shape(NamedTuple):
+    """The known facts about a value."""
+
+    label: str
+    """The value in words, for messages."""
+    fields: Mapping[str, Shape] | None = None
+    """Its fields; `None` for a value that has none."""
+    member: Shape | None = None
+    """The members of a list."""
+
+
+ANY_SHAPE = Shape("anything")
+"""An unknown value: metadata, or one that a template has made."""
+VALUE_SHAPE = Shape("a text or number")
+LONG_TEXT_SHAPE = Shape("a long text")
+"""Text that prints on one line unless a filter says otherwise."""
+FINISHED_TEXT_SHAPE = Shape("a finished text")
+"""Text from a template or from the caller, printed as it is."""
+
+
+def list_of(member: Shape) -> Shape:
+    """Return the shape of a list."""
+    return Shape("a list", None, member)
+
+
+def _with_fields(label: str, values: Iterable[str], **others: Shape) -> Shape:
+    return Shape(label, {**dict.fromkeys(values, VALUE_SHAPE), **others})
+
+
+LOOP_SHAPE = _with_fields("a loop", LOOP_FIELDS)
+ITEM_SHAPE = _with_fields(
+    "an item",
+    (
+        *("id", "kind", "name", "path", "title", "start_line", "end_line"),
+        *("lines", "line_range", "language", "score", "origin", "form"),
+    ),
+    metadata=ANY_SHAPE,
+    content=LONG_TEXT_SHAPE,
+    summary=LONG_TEXT_SHAPE,
+)
+SHOWN_ITEM_SHAPE = Shape("an item", {**(ITEM_SHAPE.fields or {}), "text": FINISHED_TEXT_SHAPE})
+"""An item on a page."""
+SECTION_SHAPE = _with_fields("a section", ("key", "title"), items=list_of(SHOWN_ITEM_SHAPE))
+SOURCE_SHAPE = _with_fields("a source", ("id", "name", "kind", "path", "line", "score"))
+_MESSAGE = _with_fields(
+    "a message",
+    ("role", "text"),
+    calls=list_of(_with_fields("a call", ("id", "name", "arguments"))),
+    results=list_of(_with_fields("a result", ("id", "name", "text"))),
+)
+_PART = _with_fields("a part", ("name", "role"), text=FINISHED_TEXT_SHAPE)
+
+PAGE_VARIABLES: Mapping[str, Shape] = {
+    "items": list_of(SHOWN_ITEM_SHAPE),
+    **dict.fromkeys(("sections", "explicit", "similarity"), list_of(SECTION_SHAPE)),
+    "sources": list_of(SOURCE_SHAPE),
+    **dict.fromkeys(("header", "footer", "separator"), FINISHED_TEXT_SHAPE),
+    **dict.fromkeys(("total", "query"), VALUE_SHAPE),
+}
+ITEM_VARIABLES: Mapping[str, Shape] = {
+    "item": ITEM_SHAPE,
+    **dict.fromkeys(("headers", "line_numbers", "scores", "code", "query"), VALUE_SHAPE),
+}
+PROMPT_VARIABLES: Mapping[str, Mapping[str, Shape]] = {
+    **{
+        part: {part: FINISHED_TEXT_SHAPE, "boundary": VALUE_SHAPE}
+        for part in ("system", "instructions", "question")
+    },
+    "context": {
+        **dict.fromkeys(("context", "citation"), FINISHED_TEXT_SHAPE),
+        "boundary": VALUE_SHAPE,
+    },
+    "history": {"history": list_of(_MESSAGE), "boundary": VALUE_SHAPE},
+    "prompt": {"parts": list_of(_PART), "boundary": VALUE_SHAPE},
+}
+"""The variables of `prompt/SET/PART.EXT.j2`, by the part."""
+
+
+# --- scopes ---------------------------------------------------------------------------------------
 
 _FILTERS = {
     **{"len": "length", "str": "trim", "round": "decimals(0)"},
@@ -547,13 +453,13 @@ class ScopeWalk:
         if owner.fields is None:
             if not absent:
                 each = "; ask each of its members: {% for one in … %}" if owner.member else ""
-                message = f'"{name}" is asked of {owner.what}, which has no fields{each}'
+                message = f'"{name}" is asked of {owner.label}, which has no fields{each}'
                 self.problems.append(Problem(at, length, "PF806", message))
             return None
         shape = owner.fields.get(name)
         if shape is None and not absent:
             hint, new = _hint(owner, name, owner.fields)
-            message = f'{owner.what} has no field "{name}"{hint}'
+            message = f'{owner.label} has no field "{name}"{hint}'
             self.problems.append(Problem(at, length, "PF806", message, new))
         return shape
 
@@ -592,7 +498,7 @@ def _text(row: list[nodes.Expr]) -> str:
 def _hint(owner: Shape, name: str, fields: Mapping[str, Shape]) -> tuple[str, str | None]:
     """Return the end of the message about an unknown field, and the name that `--fix` writes."""
     near = did_you_mean(name, fields)
-    if name == "text" and owner.what == "an item":
+    if name == "text" and owner.label == "an item":
         return ": only a page has it; here it is item.content", None
     if "metadata" not in fields:
         return near or suggest_name(name, fields), certain_correction(
@@ -605,3 +511,68 @@ def _hint(owner: Shape, name: str, fields: Mapping[str, Shape]) -> tuple[str, st
         return near, new
     hint = f"; what an item alone knows is in its metadata: item.metadata.{name}"
     return hint + (f"; or {near.removeprefix('; ')}" if near else ""), None
+
+
+# --- work -----------------------------------------------------------------------------------------
+
+MAX_TRIAL_STEPS = 200_000
+"""Steps of a template that is still tried out; the shipped ones take some hundreds."""
+
+_ITEMS = 6
+"""Rounds of a loop over items or sections; samples are as few."""
+
+_EACH = 45
+"""Rounds of any other loop; the text of a sample has as many characters."""
+
+_LISTS = frozenset({"items", "sections", "explicit", "similarity", "sources"})
+
+_GROWING = 12
+"""Assignments that join values: each can double the one before, so twelve make 4,096 times."""
+
+
+def count_steps(root: nodes.Template, other: Callable[[str], int]) -> int:
+    """Return the steps of a template; `other` returns those of a template that it draws on."""
+    macros = {macro.name: macro for macro in root.find_all(nodes.Macro)}
+    known: dict[str, int] = {}
+
+    def macro(name: str) -> int:
+        if name not in known:
+            known[name] = MAX_TRIAL_STEPS  # found by a macro that calls itself
+            known[name] = all_of(macros[name].body)
+        return known[name]
+
+    def all_of(body: Iterable[nodes.Node]) -> int:
+        return min(MAX_TRIAL_STEPS, sum(map(one, body)))
+
+    def one(node: nodes.Node) -> int:
+        if isinstance(node, nodes.For):
+            turns = _turns(node.iter)
+            return min(MAX_TRIAL_STEPS, 1 + turns * (1 + all_of(node.body)) + all_of(node.else_))
+        if isinstance(node, nodes.Macro):
+            return 1
+        if isinstance(node, nodes.Include | nodes.Extends) and isinstance(
+            node.template, nodes.Const
+        ):
+            return min(MAX_TRIAL_STEPS, 1 + other(str(node.template.value)))
+        steps = 1 + all_of(node.iter_child_nodes())
+        callee = node.node if isinstance(node, nodes.Call) else None
+        if isinstance(callee, nodes.Name) and callee.name in macros:
+            steps += macro(callee.name)
+        return min(MAX_TRIAL_STEPS, steps)
+
+    growing = sum(
+        sum(1 for name in node.find_all(nodes.Name) if name.ctx == "load") > 1
+        for node in root.find_all((nodes.Assign, nodes.AssignBlock))
+    )
+    return MAX_TRIAL_STEPS if growing > _GROWING else all_of(root.body)
+
+
+def _turns(over: nodes.Node) -> int:
+    if isinstance(over, nodes.List | nodes.Tuple):
+        return len(over.items)
+    word = ""
+    if isinstance(over, nodes.Name):
+        word = over.name
+    elif isinstance(over, nodes.Getattr):
+        word = over.attr
+    return _ITEMS if word in _LISTS else _EACH

@@ -225,7 +225,7 @@ def _gather(templates: Templates, name: str, found: dict[str, None]) -> None:
     """Add a template and its parents to `found`, but no `shipped/` original of a user's copy."""
     if name not in found and not name.startswith("shipped/"):
         found[name] = None
-        for parent in templates.reading(name).parents:
+        for parent in templates.facts(name).parents:
             _gather(templates, parent, found)
 
 

@@ -1,0 +1,368 @@
+"""Checking `layout.yaml` and profiles: every key, and how the values go together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..config.layouts import LAYOUT_VOCABULARY
+from ..config.options import OPTION_VOCABULARY, Options
+from ..config.profiles import PROFILE_VOCABULARY, load_profile
+from ..config.schema import Vocabulary
+from ..errors import (
+    ProfileError,
+    PromptForgeError,
+    certain_correction,
+    quote,
+    suggest_name,
+)
+from ..files import FORMAT_EXTENSIONS, read_bytes
+from ..plugins import plugin_names
+from ..templating.loader import Templates, suggest_format
+from ..text.delimiters import TAGGED, choose_framing
+from ..tokenizers.registry import list_tokenizers, strip_factor, suggest_spelling
+from ..yaml_reader import SCHEMA_MODELINE, find_invisible, load_yaml_with_lines
+from .findings import Edit, Finding, LintedText, about_file
+from .library import LayoutFiles, misspelt_kind
+
+
+class YamlKeys:
+    """The keys of one YAML file, each checked by itself."""
+
+    def __init__(self, text: LintedText, vocabulary: Vocabulary) -> None:
+        self.text = text
+        self.values: dict[str, Any] = {}
+        """The valid ones."""
+        self.findings: list[Finding] = []
+        self._lines: Mapping[tuple[str | int, ...], int] = {}
+        for line, char in find_invisible(text.text):
+            message = f"the character {char} cannot be seen here"
+            self.findings.append(text.on(line, "PF834", message))
+        try:
+            values, self._lines = load_yaml_with_lines(text.text, text.path)
+        except ProfileError as error:
+            line, message = split_place(error, text.path)
+            self.findings.append(text.on(line, "PF830", message, column=error.column))
+            return
+        if values is None or isinstance(values, dict):
+            self._check(values or {}, vocabulary)
+            return
+        lines = [*text.text.split("\n")]
+        comments = ("", "#")
+        first = next((n for n, line in enumerate(lines, 1) if line.lstrip()[:1] not in comments), 1)
+        message = "the file has lines of the form `key: value`, with a blank after the colon"
+        self.findings.append(text.on(first, "PF830", message))
+
+    def _check(self, values: Mapping[str, Any], vocabulary: Vocabulary) -> None:
+        for key, value in values.items():
+            try:
+                self.values[key] = vocabulary.check(key, value, lambda _: self.text.path)
+            except ProfileError as error:
+                if key in vocabulary:
+                    self.findings.append(self.value(key, "PF832", error.bare, error.inside))
+                    continue
+                new = None
+                if key not in vocabulary.elsewhere:
+                    new = certain_correction(key, vocabulary)
+                if new in values:
+                    new = None
+                self.findings.append(self.key(key, "PF831", error.bare, new))
+
+    def key(self, key: str, code: str, message: str, new: str | None = None) -> Finding:
+        """Return a finding about a key; `new` is the name that `--fix` writes."""
+        start = self._start(key)
+        found = re.compile(_quoted(key)).search(self.text.text, start)
+        if found is None or "\n" in self.text.text[start : found.start()]:
+            return self.text.on(self._lines.get((key,), 1), code, message)
+        edit = Edit(found.start(), found.end(), new) if new else None
+        return self.text.at(found.start(), len(found[0]), code, message, edit)
+
+    def value(self, key: str, code: str, message: str, inside: tuple[str, ...] = ()) -> Finding:
+        """Return a finding about the value of a key, or of a key `inside` of it."""
+        start = self._start(key)
+        if inside and (found := self._inside(start, key, inside)) is not None:
+            group = 1 if "unknown key" in message or not found[2] else 2
+            return self.text.at(found.start(group), len(found[group]), code, message)
+        pattern = rf"{_quoted(key)}\s*:[ \t]*([^\n]*?)[ \t]*(?:[ \t]#[^\n]*)?(?=\n|\Z)"
+        found = re.compile(pattern).search(self.text.text, start)
+        if found is None or "\n" in self.text.text[start : found.start()] or not found[1]:
+            return self.key(key, code, message)
+        return self.text.at(found.start(1), len(found[1]), code, message)
+
+    def word(self, key: str, word: str, code: str, message: str) -> Finding:
+        """Return a finding about a word in the value of a key."""
+        pattern = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
+        found = pattern.search(self.text.text, self._start(key))
+        if found is None:
+            return self.key(key, code, message)
+        return self.text.at(found.start(), len(word), code, message)
+
+    def _inside(self, at: int, key: str, inside: tuple[str, ...]) -> re.Match[str] | None:
+        found = None
+        for word in (key, *inside):
+            pattern = re.compile(rf"({_quoted(word)})\s*:[ \t]*([^\n,}}]*[^\s,}}])?")
+            found = pattern.search(self.text.text, at)
+            if found is None:
+                return None
+            at = found.end(1)
+        return found
+
+    def _start(self, key: str) -> int:
+        """Return the offset of the line of a key."""
+        lines = self.text.text.split("\n")[: self._lines.get((key,), 1) - 1]
+        return sum(len(line) + 1 for line in lines)
+
+
+def _quoted(key: str) -> str:
+    """Return the pattern of a key, in quotes or not."""
+    return rf"[\"']?{re.escape(key)}[\"']?"
+
+
+def split_place(error: ProfileError, path: str) -> tuple[int, str]:
+    """Return line and message of an error about the file `path`."""
+    found = re.match(rf"{re.escape(path)}:(\d+): (.*)", str(error), re.DOTALL)
+    return (int(found[1]), found[2]) if found else (1, str(error).removeprefix(f"{path}: "))
+
+
+# --- layout.yaml ----------------------------------------------------------------------------------
+
+
+def check_layout_settings(
+    templates: Templates, known: LayoutFiles, name: str, path: Path
+) -> Iterator[Finding]:
+    """Yield findings about the `layout.yaml` of a layout."""
+    try:
+        text = LintedText(path, templates.source(name)[0])
+    except PromptForgeError as error:
+        yield about_file(path, "PF825", str(error).removeprefix(f"{path}: "))
+        return
+    yield from check_encoding(path)
+    keys = YamlKeys(text, LAYOUT_VOCABULARY)
+    yield from keys.findings
+    own = name.split("/")[0]
+    base = keys.values.get("base")
+    if base is not None and base not in known.layouts:
+        hint = suggest_name(base, known.layouts - {own})
+        yield keys.value("base", "PF833", f'there is no layout "{base}"{hint}')
+    elif base is not None and own in known.chain(base):
+        yield keys.value("base", "PF833", f'"{base}" is based on "{own}" in turn, in a circle')
+    if keys.values.get("group_by") == "auto":
+        message = "auto means what the layout says, and this is where it says it"
+        yield keys.value("group_by", "PF832", message)
+    yield from _left_open(keys)
+    if keys.values.get("group_by", "kind") in ("kind", "category"):
+        for key in ("sections", "titles"):
+            yield from _misspelt_sections(keys, key, known.kinds(own))
+    yield from _modeline(text, "../layout.schema.json")
+
+
+# --- profiles -------------------------------------------------------------------------------------
+
+
+def check_profile(
+    path: Path, folders: Sequence[Path], known: LayoutFiles, templates: Templates
+) -> Iterator[Finding]:
+    """Yield findings about a profile."""
+    try:
+        data = read_bytes(path).decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        yield about_file(path, "PF825", "is not UTF-8 text; save it as UTF-8")
+        return
+    except OSError as error:
+        yield about_file(path, "PF825", f"cannot be read: {error}")
+        return
+    text = LintedText(path, data)
+    yield from check_encoding(path)
+    keys = YamlKeys(text, PROFILE_VOCABULARY)
+    yield from keys.findings
+    yield from _modeline(text, "schema.json")
+    below, problem = _merged_options(path, folders, keys)
+    if problem is not None:
+        yield problem
+    own = {key: value for key, value in keys.values.items() if key in OPTION_VOCABULARY}
+    merged = {**below, **own}
+    yield from _figures(keys, merged)
+    yield from _left_open(keys)
+    yield from _absent_names(keys, merged, known, templates)
+    yield from _framing_and_order(keys, merged)
+    if merged.get("group_by", "auto") in ("auto", "none", "kind", "category"):
+        kinds = known.kinds(merged.get("layout", Options().layout))
+        yield from _misspelt_sections(keys, "section_budgets", kinds)
+
+
+def _merged_options(
+    path: Path, folders: Sequence[Path], keys: YamlKeys
+) -> tuple[dict[str, Any], Finding | None]:
+    """Return the options of a profile with those it builds on, and why these cannot be read."""
+    broken = any(finding.severity == "error" for finding in keys.findings)
+    # A profile with mistakes of its own cannot be loaded; the one it extends can.
+    loaded = keys.values.get("extends") or "default" if broken else path
+    try:
+        return load_profile(loaded, folders).options, None
+    except ProfileError as error:
+        file = (error.where or "").rpartition(":")[0]
+        if broken:
+            message = f"what this builds on is wrong: {error}" if file else str(error)
+            if file and Path(file).resolve() == path.resolve():  # it leads back to here
+                message = f'"{keys.values.get("extends")}" builds on this file in turn, in a circle'
+            return {}, keys.value("extends", "PF833", message)
+        line, message = split_place(error, str(path))
+        if file != str(path):
+            message = f"what this builds on is wrong: {message}"
+        elif not error.option:
+            return {}, keys.text.on(line, "PF832", message)
+        return {}, keys.value("extends", "PF833", message)
+
+
+def _absent_names(
+    keys: YamlKeys, merged: Mapping[str, Any], known: LayoutFiles, templates: Templates
+) -> Iterator[Finding]:
+    """Yield layouts, formats, prompts and tokenizers that a profile names and that do not exist."""
+    layout = merged.get("layout", Options().layout)
+    if "layout" in keys.values and layout not in known.layouts:
+        message = f"there is no layout {quote(layout)}{suggest_name(layout, known.layouts)}"
+        yield keys.value("layout", "PF836", message)
+    elif "format" in keys.values or "layout" in keys.values:
+        wanted = merged.get("format", Options().format)
+        try:
+            have = templates.formats(layout)
+        except PromptForgeError:  # said where the layout is checked
+            have = [wanted]
+        if wanted not in have:
+            key = "format" if "format" in keys.values else "layout"
+            hint = suggest_format(wanted, have)
+            message = f'the layout "{layout}" has no format {quote(wanted)}{hint}'
+            yield keys.value(key, "PF836", message)
+    prompt = keys.values.get("prompt")
+    if prompt is not None and prompt.removeprefix("shipped/") not in templates.prompts():
+        message = f"there is no prompt {quote(prompt)}{suggest_name(prompt, templates.prompts())}"
+        yield keys.value("prompt", "PF836", message)
+    tokenizer = keys.values.get("tokenizer")
+    if isinstance(tokenizer, str) and (problem := _absent_tokenizer(tokenizer)):
+        yield keys.value("tokenizer", "PF836", problem)
+
+
+def _absent_tokenizer(name: str) -> str | None:
+    base = strip_factor(name)
+    if base.startswith("file:"):
+        file = base.removeprefix("file:")
+        return None if Path(file).is_file() else f"there is no file {quote(file)}"
+    if (meant := suggest_spelling(name)) is not None:
+        return f"unknown tokenizer {quote(name)}; did you mean {quote(meant)}?"
+    known = [each for each, _ in (*list_tokenizers(), *plugin_names("tokenizers"))]
+    if base in known:
+        return None
+    return f"unknown tokenizer {quote(name)}{suggest_name(base, known)}"
+
+
+def _framing_and_order(keys: YamlKeys, merged: Mapping[str, Any]) -> Iterator[Finding]:
+    form = merged.get("format", Options().format)
+    framing = keys.values.get("framing", "auto")
+    # A profile may ask for tags wherever these can stand; a rendering says it in a note.
+    if form in FORMAT_EXTENSIONS and framing != TAGGED:
+        _, problem = choose_framing(framing, FORMAT_EXTENSIONS[form], form)
+        if problem:
+            yield keys.value("framing", "PF107", problem)
+    order = keys.values.get("prompt_order")
+    if order is not None and "context" not in order:
+        message = "names no context, so no item is ever in the prompt; add context"
+        yield keys.value("prompt_order", "PF845", message)
+
+
+def _figures(keys: YamlKeys, merged: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield findings about token figures that do not go together."""
+    default = Options()
+    window = merged.get("context_window", default.context_window)
+    reserve = merged.get("reserve", default.reserve)
+    most = merged.get("max_tokens", default.max_tokens)
+    left = None if window is None else window - (reserve or 0)
+    budgets = merged.get("section_budgets") or {}
+    share = sum(budget.share for budget in budgets.values())
+    least = sum(budget.min_tokens for budget in budgets.values())
+    sections = ("section_budgets",)
+    found: list[tuple[tuple[str, ...], str, str]] = []
+    if left is not None and reserve is not None and left <= 0:
+        message = f"reserve {reserve:,} leaves nothing of the context_window, {window:,}; lower it"
+        found.append((("reserve", "context_window"), "PF840", message))
+    elif left is not None and most is not None and most > left:
+        message = f"max_tokens {most:,} is more than the window leaves after the reserve, {left:,}"
+        if "max_tokens" not in keys.values:
+            message += f"; nobody set it here: say max_tokens: {left}, or less"
+        found.append((("max_tokens", "reserve", "context_window"), "PF841", message))
+    if share > 1 + 1e-9:
+        message = f"the shares of the sections add up to {share:.0%} of max_tokens"
+        found.append((sections, "PF842", f"{message}; 100% is all there is"))
+    if most is not None and least > most:
+        message = f"the sections are sure of {least:,} tokens together, and max_tokens is {most:,}"
+        found.append(((*sections, "max_tokens"), "PF842", message))
+    for name, budget in budgets.items():
+        if budget.max_tokens is not None and budget.min_tokens > budget.max_tokens:
+            sure = f"is sure of {budget.min_tokens:,} tokens and may take {budget.max_tokens:,}"
+            found.append((sections, "PF842", f'"{name}" {sure}'))
+    for names, code, message in found:
+        here = [name for name in names if name in keys.values]
+        if here:  # otherwise a file below is to blame, and has its own findings
+            yield keys.value(here[0], code, message)
+
+
+# --- both -----------------------------------------------------------------------------------------
+
+
+def check_encoding(path: Path) -> Iterator[Finding]:
+    """Yield a note on a byte order mark and line ends of Windows, which are left out."""
+    try:
+        data = read_bytes(path)
+    except OSError:  # said where it is read
+        return
+    found = []
+    if data.startswith(b"\xef\xbb\xbf"):
+        found.append("a byte order mark")
+    if b"\r\n" in data:
+        found.append("line ends of Windows")
+    if found:
+        message = f"has {' and '.join(found)}, which are left out"
+        yield about_file(path, "PF826", message, Edit(0, 0, ""))
+
+
+def _modeline(text: LintedText, schema: str) -> Iterator[Finding]:
+    """Yield a finding about the first line, which tells editors where the schema is."""
+    first = text.text.split("\n")[0]
+    if not first.startswith(SCHEMA_MODELINE):
+        if (Path(text.path).parent / schema).is_file():
+            line = f"{SCHEMA_MODELINE}{schema}"
+            message = f"editors check and complete this file if it begins with {line}"
+            yield text.at(0, 1, "PF835", message, Edit(0, 0, f"{line}\n"))
+        return
+    named = first.removeprefix(SCHEMA_MODELINE).strip()
+    if "://" not in named and not (Path(text.path).parent / named).is_file():
+        message = f'there is no schema "{named}"; `promptforge schema profile` prints it'
+        yield text.at(len(SCHEMA_MODELINE), len(named), "PF835", message)
+
+
+def _misspelt_sections(keys: YamlKeys, key: str, kinds: set[str]) -> Iterator[Finding]:
+    """Yield the sections of a key that are nearly one of `kinds`."""
+    for name in keys.values.get(key) or ():
+        if (near := misspelt_kind(name, kinds)) is not None:
+            message = f'no kind and no template is called {quote(name)}; did you mean "{near}"?'
+            yield keys.word(key, name, "PF821", message)
+
+
+def _left_open(keys: YamlKeys) -> Iterator[Finding]:
+    """Yield texts around items that open a fence or comment in Markdown and do not close it."""
+    for name in ("separator", "header"):
+        text = str(keys.values.get(name) or "")
+        mark = ""
+        for line in text.split("\n"):
+            found = re.match(r" {0,3}(`{3,}|~{3,})", line)
+            if found and not mark:
+                mark = found[1]
+            elif found and found[1].startswith(mark) and not line[found.end() :].strip():
+                mark = ""
+        if not mark and text.count("<!--") > text.count("-->"):
+            mark = "<!--"
+        if mark:
+            message = f"{name} opens {mark} and does not close it,"
+            message += " so in Markdown the items after it are part of that"
+            yield keys.value(name, "PF844", message)
