@@ -6,7 +6,7 @@ import re
 from collections import deque
 from collections.abc import Sequence
 
-from .pieces import ALWAYS, Piece, Pieces, head_line
+from .pieces import ALWAYS, Piece, Pieces, paragraph
 from .prose import split_sentences
 
 # `(Citation: Name (2020))` with the blank before it, and the `(https://…)` of a link; the text of
@@ -56,11 +56,7 @@ def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | N
     parts = _Technique().read(text)
     if len(parts) < 2:
         return None
-
-    def head(gone: int, total: int) -> str:
-        return f"{head_line(marker, gone, total, 'character')}\n\n" if marker else ""
-
-    return Pieces(parts, _gap, head, size=len)
+    return Pieces(parts, _gap, marker, paragraph, unit="character")
 
 
 def _gap(run: Sequence[Piece]) -> str:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import importlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .pieces import Piece, Pieces, code_gap, code_head, split_lines
+from .pieces import Piece, Pieces, count_lines, line_end, say_left_out, split_lines
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
@@ -104,7 +104,9 @@ class Blocks:
             )
             for block, end, keep in zip(found, ends, _keeps(found, ends), strict=True)
         ]
-        return Pieces(parts, code_gap(language), code_head(language, marker))
+        return Pieces(
+            parts, code_gap(language), marker, lambda text: comment_line(language, text) + "\n"
+        )
 
 
 def _keeps(found: Sequence[_Block], ends: Sequence[int]) -> list[float]:
@@ -162,6 +164,89 @@ class Unit(NamedTuple):
     end: int
     node: Any
     """The statement in its syntax tree; None for several."""
+
+
+# --- marks of gaps ---------------------------------------------------------------------------------
+
+_COMMENTS = {
+    "// ": "javascript typescript tsx jsx go rust java c cpp objectivec csharp kotlin swift scala "
+    "dart groovy php d zig solidity fsharp vala protobuf thrift glsl hlsl wgsl metal verilog "
+    "systemverilog jsonnet cue gleam prisma qml odin scss less stylus json5 haxe nushell just",
+    "# ": "python ruby bash sh shell zsh fish perl r julia elixir makefile cmake dockerfile yaml "
+    "toml nix hcl powershell tcl awk puppet crystal nim coffeescript gdscript meson graphql robot "
+    "gherkin csh properties rego yara",
+    "-- ": "sql lua luau haskell elm ada vhdl idris lean purescript applescript",
+    "; ": "lisp commonlisp clojure scheme racket emacs-lisp asm ini wasm",
+    "% ": "erlang latex bibtex prolog postscript matlab",
+    "' ": "vbnet basic",
+    "! ": "fortran",
+    '" ': "vim",
+    ":: ": "batch",
+    "/* */": "css pascal-c",
+    "(* *)": "ocaml sml pascal",
+    "<!-- -->": "html xml markdown vue svelte astro",
+}
+
+_OPENERS = {name: opener for opener, names in _COMMENTS.items() for name in names.split()}
+
+_NO_OPS = {"python": "...  ", "bash": ": ", "sh": ": ", "shell": ": ", "zsh": ": "}
+"""A statement that does nothing, for languages in which a body cannot be empty."""
+
+IN_STRING = "inside"
+"""The kind of a piece inside a string, where a comment would be text."""
+
+COMMENT_ONLY = "bare"
+"""The kind of a piece that only a comment may replace: a case of a `match`."""
+
+
+def comment_line(language: str | None, text: str) -> str:
+    """Return `text` as a one-line comment of `language`, without a line end.
+
+    It is bare if the comments of the language are unknown.
+    """
+    line = " ".join(text.split())
+    opener, _, closer = _OPENERS.get(language or "", "").partition(" ")
+    if closer:
+        # A marker of the caller's may hold `*/` or `-->`.
+        return f"{opener} {line.replace(closer, '')} {closer}"
+    return f"{opener} {line}" if opener else line
+
+
+def code_gap(language: str | None) -> Callable[[Sequence[Piece]], str]:
+    """Return the marks of gaps in a program.
+
+    A mark is as deep as the lines it replaces, and keeps a body that is empty now a body.
+    """
+    no_op = _NO_OPS.get(language or "", "")
+    opener = _OPENERS.get(language or "", "").partition(" ")[0]
+    dash = "" if opener else "… "
+    code_line = re.compile(rf"^[ \t\f]*(?!{re.escape(opener)})[^\s].*", re.MULTILINE)
+
+    def gap(run: Sequence[Piece]) -> str:
+        said = say_left_out(count_lines(run))
+        if run[0].kind == IN_STRING:
+            return f"{_margin(run[0].text)}… {said}{line_end(run)}"
+        margin, filler = _margin(run[0].text), ""
+        if no_op:
+            # Depth has a meaning here, and a comment may stand at any depth: the first line of
+            # code tells how deep the mark must be.
+            for part in run:
+                if code := code_line.search(part.text):
+                    margin = _margin(code[0])
+                    if part.parent >= 0 and part.kind != COMMENT_ONLY:
+                        filler = no_op
+                    break
+        return f"{margin}{filler}{comment_line(language, dash + said)}{line_end(run)}"
+
+    return gap
+
+
+_FIRST = re.compile(r"^([ \t\f]*)\S", re.MULTILINE)
+
+
+def _margin(text: str) -> str:
+    found = _FIRST.search(text)
+    return found[1] if found else ""
 
 
 # --- by a syntax tree -----------------------------------------------------------------------------

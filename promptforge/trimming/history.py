@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from .pieces import Piece, Pieces, code_head, count_lines, line_end, say_left_out, split_lines
+from .pieces import Piece, Pieces, count_lines, line_end, say_left_out, split_lines
 
 # The prompt, and the beginning of a line that goes on with its input.
 _PROMPTS = {
@@ -66,7 +66,7 @@ def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | N
     entries = _entries(lines, language)
     if not entries:
         return None
-    return Pieces(_parts(lines, entries), _gap, code_head(None, marker))
+    return Pieces(_parts(lines, entries), _gap, marker)
 
 
 def _entries(lines: Sequence[str], language: str | None) -> list[_Entry]:

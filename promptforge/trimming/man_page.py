@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from .pieces import ALWAYS, Piece, Pieces, count_lines, head_line, say_left_out, split_lines
+from .pieces import ALWAYS, Piece, Pieces, count_lines, paragraph, say_left_out, split_lines
 
 MAX_LINES_ALWAYS_KEPT = 40
 """Lines of the name or the synopsis that always stay; more may go."""
@@ -88,10 +88,7 @@ def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | N
         last = run[-1].text
         return mark + last[len(last.rstrip("\n")) :][:2]
 
-    def head(gone: int, total: int) -> str:
-        return f"{head_line(marker, gone, total)}\n\n" if marker else ""
-
-    return Pieces(parts, gap, head)
+    return Pieces(parts, gap, marker, paragraph)
 
 
 def _indent(line: str) -> int | None:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .pieces import ALWAYS, Piece, Pieces, count_lines, head_line, say_left_out
+from .pieces import ALWAYS, Piece, Pieces, count_lines, paragraph, say_left_out
 from .prose import split_sentences
 
 if TYPE_CHECKING:
@@ -78,14 +78,7 @@ def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | N
         mark = _mark(run)
         return mark.rstrip("\n") if run[-1] is parts[-1] else mark
 
-    def head(gone: int, total: int) -> str:
-        if not marker:
-            return ""
-        if not gone:  # sentences of one line
-            return f"{marker} sentences left out\n\n"
-        return f"{head_line(marker, gone, total)}\n\n"
-
-    return Pieces(parts, gap, head)
+    return Pieces(parts, gap, marker, paragraph)
 
 
 def _mark(run: Sequence[Piece]) -> str:

@@ -1,14 +1,14 @@
 """A text cut into pieces that may be left out one by one: the base of all trimming by structure.
 
-Marks for lines that are left out: short, and in a program a comment of its language.
+Each trimmer cuts a text of its kind into `Pieces`. These keep what needs each other together, put
+a mark at each gap, and a line above all that tells how much is gone.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 ALWAYS = math.inf
 """The `keep` of a piece that is never left out."""
@@ -44,31 +44,26 @@ class Piece(NamedTuple):
 
     text: str
     keep: float = 0.0
-    """The order of leaving where no query says otherwise: the lowest goes first.
-
-    Of equal pieces the last goes first. `ALWAYS`: the piece stays.
-    """
+    """The order of leaving where no query says otherwise: the lowest goes first, of equals the
+    last. `ALWAYS`: the piece stays."""
     parent: int = -1
     """The earlier piece that this one needs: its heading, its signature; -1: none."""
     skeleton: bool = False
     """A heading or signature: part of an outline, but worth nothing by itself."""
     kind: str = ""
-    """A word for the `Gap` of this text: it tells a row of a table from a paragraph, say."""
+    """A word for the mark of a gap: a row of a table has another one than a paragraph, say."""
     closes: int = -1
-    """The piece that this one ends, and stays exactly as long as; -1: none.
-
-    A closing brace, say, or an `except` after its `try`.
-    """
+    """The piece that this one ends (a closing brace), and stays exactly as long as; -1: none."""
 
 
-GapMark = Callable[[Sequence[Piece]], str]
-"""Returns the mark that replaces a run of pieces."""
+def one_line(text: str) -> str:
+    """Return `text` as a line."""
+    return " ".join(text.split()) + "\n"
 
-HeadMark = Callable[[int, int], str]
-"""Returns the head of a shortened text, from the lines left out and the lines in all."""
 
-Size = Callable[[str], int]
-"""Returns the size of a piece in the unit of the head, if that is not lines."""
+def paragraph(text: str) -> str:
+    """Return `text` with a blank line after it."""
+    return f"{text}\n\n"
 
 
 class Pieces:
@@ -77,22 +72,28 @@ class Pieces:
     def __init__(
         self,
         parts: Sequence[Piece],
-        gap: GapMark,
-        head: HeadMark,
-        size: Size | None = None,
+        gap: Callable[[Sequence[Piece]], str],
+        marker: str,
+        head: Callable[[str], str] = one_line,
         *,
+        unit: Literal["line", "character"] = "line",
         cuttable: bool = False,
     ) -> None:
+        """Take `gap`, which returns the mark for a run of pieces, and `head`.
+
+        The head of a shortened text is made of `marker` and how much is gone; none for no marker.
+        `cuttable`: a piece may be cut at a word too, because nothing has to be closed.
+        """
         self.parts = tuple(parts)
         self.cuttable = cuttable
-        """True if a piece may be cut at a word too, because nothing has to be closed."""
         self._gap = gap
+        self._marker = marker
         self._head = head
-        if size is None:
+        self._unit = unit
+        if unit == "line":
             self._sizes = _count_lines_begun(self.parts)
         else:
-            self._sizes = [size(part.text) for part in self.parts]
-        self._total = sum(self._sizes)
+            self._sizes = [len(part.text) for part in self.parts]
         self._always = frozenset(i for i, part in enumerate(self.parts) if part.keep == ALWAYS)
         self._closing = [(i, part.closes) for i, part in enumerate(self.parts) if part.closes >= 0]
 
@@ -129,8 +130,16 @@ class Pieces:
             following = index + (index in staying)
         if following < len(self.parts):
             out.append(self._gap(self.parts[following:]))
-        gone = self._total - sum([self._sizes[index] for index in staying])
-        return self._head(gone, self._total) + "".join(out)
+        if self._marker:
+            out.insert(0, self._head(f"{self._marker} {self._say_gone(staying)} left out"))
+        return "".join(out)
+
+    def _say_gone(self, staying: Collection[int]) -> str:
+        total = sum(self._sizes)
+        gone = total - sum([self._sizes[index] for index in staying])
+        if not gone:  # all of them from one line
+            return "sentences"
+        return f"{gone:,} of {total:,} {self._unit}s"
 
     def variants(self, worth: Mapping[int, float] | None = None) -> TrimmedVariants:
         """Return the variants made by leaving out one piece after another.
@@ -174,55 +183,11 @@ def _count_lines_begun(parts: Sequence[Piece]) -> list[int]:
     return found
 
 
-_COMMENTS = {
-    "// ": "javascript typescript tsx jsx go rust java c cpp objectivec csharp kotlin swift scala "
-    "dart groovy php d zig solidity fsharp vala protobuf thrift glsl hlsl wgsl metal verilog "
-    "systemverilog jsonnet cue gleam prisma qml odin scss less stylus json5 haxe nushell just",
-    "# ": "python ruby bash sh shell zsh fish perl r julia elixir makefile cmake dockerfile yaml "
-    "toml nix hcl powershell tcl awk puppet crystal nim coffeescript gdscript meson graphql robot "
-    "gherkin csh properties rego yara",
-    "-- ": "sql lua luau haskell elm ada vhdl idris lean purescript applescript",
-    "; ": "lisp commonlisp clojure scheme racket emacs-lisp asm ini wasm",
-    "% ": "erlang latex bibtex prolog postscript matlab",
-    "' ": "vbnet basic",
-    "! ": "fortran",
-    '" ': "vim",
-    ":: ": "batch",
-    "/* */": "css pascal-c",
-    "(* *)": "ocaml sml pascal",
-    "<!-- -->": "html xml markdown vue svelte astro",
-}
-
-_OPENERS = {name: opener for opener, names in _COMMENTS.items() for name in names.split()}
-
-_NO_OPS = {"python": "...  ", "bash": ": ", "sh": ": ", "shell": ": ", "zsh": ": "}
-"""A statement that does nothing, for languages in which a body cannot be empty."""
-
-IN_STRING = "inside"
-"""The kind of a piece inside a string, where a comment would be text."""
-
-COMMENT_ONLY = "bare"
-"""The kind of a piece that only a comment may replace: a case of a `match`."""
-
-
 def split_lines(text: str) -> list[str]:
     """Return the lines of `text`, each with its line feed; no other character ends a line."""
     lines = text.split("\n")
     last = lines.pop()
     return [f"{line}\n" for line in lines] + [last] * bool(last)
-
-
-def comment_line(language: str | None, text: str) -> str:
-    """Return `text` as a one-line comment of `language`, without a line end.
-
-    It is bare if the comments of the language are unknown.
-    """
-    line = " ".join(text.split())
-    opener, _, closer = _OPENERS.get(language or "", "").partition(" ")
-    if closer:
-        # A marker of the caller's may hold `*/` or `-->`.
-        return f"{opener} {line.replace(closer, '')} {closer}"
-    return f"{opener} {line}" if opener else line
 
 
 def count_lines(run: Sequence[Piece]) -> int:
@@ -235,11 +200,6 @@ def say_left_out(number: int, unit: str = "line") -> str:
     return f"{number:,} {unit}{'s' * (number != 1)} left out"
 
 
-def head_line(marker: str, gone: int, total: int, unit: str = "line") -> str:
-    """Return the line above a shortened text: `marker`, and how much is gone; "" for no marker."""
-    return f"{marker} {gone:,} of {total:,} {unit}s left out" if marker else ""
-
-
 def line_end(run: Sequence[Piece]) -> str:
     """Return the line end of a run: its mark ends the same way."""
     last = run[-1].text
@@ -247,54 +207,6 @@ def line_end(run: Sequence[Piece]) -> str:
         if last.endswith(end):
             return end
     return ""
-
-
-def code_gap(language: str | None) -> GapMark:
-    """Return the marks of gaps in a program.
-
-    A mark is as deep as the lines it replaces, and keeps a body that is empty now a body.
-    """
-    no_op = _NO_OPS.get(language or "", "")
-    opener = _OPENERS.get(language or "", "").partition(" ")[0]
-    dash = "" if opener else "… "
-    code_line = re.compile(rf"^[ \t\f]*(?!{re.escape(opener)})[^\s].*", re.MULTILINE)
-
-    def gap(run: Sequence[Piece]) -> str:
-        said = say_left_out(count_lines(run))
-        if run[0].kind == IN_STRING:
-            return f"{_margin(run[0].text)}… {said}{line_end(run)}"
-        margin, filler = _margin(run[0].text), ""
-        if no_op:
-            # Depth has a meaning here, and a comment may stand at any depth: the first line of
-            # code tells how deep the mark must be.
-            for part in run:
-                if code := code_line.search(part.text):
-                    margin = _margin(code[0])
-                    if part.parent >= 0 and part.kind != COMMENT_ONLY:
-                        filler = no_op
-                    break
-        return f"{margin}{filler}{comment_line(language, dash + said)}{line_end(run)}"
-
-    return gap
-
-
-def code_head(language: str | None, marker: str) -> HeadMark:
-    """Return the head of a shortened program: a comment with `marker`; "" for no marker."""
-
-    def head(gone: int, total: int) -> str:
-        if not marker:
-            return ""
-        return comment_line(language, head_line(marker, gone, total)) + "\n"
-
-    return head
-
-
-_FIRST = re.compile(r"^([ \t\f]*)\S", re.MULTILINE)
-
-
-def _margin(text: str) -> str:
-    found = _FIRST.search(text)
-    return found[1] if found else ""
 
 
 def append_marker(text: str, marker: str) -> str:

@@ -44,7 +44,7 @@ def divide(text: str, *, marker: str = "", language: str | None = None) -> Piece
     parts = [Piece(part) for part in split_prose(text)]
     if len(parts) < 2:
         return None
-    return Pieces(parts, _gap, lambda gone, total: "", cuttable=True)
+    return Pieces(parts, _gap, "", cuttable=True)
 
 
 def split_prose(text: str) -> Iterator[str]:

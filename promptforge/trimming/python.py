@@ -10,7 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from .code import (
+    COMMENT_ONLY,
     IMPORT,
+    IN_STRING,
     MAX_BLOCK_DEPTH,
     NONE,
     SAYING,
@@ -19,7 +21,7 @@ from .code import (
     Place,
     Unit,
 )
-from .pieces import COMMENT_ONLY, IN_STRING, Pieces
+from .pieces import Pieces
 
 # The lines of Python's own reader: form feeds and U+2028 end none, a bare CR does.
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")

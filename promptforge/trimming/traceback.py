@@ -13,7 +13,6 @@ from .pieces import (
     ALWAYS,
     Piece,
     Pieces,
-    code_head,
     count_lines,
     line_end,
     say_left_out,
@@ -93,7 +92,7 @@ def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | N
     for read in _READERS:
         traces = list(read(lines))
         if any(trace.frames for trace in traces):
-            return Pieces(_parts(lines, traces), _gap, code_head(None, marker))
+            return Pieces(_parts(lines, traces), _gap, marker)
     return None
 
 
