@@ -166,7 +166,7 @@ class Unit(NamedTuple):
     """The statement in its syntax tree; None for several."""
 
 
-# --- marks of gaps ---------------------------------------------------------------------------------
+# --- marks of gaps --------------------------------------------------------------------------------
 
 _COMMENTS = {
     "// ": "javascript typescript tsx jsx go rust java c cpp objectivec csharp kotlin swift scala "

@@ -1,7 +1,4 @@
-"""Trimming of stack traces: the error stays whole; frames of libraries and outer frames go.
-
-The package that a frame of a stack trace belongs to.
-"""
+"""Trimming of stack traces: the error stays whole; frames of libraries and outer frames go."""
 
 from __future__ import annotations
 
@@ -9,62 +6,15 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from .pieces import (
-    ALWAYS,
-    Piece,
-    Pieces,
-    count_lines,
-    line_end,
-    say_left_out,
-    split_lines,
-)
-
-# The package of a library's frame is in the one group that matched; an empty group stands for the
-# language itself.
-_LIBRARY = re.compile(
-    r"""(?x)
-      [\\/](?:site|dist)-packages[\\/](?P<python>[^\\/"]+)
-    | [\\/](?:lib64|lib|Lib)[\\/]python[\d.]*[\\/](?!(?:site|dist)-packages)(?P<stdlib>[^\\/"]+)
-    | <(?P<frozen>frozen\ [\w.]+|string|__array_function__\ internals)>
-    | [\\/]Lib[\\/](?!site-packages)(?P<windows>[\w.]+)
-    | node_modules[\\/](?P<npm>(?:@[^\\/]+[\\/])?[^\\/:)]+)
-    | \((?P<node>node|internal|native|webpack-internal|<anonymous>)[:)\\/]
-    | \bat\ (?P<node2>node|internal|native):
-    | \bat\ (?:[\w.]+/+)?(?P<java>
-        (?:java|javax|jakarta|jdk|sun|kotlin|kotlinx|scala|android|androidx|reactor|akka|junit|
-        groovy)\b | (?:com\.sun|com\.google\.common|com\.fasterxml|com\.zaxxer|com\.android|dalvik|
-        org\.(?:springframework|apache|hibernate|junit|eclipse|jboss|gradle|slf4j|mockito|codehaus|
-        aspectj|postgresql)|io\.(?:netty|reactivex|micrometer|grpc|vertx|quarkus|micronaut|undertow|
-        ktor))\b | System | Microsoft)\.
-    | /(?:pkg/mod|vendor)/(?P<go>[\w.-]+(?:/[\w.-]+){0,2})
-    | /(?:usr/local/go|usr/lib/go[\w.-]*|opt/go|goroot|go)/src/(?P<gostd>[\w]+)/
-    | ^(?P<goruntime>runtime)[./]
-    | (?:registry/src/[^/]+|git/checkouts)/(?P<crate>[\w-]+?)(?:-\d[\w.+-]*)?/
-    | /rustc/[^/]+/(?:library|src)/(?:lib)?(?P<ruststd>\w+)
-    | ^\s*\d+:\s+(?:0x[0-9a-f]+\s+-\s+)?<?(?P<rust>std|core|alloc|backtrace|tokio|rayon|
-        futures\w*|rust_begin_unwind|__libc_start_\w+|_start|__rust_\w+|main$)\b
-    | /usr/(?:lib|share|local/lib)/(?!python|node_modules)(?P<system>[^/"]+)
-    """,
-    re.MULTILINE,
-)
-
-
-def package_of(frame: str) -> str | None:
-    """Return the library that a frame belongs to; None for the program's own."""
-    found = _LIBRARY.search(frame[:2000])
-    if found is None:
-        return None
-    name = next((name for name in found.groups() if name), "")
-    return name.removesuffix(".py") or None
-
+from .pieces import ALWAYS, Piece, Pieces, count_lines, line_end, say_left_out, split_lines
 
 FRAME, REPEAT = "frame", "repeated frame"
-
 _INNERMOST_FRAMES = 2
 """Innermost frames of libraries in each trace that stay longer than the others."""
-
 _INNERMOST_OWN_FRAMES = 5
 """The same of the program's own."""
+_MAX_MESSAGE_LINES = 200
+"""Lines above a trace that are searched for its exception."""
 
 
 class _Trace(NamedTuple):
@@ -76,9 +26,6 @@ class _Trace(NamedTuple):
     """The error and its message."""
     aside: bool = False
     """True for another thread than the one that failed."""
-
-
-_Reader = Callable[[Sequence[str]], Iterator[_Trace]]
 
 
 def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | None:
@@ -155,11 +102,63 @@ def _say(run: Sequence[Piece]) -> str:
     return f"{len(run)} {frames}" + (f" in {name}" if name and not packages else "")
 
 
+# The package of a library's frame is in the one group that matched; an empty group stands for the
+# language itself.
+_LIBRARY = re.compile(
+    r"""(?x)
+      [\\/](?:site|dist)-packages[\\/](?P<python>[^\\/"]+)
+    | [\\/](?:lib64|lib|Lib)[\\/]python[\d.]*[\\/](?!(?:site|dist)-packages)(?P<stdlib>[^\\/"]+)
+    | <(?P<frozen>frozen\ [\w.]+|string|__array_function__\ internals)>
+    | [\\/]Lib[\\/](?!site-packages)(?P<windows>[\w.]+)
+    | node_modules[\\/](?P<npm>(?:@[^\\/]+[\\/])?[^\\/:)]+)
+    | \((?P<node>node|internal|native|webpack-internal|<anonymous>)[:)\\/]
+    | \bat\ (?P<node2>node|internal|native):
+    | \bat\ (?:[\w.]+/+)?(?P<java>
+        (?:java|javax|jakarta|jdk|sun|kotlin|kotlinx|scala|android|androidx|reactor|akka|junit|
+        groovy)\b | (?:com\.sun|com\.google\.common|com\.fasterxml|com\.zaxxer|com\.android|dalvik|
+        org\.(?:springframework|apache|hibernate|junit|eclipse|jboss|gradle|slf4j|mockito|codehaus|
+        aspectj|postgresql)|io\.(?:netty|reactivex|micrometer|grpc|vertx|quarkus|micronaut|undertow|
+        ktor))\b | System | Microsoft)\.
+    | /(?:pkg/mod|vendor)/(?P<go>[\w.-]+(?:/[\w.-]+){0,2})
+    | /(?:usr/local/go|usr/lib/go[\w.-]*|opt/go|goroot|go)/src/(?P<gostd>[\w]+)/
+    | ^(?P<goruntime>runtime)[./]
+    | (?:registry/src/[^/]+|git/checkouts)/(?P<crate>[\w-]+?)(?:-\d[\w.+-]*)?/
+    | /rustc/[^/]+/(?:library|src)/(?:lib)?(?P<ruststd>\w+)
+    | ^\s*\d+:\s+(?:0x[0-9a-f]+\s+-\s+)?<?(?P<rust>std|core|alloc|backtrace|tokio|rayon|
+        futures\w*|rust_begin_unwind|__libc_start_\w+|_start|__rust_\w+|main$)\b
+    | /usr/(?:lib|share|local/lib)/(?!python|node_modules)(?P<system>[^/"]+)
+    """,
+    re.MULTILINE,
+)
+
+
+def package_of(frame: str) -> str | None:
+    """Return the library that a frame belongs to; None for the program's own."""
+    found = _LIBRARY.search(frame[:2000])
+    if found is None:
+        return None
+    name = next((name for name in found.groups() if name), "")
+    return name.removesuffix(".py") or None
+
+
+# --- readers of traces ----------------------------------------------------------------------------
+
+
+def _skip(lines: Sequence[str], line: int, goes_on: Callable[[str], object]) -> int:
+    """Return the first line from `line` on for which `goes_on` is false."""
+    while line < len(lines) and goes_on(lines[line]):
+        line += 1
+    return line
+
+
 _PY_TRACE = re.compile(r"([ |+-]*)(?:Exception Group )?Traceback \(most recent call last\):")
-
 _PY_FRAME = re.compile(r'[ |]*  File "')
-
 _PY_CHAIN = re.compile(r"[ |]*(?:During handling of the above|The above exception was the direct)")
+_PY_REPEATED = re.compile(r"[ |]*\[Previous line repeated")
+_LOGGED = re.compile(
+    r"(?:\[?\d{4}-\d\d-\d\d|\[[A-Z]+\]|\d\d:\d\d|(?:INFO|DEBUG|WARN|WARNING|ERROR)\b"
+    r"|[\w.-]+@|\$ |>>> )"
+)
 
 
 def _read_python(lines: Sequence[str]) -> Iterator[_Trace]:
@@ -169,21 +168,28 @@ def _read_python(lines: Sequence[str]) -> Iterator[_Trace]:
         if not opening and not _PY_CHAIN.match(lines[line]):
             line += 1
             continue
-        said, frames, line = [(line, line + 1)], list[tuple[int, int]](), line + 1
+        said, frames = [(line, line + 1)], list[tuple[int, int]]()
+        line += 1
         while opening and line < len(lines) and _PY_FRAME.match(lines[line]):
-            start, line = line, line + 1
-            margin = _depth(lines[start])
-            while line < len(lines) and lines[line].strip() and _depth(lines[line]) > margin:
-                line += 1  # the source, the ^^^^ below it
-            while line < len(lines) and re.match(r"[ |]*\[Previous line repeated", lines[line]):
-                line += 1
-            frames.append((start, line))
-        start = line
+            end = _end_of_frame(lines, line)
+            frames.append((line, end))
+            line = end
         if frames:
-            line = _end_of_message(lines, start)
-        if line > start:
-            said.append((start, line))
+            start, line = line, _end_of_message(lines, line)
+            if line > start:
+                said.append((start, line))
         yield _Trace(frames[::-1], said)
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip(" |"))
+
+
+def _end_of_frame(lines: Sequence[str], start: int) -> int:
+    """Return the line after a Python frame: its source, and the ^^^^ below it, are deeper."""
+    depth = _depth(lines[start])
+    end = _skip(lines, start + 1, lambda text: text.strip() and _depth(text) > depth)
+    return _skip(lines, end, _PY_REPEATED.match)
 
 
 def _end_of_message(lines: Sequence[str], start: int) -> int:
@@ -198,25 +204,11 @@ def _end_of_message(lines: Sequence[str], start: int) -> int:
     return len(lines)
 
 
-_LOGGED = re.compile(
-    r"(?:\[?\d{4}-\d\d-\d\d|\[[A-Z]+\]|\d\d:\d\d|(?:INFO|DEBUG|WARN|WARNING|ERROR)\b"
-    r"|[\w.-]+@|\$ |>>> )"
-)
-
-
-def _depth(line: str) -> int:
-    return len(line) - len(line.lstrip(" |"))
-
-
 _AT = re.compile(r"[ \t]*(?:at\s+\S|\.\.\. \d+ (?:more|common))|^[^\s@]*@\S+:\d+:\d+\s*$")
-
 _ERROR = re.compile(
     r"\s*(?:Exception in thread|Caused by:|Suppressed:|Uncaught|Unhandled|---> |\[cause\]:|"
     r"(?:[\w$.]+[.$])?[A-Z]\w*(?:Exception|Error|Throwable)\b)"
 )
-
-_MAX_MESSAGE_LINES = 200
-"""Lines above a trace that are searched for its exception."""
 
 
 def _read_at(lines: Sequence[str]) -> Iterator[_Trace]:
@@ -226,23 +218,19 @@ def _read_at(lines: Sequence[str]) -> Iterator[_Trace]:
         if not _AT.match(lines[line]):
             line += 1
             continue
-        start = line
-        while line < len(lines) and _AT.match(lines[line]):
-            line += 1
-        said = start - 1
-        for up in range(start - 1, max(last, start - _MAX_MESSAGE_LINES) - 1, -1):
-            if _ERROR.match(lines[up]):
-                said = up
-                break
-        yield _Trace(
-            [(n, n + 1) for n in range(start, line)], [(said, start)] if said >= last else []
-        )
+        start, line = line, _skip(lines, line, _AT.match)
+        above = range(start - 1, max(last, start - _MAX_MESSAGE_LINES) - 1, -1)
+        error = next((up for up in above if _ERROR.match(lines[up])), start - 1)
+        said = [(error, start)] * (error >= last)
+        yield _Trace([(frame, frame + 1) for frame in range(start, line)], said)
         last = line
 
 
 _GO_PANIC = re.compile(
     r"(?:panic:|fatal error:|\[signal |runtime error:|goroutine \d+ \[|created by )"
 )
+_GO_CALL = re.compile(r"[\w./*(]")
+_GO_PLACE = re.compile(r"\t\S+\.\w+:\d+")
 
 
 def _read_go(lines: Sequence[str]) -> Iterator[_Trace]:
@@ -250,11 +238,8 @@ def _read_go(lines: Sequence[str]) -> Iterator[_Trace]:
     frames: list[tuple[int, int]] = []
     line = routines = 0
     while line < len(lines):
-        if (
-            line + 1 < len(lines)
-            and re.match(r"\t\S+\.\w+:\d+", lines[line + 1])
-            and re.match(r"[\w./*(]", lines[line])
-        ):
+        below = "".join(lines[line + 1 : line + 2])
+        if _GO_CALL.match(lines[line]) and _GO_PLACE.match(below):
             if routines:
                 frames.append((line, line + 2))
                 line += 1
@@ -271,8 +256,9 @@ def _read_go(lines: Sequence[str]) -> Iterator[_Trace]:
 
 
 _RUST_PANIC = re.compile(r"thread '.*' (?:\(\d+\) )?panicked at ")
-
+_RUST_END = re.compile(r"(?:stack backtrace:|note: )")
 _RUST_FRAME = re.compile(r"\s*\d+: ")
+_RUST_PLACE = re.compile(r"\s+at ")
 
 
 def _read_rust(lines: Sequence[str]) -> Iterator[_Trace]:
@@ -281,24 +267,18 @@ def _read_rust(lines: Sequence[str]) -> Iterator[_Trace]:
         if not _RUST_PANIC.match(lines[line]):
             line += 1
             continue
-        start = line
-        while line < len(lines) and not re.match(r"(?:stack backtrace:|note: )", lines[line]):
-            line += 1
+        start, line = line, _skip(lines, line, lambda text: not _RUST_END.match(text))
         said, frames = [(start, line)], list[tuple[int, int]]()
-        while (
-            line < len(lines)
-            and not _RUST_FRAME.match(lines[line])
-            and not _RUST_PANIC.match(lines[line])
-        ):
-            line += 1
-        if line > start and line < len(lines) and lines[line - 1].startswith("stack backtrace:"):
+        line = _skip(
+            lines, line, lambda text: not _RUST_FRAME.match(text) and not _RUST_PANIC.match(text)
+        )
+        if start < line < len(lines) and lines[line - 1].startswith("stack backtrace:"):
             said.append((line - 1, line))
         while line < len(lines) and _RUST_FRAME.match(lines[line]):
-            start, line = line, line + 1
-            while line < len(lines) and re.match(r"\s+at ", lines[line]):
-                line += 1
-            frames.append((start, line))
+            end = _skip(lines, line + 1, _RUST_PLACE.match)
+            frames.append((line, end))
+            line = end
         yield _Trace(frames, said)
 
 
-_READERS: Sequence[_Reader] = (_read_python, _read_rust, _read_go, _read_at)
+_READERS = (_read_python, _read_rust, _read_go, _read_at)
