@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from promptforge import Item
 from promptforge.packing.types import Variant
-from promptforge.selection.contained import MAX_TEXTS_PER_LINE, ContainedTexts
+from promptforge.selection.merge import MAX_TEXTS_PER_LINE, ContainedTexts
 
 LINES = st.lists(st.sampled_from(["a", "b", "cc", "", "dddd"]), min_size=1, max_size=6)
 FORMS = [

@@ -28,11 +28,10 @@ from ..packing.types import (
     min_cost,
     subtract_costs,
 )
-from ..selection.contained import ContainedTexts
 from ..selection.evidence import MIN_DOCUMENTS_OPENED, TOKENS_PER_DOCUMENT, choose_passages
 from ..selection.filter import Candidates
 from ..selection.group import Section, flatten_sections, group_entries
-from ..selection.merge import with_also_in
+from ..selection.merge import ContainedTexts, with_also_in
 from ..selection.query import QueryRelevance
 from ..templating.language import Fields
 from ..templating.limits import FuelTank

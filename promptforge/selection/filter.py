@@ -16,9 +16,7 @@ from .query import Embed, Language, QueryRelevance, embed_all, readable_text
 
 MAX_CANDIDATES_DIVERSIFIED = 1_000
 """Candidates that `rerank: mmr` compares with each other: the best."""
-
 _SCORE = attrgetter("score")
-
 _ORIGIN = attrgetter("origin")
 
 
@@ -89,7 +87,8 @@ def select(
     if options.kinds or options.languages or options.paths:
         kept = _filter(left, options, language, dropped)
     if options.min_score:
-        kept = _by_score(left, kept, options.min_score, dropped, diagnostics)
+        _drop_low_scores(left, kept, options.min_score, dropped, diagnostics)
+        kept = _still(kept, dropped)
     ranks: list[float] = list(map(_SCORE, left))
     if options.merge_overlaps:
         merge_overlaps(left, kept, ranks, dropped)
@@ -143,54 +142,45 @@ def _still(kept: list[int], dropped: Mapping[int, str]) -> list[int]:
 
 
 def _filter(
-    items: Sequence[Item],
-    options: Options,
-    language: Callable[[Item], str | None],
-    dropped: dict[int, str],
+    items: Sequence[Item], options: Options, language: Language, dropped: dict[int, str]
 ) -> list[int]:
-    tests: list[tuple[str, Callable[[Item], bool]]] = []
+    tests: dict[str, Callable[[Item], bool]] = {}
     if options.kinds:
         kinds = frozenset(options.kinds)
-        tests.append(("kinds", lambda item: item.kind in kinds))
+        tests["kinds"] = lambda item: item.kind in kinds
     if options.paths:
         import pathspec  # 36 ms that only a filter by path is worth
 
         spec = pathspec.GitIgnoreSpec.from_lines(options.paths)
-        tests.append(("paths", lambda item: bool(item.path) and spec.match_file(item.path or "")))
+        tests["paths"] = lambda item: bool(item.path) and spec.match_file(item.path or "")
     if options.languages:
         wanted = frozenset(name.lower() for name in options.languages)
-        tests.append(("languages", lambda item: (language(item) or "").lower() in wanted))
-    left = []
+        tests["languages"] = lambda item: (language(item) or "").lower() in wanted
     for index, item in enumerate(items):
-        reason = next((name for name, test in tests if not test(item)), None)
+        reason = next((name for name, test in tests.items() if not test(item)), None)
         if reason and not item.required:
             dropped[index] = reason
-        else:
-            left.append(index)
-    return left
+    return _still(list(range(len(items))), dropped)
 
 
-def _by_score(
+def _drop_low_scores(
     items: Sequence[Item],
     kept: list[int],
     least: float,
     dropped: dict[int, str],
     diagnostics: Diagnostics,
-) -> list[int]:
+) -> None:
     """Drop found items that score less than `least`, provided that all scores lie in 0…1."""
-    if "similarity" not in set(map(_ORIGIN, items)):
-        return kept
-    found = [items[index].score for index in kept if items[index].origin == "similarity"]
-    if not found:
-        return kept
-    if min(found) < 0 or max(found) > 1:
+    found = [index for index in kept if items[index].origin == "similarity"]
+    scores = [items[index].score for index in found]
+    if not scores:
+        return
+    if min(scores) < 0 or max(scores) > 1:
         # Distances and BM25's sums have scales of their own; a limit meant for 0…1 would lie.
-        span = f"scores run from {min(found):g} to {max(found):g}, not 0 to 1"
+        span = f"scores run from {min(scores):g} to {max(scores):g}, not 0 to 1"
         message = f"min_score {least:g} was not applied: {span}"
         diagnostics.add("PF103", message, severity="info")
-        return kept
-    for index in kept:
-        item = items[index]
-        if item.origin == "similarity" and item.score < least and not item.required:
+        return
+    for index in found:
+        if items[index].score < least and not items[index].required:
             dropped[index] = "min_score"
-    return _still(kept, dropped)

@@ -1,19 +1,28 @@
-"""Merge overlapping ranges of one file into one item, and keep equal texts once."""
+"""Show equal text once: merge overlapping ranges of a file, drop duplicates, find contained texts.
+
+A text that another contains has all its lines there. So only texts that share a line are compared:
+the rarest line of the smaller, or the longest, by which every text is indexed.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from ..model import Item, path_with_lines
+from ..packing.types import Variant
 
 TAIL_CHARACTERS = 48
 """Characters at the end of a text that tell most texts apart.
 
 The end, not the beginning: files begin with the same licence, chunks with the same heading.
 """
+MAX_CONTAINED_CHARACTERS = 1 << 20
+"""Characters above which a text is not split into lines."""
+MAX_TEXTS_PER_LINE = 100
+"""Texts compared that share one line: the first."""
 
 
 def merge_overlaps(
@@ -23,63 +32,27 @@ def merge_overlaps(
 
     The joined item stands at the index of its first range; the others are put into `dropped`.
     """
-    # Most lists hold no such ranges, so numbers alone are looked at first, and no item.
-    files: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for item in _among(items, kept):
-        start, end, path = item.start_line, item.end_line, item.path
-        if start is not None and end is not None and path:
-            files[path].append((start, end))
-    meeting = {path for path, ranges in files.items() if len(ranges) > 1 and _meet(ranges)}
-    if not meeting:
-        return
-    places: dict[str, list[int]] = defaultdict(list)
+    files: dict[str, list[int]] = defaultdict(list)
     for index in kept:
         item = items[index]
-        if item.path in meeting and item.start_line is not None and item.end_line is not None:
-            places[item.path].append(index)
-    for members in places.values():
-        members.sort(
-            key=lambda index: items[index].start_line or 0
-        )  # stable: the first given first
-        _merge_file(items, members, ranks, dropped)
-
-
-def _among(items: Sequence[Item], kept: Sequence[int]) -> Iterable[Item]:
-    if len(kept) == len(items):
-        return items
-    return map(items.__getitem__, kept)
-
-
-def _meet(ranges: list[tuple[int, int]]) -> bool:
-    """Tell whether any two ranges overlap or touch; sorts them."""
-    ranges.sort()
-    free = -1
-    for start, end in ranges:
-        if start <= free:
-            return True
-        free = end + 1
-    return False
-
-
-def _merge_file(
-    items: list[Item], members: list[int], ranks: list[float], dropped: dict[int, str]
-) -> None:
-    run: _Run | None = None
-    for index in members:
-        item = items[index]
-        start, stop = item.start_line or 0, item.end_line or 0
-        if run is not None and start <= run.end + 1:
-            if run.take(item):
+        if item.path and item.start_line is not None and item.end_line is not None:
+            files[item.path].append(index)
+    for members in files.values():
+        if len(members) == 1:
+            continue
+        members.sort(key=lambda index: items[index].start_line or 0)  # stable: first given, first
+        run = _Run(members[0], items[members[0]])
+        for index in members[1:]:
+            item = items[index]
+            touching = (item.start_line or 0) <= run.end + 1
+            if touching and run.join(item):
                 run.index, gone = sorted((run.index, index))
                 dropped[gone] = "merged"
                 ranks[run.index] = max(ranks[run.index], ranks[gone])
-                continue
-            if stop < run.end:  # it disagrees, and ends first: the run may still take the next
-                continue
-        if run is not None:
-            run.settle(items)
-        run = _Run(index, item)
-    if run is not None:
+            elif not touching or (item.end_line or 0) >= run.end:
+                run.settle(items)
+                run = _Run(index, item)
+            # Else it disagrees, and ends first: the run may still be joined by the next.
         run.settle(items)
 
 
@@ -93,7 +66,7 @@ class _Run:
         self._lines: list[str] = []
         self._score, self._name, self._metadata = item.score, item.name, item.metadata
 
-    def take(self, item: Item) -> bool:
+    def join(self, item: Item) -> bool:
         """Join a range that begins at most one line after the end; False if it disagrees."""
         first = self._first
         if (first.kind, first.origin) != (item.kind, item.origin):
@@ -153,7 +126,7 @@ def drop_duplicates(
     items: list[Item], kept: Sequence[int], ranks: Sequence[float], dropped: dict[int, str]
 ) -> None:
     """Keep the best of equal texts, with a note of the others' places; put these into `dropped`."""
-    texts = [item.content or item.summary or "" for item in _among(items, kept)]
+    texts = [items[index].content or items[index].summary or "" for index in kept]
     # Hashing 48 characters of each text costs far less than hashing texts of a megabyte.
     tails = [text[-TAIL_CHARACTERS:] for text in texts]
     if len(set(tails)) == len(tails):
@@ -183,3 +156,66 @@ def with_also_in(item: Item, others: Iterable[Item]) -> Item:
     """Return `item` with the places of others with the same text as metadata `also_in`."""
     places = [*item.metadata.get("also_in", ()), *map(describe_place, others)]
     return msgspec.structs.replace(item, metadata={**item.metadata, "also_in": places})
+
+
+class ContainedTexts:
+    """The texts of the items asked about so far, indexed by their lines."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self._items = items
+        self._known: set[int] = set()
+        self._lines: set[str] = set()
+        self._by_longest: dict[str, list[int]] = defaultdict(list)
+        """Longest line of a text → items."""
+        self._by_line: dict[str, list[int]] = defaultdict(list)
+        # Indexing every line is the dear part. Texts wait for it until one shares its longest line
+        # with any text before it; in most lists none ever does.
+        self._waiting: list[tuple[int, list[str]]] = []
+
+    def find(self, index: int, chosen: Mapping[int, Variant]) -> tuple[int | None, list[int]]:
+        """Return the one of `chosen` that contains this item, and those that this item contains.
+
+        Only items of several lines are compared: a single line stands in many texts by chance.
+        """
+        content = self._items[index].content or ""
+        if "\n" not in content or len(content) > MAX_CONTAINED_CHARACTERS:
+            return None, []
+        lines = content.strip("\n").split("\n")
+        longest = max(lines, key=len)
+        holders: Sequence[int] = ()
+        held: set[str] = set()
+        if not self._items[index].required:
+            held = self._by_longest.keys() & lines
+            if longest in self._lines:
+                holders = self._sharing_rarest(lines)
+        if index not in self._known:
+            self._known.add(index)
+            self._by_longest[longest].append(index)
+            self._lines.update(lines)
+            self._waiting.append((index, lines))
+        if not holders and not held:
+            return None, []
+        text = self._text(index)
+        for other in holders:
+            if other != index and other in chosen and _is_whole(chosen[other]):
+                if text in self._text(other):
+                    return other, []
+        others = {other for line in held for other in self._by_longest[line][:MAX_TEXTS_PER_LINE]}
+        candidates = sorted(other for other in others - {index} if other in chosen)
+        return None, [other for other in candidates if self._text(other) in text]
+
+    def _sharing_rarest(self, lines: list[str]) -> Sequence[int]:
+        """Return the items that share the rarest of these lines."""
+        for index, theirs in self._waiting:
+            for line in theirs:
+                self._by_line[line].append(index)
+        self._waiting.clear()
+        return min((self._by_line.get(line, ()) for line in lines), key=len)[:MAX_TEXTS_PER_LINE]
+
+    def _text(self, index: int) -> str:
+        """Return an item's lines with a line end at both ends, so that only whole lines match."""
+        return "\n{}\n".format((self._items[index].content or "").strip("\n"))
+
+
+def _is_whole(variant: Variant) -> bool:
+    return variant.name in ("content", "expanded") and not variant.cut
