@@ -110,7 +110,7 @@ def test_the_command_prints_the_line_of_a_profile() -> None:
     ran = run("calibrate", "pairs.jsonl")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.endswith("\n\ntokenizer: o200k_base*2\n")
-    assert "\nframe   7 tokens of each text" in ran.out
+    assert "\naround  7 tokens of each text" in ran.out
     Path("own.yaml").write_text("tokenizer: o200k_base*2\n", encoding="utf-8")
     items = json.dumps({"content": "one two three"})
     found = json.loads(run("render", "-", "--json", "-p", "own.yaml", stdin=items).out)

@@ -798,9 +798,9 @@ def test_a_list_keeps_to_the_screen_and_is_a_line_each_in_a_pipe(
     from promptforge.cli import list as listing
 
     line = f"  context  {'a word ' * 20}"
-    assert listing._wrapped(line, 11) == line
+    assert listing.wrap_row(line, 11) == line
     monkeypatch.setattr(sys, "stdout", Screen())
-    first, *rest = listing._wrapped(line, 11).split("\n")
+    first, *rest = listing.wrap_row(line, 11).split("\n")
     assert (
         rest
         and all(len(each) <= 80 for each in (first, *rest))

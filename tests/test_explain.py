@@ -204,7 +204,7 @@ def test_as_json_all_is_said_and_the_map_when_it_is_asked_for() -> None:
 def test_no_items_and_a_frame_that_does_not_fit() -> None:
     assert "0 items" in explained(records=[]).out
     ran = explained("--layout", "context", "--max-tokens", "1")
-    assert "The frame of the templates alone takes 3 tokens, so the text is empty." in ran.out
+    assert "The templates' own text alone takes 3 tokens, so the text is empty." in ran.out
 
 
 def test_it_takes_the_flags_of_render_and_fails_as_render_does(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import promptforge as pf
-from promptforge.cli.explain import REASON_TEXTS, _items, as_flags, explain_command, reason_lines
+from promptforge.cli.explain import REASON_TEXTS, as_flags, explain_command, item_lines, reason_lines
 from promptforge.cli.output import Column, table_lines, text_columns
 from promptforge.model import Remedy
 
@@ -156,7 +156,7 @@ def test_what_is_tried_in_vain_is_said() -> None:
     )
     assert (
         " ".join(lines[1].split())
-        == "no change of one option after the other that was tried brings name back"
+        == "no single change of an option that was tried brings name back"
     )
     way = Remedy(
         reason="paths",
@@ -190,7 +190,7 @@ def test_a_table_of_few_rows_costs_no_price_of_thousands(packing: Any) -> None:
     counter = Counted()
     result = pf.render(records, tokenizer=counter, max_tokens=100, packing=packing)
     before = counter.asked
-    lines = list(_items(result.report, False))
+    lines = list(item_lines(result.report, False))
     result.explain(), result.remedies()
     assert counter.asked - before < before + 500, "the price of every item was asked for"
     assert any("more (budget" in line for line in lines) and len(lines) == 63

@@ -1,13 +1,12 @@
-"""Names that a shell completes.
+"""Complete names in a shell; `promptforge completion` prints the script for it.
 
-They are found by listing folders: completion must answer at once, so no engine is loaded.
-
-`promptforge completion`: what a shell needs to complete commands, options and names.
+Names are found by listing folders. Completion must answer at once, so no engine is loaded.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -20,12 +19,12 @@ from .output import write_output
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
-def _folders(context: click.Context, what: str) -> Iterator[Path]:
+def _folders(context: click.Context, kind: str) -> Iterator[Path]:
     """Yield folders of templates or profiles: of the line so far, of the environment, shipped."""
-    yield from map(Path, context.params.get(what) or ())
-    named = os.environ.get(f"PROMPTFORGE_{what.upper()}", "").split(os.pathsep)
+    yield from map(Path, context.params.get(kind) or ())
+    named = os.environ.get(f"PROMPTFORGE_{kind.upper()}", "").split(os.pathsep)
     yield from map(Path, filter(None, named))
-    yield shipped_folder(what)
+    yield shipped_folder(kind)
 
 
 def _listed(folder: Path) -> list[os.DirEntry[str]]:
@@ -35,31 +34,24 @@ def _listed(folder: Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def _pages(context: click.Context) -> Iterator[tuple[str, str]]:
+def _layout_files(context: click.Context) -> Iterator[tuple[str, str]]:
     """Yield layout and file name of each page and each `layout.yaml`."""
     for folder in _folders(context, "templates"):
         for entry in _listed(folder):
             if not entry.name.startswith(("_", ".")) and entry.is_dir():
-                yield from (
-                    (entry.name, f.name)
-                    for f in _listed(Path(entry.path))
-                    if f.name.startswith("layout.")
-                )
+                names = (file.name for file in _listed(Path(entry.path)))
+                yield from ((entry.name, name) for name in names if name.startswith("layout."))
 
 
 def complete_layout(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
     """Complete the name of a layout."""
-    return _some({layout for layout, _ in _pages(context)}, begun)
+    return _some({layout for layout, _ in _layout_files(context)}, begun)
 
 
 def complete_format(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
     """Complete the name of a format."""
-    endings = {
-        n.removeprefix("layout.").removesuffix(".j2")
-        for _, n in _pages(context)
-        if n.endswith(".j2")
-    }
-    return _some({format_of(ending) for ending in endings}, begun)
+    names = {name for _, name in _layout_files(context) if name.endswith(".j2")}
+    return _some({format_of(name[len("layout.") : -len(".j2")]) for name in names}, begun)
 
 
 def complete_profile(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
@@ -78,45 +70,37 @@ def complete_tokenizer(
     _context: click.Context, _parameter: click.Parameter, begun: str
 ) -> list[str]:
     """Complete the name of a tokenizer."""
-    from ..tokenizers.registry import list_tokenizers as names  # it names them without loading one
+    from ..tokenizers.registry import list_tokenizers  # it loads none of them
 
-    return _some({name for name, _ in names() if name != "file:PATH"}, begun)
+    return _some({name for name, _ in list_tokenizers() if name != "file:PATH"}, begun)
 
 
 def complete_source(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
     """Complete the argument of `show`: a layout, a profile, a prompt set or a template."""
-    files = set()
+    files = {f"prompt/{name}" for name in complete_prompt(context, parameter, "")}
     lead = begun.rpartition("/")[0]
-    for folder in _folders(context, "templates"):
-        for entry in _listed(folder / lead) if lead and ".." not in lead else ():
-            files.add(f"{lead}/{entry.name}")
-    files |= {f"prompt/{name}" for name in complete_prompt(context, parameter, "")}
-    return [
-        *complete_layout(context, parameter, begun),
-        *complete_profile(context, parameter, begun),
-        *_some(files, begun),
-    ]
+    if lead and ".." not in lead:
+        for folder in _folders(context, "templates"):
+            files |= {f"{lead}/{entry.name}" for entry in _listed(folder / lead)}
+    names = complete_layout(context, parameter, begun) + complete_profile(context, parameter, begun)
+    return names + _some(files, begun)
 
 
 def complete_original(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
     """Complete the original that `new` copies."""
-    by: dict[str, Complete] = {
-        "layout": complete_layout,
-        "format": complete_format,
-        "prompt": complete_prompt,
-        "profile": complete_profile,
-    }
-    # The kind is not known yet where the line ends in --from: then every name is offered.
-    what = context.params.get("what")
-    chosen = [complete for kind, complete in by.items() if what not in by or kind == what]
+    originals: dict[str, Complete] = {**COMPLETIONS, "profile": complete_profile}
+    del originals["tokenizer"]
+    # The thing is not known yet where the line ends in --from: then every name is offered.
+    thing = context.params.get("thing")
+    chosen = [each for name, each in originals.items() if thing not in originals or name == thing]
     return [name for complete in chosen for name in complete(context, parameter, begun)]
 
 
 def complete_code(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
     """Complete a code."""
-    from ..lint.findings import CODES
-
-    return _some(CODES, begun.upper())
+    # The keys are found without a parser: reading the YAML would take 40 ms.
+    text = (Path(__file__).parents[1] / "lint" / "codes.yaml").read_text(encoding="utf-8")
+    return _some(re.findall(r"(?m)^(PF\d{3}):", text), begun.upper())
 
 
 def _some(names: Iterable[str], begun: str) -> list[str]:
@@ -131,25 +115,26 @@ COMPLETIONS: dict[str, Complete] = {
 }
 """Option → completion of its value."""
 
-_SHELLS = {
+_SCRIPT_LINES = {
     "bash": 'eval "$(promptforge completion bash)"   # in ~/.bashrc; bash 4.4 or later',
     "zsh": 'eval "$(promptforge completion zsh)"    # in ~/.zshrc, after compinit',
     "fish": "promptforge completion fish | source   # in ~/.config/fish/config.fish",
 }
+"""Shell → the line for its start-up file."""
 
 
 @click.command("completion")
-@click.argument("shell", type=click.Choice(list(_SHELLS)))
+@click.argument("shell", type=click.Choice(list(_SCRIPT_LINES)))
 @click.pass_context
 def completion_command(ctx: click.Context, shell: str) -> None:
-    """Print the script by which a shell completes commands, options and the names of layouts, profiles and the like.
+    """Print the script that lets a shell complete commands, options and names.
 
     \b
       eval "$(promptforge completion bash)"     in ~/.bashrc
       eval "$(promptforge completion zsh)"      in ~/.zshrc, after compinit
       promptforge completion fish | source      in ~/.config/fish/config.fish
     """  # noqa: D301  click's mark for lines that stay as they are is a backspace
-    kind = get_completion_class(shell)
-    assert kind is not None
-    made = kind(ctx.find_root().command, {}, "promptforge", "_PROMPTFORGE_COMPLETE")
-    write_output(f"# {_SHELLS[shell]}\n{made.source_template % made.source_vars()}", None)
+    shell_class = get_completion_class(shell)
+    assert shell_class is not None
+    script = shell_class(ctx.find_root().command, {}, "promptforge", "_PROMPTFORGE_COMPLETE")
+    write_output(f"# {_SCRIPT_LINES[shell]}\n{script.source_template % script.source_vars()}")

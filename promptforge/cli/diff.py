@@ -1,6 +1,7 @@
-"""`promptforge diff`: two builds side by side.
+"""`promptforge diff`: compare two builds item by item.
 
-Read the two sides of a comparison: saved files, or options to render with.
+A side is a file that `--json` saved, or options to render with (`read_side`). Tables show the
+figures, the inputs, the items and the first part of a prompt that differs.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ import json
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +25,6 @@ from ..authoring.compare import (
     BuildManifest,
     CommonPrefix,
     Difference,
-    FieldDifference,
     ItemChange,
     SavedPrompt,
     build_from_result,
@@ -34,7 +33,14 @@ from ..authoring.compare import (
 from ..config.options import OPTION_VOCABULARY
 from ..errors import ItemError, OptionError, quote, suggest_name
 from .explain import MAX_TABLE_ROWS, item_label
-from .inputs import Request, exit_code, given_options, input_flags, read_request
+from .inputs import (
+    CommandRequest,
+    exit_code,
+    given_options,
+    input_flags,
+    output_flags,
+    read_request,
+)
 from .output import (
     JSON_VERSION,
     Column,
@@ -42,23 +48,131 @@ from .output import (
     screen_columns,
     table_lines,
     write_json,
-    write_output,
+    write_lines,
 )
 
 if TYPE_CHECKING:
     from ..model import Result
-    from ..prompts.prompt import Renderer
     from ..rendering.report import Report
 
-_PLACES = ("profile", "templates", "profiles")
+_FOLDER_WORDS = ("profile", "templates", "profiles")
+_ASSIGNMENT = re.compile(r"[A-Za-z][A-Za-z_-]*=")
+_NEXT_ASSIGNMENT = re.compile(r",(?=[A-Za-z][A-Za-z_-]*=)")
+"""A comma before a name and `=`: any other comma belongs to a value."""
+_BOOLEANS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+_SAVE_HINT = "save one with: promptforge render --json -o FILE"
+_SOURCE_FLAGS = (
+    *("files", "documents", "man_pages", "techniques", "attack", "job"),
+    *("profile", "templates", "profiles"),
+)
+_HASH = re.compile(r"[0-9a-f]{64}")
 
-_NAMED = re.compile(r"[A-Za-z][A-Za-z_-]*=")
 
-_NEXT = re.compile(r",(?=[A-Za-z][A-Za-z_-]*=)")
+@click.command("diff")
+@click.argument("a")
+@click.argument("b")
+@click.argument("items", nargs=-1, metavar="[ITEMS]...")
+@input_flags
+@click.option("--all", "every", is_flag=True, help="A row for each item, unchanged ones too.")
+@click.option("--text", "with_text", is_flag=True, help="Also the difference of the texts.")
+@click.option("--exit-code", "by_code", is_flag=True, help="Exit 1 if texts or items differ.")
+@output_flags
+def diff_command(
+    a: str, b: str, items: tuple[str, ...], as_json: bool, output: str | None, **given: Any
+) -> int:
+    """Compare two builds, item by item.
 
-_BOOLS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+    A and B are options, with commas between several, or a file that `render --json` or
+    `prompt --json` saved:
 
-_HOW = "save one with: promptforge render --json -o FILE"
+    \b
+      promptforge diff profile=claude profile=gpt items.jsonl
+      promptforge diff max_tokens=500,format=xml max_tokens=900 items.jsonl
+      promptforge diff before.json templates=my_templates items.jsonl
+
+    With options, the same ITEMS and sources are rendered for each side. The side's own options win
+    over the flags. `''` stands for the flags alone; `profile`, `templates` and `profiles` are
+    options here too.
+    """  # noqa: D301  click's mark for lines that stay as they are is a backspace
+    sides = [read_side(a), read_side(b)]
+    results: dict[int, Result] = {}
+    if any(isinstance(side, BuildOptions) for side in sides):
+        results = _render_sides(sides, read_request(items, given))
+    elif items or given_options({**given, "strict": False}) or any(map(given.get, _SOURCE_FLAGS)):
+        raise click.UsageError(
+            "A and B are both saved results, so nothing is rendered: leave out ITEMS and options"
+        )
+    builds: list[Build | BuildManifest] = []
+    for number, side in enumerate(sides):
+        if isinstance(side, BuildOptions):
+            builds.append(build_from_result(results[number], brief=not as_json))
+        else:
+            builds.append(side)
+    found = compare_builds(builds[0], builds[1])
+    changed: list[str] = []
+    if given["with_text"]:
+        changed = _text_difference(builds, a, b)
+    if as_json:
+        facts = {"a": a, "b": b, **msgspec.to_builtins(found)}
+        if given["with_text"]:
+            facts["text"] = changed
+        write_json(facts, output)
+    else:
+        fits_at = FitsAt()
+        for number, result in results.items():
+            fits_at.add(builds[number], result.report)
+        lines = [*_heading(builds, (a, b)), *_figure_lines(found), *_input_lines(found)]
+        lines += _prefix_lines(found.prefix)
+        lines += _item_lines(found.items, given["every"], fits_at)
+        lines += [*_verdict(builds, found), *map(printable_line, changed)]
+        write_lines(lines, output)
+    return exit_code(*results.values()) or int(given["by_code"] and found.differs)
+
+
+def _render_sides(
+    sides: Sequence[BuildOptions | Build | BuildManifest], request: CommandRequest
+) -> dict[int, Result]:
+    """Render the sides that are options; return the results by the number of the side."""
+    from ..prompts.prompt import Renderer
+
+    renderers = {}
+    for number, side in enumerate(sides):
+        if isinstance(side, BuildOptions):
+            folders: dict[str, Any] = {
+                name: [*side.folders.get(name, ()), *listed]
+                for name, listed in request.folders.items()
+            }
+            profile = side.profile or request.profile
+            renderers[number] = side, Renderer(profile=profile, **folders)
+    loaded = request.gather()
+    results: dict[int, Result] = {}
+    for number, (side, renderer) in renderers.items():
+        own = request._replace(options={**request.options, **side.options})
+        printed = [d for result in results.values() for d in result.warnings]
+        results[number] = own.render(renderer, loaded, printed=printed)
+    return results
+
+
+class FitsAt:
+    """Answers for one item at a time: its `fits_at` costs renderings, and a table has few rows."""
+
+    def __init__(self) -> None:
+        self._entries: dict[int, tuple[Report, int]] = {}
+
+    def add(self, build: Build | BuildManifest, report: Report) -> None:
+        """Take the items of a build that was rendered now; they come in the report's order."""
+        if isinstance(build, Build):
+            self._entries |= {id(entry): (report, n) for n, entry in enumerate(build.items)}
+
+    def of(self, entry: BuildItem) -> int | None:
+        """Return the budget that brings an item back; a saved one has it in the file."""
+        if id(entry) not in self._entries:
+            return entry.fits_at
+        report, index = self._entries[id(entry)]
+        return report.hints.near(index)
+
+
+# --- sides ----------------------------------------------------------------------------------------
 
 
 class BuildOptions(NamedTuple):
@@ -76,32 +190,30 @@ def read_side(text: str) -> BuildOptions | Build | BuildManifest:
     usage error for any other text.
     """
     if Path(text).is_file():
-        return _saved(text)
-    if text == "" or _NAMED.match(text):
-        return _spec(text)
-    raise click.UsageError(
-        f"{quote(text)} is neither a file nor options such as profile=claude,max_tokens=2000; {_HOW}"
-    )
+        return _read_saved(text)
+    if text == "" or _ASSIGNMENT.match(text):
+        return _parse_side(text)
+    options = "options such as profile=claude,max_tokens=2000"
+    raise click.UsageError(f"{quote(text)} is neither a file nor {options}; {_SAVE_HINT}")
 
 
-def _spec(text: str) -> BuildOptions:
+def _parse_side(text: str) -> BuildOptions:
     profile, options = None, {}
     folders: dict[str, list[Path]] = {}
-    for part in filter(None, _NEXT.split(text)):
+    for part in filter(None, _NEXT_ASSIGNMENT.split(text)):
         word, _, value = part.partition("=")
         name = word.replace("-", "_")
         if name == "profile":
             profile = value
-        elif name in _PLACES:
+        elif name in _FOLDER_WORDS:
             folders[name] = [Path(value)]
             if not Path(value).is_dir():
                 raise click.UsageError(f"{quote(text)}: {name}: there is no folder {quote(value)}")
         elif name not in OPTION_VOCABULARY:
-            known = [*OPTION_VOCABULARY, *_PLACES]
-            raise OptionError(
-                f"{quote(text)}: unknown option {quote(word)}{suggest_name(name, known)}",
-                option=word,
-            )
+            known = [*OPTION_VOCABULARY, *_FOLDER_WORDS]
+            hint = suggest_name(name, known)
+            message = f"{quote(text)}: unknown option {quote(word)}{hint}"
+            raise OptionError(message, option=word)
         else:
             options[name] = _parse_value(name, value)
     return BuildOptions(profile, folders, options)
@@ -110,18 +222,17 @@ def _spec(text: str) -> BuildOptions:
 def _parse_value(name: str, text: str) -> Any:
     """Return the value of a text: its first reading that the option takes."""
     readings: list[Any] = [text]
-    if "list" in OPTION_VOCABULARY.rules[name].takes:
+    takes_list = "list" in OPTION_VOCABULARY.rules[name].takes
+    if takes_list:
         readings = [[part for part in text.split(",") if part], text]
     for read in (int, float):
-        try:
+        with contextlib.suppress(ValueError):
             readings.append(read(text.replace("_", "")))
-        except ValueError:
-            continue
     if text.startswith("{"):
         with contextlib.suppress(ValueError, RecursionError):
             readings.append(json.loads(text))
-    if text.lower() in _BOOLS:
-        readings.append(_BOOLS[text.lower()])
+    if text.lower() in _BOOLEANS:
+        readings.append(_BOOLEANS[text.lower()])
     refusals = []
     for value in readings:
         try:
@@ -129,11 +240,13 @@ def _parse_value(name: str, text: str) -> Any:
             return value
         except OptionError as error:
             refusals.append(error)
-    # The last reading is the nearest to the type; a list alone is judged as it was written.
-    raise refusals[-("list" not in OPTION_VOCABULARY.rules[name].takes)]
+    # The last reading is the nearest to the type, but a list is judged as it was written.
+    if takes_list:
+        raise refusals[0]
+    raise refusals[-1]
 
 
-class _Saved(msgspec.Struct):
+class _SavedShape(msgspec.Struct):
     promptforge: int | str = 0
     """Version of the JSON; in a manifest alone, that of the library."""
     error: msgspec.Raw = msgspec.Raw()
@@ -142,293 +255,188 @@ class _Saved(msgspec.Struct):
     """The request of a whole prompt."""
 
 
-def _saved(path: str) -> Build | BuildManifest:
+def _read_saved(path: str) -> Build | BuildManifest:
     data = Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf")
     try:
-        shape = msgspec.json.decode(data, type=_Saved)
+        shape = msgspec.json.decode(data, type=_SavedShape)
         if bytes(shape.error):
-            raise ItemError(f"holds the report of an error and no result; {_HOW}", where=path)
+            raise ItemError(f"holds the report of an error and no result; {_SAVE_HINT}", where=path)
         if isinstance(shape.promptforge, str):
             return msgspec.json.decode(data, type=BuildManifest)
         if shape.promptforge != JSON_VERSION:
             known = (
                 f"it has version {shape.promptforge} of --json, and this is version {JSON_VERSION}"
             )
-            raise ItemError(f"is not a saved result: {known}; {_HOW}", where=path)
+            raise ItemError(f"is not a saved result: {known}; {_SAVE_HINT}", where=path)
         if bytes(shape.request):
             return msgspec.json.decode(data, type=SavedPrompt).build
         return msgspec.json.decode(data, type=Build)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ItemError(f"is not a saved result: {error}; {_HOW}", where=path) from None
+        raise ItemError(f"is not a saved result: {error}; {_SAVE_HINT}", where=path) from None
 
 
-_SOURCES = (
-    "files",
-    "documents",
-    "man_pages",
-    "techniques",
-    "attack",
-    "job",
-    "profile",
-    "templates",
-    "profiles",
-)
+# --- tables ---------------------------------------------------------------------------------------
 
 
-@click.command("diff")
-@click.argument("a")
-@click.argument("b")
-@click.argument("items", nargs=-1, metavar="[ITEMS]...")
-@input_flags
-@click.option("--all", "every", is_flag=True, help="A row for each item, unchanged ones too.")
-@click.option(
-    "--text", "with_text", is_flag=True, help="Also the difference of the texts, line by line."
-)
-@click.option(
-    "--exit-code", "by_code", is_flag=True, help="Exit with 1 if the texts or the items differ."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("-o", "--output", metavar="FILE", help="Write there instead of to standard output.")
-def diff_command(
-    a: str,
-    b: str,
-    items: tuple[str, ...],
-    every: bool,
-    with_text: bool,
-    by_code: bool,
-    as_json: bool,
-    output: str | None,
-    **given: Any,
-) -> int:
-    """Compare two builds, item by item.
-
-    A and B are each options, with commas between several, or a file that `render --json` or `prompt --json` saved:
-
-    \b
-      promptforge diff profile=claude profile=gpt items.jsonl
-      promptforge diff max_tokens=500,format=xml max_tokens=900 items.jsonl
-      promptforge diff before.json templates=my_templates items.jsonl
-
-    With options, the same ITEMS and sources are rendered for each side, under the flags that are given and, over these,
-    the side's own options. `''` stands for the flags alone; `profile`, `templates` and `profiles` are options here too.
-    """  # noqa: D301  click's mark for lines that stay as they are is a backspace
-    sides = [read_side(a), read_side(b)]
-    results: list[Result] = []
-    told: dict[int, Callable[[], int | None]] = {}
-    if any(isinstance(each, BuildOptions) for each in sides):
-        request = read_request(items, given)
-        renderers = [
-            _renderer(request, each) if isinstance(each, BuildOptions) else None for each in sides
-        ]
-        loaded = request.gather()
-        for n, (each, renderer) in enumerate(zip(sides, renderers, strict=True)):
-            if isinstance(each, BuildOptions) and renderer is not None:
-                own = request._replace(options={**request.options, **each.options})
-                results.append(
-                    own.render(renderer, loaded, said=results[0].warnings if results else ())
-                )
-                sides[n] = build = build_from_result(results[-1], brief=not as_json)
-                told |= {} if as_json else _told(build, results[-1].report)
-    elif items or given_options(given) or any(given[name] for name in _SOURCES):
-        raise click.UsageError(
-            "A and B are both saved results, so nothing is rendered: leave out ITEMS and options"
-        )
-    builds = [each for each in sides if not isinstance(each, BuildOptions)]
-    found = compare_builds(builds[0], builds[1])
-    changed = _text(builds, a, b) if with_text else []
-    if as_json:
-        facts = {"a": a, "b": b, **msgspec.to_builtins(found)}
-        write_json(facts | ({"text": changed} if with_text else {}), output)
-    else:
-        lines = [
-            *_heading(builds, a, b, found),
-            *_made_of(found),
-            *_beginning(found.prefix),
-            *_items(found.items, every, told),
-            *_verdict(builds, found),
-        ]
-        write_output("".join(f"{line}\n" for line in (*lines, *map(shown_line, changed))), output)
-    return exit_code(*results) or int(by_code and found.differs)
-
-
-def _renderer(request: Request, spec: BuildOptions) -> Renderer:
-    from ..prompts.prompt import Renderer
-
-    every = request.folders.items()
-    folders: dict[str, Any] = {
-        name: [*spec.folders.get(name, ()), *listed] for name, listed in every
-    }
-    return Renderer(profile=spec.profile or request.profile, **folders)
-
-
-def shown_line(line: str) -> str:
-    """Return a line of a text with escapes for what moves a terminal or cannot be seen; tabs stay."""
+def printable_line(line: str) -> str:
+    """Return a line of a text with escapes for controls and invisible characters; tabs stay."""
     return "\t".join(printable(part, max(200, len(part))) for part in line.split("\t"))
 
 
-def _text(builds: Sequence[Build | BuildManifest], a: str, b: str) -> list[str]:
-    ours, theirs = (build.text.split("\n") if isinstance(build, Build) else [] for build in builds)
-    return list(difflib.unified_diff(ours, theirs, f"A {a}", f"B {b}", lineterm=""))
+def _text_difference(builds: Sequence[Build | BuildManifest], a: str, b: str) -> list[str]:
+    # A manifest alone has no text.
+    old, new = (getattr(build, "text", "").split("\n") for build in builds)
+    return list(difflib.unified_diff(old, new, f"A {a}", f"B {b}", lineterm=""))
 
 
-def _heading(
-    builds: Sequence[Build | BuildManifest], a: str, b: str, found: Difference
-) -> Iterator[str]:
-    for letter, text, build in zip("AB", (a, b), builds, strict=True):
-        alone = "" if isinstance(build, Build) else " (a manifest alone: no items, no text)"
-        yield f"{letter}: {printable(text) or 'the flags alone'}{alone}"
+def _heading(builds: Sequence[Build | BuildManifest], texts: Sequence[str]) -> Iterator[str]:
+    for letter, text, build in zip("AB", texts, builds, strict=True):
+        line = f"{letter}: {printable(text) or 'the flags alone'}"
+        if not isinstance(build, Build):
+            line += " (a manifest alone: no items, no text)"
+        yield line
     yield ""
-    if found.figures:
-        rows = [
-            [p.name, f"{p.a:,}", f"{p.b:,}", f"{p.b - p.a:+,}" if p.a != p.b else ""]
-            for p in found.figures
-        ]
-        columns = [
-            Column(""),
-            Column("A", right=True),
-            Column("B", right=True),
-            Column("", right=True),
-        ]
-        yield from table_lines(columns, rows, total=screen_columns())
-        yield ""
 
 
-def _made_of(found: Difference) -> Iterator[str]:
-    rows = [[p.name, _value(p.a), _value(p.b)] for p in found.options]
-    for what, pairs in (("profile", found.profile), ("tokenizer", found.tokenizer)):
-        rows += [[f"{what}: {printable(p.name)}", _value(p.a), _value(p.b)] for p in pairs]
-    rows += [
-        [f"template: {printable(p.name)}", _value(p.a), _value(p.b)]
-        for p in found.templates
-        if _both(p)
-    ]
-    only = [
-        [p for p in found.templates if not _both(p) and getattr(p, where) is not None]
-        for where in "ab"
-    ]
-    if any(only):
-        rows.append(
-            ["templates", *(f"{len(these)} of its own" if these else "-" for these in only)]
-        )
-    gone = [(p.a or 0) - (p.b or 0) for p in found.given]
-    if gone:
-        alone = [sum(max(n, 0) for n in side) for side in (gone, [-n for n in gone])]
-        cells = (
-            f"{n:,} not in {other}" if n else "-" for n, other in zip(alone, "BA", strict=True)
-        )
-        rows.append(["items given", *cells])
+def _figure_lines(found: Difference) -> Iterator[str]:
+    rows = []
+    for figure in found.figures:
+        change = ""
+        if figure.a != figure.b:
+            change = f"{figure.b - figure.a:+,}"
+        rows.append([figure.name, f"{figure.a:,}", f"{figure.b:,}", change])
     if rows:
-        columns = [Column("made of", cut=True), Column("A", cut=True), Column("B", cut=True)]
-        yield from table_lines(columns, rows, total=screen_columns())
+        numbers = [Column(heading, right=True) for heading in ("A", "B", "")]
+        yield from table_lines([Column(""), *numbers], rows)
         yield ""
 
 
-def _beginning(found: CommonPrefix | None) -> Iterator[str]:
-    """Say how far two prompts begin alike: so far a provider's cache of the one serves the other."""
-    if found is None:
-        return
-    same = ", ".join(map(printable, found.same)) or "nothing"
-    ends = f"; the first part that differs: {printable(found.first)}" if found.first else ""
-    yield f"The same from the beginning: {same}{ends}"
-    if found.cached is not None:
-        yield f"The prefix that is marked for caching {'is the same' if found.cached else 'differs'}."
-    yield ""
+def _input_lines(found: Difference) -> Iterator[str]:
+    """Yield a table of the inputs that differ: options, profile, tokenizer, templates, items."""
+    rows = [[pair.name, _value(pair.a), _value(pair.b)] for pair in found.options]
+    own = {"a": 0, "b": 0}
+    for what, pairs in (
+        ("profile", found.profile),
+        ("tokenizer", found.tokenizer),
+        ("template", found.templates),
+    ):
+        for pair in pairs:
+            if what == "template" and None in (pair.a, pair.b):
+                own["a"] += pair.b is None
+                own["b"] += pair.a is None
+            else:
+                rows.append([f"{what}: {printable(pair.name)}", _value(pair.a), _value(pair.b)])
+    if any(own.values()):
+        rows.append(["templates", *(_number(count, "of its own") for count in own.values())])
+    surplus = [(pair.a or 0) - (pair.b or 0) for pair in found.given]
+    if surplus:
+        only_a = sum(number for number in surplus if number > 0)
+        only_b = only_a - sum(surplus)
+        rows.append(["items given", _number(only_a, "not in B"), _number(only_b, "not in A")])
+    if rows:
+        yield from table_lines(
+            [Column(heading, cut=True) for heading in ("made of", "A", "B")], rows
+        )
+        yield ""
 
 
-def _both(pair: FieldDifference) -> bool:
-    return pair.a is not None and pair.b is not None
+def _number(count: int, words: str) -> str:
+    if not count:
+        return "-"
+    return f"{count:,} {words}"
 
 
 def _value(value: Any) -> str:
     if value is None:
         return "-"
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return ("no", "yes")[value]
     if isinstance(value, list):
         return ", ".join(map(printable, value))
     text = str(value)
-    return text[:12] if len(text) == 64 and text.isalnum() else printable(value)
+    if _HASH.fullmatch(text):
+        return text[:12]
+    return printable(text)
 
 
-def _told(build: Build, ledger: Report) -> dict[int, Callable[[], int | None]]:
-    """Return what tells of each entry of a build the budget at which it comes back."""
-    return {id(entry): partial(ledger.hints.near, index) for index, entry in enumerate(build.items)}
+def _prefix_lines(found: CommonPrefix | None) -> Iterator[str]:
+    """Say how far two prompts begin alike: so far a provider's cache of one serves the other."""
+    if found is None:
+        return
+    line = f"The same from the beginning: {', '.join(map(printable, found.same)) or 'nothing'}"
+    if found.first:
+        line += f"; the first part that differs: {printable(found.first)}"
+    yield line
+    if found.cached is not None:
+        outcome = ("differs", "is the same")[found.cached]
+        yield f"The prefix that is marked for caching {outcome}."
+    yield ""
 
 
-def _items(
-    items: Sequence[ItemChange], every: bool, told: Mapping[int, Callable[[], int | None]]
-) -> Iterator[str]:
+def _item_lines(items: Sequence[ItemChange], every: bool, fits_at: FitsAt) -> Iterator[str]:
     rows = [change for change in items if every or change.how not in ("same", "neither")]
-    hidden = rows[MAX_TABLE_ROWS:] if not every else []
+    shown = rows
+    if not every:
+        shown = rows[:MAX_TABLE_ROWS]
     columns = [
-        Column(""), Column("item", cut=True, paths=True, least=14), Column("kind", cut=True, spare=6),
-        Column("A", spare=2), Column("B", spare=1), Column("A tok", right=True, spare=5),
-        Column("B tok", right=True, spare=4), Column("change", right=True), Column("why"),
-        Column("fits at", right=True, spare=3),
+        Column(""), Column("item", cut=True, paths=True, least=14),
+        Column("kind", cut=True, spare=6), Column("A", spare=2), Column("B", spare=1),
+        Column("A tok", right=True, spare=5), Column("B tok", right=True, spare=4),
+        Column("change", right=True), Column("why"), Column("fits at", right=True, spare=3),
     ]  # fmt: skip
-    if rows:
-        cells = [_row(change, told) for change in rows[: None if every else MAX_TABLE_ROWS]]
-        yield from table_lines(columns, cells, total=screen_columns())
-    if hidden:
-        yield f"and {len(hidden):,} more that differ; --all shows them"
+    if shown:
+        yield from table_lines(columns, [_row(change, fits_at) for change in shown])
+    if len(rows) > len(shown):
+        yield f"and {len(rows) - len(shown):,} more that differ; --all shows them"
     counts = Counter(change.how for change in items)
-    same = [
-        f"{counts[how]:,} {word}"
-        for how, word in (("same", "the same"), ("neither", "in neither"))
-        if counts[how]
-    ]
+    words = (("same", "the same"), ("neither", "in neither"))
+    same = ", ".join(f"{counts[how]:,} {word}" for how, word in words if counts[how])
     if same and not every:
-        yield f"{'and ' if rows else ''}{', '.join(same)}"
+        yield " ".join(["and"] * bool(rows) + [same])
     if any(change.how.startswith("only") for change in rows):
-        yield from textwrap.wrap(
-            "promptforge explain with the options of a side says what brings back what is out.",
-            screen_columns(),
-        )
+        hint = "promptforge explain with a side's options names the flags that bring items back."
+        yield from textwrap.wrap(hint, screen_columns())
     if rows or same:
         yield ""
 
 
-def _row(change: ItemChange, told: Mapping[int, Callable[[], int | None]]) -> list[str]:
-    entry = change.a or change.b
-    assert entry is not None
-    return [
-        change.how,
-        item_label(msgspec.structs.asdict(entry)),
-        printable(entry.kind),
-        *(_form(each) for each in (change.a, change.b)),
-        *(
-            f"{each.tokens:,}" if each and each.status != "dropped" else "-"
-            for each in (change.a, change.b)
-        ),
-        f"{change.delta:+,}" if change.delta else "",
-        *_why(change, told),
-    ]
-
-
-def _form(entry: BuildItem | None) -> str:
-    return "not given" if entry is None else entry.form or "out"
-
-
-def _why(change: ItemChange, told: Mapping[int, Callable[[], int | None]]) -> list[str]:
-    out = next(
-        (each for each in (change.b, change.a) if each is not None and each.status == "dropped"),
-        None,
-    )
-    if out is None:
-        return ["", ""]
-    tokens = told[id(out)]() if id(out) in told else out.fits_at
-    return [printable(out.reason), f"{tokens:,}" if tokens is not None else ""]
+def _row(change: ItemChange, fits_at: FitsAt) -> list[str]:
+    item = change.a or change.b
+    assert item is not None
+    forms, tokens = [], []
+    for each in (change.a, change.b):
+        if each is None:
+            forms.append("not given")
+            tokens.append("-")
+        elif each.status == "dropped":
+            forms.append(each.form or "out")
+            tokens.append("-")
+        else:
+            forms.append(each.form or "out")
+            tokens.append(f"{each.tokens:,}")
+    delta = ""
+    if change.delta:
+        delta = f"{change.delta:+,}"
+    label = item_label(msgspec.structs.asdict(item))
+    row = [change.how, label, printable(item.kind), *forms, *tokens, delta]
+    for each in (change.b, change.a):
+        if each is not None and each.status == "dropped":
+            budget = fits_at.of(each)
+            if budget is None:
+                return [*row, printable(each.reason), ""]
+            return [*row, printable(each.reason), f"{budget:,}"]
+    return [*row, "", ""]
 
 
 def _verdict(builds: Sequence[Build | BuildManifest], found: Difference) -> Iterator[str]:
     a, b = builds
     if not isinstance(a, Build) or not isinstance(b, Build):
-        yield (
-            "They are made of different things." if found.differs else "They are made of the same."
-        )
+        yield ("They are made of the same.", "They are made of different things.")[found.differs]
     elif not found.differs:
         yield "The texts are the same."
     elif a.text == b.text:
         yield "The texts are the same, the items are not."
+    elif found.moved:
+        yield "The texts differ, and items stand in another order."
     else:
-        yield f"The texts differ{', and items stand in another order' if found.moved else ''}."
+        yield "The texts differ."

@@ -1,15 +1,14 @@
-"""Read the items, options and renderer that a command line asks for.
+"""Read the command line: flags, job file, folders, items, and the texts of a whole prompt.
 
-The flags that several commands take, made from the one list of options.
-
-Read the texts and the history of a whole prompt from flags and a job file.
-
-`promptforge trust`: allow the templates and profiles that came with a project.
+Every option of the vocabulary becomes one flag, with the same rule and the same sentence as in a
+profile. `read_request` joins flags and job file into a `CommandRequest`, which gathers the items
+and makes the renderer. Commands that need less take `profile_flags` and `take_folders` alone.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import sys
 import typing
@@ -19,7 +18,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ..authoring.trust import PROJECT_FOLDER, PROJECT_KINDS, find_project, trust_state
 from ..config.options import OPTION_VOCABULARY, PROMPT_OPTIONS, Options
 from ..config.schema import Rule
 from ..errors import (
@@ -31,57 +29,146 @@ from ..errors import (
     quote,
     suggest_name,
 )
-from ..prompts.messages import Message, read_history
-from ..sources.item_files import load_messages
-from ..sources.workspace import read_named
 from .complete import COMPLETIONS, complete_profile
 from .output import print_diagnostics, printable
 
+# --help and completion need no engine: what reads items or renders is imported when it runs.
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from ..errors import Diagnostic
     from ..model import Item, Result
+    from ..prompts.messages import Message
     from ..prompts.prompt import Prompt, Renderer
     from ..sources.gather import SourceRequest
     from ..sources.jobs import Job
     from ..sources.search import Search
 
-_WORDS = {
-    "trusted": "trusted as it is",
-    "changed": "not used, since something changed after it was trusted",
-    "unknown": "not used, since nobody has trusted it",
-}
-
-
-def trusted_folders(workspace: str, diagnostics: Diagnostics | None) -> dict[str, list[Path]]:
-    """Return the trusted folders of a project; a diagnostic names those that are not used."""
-    try:
-        project = find_project(workspace)
-        if project is None:
-            return {}
-        state = trust_state(project)
-        if state == "trusted":
-            return {kind: project.folders(kind) for kind in PROJECT_KINDS}
-        message = f"{len(project.files)} templates and profiles in it are {_WORDS[state]}"
-    except PromptForgeError as error:
-        message = f"{error}; nothing in it is used"
-    if diagnostics is not None:
-        way_out = f"`promptforge trust {printable(workspace)}` lists and trusts them"
-        diagnostics.add("PF706", f"{message}; {way_out}", where=PROJECT_FOLDER)
-    return {}
-
-
 Command = Callable[..., Any]
-
-_PATTERNS = frozenset({"paths"})
+FOLDER_VARIABLES = {"templates": "PROMPTFORGE_TEMPLATES", "profiles": "PROMPTFORGE_PROFILES"}
+TRUST_STATES = {
+    "trusted": "trusted as it is",
+    "changed": "not used: something changed after it was trusted",
+    "unknown": "not used: nobody has trusted it",
+}
+_PATTERN_OPTIONS = frozenset({"paths"})
 """Options with values that may hold a comma."""
+_SOURCE_FLAGS = (
+    ("--file", "files", "PATH[:START[-END]]", "A file or a pattern such as 'src/**/*.py'."),
+    ("--doc", "documents", "PATH", "A document; its front matter becomes metadata."),
+    ("--man", "man_pages", "NAME[.SECTION]", "A man page of this machine."),
+    ("--technique", "techniques", "T1003[.001]", "An ATT&CK technique."),
+    ("--in", "within", "PATH", "A place to search: file, folder, pattern [default: .]"),
+    ("--from", "plugged", "NAME:ARGUMENT", "Items of a source that a plug-in brings."),
+)
+"""Flags that may be given several times."""
+_INPUT_FLAGS = (
+    ("--attack", "attack", "PATH", "Techniques: a STIX 2.1 bundle, a folder, or JSON."),
+    ("--search", "search", "WORDS", "Search files; also the --query, unless one is given."),
+    ("--job", "job", "FILE", "A job in YAML or XML: options and names of sources."),
+)
+_TEXT_FLAGS = (
+    ("--system", "system", "TEXT", "The system text."),
+    ("--system-file", "system_file", "FILE", "A file with it; - is standard input."),
+    ("--instructions", "instructions", "TEXT", "Instructions, beside the context."),
+    ("--instructions-file", "instructions_file", "FILE", "A file with them, or -."),
+    ("--user", "user", "TEXT", "The question; also the query, unless --query gives one."),
+    ("--user-file", "user_file", "FILE", "A file with it, or -."),
+    ("--history", "history", "FILE", "Messages of any provider, or -: JSON, JSON Lines, YAML."),
+)
+_JOB_KEYS = {"system": "system", "instructions": "instructions", "user": "question"}
+"""Flag of a prompt's text → its key in a job file."""
 
-_FOLDERS = (("templates", "PROMPTFORGE_TEMPLATES"), ("profiles", "PROMPTFORGE_PROFILES"))
+
+# --- flags ----------------------------------------------------------------------------------------
 
 
-class _Value(click.ParamType):  # type: ignore[type-arg]  # generic in the newest click only
-    """A value of an option, checked by the same rule as in a profile."""
+def input_flags(function: Command, *, whole: bool = False) -> Command:
+    """Add the flags of the sources, of all options and `-q`; `whole`: also those of prompts."""
+    function = click.option("-q", "--quiet", is_flag=True, help="Print no notes.")(function)
+    function = option_flags(function, whole=whole)
+    function = click.option(
+        "--context-lines", metavar="N", type=click.IntRange(0), default=0,
+        help="Lines to add around a range.",
+    )(function)  # fmt: skip
+    function = workspace_flag(function)
+    function = _add_flags(function, _INPUT_FLAGS)
+    return _add_flags(function, _SOURCE_FLAGS, multiple=True)
+
+
+def workspace_flag(function: Command) -> Command:
+    """Add `--workspace`."""
+    about = "Relative paths stay inside."
+    flag = click.option("--workspace", metavar="DIR", default=".", show_default=True, help=about)
+    return flag(function)
+
+
+def text_flags(function: Command) -> Command:
+    """Add the flags that give the texts and the history of a whole prompt."""
+    return _add_flags(function, _TEXT_FLAGS)
+
+
+def output_flags(function: Command) -> Command:
+    """Add `--json` and `-o`."""
+    about = "Write there instead of to standard output."
+    function = click.option("-o", "--output", metavar="FILE", help=about)(function)
+    return json_flag(function)
+
+
+def json_flag(function: Command) -> Command:
+    """Add `--json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
+
+
+def _add_flags(
+    function: Command, flags: Sequence[tuple[str, str, str, str]], **settings: Any
+) -> Command:
+    # A decorator puts its flag before those that are there: the last of the list goes first.
+    for flag, name, metavar, about in reversed(flags):
+        function = click.option(flag, name, metavar=metavar, help=about, **settings)(function)
+    return function
+
+
+def option_flags(function: Command, *, whole: bool = False) -> Command:
+    """Add a flag for each option: `max_tokens` → `--max-tokens`, `headers` → `--[no-]headers`.
+
+    The options of whole prompts get flags only with `whole`.
+    """
+    about = "Fail (exit 1, nothing on standard output) where there is a warning."
+    function = click.option("--strict", is_flag=True, help=about)(function)
+    defaults = Options()
+    for name in reversed(list(OPTION_VOCABULARY)):
+        if whole or name not in PROMPT_OPTIONS:
+            function = _option_flag(name, getattr(defaults, name))(function)
+    return profile_flags(function)
+
+
+def _option_flag(name: str, default: Any) -> Callable[[Command], Command]:
+    rule = OPTION_VOCABULARY.rules[name]
+    flag = "--" + name.replace("_", "-")
+    if _base(rule.shape) is bool:
+        about = f"{rule.doc} [default: {('no', 'yes')[default]}]"
+        return click.option(f"{flag}/--no-{flag[2:]}", name, default=None, help=about)
+    about, multiple = rule.doc, typing.get_origin(_base(rule.shape)) is tuple
+    if name in _PATTERN_OPTIONS:
+        about += " For several, repeat the flag; a comma is part of a pattern."
+    elif multiple:
+        about += " For several, repeat the flag, or separate them by commas."
+    elif default not in (None, ""):
+        about += f" [default: {default}]"
+    return click.option(
+        flag, name, type=_OptionType(rule), multiple=multiple, default=None, help=about
+    )
+
+
+def _base(shape: Any) -> Any:
+    if typing.get_origin(shape) is typing.Annotated:
+        return typing.get_args(shape)[0]
+    return shape
+
+
+class _OptionType(click.ParamType):  # type: ignore[type-arg]  # generic in the newest click only
+    """The value of an option, read from a text; the vocabulary judges it later."""
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
@@ -90,8 +177,9 @@ class _Value(click.ParamType):  # type: ignore[type-arg]  # generic in the newes
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
         if self.rule.choices:
             return f"[{self.name}]"
-        kind = _base(self.rule.shape)
-        return {int: "N", float: "X"}.get(kind, "NAME" if self.rule.name in COMPLETIONS else "TEXT")
+        if self.rule.name in COMPLETIONS:
+            return "NAME"
+        return {int: "N", float: "X"}.get(_base(self.rule.shape), "TEXT")
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
@@ -104,70 +192,23 @@ class _Value(click.ParamType):  # type: ignore[type-arg]  # generic in the newes
         return [CompletionItem(name) for name in known if name.startswith(incomplete)]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
-            return value
         kind = _base(self.rule.shape)
-        if typing.get_origin(kind) is dict and value != "none":
-            from ..yaml_reader import load_yaml as load  # late: only a mapping is worth its import
+        if not isinstance(value, str) or value == "none":
+            return value
+        if typing.get_origin(kind) is dict:
+            from ..yaml_reader import load_yaml  # late: only a mapping is worth its import
 
-            return load(value, f"--{self.rule.name.replace('_', '-')}")
-        if kind in (int, float) and value != "none":
-            # A number that is none goes on as text: the rule refuses it in its own words.
+            return load_yaml(value, f"--{self.rule.name.replace('_', '-')}")
+        if kind in (int, float):
+            # "4k" goes on as a text: the vocabulary refuses it in the words of all messages.
             with contextlib.suppress(ValueError):
                 return kind(value.replace("_", ""))
         return value
 
 
-def _base(shape: Any) -> Any:
-    if typing.get_origin(shape) is typing.Annotated:
-        return typing.get_args(shape)[0]
-    return shape
-
-
-def option_flags(function: Command, *, whole: bool = False) -> Command:
-    """Add one flag for each option: `max_tokens` → `--max-tokens`, `headers` → `--[no-]headers`.
-
-    The options of whole prompts get flags only with `whole`.
-    """
-    for name in reversed(
-        [name for name in OPTION_VOCABULARY if whole or name not in PROMPT_OPTIONS]
-    ):
-        rule = OPTION_VOCABULARY.rules[name]
-        flag = "--" + name.replace("_", "-")
-        default = getattr(Options(), name)
-        settings: dict[str, Any] = {"default": None}
-        if _base(rule.shape) is bool:
-            flag = f"{flag}/--no-{flag[2:]}"
-            default = ("no", "yes")[default]
-        else:
-            settings |= {"type": _Value(rule), "multiple": _takes_many(rule)}
-        settings["help"] = _help(rule, default)
-        function = click.option(flag, name, **settings)(function)
-    function = click.option(
-        "--strict",
-        is_flag=True,
-        help="Fail (exit 1, nothing on standard output) where there is anything to warn of.",
-    )(function)
-    return profile_flags(function)
-
-
-def _takes_many(rule: Rule) -> bool:
-    return typing.get_origin(_base(rule.shape)) is tuple
-
-
-def _help(rule: Rule, default: object) -> str:
-    if rule.name in _PATTERNS:
-        return f"{rule.doc} For several, repeat the flag; a comma is part of a pattern."
-    if _takes_many(rule):
-        return f"{rule.doc} For several, repeat the flag, or separate them by commas."
-    if default in (None, ""):
-        return rule.doc
-    return f"{rule.doc} [default: {default}]"
-
-
 def profile_flags(function: Command) -> Command:
     """Add `--profile`, `--templates` and `--profiles`."""
-    for name, variable in reversed(_FOLDERS):
+    for name, variable in reversed(FOLDER_VARIABLES.items()):
         function = click.option(
             f"--{name}",
             multiple=True,
@@ -183,17 +224,33 @@ def profile_flags(function: Command) -> Command:
     )(function)
 
 
+def given_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that the flags set, by name; `--strict` sets `on_error`."""
+    found = {}
+    for name in OPTION_VOCABULARY:
+        value = given.get(name)
+        if value is None or value == ():
+            continue
+        if isinstance(value, tuple):
+            value = list(value)
+            if name not in _PATTERN_OPTIONS:
+                value = [word.strip() for each in value for word in each.split(",")]
+        found[name] = value
+    if given.get("strict"):
+        found["on_error"] = "raise"
+    return found
+
+
+# --- folders --------------------------------------------------------------------------------------
+
+
 def take_folders(
     given: dict[str, Any], workspace: str = os.curdir, diagnostics: Diagnostics | None = None
 ) -> dict[str, Any]:
-    """Take the folders out of the flags; add those of the environment and of a trusted workspace."""
+    """Take the folders out of the flags; add those of the environment and a trusted workspace."""
     found = {}
-    project: dict[str, list[Path]] = {}
-    if os.path.isdir(os.path.join(workspace, ".promptforge")):
-        from .inputs import trusted_folders  # late: most workspaces hold nothing to trust
-
-        project = trusted_folders(workspace, diagnostics)
-    for name, variable in _FOLDERS:
+    project = _trusted_folders(workspace, diagnostics)
+    for name, variable in FOLDER_VARIABLES.items():
         listed = [Path(part) for part in os.environ.get(variable, "").split(os.pathsep) if part]
         for folder in listed:
             if not folder.is_dir():
@@ -207,100 +264,32 @@ def or_local_folders(folders: dict[str, Any]) -> dict[str, Any]:
     return {name: listed or [Path(name)] * Path(name).is_dir() for name, listed in folders.items()}
 
 
-def given_options(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that the flags set, by name."""
-    found = {}
-    for name in OPTION_VOCABULARY:
-        value = given.get(name)
-        if value is None or value == ():
-            continue
-        if isinstance(value, tuple):
-            value = list(value)
-            if name not in _PATTERNS:
-                value = [word.strip() for each in value for word in each.split(",")]
-        found[name] = value
-    return found
+def _trusted_folders(workspace: str, diagnostics: Diagnostics | None) -> dict[str, list[Path]]:
+    """Return the trusted folders of a project; a diagnostic names a project that is not used."""
+    if not os.path.isdir(os.path.join(workspace, ".promptforge")):
+        return {}  # before the import: most workspaces hold nothing to trust
+    from ..authoring.trust import PROJECT_FOLDER, PROJECT_KINDS, find_project, trust_state
+
+    try:
+        project = find_project(workspace)
+        if project is None:
+            return {}
+        state = trust_state(project)
+        if state == "trusted":
+            return {kind: project.folders(kind) for kind in PROJECT_KINDS}
+        message = f"{len(project.files)} templates and profiles in it are {TRUST_STATES[state]}"
+    except PromptForgeError as error:
+        message = f"{error}; nothing in it is used"
+    if diagnostics is not None:
+        way_out = f"`promptforge trust {printable(workspace)}` lists and trusts them"
+        diagnostics.add("PF706", f"{message}; {way_out}", where=PROJECT_FOLDER)
+    return {}
 
 
-_MANY: dict[str, Any] = {"multiple": True}
-
-_SOURCES = (
-    click.option(
-        "--file",
-        "files",
-        metavar="PATH[:START[-END]]",
-        **_MANY,
-        help="A file or a pattern such as 'src/**/*.py'.",
-    ),
-    click.option(
-        "--doc",
-        "documents",
-        metavar="PATH",
-        **_MANY,
-        help="A document; its front matter becomes metadata.",
-    ),
-    click.option(
-        "--man", "man_pages", metavar="NAME[.SECTION]", **_MANY, help="A man page of this machine."
-    ),
-    click.option(
-        "--technique", "techniques", metavar="T1003[.001]", **_MANY, help="An ATT&CK technique."
-    ),
-    click.option(
-        "--attack",
-        metavar="PATH",
-        help="Where techniques are: a STIX 2.1 bundle, a folder, or JSON.",
-    ),
-    click.option(
-        "--search",
-        metavar="WORDS",
-        help="Passages of files that answer; also the --query, unless one is given.",
-    ),
-    click.option(
-        "--in",
-        "within",
-        metavar="PATH",
-        **_MANY,
-        help="Where to search: files, folders, patterns [default: .]",
-    ),
-    click.option(
-        "--from",
-        "plugged",
-        metavar="NAME:ARGUMENT",
-        **_MANY,
-        help="What a source finds that a plug-in brings.",
-    ),
-    click.option(
-        "--job", metavar="FILE", help="A job in YAML or XML: options, and lists of what to show."
-    ),
-    click.option(
-        "--workspace",
-        metavar="DIR",
-        default=".",
-        show_default=True,
-        help="Relative paths stay inside.",
-    ),
-    click.option(
-        "--context-lines",
-        metavar="N",
-        type=click.IntRange(0),
-        default=0,
-        help="Lines to add around a range.",
-    ),
-)
+# --- requests -------------------------------------------------------------------------------------
 
 
-def input_flags(function: Command, *, whole: bool = False) -> Command:
-    """Add the flags of the sources, of all options and `-q`; `whole`: also those of prompts."""
-    function = click.option(
-        "-q", "--quiet", is_flag=True, help="Say only what is a warning or worse."
-    )(function)
-    function = option_flags(function, whole=whole)
-    for decorate in reversed(_SOURCES):
-        function = decorate(function)
-    return function
-
-
-class Request(NamedTuple):
+class CommandRequest(NamedTuple):
     """Everything that a command line asks for."""
 
     wanted: SourceRequest
@@ -328,89 +317,90 @@ class Request(NamedTuple):
         return gather(self.wanted, self.diagnostics)
 
     def render(
-        self, renderer: Renderer, items: list[Item], *, said: Collection[Diagnostic] = ()
+        self, renderer: Renderer, items: list[Item], *, printed: Collection[Diagnostic] = ()
     ) -> Result:
-        """Render; print the diagnostics that have not been `said` to standard error."""
+        """Render; print the diagnostics that have not been `printed` to standard error."""
         try:
             result = renderer.render(items, before=tuple(self.diagnostics), **self.options)
         except StrictError as error:
             print_diagnostics(error.diagnostics)
             raise
-        print_diagnostics((d for d in result.warnings if d not in said), quiet=self.quiet)
+        print_diagnostics((d for d in result.warnings if d not in printed), quiet=self.quiet)
         return result
 
 
-def read_request(items: tuple[str, ...], given: Mapping[str, Any]) -> Request:
-    """Return the request of the arguments `items` and the flags `given`; reads only a job file."""
-    given, diagnostics = dict(given), Diagnostics()
-    job = _job(given["job"], diagnostics)
+def read_request(
+    items: tuple[str, ...],
+    given: Mapping[str, Any],
+    *,
+    stdin_taken: bool = False,
+    may_be_empty: bool = False,
+) -> CommandRequest:
+    """Return the request of the arguments `items` and the flags `given`; reads only a job file.
+
+    `stdin_taken`: standard input holds a text of the prompt, so it is not read as items.
+    """
+    from ..sources.jobs import Job, load_job
+
+    given, diagnostics, job = dict(given), Diagnostics(), Job()
+    if given["job"]:
+        job = load_job(given["job"], diagnostics=diagnostics)
     options = _job_options(job.options, job.lines, given["job"])
-    wanted = _wanted(items, given, job, options)
+    profile, attack = options.pop("profile", None), options.pop("attack", None)
+    wanted = _source_request(items, given, job)
+    named = (*wanted.items, *wanted.records, *wanted.files, *wanted.documents)
+    named += (*wanted.man_pages, *wanted.techniques, *wanted.plugged)
+    if not named and wanted.search is None and not stdin_taken:
+        if sys.stdin is not None and not sys.stdin.isatty():
+            wanted = dataclasses.replace(wanted, items=["-"])
+        elif not may_be_empty:
+            raise click.UsageError(
+                "nothing to render: name a file of items, pipe one in,"
+                " or give --file, --doc, --man, --search"
+            )
+    if wanted.attack is None:
+        wanted = dataclasses.replace(wanted, attack=attack)
     if wanted.search is not None:
         options.setdefault("query", wanted.search.query)
     flags = given_options(given)
     for name, value in flags.items():  # the options of a job file have been checked
         OPTION_VOCABULARY.check(name, value)
-    options |= flags
-    if given["strict"]:
-        options["on_error"] = "raise"
-    profile = options.pop("profile", None)
     folders = take_folders(given, wanted.workspace, diagnostics)
-    return Request(
-        wanted, options, given["profile"] or profile, folders, given["quiet"], diagnostics, job
+    return CommandRequest(
+        wanted=wanted,
+        options=options | flags,
+        profile=given["profile"] or profile,
+        folders=folders,
+        quiet=given["quiet"],
+        diagnostics=diagnostics,
+        job=job,
     )
 
 
 def exit_code(*results: Result | Prompt) -> int:
     """Return 5 where a template failed and the shipped one stood in for it, else 0."""
-    said = [d for result in results for d in result.warnings]
-    failed = any(d.code.startswith("PF4") and d.severity == "error" for d in said)
-    return 5 * failed
+    for diagnostic in (d for result in results for d in result.warnings):
+        if diagnostic.code.startswith("PF4") and diagnostic.severity == "error":
+            return 5
+    return 0
 
 
-def _job(path: str | None, diagnostics: Diagnostics) -> Job:
-    from ..sources.jobs import Job, load_job
+def _source_request(items: tuple[str, ...], given: Mapping[str, Any], job: Job) -> SourceRequest:
+    """Return the sources of the job file, and after them those of the flags."""
+    from ..sources.gather import SourceRequest
 
-    if not path:
-        return Job()
-    return load_job(path, diagnostics=diagnostics)
-
-
-def _wanted(
-    items: tuple[str, ...], given: dict[str, Any], job: Job, options: dict[str, Any]
-) -> SourceRequest:
-    from ..sources.gather import SourceRequest as Wanted
-
-    lists = {
-        name: list(given.pop(name))
-        for name in ("files", "documents", "man_pages", "techniques", "plugged")
-    }
-    paths = list(items)
-    search = _search(given.pop("search"), given.pop("within"), job)
-    lists["files"][:0] = job.files
-    lists["documents"][:0] = job.documents
-    lists["man_pages"][:0] = job.man_pages
-    lists["techniques"][:0] = job.mitre_techniques
-    lists["plugged"][:0] = job.plugged
-    paths[:0] = [entry for entry in job.items if isinstance(entry, str)]
-    records = [entry for entry in job.items if not isinstance(entry, str)]
-    named = paths or records or search is not None or any(lists.values())
-    if not named and not given.get("piped"):  # `piped`: standard input holds a part of the prompt
-        if sys.stdin is not None and not sys.stdin.isatty():
-            paths = ["-"]
-        elif not given.get("may_be_empty"):
-            raise click.UsageError(
-                "nothing to render: name a file of items, pipe one in,"
-                " or give --file, --doc, --man, --search"
-            )
-    return Wanted(
-        items=paths,
-        records=records,
-        search=search,
-        attack=given.pop("attack") or options.pop("attack", None),
-        workspace=given.pop("workspace"),
-        context_lines=given.pop("context_lines"),
-        **lists,
+    return SourceRequest(
+        items=[*(entry for entry in job.items if isinstance(entry, str)), *items],
+        records=[entry for entry in job.items if not isinstance(entry, str)],
+        files=[*job.files, *given["files"]],
+        documents=[*job.documents, *given["documents"]],
+        man_pages=[*job.man_pages, *given["man_pages"]],
+        techniques=[*job.mitre_techniques, *given["techniques"]],
+        plugged=[*job.plugged, *given["plugged"]],
+        search=_search(given["search"], given["within"], job),
+        attack=given["attack"],
+        workspace=given["workspace"],
+        context_lines=given["context_lines"],
     )
 
 
@@ -447,63 +437,56 @@ def _job_options(options: dict[str, Any], lines: Any, path: str) -> dict[str, An
         elif name in OPTION_VOCABULARY or name in OPTION_VOCABULARY.elsewhere:
             checked[name] = OPTION_VOCABULARY.check(name, value, where)
         else:
-            from ..sources.jobs import JOB_KEYS as KEYS
+            from ..sources.jobs import JOB_KEYS
 
-            near = suggest_name(str(name), {*OPTION_VOCABULARY, *KEYS})
-            message = f"unknown option {quote(str(name))}{near}"
+            hint = suggest_name(str(name), {*OPTION_VOCABULARY, *JOB_KEYS})
+            message = f"unknown option {quote(str(name))}{hint}"
             raise ProfileError(message, where=where(name), option=str(name))
     return checked
 
 
-_TEXTS = {"system": "system", "instructions": "instructions", "user": "question"}
-"""Flag → its word in a job file."""
-
-_FLAGS = (
-    click.option("--system", metavar="TEXT", help="The system text."),
-    click.option(
-        "--system-file", metavar="FILE", help="A file that holds it; - is standard input."
-    ),
-    click.option("--instructions", metavar="TEXT", help="Instructions, beside the context."),
-    click.option("--instructions-file", metavar="FILE", help="A file that holds them, or -."),
-    click.option(
-        "--user",
-        metavar="TEXT",
-        help="The question; it is the query too, where --query gives no other.",
-    ),
-    click.option("--user-file", metavar="FILE", help="A file that holds it, or -."),
-    click.option(
-        "--history",
-        metavar="FILE",
-        help="Messages of any provider, or -: JSON, JSON Lines or YAML.",
-    ),
-)
+# --- texts of a whole prompt ----------------------------------------------------------------------
 
 
-class PromptTexts(NamedTuple):
+class GivenTexts(NamedTuple):
     """Texts and history around the context: of the flags, else of the job file."""
 
     texts: dict[str, str | None]
     """`system`, `instructions` and `user`."""
-    history: list[Any] | None
+    history: list[Any] | None = None
     """Messages as they were given, in the shape of any provider."""
-    messages: list[Message] | None
+    messages: list[Message] | None = None
     """The same, read."""
 
 
-def prompt_flags(function: Command) -> Command:
-    """Add the flags that give the parts."""
-    for decorate in reversed(_FLAGS):
-        function = decorate(function)
-    return function
+def read_prompt_request(
+    items: tuple[str, ...], given: Mapping[str, Any], *, may_be_empty: bool = False
+) -> tuple[CommandRequest, GivenTexts]:
+    """Return the request of a whole prompt, and the texts around its context.
 
-
-def is_stdin_taken(items: tuple[str, ...], given: dict[str, Any]) -> bool:
-    """Return true where a text or the history comes from standard input.
-
-    Raises a usage error where two things are to come from there.
+    Raises a usage error where two inputs are to come from standard input.
     """
-    named = [f"--{flag}-file" for flag in _TEXTS if given[f"{flag}_file"] == "-"]
-    named += ["--history"] * (given["history"] == "-")
+    given = dict(given)
+    stdin_taken = _is_stdin_taken(items, given)
+    # Standard input is read before the items: they might be piped in as well.
+    texts = {flag: _read_text(flag, given) for flag in _JOB_KEYS}
+    history = given.pop("history")
+    request = read_request(items, given, stdin_taken=stdin_taken, may_be_empty=may_be_empty)
+    for flag, key in _JOB_KEYS.items():
+        if texts[flag] is None:
+            texts[flag] = request.job.texts.get(key)
+    if history is None:
+        history = request.job.history
+    if history is None:
+        return request, GivenTexts(texts)
+    return request, _read_history(texts, history, request)
+
+
+def _is_stdin_taken(items: tuple[str, ...], given: Mapping[str, Any]) -> bool:
+    """Return true where a text or the history comes from standard input."""
+    named = [f"--{flag}-file" for flag in _JOB_KEYS if given[f"{flag}_file"] == "-"]
+    if given["history"] == "-":
+        named.append("--history")
     readers = ["ITEMS"] * items.count("-") + named
     if len(readers) > 1:
         both = " and ".join(readers)
@@ -511,40 +494,31 @@ def is_stdin_taken(items: tuple[str, ...], given: dict[str, Any]) -> bool:
     return bool(named)
 
 
-def take_texts(given: dict[str, Any]) -> dict[str, str | None]:
-    """Take the flags of the texts out of `given`; return text by flag."""
-    return {flag: _text(given.pop(flag), given.pop(f"{flag}_file"), flag) for flag in _TEXTS}
-
-
-def read_prompt_texts(
-    texts: dict[str, str | None], history: str | None, request: Request
-) -> PromptTexts:
-    """Return `texts` and the messages of the file `history`; the job fills in for both."""
-    said = dict(texts)
-    for flag, text in texts.items():
-        if text is None:
-            said[flag] = request.job.texts.get(_TEXTS[flag])
-    given = request.job.history
-    if history is not None:
-        given = history
-    if given is None:
-        return PromptTexts(said, None, None)
-    diagnostics = request.diagnostics
-    if isinstance(given, str):
-        records, locate = load_messages(
-            given, diagnostics=diagnostics, workspace=request.wanted.workspace
-        )
-        return PromptTexts(said, list(records), read_history(records, given, diagnostics, locate))
-    return PromptTexts(said, list(given), read_history(given, "history", diagnostics))
-
-
-def _text(text: str | None, path: str | None, flag: str) -> str | None:
-    """Return a text given as it is or in a file; a file's last line end is dropped."""
+def _read_text(flag: str, given: dict[str, Any]) -> str | None:
+    """Take a text out of the flags, given as it is or in a file; a file's last line end goes."""
+    text, path = given.pop(flag), given.pop(f"{flag}_file")
     if path is None:
-        return text
+        return typing.cast(str | None, text)
     if text is not None:
         raise click.UsageError(f"--{flag} and --{flag}-file both give the text; leave one out")
+    from ..sources.workspace import read_named
+
     diagnostics = Diagnostics()
     found, _ = read_named(path, workspace=None, diagnostics=diagnostics)
     print_diagnostics(diagnostics)
     return found.removesuffix("\n")
+
+
+def _read_history(
+    texts: dict[str, str | None], history: Any, request: CommandRequest
+) -> GivenTexts:
+    from ..prompts.messages import read_history
+    from ..sources.item_files import load_messages
+
+    diagnostics = request.diagnostics
+    if not isinstance(history, str):
+        return GivenTexts(texts, list(history), read_history(history, "history", diagnostics))
+    workspace = request.wanted.workspace
+    records, locate = load_messages(history, diagnostics=diagnostics, workspace=workspace)
+    messages = read_history(records, history, diagnostics, locate)
+    return GivenTexts(texts, list(records), messages)

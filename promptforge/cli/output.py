@@ -1,14 +1,8 @@
-"""Write results to standard output or a file, and messages to standard error.
+"""Print and write everything that the command line says.
 
-Plain tables for a terminal or a pipe: no boxes, no colours, no cursor moves.
-
-Print a line of a file with a mark below the mistake.
-
-Say click's errors in the words of all other messages: the mistake, and the way out.
-
-Point at ./templates and ./profiles that nobody named.
-
-Write the files of `init` and `new`, and say the next steps.
+Products go to standard output or a file (`write_output`, `write_json`). Diagnostics, notes and
+errors go to standard error, a line each. Tables and excerpts are plain text: no colours, no boxes,
+and no character of an item that could move the terminal's cursor.
 """
 
 from __future__ import annotations
@@ -23,72 +17,13 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
 from ..errors import Diagnostic, ItemError, quote, suggest_name
 from ..files import is_template_name, remove_unfinished, write_whole
 from ..text.escape import to_label
-
-if TYPE_CHECKING:
-    from ..authoring.scaffold import NewFile
-
-
-def usage_message(error: click.ClickException) -> str:
-    """Return the message of a click error, with a pointer to the help."""
-    context = getattr(error, "ctx", None)
-    message = _message(error, context)
-    if context is None:
-        return message
-    return f"{message} (see {context.command_path} --help)"
-
-
-def _message(error: click.ClickException, context: click.Context | None) -> str:
-    if (
-        isinstance(error, click.MissingParameter)
-        and isinstance(error.param, click.Argument)
-        and context is not None
-    ):
-        goes = " ".join([context.command_path, *context.command.collect_usage_pieces(context)])
-        return f"{_name(error.param)} is missing: {goes}"
-    if isinstance(error, click.NoSuchOption):
-        hint = ""
-        if error.possibilities:
-            hint = f"; did you mean {' or '.join(map(quote, error.possibilities))}?"
-        return f"there is no option {quote(error.option_name)}{hint}"
-    if isinstance(error, click.BadOptionUsage) and "requires an argument" in error.message:
-        return f"{error.option_name} needs a value"
-    if isinstance(error, click.BadParameter) and error.param is not None:
-        return _value(error, error.param)
-    return error.format_message()
-
-
-def _value(error: click.BadParameter, parameter: click.Parameter) -> str:
-    message = error.message
-    given = re.match(r"(?:Directory |File |Path )?'(.*?)' (.*)", message, re.DOTALL)
-    at = _name(parameter)
-    if given is None:
-        return f"{at}: {message}"
-    if isinstance(parameter.type, click.Choice):
-        return f"there is no {quote(given[1])} here{suggest_name(given[1], map(str, parameter.type.choices))}"
-    if "does not exist" in given[2]:
-        kind = {"Directory": "folder"}.get(message.partition(" ")[0], "file")
-        return f"{at}: there is no {kind} {quote(given[1])}"
-    if "is a file" in given[2]:
-        return f"{at} takes a folder, and {quote(given[1])} is a file"
-    if "is a directory" in given[2]:
-        return f"{at} takes a file, and {quote(given[1])} is a folder"
-    return f"{at}: {quote(given[1])} {given[2].rstrip('.')}"
-
-
-def _name(parameter: click.Parameter) -> str:
-    if isinstance(parameter, click.Argument):
-        if isinstance(parameter.type, click.Choice):
-            return f"one of {', '.join(map(str, parameter.type.choices))}"
-        return parameter.metavar or (parameter.name or "").upper()
-    return max(parameter.opts, key=len)
-
 
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
 """Characters that move a terminal's cursor, change its colours or send it commands."""
@@ -97,7 +32,7 @@ JSON_VERSION = 1
 """Version of the JSON that `--json` prints."""
 
 
-def write_output(text: str, path: str | None) -> None:
+def write_output(text: str, path: str | None = None) -> None:
     """Write the product to a file, whole or not at all, or to standard output.
 
     A terminal gets controls as escapes; a pipe or a file gets the text as it is. A link is
@@ -127,9 +62,8 @@ def write_output(text: str, path: str | None) -> None:
     if target.is_symlink():
         target = target.resolve()
     if not target.parent.is_dir():
-        raise ItemError(
-            f"there is no folder {quote(str(target.parent))}; make it first", where=path
-        )
+        folder = quote(str(target.parent))
+        raise ItemError(f"there is no folder {folder}; make it first", where=path)
     with contextlib.suppress(OSError):  # a folder may be written to and not listed
         remove_unfinished(target.parent, target.name)
     with write_whole(target) as file:
@@ -138,10 +72,13 @@ def write_output(text: str, path: str | None) -> None:
 
 def write_json(facts: dict[str, Any], path: str | None = None) -> None:
     """Write facts as the JSON of `--json`, with its version."""
-    write_output(
-        json.dumps({"promptforge": JSON_VERSION, **facts}, ensure_ascii=False, indent=2) + "\n",
-        path,
-    )
+    data = {"promptforge": JSON_VERSION, **facts}
+    write_output(json.dumps(data, ensure_ascii=False, indent=2) + "\n", path)
+
+
+def write_lines(lines: Iterable[str], path: str | None = None) -> None:
+    """Write lines, a line end after each."""
+    write_output("".join(f"{line}\n" for line in lines), path)
 
 
 def print_diagnostics(diagnostics: Iterable[Diagnostic], *, quiet: bool = False) -> None:
@@ -152,60 +89,12 @@ def print_diagnostics(diagnostics: Iterable[Diagnostic], *, quiet: bool = False)
             if quiet:
                 continue
             severity = "note"
-        click.echo(f"promptforge: {severity}: {d}", err=True)
+        print_message(f"{severity}: {d}")
 
 
-def unused_folder_hint(name: str, given: Sequence[str]) -> str:
-    """Return a hint where a name that was not found lies in ./templates or ./profiles, else "".
-
-    The hint names the flag that finds it. `given` is the command line.
-    """
-    if not is_template_name(name):
-        return ""
-    said = []
-    for folder, places in (
-        ("templates", (name, f"prompt/{name}")),
-        ("profiles", (f"{name}.yaml", f"{name}.yml")),
-    ):
-        if is_folder_named(folder, given):
-            continue
-        found = next(
-            (Path(folder, place) for place in places if Path(folder, place).exists()), None
-        )
-        if found is not None:
-            said.append((quote(found.as_posix())[1:-1], f"--{folder} {folder}"))
-    if not said:
-        return ""
-    there, flags = (" and ".join(each) for each in (zip(*said, strict=True)))
-    verb = ("is", "are")[len(said) > 1]
-    return f"; {there} {verb} here: add {flags}"
-
-
-def is_folder_named(folder: str, given: Sequence[str]) -> bool:
-    """Return true where the command line or the environment names such a folder."""
-    flags = any(word == f"--{folder}" or word.startswith(f"--{folder}=") for word in given)
-    return flags or bool(os.environ.get(f"PROMPTFORGE_{folder.upper()}"))
-
-
-def write_scaffold(
-    made: Sequence[NewFile], steps: Sequence[str], *, pretend: bool, as_json: bool
-) -> None:
-    """Write the files unless `pretend`; print their names, and the next steps on standard error."""
-    from ..authoring import scaffold as drafts
-
-    heading = "these are now there; next:"
-    if pretend:
-        made, heading = drafts.missing_files(made), "these would be there; next:"
-    else:
-        made = drafts.write_files(made)
-    if as_json:
-        files = [str(draft.path) for draft in made]
-        write_json({"files": files, "written": not pretend, "next": list(steps)})
-        return
-    write_output("".join(f"{draft.path}\n" for draft in made), None)
-    click.echo(f"promptforge: {heading}", err=True)
-    for step in steps:
-        click.echo(f"  {step}", err=True)
+def print_message(message: str) -> None:
+    """Print one line to standard error, with the name of the program before it."""
+    click.echo(f"promptforge: {message}", err=True)
 
 
 DEFAULT_COLUMNS = 80
@@ -246,13 +135,6 @@ def printable(value: object, limit: int = 200) -> str:
     return to_label(text)
 
 
-def plural(count: int, one: str, many: str) -> str:
-    """Return `one` or `many`, as the count wants it."""
-    if count == 1:
-        return one
-    return many
-
-
 def text_columns(text: str) -> int:
     """Return the terminal columns that a text takes."""
     if text.isascii():
@@ -287,12 +169,13 @@ def _upto(text: str, room: int) -> str:
 
 
 def table_lines(
-    columns: Sequence[Column], rows: Sequence[Sequence[str]], *, total: int
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], total: int | None = None
 ) -> Iterator[str]:
     """Yield the lines of a table, at most `total` columns wide where cutting can make it so.
 
-    Cells are printed as they are: pass outside texts through `shown` first.
+    Without `total` the screen limits it. Pass outside texts through `printable` first.
     """
+    total = total or screen_columns()
     cells = [[column.heading for column in columns], *rows]
     wide = [max(text_columns(row[n]) for row in cells) for n in range(len(columns))]
     gap = 1 + (sum(wide) + 2 * (len(wide) - 1) <= total)
@@ -309,7 +192,7 @@ def table_lines(
     if over > 0 and columns and columns[spare].spare:
         left = [n for n in range(len(columns)) if n != spare]
         fewer = [[row[n] for n in left] for row in rows]
-        yield from table_lines([columns[n] for n in left], fewer, total=total)
+        yield from table_lines([columns[n] for n in left], fewer, total)
         return
     for row in cells:
         line = []
@@ -318,7 +201,10 @@ def table_lines(
             if column.cut:
                 text = shorten(cell, room, path=column.paths)
             pad = " " * (room - text_columns(text))
-            line.append((text + pad, pad + text)[column.right])
+            if column.right:
+                line.append(pad + text)
+            else:
+                line.append(text + pad)
         yield (" " * gap).join(line).rstrip()
 
 
@@ -327,19 +213,103 @@ MAX_EXCERPT_CHARACTERS = 100
 
 
 def excerpt_lines(source: str, line: int, column: int, end: int = 0) -> Iterator[str]:
-    """Yield a numbered line of source, and marks below the columns `column` to `end` (exclusive)."""
+    """Yield a numbered line of source, and a mark below its columns `column` to `end` - 1."""
     # A long line is cut around the column, so that the mistake stands in the middle.
     start = max(0, min(column - MAX_EXCERPT_CHARACTERS // 2, len(source) - MAX_EXCERPT_CHARACTERS))
     part = source[start : start + MAX_EXCERPT_CHARACTERS]
-    before = _shown(part[: column - 1 - start])
-    marked = _shown(part[column - 1 - start : max(end, column + 1) - 1 - start])
-    after = _shown(part[max(end, column + 1) - 1 - start :])
-    cut = "…" * bool(start)
-    more = "…" * (start + MAX_EXCERPT_CHARACTERS < len(source))
+    before = _escape_tabs(part[: column - 1 - start])
+    marked = _escape_tabs(part[column - 1 - start : max(end, column + 1) - 1 - start])
+    after = _escape_tabs(part[max(end, column + 1) - 1 - start :])
+    cut = more = ""
+    if start:
+        cut = "…"
+    if start + MAX_EXCERPT_CHARACTERS < len(source):
+        more = "…"
     margin = " " * len(str(line))
     yield f"  {line} | {cut}{before}{marked}{after}{more}".rstrip()
     yield f"  {margin} | {' ' * text_columns(cut + before)}{'^' * max(1, text_columns(marked))}"
 
 
-def _shown(text: str) -> str:
+def _escape_tabs(text: str) -> str:
     return to_label(text.replace("\t", "    "))
+
+
+def usage_message(error: click.ClickException) -> str:
+    """Return the message of a click error, with a pointer to the help."""
+    context = getattr(error, "ctx", None)
+    message = _describe(error, context)
+    if context is None:
+        return message
+    return f"{message} (see {context.command_path} --help)"
+
+
+def _describe(error: click.ClickException, context: click.Context | None) -> str:
+    if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Argument):
+        if context is not None:
+            usage = [context.command_path, *context.command.collect_usage_pieces(context)]
+            return f"{_describe_parameter(error.param)} is missing: {' '.join(usage)}"
+    if isinstance(error, click.NoSuchOption):
+        hint = ""
+        if error.possibilities:
+            hint = f"; did you mean {' or '.join(map(quote, error.possibilities))}?"
+        return f"there is no option {quote(error.option_name)}{hint}"
+    if isinstance(error, click.BadOptionUsage) and "requires an argument" in error.message:
+        return f"{error.option_name} needs a value"
+    if isinstance(error, click.BadParameter) and error.param is not None:
+        return _describe_value(error, error.param)
+    return error.format_message()
+
+
+def _describe_value(error: click.BadParameter, parameter: click.Parameter) -> str:
+    # Click says "File 'x' does not exist." in words of its own; the value is between the quotes.
+    message = error.message
+    given = re.match(r"(?:Directory |File |Path )?'(.*?)' (.*)", message, re.DOTALL)
+    at = _describe_parameter(parameter)
+    if given is None:
+        return f"{at}: {message}"
+    if isinstance(parameter.type, click.Choice):
+        hint = suggest_name(given[1], map(str, parameter.type.choices))
+        return f"there is no {quote(given[1])} here{hint}"
+    if "does not exist" in given[2]:
+        kind = {"Directory": "folder"}.get(message.partition(" ")[0], "file")
+        return f"{at}: there is no {kind} {quote(given[1])}"
+    if "is a file" in given[2]:
+        return f"{at} takes a folder, and {quote(given[1])} is a file"
+    if "is a directory" in given[2]:
+        return f"{at} takes a file, and {quote(given[1])} is a folder"
+    return f"{at}: {quote(given[1])} {given[2].rstrip('.')}"
+
+
+def _describe_parameter(parameter: click.Parameter) -> str:
+    if isinstance(parameter, click.Argument):
+        if isinstance(parameter.type, click.Choice):
+            return f"one of {', '.join(map(str, parameter.type.choices))}"
+        return parameter.metavar or (parameter.name or "").upper()
+    return max(parameter.opts, key=len)
+
+
+def unused_folder_hint(name: str, arguments: Sequence[str]) -> str:
+    """Return a hint where a missing name lies in ./templates or ./profiles, else "".
+
+    The hint names the flag that finds it. `arguments` is the command line.
+    """
+    if name.startswith("shipped/") or not is_template_name(name):
+        return ""
+    found = []
+    for folder, places in (
+        ("templates", (name, f"prompt/{name}")),
+        ("profiles", (f"{name}.yaml", f"{name}.yml")),
+    ):
+        paths = [path for place in places if (path := Path(folder, place)).exists()]
+        if paths and not _is_folder_named(folder, arguments):
+            found.append((quote(paths[0].as_posix())[1:-1], f"--{folder} {folder}"))
+    if not found:
+        return ""
+    there, flags = (" and ".join(each) for each in zip(*found, strict=True))
+    verb = ("is", "are")[len(found) > 1]
+    return f"; {there} {verb} here: add {flags}"
+
+
+def _is_folder_named(folder: str, arguments: Sequence[str]) -> bool:
+    flags = any(word.partition("=")[0] == f"--{folder}" for word in arguments)
+    return flags or bool(os.environ.get(f"PROMPTFORGE_{folder.upper()}"))

@@ -16,7 +16,6 @@ import msgspec
 
 from ..errors import Diagnostics, ItemError, quote, suggest_name
 from ..plaindata import copy_plain, type_name_of
-from ..sources.item_files import refuse_constant
 from ..text.control_tokens import ControlTokens
 from ..text.escape import SURROGATE
 
@@ -398,8 +397,8 @@ def _text(text: str) -> list[MessageBlock]:
 def _arguments(text: str) -> str | None:
     """Return arguments given as JSON, unchanged if a request can carry them; `None` if not."""
     try:
-        arguments = json.loads(text, parse_constant=refuse_constant)
-        # The copy differs for 1e999, and for nesting too deep to be sent.
+        arguments = json.loads(text)
+        # The copy differs for NaN and 1e999, and for nesting too deep to be sent.
         if isinstance(arguments, dict) and copy_plain(arguments, lambda _: None) == arguments:
             plain = json.dumps(arguments, ensure_ascii=False)
             return plain if SURROGATE.search(plain) else text

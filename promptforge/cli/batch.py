@@ -1,0 +1,148 @@
+"""`promptforge batch`: render a file of requests, with progress on a terminal and a summary."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from ..batch.result_files import BATCH_SERVICES
+from ..batch.rows import CONTEXT_ONLY
+from ..batch.runner import ENGINES, SHARD_ROWS, Progress, run
+from ..batch.store import RunReport
+from ..prompts.providers import SHAPES
+from ..text.format import plural
+from ..yaml_reader import load_yaml
+from .inputs import given_options, json_flag, option_flags, take_folders, workspace_flag
+from .output import print_message, write_json
+
+MAX_FILES_NAMED = 5
+"""Result files that the summary names; of the rest it prints the number."""
+_RUN_OPTIONS = (
+    *("to", "model", "workers", "engine", "address", "limit", "max_errors", "retry"),
+    *("part_rows", "workspace", "attack", "profile"),
+)
+
+
+@click.command("batch")
+@click.argument("source", metavar="INPUT")
+@click.option(
+    "-o", "--output", metavar="OUTPUT", required=True,
+    help="results.jsonl, results.parquet, or a folder.",
+)  # fmt: skip
+@click.option(
+    "--to", type=click.Choice([CONTEXT_ONLY, *SHAPES, *BATCH_SERVICES]), default=CONTEXT_ONLY,
+    show_default=True, help="Product of each row: context, prompt, or a batch service's request.",
+)  # fmt: skip
+@click.option("--model", metavar="NAME", help="The LLM for a batch service.")
+@click.option("--body", metavar="YAML", help="More keys of each request: '{temperature: 0}'.")
+@click.option(
+    "-j", "--workers", metavar="N", type=click.IntRange(1),
+    help="Processes [default: one a processor].",
+)  # fmt: skip
+@click.option(
+    "--engine", type=click.Choice(ENGINES), default="local", show_default=True,
+    help="Place of the workers.",
+)  # fmt: skip
+@click.option("--address", metavar="ADDRESS", help="A Ray cluster [default: this machine].")
+@click.option("--limit", metavar="N", type=click.IntRange(0), help="Take at most N rows.")
+@click.option(
+    "--max-errors", metavar="N", type=click.IntRange(0), help="End after more than N failed rows."
+)
+@click.option("--retry", is_flag=True, help="Render rows again that failed in an earlier run.")
+@click.option(
+    "--part-rows", metavar="N", type=click.IntRange(1), default=SHARD_ROWS, show_default=True,
+    help="Rows of one shard; a kill loses unfinished shards.",
+)  # fmt: skip
+@workspace_flag
+@click.option("--attack", metavar="PATH", help="Techniques: STIX 2.1 bundle, folder, or JSON.")
+@option_flags
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress and no summary.")
+@json_flag
+def batch_command(
+    source: str, output: str, body: str | None, quiet: bool, as_json: bool, **given: Any
+) -> int:
+    """Render every request of INPUT, JSON Lines or Parquet (`-`: JSON Lines on standard input).
+
+    A row has the keys of a job file: items or names of sources, and options. It may have an `id`,
+    a `profile`, and for whole prompts `system`, `instructions`, `user` and `history`. A row that
+    fails is a record in errors.jsonl. After a stop or a kill, the same command goes on.
+    """
+    extra: object = {}
+    if body:
+        extra = load_yaml(body, "--body")
+    if not isinstance(extra, dict):
+        raise click.UsageError("--body: expected keys and values, such as '{temperature: 0}'")
+    run_options = {name: given[name] for name in _RUN_OPTIONS}
+    run_options |= take_folders(given) | given_options(given)
+    with _progress_bar(quiet) as progress:
+        try:
+            report = run(source, Path(output), body=extra, progress=progress, **run_options)
+        except KeyboardInterrupt:
+            click.echo(err=True)
+            print_message("stopped; finished rows are kept, the same command goes on")
+            raise
+    if as_json:
+        write_json(msgspec.to_builtins(report))
+    if not quiet:
+        for line in _summary(report):
+            print_message(line)
+    return int(not report.complete or report.errors > (given["max_errors"] or 0))
+
+
+@contextlib.contextmanager
+def _progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
+    """Yield a function that shows progress on a terminal: share, time left, speed, errors."""
+    if quiet or sys.stderr is None or not sys.stderr.isatty():
+        yield None
+        return
+    started = time.perf_counter()
+    bar: Any = None
+
+    def show(progress: Progress) -> None:
+        nonlocal bar
+        if bar is None:
+            # The length is known only now: the first report comes when the input was opened.
+            bar = click.progressbar(
+                length=progress.total or 0, file=sys.stderr, item_show_func=str, show_pos=False
+            )
+            bar.__enter__()
+        rate = (progress.rows - progress.kept) / (time.perf_counter() - started)
+        line = f"{progress.rows:,} rows, {rate:,.0f} a second"
+        if progress.errors:
+            line += f", {progress.errors:,} failed"
+        bar.update(bool(progress.total) * (progress.bytes - bar.pos), line)
+
+    try:
+        yield show
+    finally:
+        if bar is not None:
+            bar.__exit__(None, None, None)
+
+
+def _summary(report: RunReport) -> Iterator[str]:
+    if report.changed:
+        changed = ", ".join(report.changed)
+        yield f"{changed} changed since an earlier run, so rows were rendered again"
+    line = plural(report.rows, "row", "rows")
+    if report.kept:
+        line += f", {report.kept:,} of them by an earlier run"
+    line += f", {report.tokens:,} tokens, {report.seconds:,.1f} s"
+    done = report.rows - report.kept
+    if done and report.seconds:
+        line += f", {done / report.seconds:,.0f} a second"
+    yield line
+    failed = f"{plural(report.errors, 'row', 'rows')} failed"
+    if not report.complete:
+        yield f"ended: {failed}, more than --max-errors allows"
+    elif report.errors:
+        yield f"{failed}: {report.errors_file}"
+    yield from (f"results: {file}" for file in report.files[:MAX_FILES_NAMED])
+    if len(report.files) > MAX_FILES_NAMED:
+        yield f"results: {len(report.files) - MAX_FILES_NAMED:,} files more"
