@@ -15,7 +15,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import promptforge as pf
-from promptforge.cli.explain import REASON_TEXTS, as_flags, explain_command, item_lines, reason_lines
+from promptforge.cli.explain import (
+    REASON_TEXTS,
+    as_flags,
+    explain_command,
+    item_lines,
+    reason_lines,
+)
 from promptforge.cli.output import Column, table_lines, text_columns
 from promptforge.model import Remedy
 
