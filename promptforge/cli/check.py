@@ -91,7 +91,7 @@ def check_command(
         for path in wanted:
             targets.add(path)
         return check(
-            targets, folders["templates"], folders["profiles"], given["profile"], prices=costs
+            targets, folders["templates"], folders["profiles"], given["profile"], costs=costs
         )
 
     report = run()
@@ -132,7 +132,7 @@ def _write_report(report: LintReport, shape: str, quiet: bool) -> None:
     else:
         shown = [finding for finding in report.findings if not (quiet and _is_note(finding))]
         lines = [line for finding in shown for line in _finding_lines(finding)]
-        if lines and report.prices:
+        if lines and report.costs:
             lines.append("")
         write_lines([*lines, *_cost_lines(report)])
         if not quiet:
@@ -161,20 +161,16 @@ def _finding_lines(finding: Finding) -> Iterator[str]:
 
 
 def _cost_lines(report: LintReport) -> Iterator[str]:
-    if not report.prices:
+    if not report.costs:
         return
-    from ..lint.checker import cost_rows
-
     columns = [Column("layout", cut=True), Column("format", cut=True), Column("page", right=True)]
     columns += [Column("kind", cut=True), Column("an item", right=True)]
     rows = []
-    last = ("", "")
-    for layout, form, page, kind, tokens in cost_rows(report.prices):
-        named = [layout, form, f"{page:,}"]
-        if (layout, form) == last:
+    for cost in report.costs:
+        named = [cost.layout, cost.format, f"{cost.page:,}"]
+        for kind, tokens in cost.items.items():
+            rows.append([*named, kind, f"+{tokens:,}"])
             named = [""] * 3  # the row above says it
-        rows.append([*named, kind, f"+{tokens:,}"])
-        last = (layout, form)
     yield from table_lines(columns, rows)
     yield f"tokens by {report.tokenizer}, without the texts of the items"
 
@@ -206,7 +202,7 @@ def _report_facts(report: LintReport) -> dict[str, Any]:
         findings.append({"path": path, **facts, "fixable": finding.edit is not None})
     costs = [
         {"layout": cost.layout, "format": cost.format, "page": cost.page, "items": cost.items}
-        for cost in report.prices
+        for cost in report.costs
     ]
     facts = {"findings": findings, "prices": costs}
     return {**facts, "tokenizer": report.tokenizer, "files": report.files}
@@ -234,7 +230,7 @@ def _github_line(finding: Finding) -> str:
 
 def _sarif(report: LintReport) -> dict[str, Any]:
     """Return a report as SARIF 2.1.0."""
-    from ..lint.codes import CODES
+    from ..lint.findings import CODES
 
     used = sorted({finding.code for finding in report.findings})
     rules = [
@@ -270,7 +266,7 @@ def _sarif(report: LintReport) -> dict[str, Any]:
 @json_flag
 def rule_command(codes: tuple[str, ...], as_json: bool) -> None:
     """Explain codes such as PF802; without any, list them all."""
-    from ..lint.codes import CODES, explain_code
+    from ..lint.findings import CODES, explain_code
 
     wanted = [code.upper() for code in codes]
     for code in wanted:
