@@ -1,8 +1,9 @@
-"""The README's examples are run; what it lists is what there is."""
+"""The examples of the README and the guide to the command line are run; its lists are complete."""
 
 from __future__ import annotations
 
 import doctest
+import json
 import re
 import shlex
 import subprocess
@@ -39,6 +40,7 @@ def test_each_session_prints_what_it_shows(
     for command, shown in steps:
         program, *arguments = shlex.split(command)
         if program == "cat":
+            Path(arguments[0]).parent.mkdir(exist_ok=True)
             Path(arguments[0]).write_text(shown, encoding="utf-8")
         else:
             ran = run(*arguments)
@@ -54,20 +56,43 @@ def test_the_library_sessions_run() -> None:
         assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
 
 
-def test_the_job_file_is_one(tmp_path: Path) -> None:
+def test_the_job_file_makes_the_prompt_of_a_bot(tmp_path: Path) -> None:
     (text,) = blocks("yaml")
-    path = tmp_path / "job.yaml"
-    path.write_text(text, encoding="utf-8")
-    job = load_job(path)
-    assert job.man_pages == ("tar",)
-    assert job.options == {"layout": "knowledge", "format": "plain", "max_tokens": 2000}
+    job = tmp_path / "bot.yaml"
+    job.write_text(text, encoding="utf-8")
+    assert load_job(job).man_pages == ("tar", "ssh_config.5")
+    assert load_job(job).options == {"layout": "knowledge", "max_tokens": 2000}
+    (line,) = re.findall(r"`promptforge (prompt --job .*?)`", README)
+    # Not every machine has these manual pages.
+    job.write_text(text.replace("[tar, ssh_config.5]", "[]"), encoding="utf-8")
+    technique = {"technique_id": "T1003", "name": "Dumping", "description": "Logins are dumped."}
+    (tmp_path / "bundle.json").write_text(json.dumps([technique]), encoding="utf-8")
+    (tmp_path / "README.md").write_text("# A readme", encoding="utf-8")
+    ran = run(*shlex.split(line), cwd=tmp_path)
+    assert ran.code == 0, ran.err
+    text = json.loads(ran.out)["messages"][-1]["content"]
+    assert "Logins are dumped." in text and "# A readme" in text
 
 
-def test_the_two_commands_are_shell(tmp_path: Path) -> None:
+def test_the_repository_goes_into_one_file(tmp_path: Path) -> None:
+    (line,) = (body for body in blocks("sh") if body.startswith("promptforge"))
+    (tmp_path / "src" / "deep").mkdir(parents=True)
+    (tmp_path / "src" / "deep" / "a.py").write_text("A = 1\n", encoding="utf-8")
+    (tmp_path / "README.md").write_text("# A readme", encoding="utf-8")
+    assert run(*shlex.split(line)[1:], cwd=tmp_path).code == 0
+    text = (tmp_path / "context.md").read_text(encoding="utf-8")
+    assert "src/deep/a.py" in text and "# A readme" in text
+
+
+def test_the_commands_are_shell() -> None:
     commands = blocks("sh")
-    assert len(commands) == 2
+    assert len(commands) == 3
     for command in commands:
         subprocess.run(["bash", "-n", "-c", command], check=True)
+
+
+def test_the_page_is_short() -> None:
+    assert len(README.splitlines()) <= 250
 
 
 def test_every_command_layout_and_profile_is_mentioned() -> None:
