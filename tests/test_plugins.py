@@ -14,7 +14,7 @@ import pytest
 from commandline import ROOT, Ran, python, run
 
 from promptforge import plugins
-from promptforge.tokenizers import registry as tokens
+from promptforge.tokenizers import registry
 
 MISSING = [name for name in ("hatchling", "pip") if importlib.util.find_spec(name) is None]
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {' and '.join(MISSING)}")
@@ -161,10 +161,10 @@ def _forget() -> None:
     plugins._points.cache_clear()
     for name in [
         name
-        for name, counter in tokens._counters.items()
+        for name, counter in registry._counters.items()
         if counter.fingerprint.startswith("plug-in")
     ]:
-        del tokens._counters[name]
+        del registry._counters[name]
 
 
 def render(*arguments: str, items: object = ()) -> Ran:

@@ -1,4 +1,4 @@
-"""Tokenizers from files: each kind counts as its own library does, and what cannot be used says why."""
+"""Tokenizers from files: each kind counts as its own library; an unusable one tells the reason."""
 
 from __future__ import annotations
 

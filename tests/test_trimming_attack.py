@@ -1,4 +1,4 @@
-"""Shorter forms of ATT&CK techniques: the text as it stands, with `[…]` where a sentence is gone."""
+"""Variants of ATT&CK techniques: the text as it stands, with `[…]` where a sentence is gone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from promptforge.trimming.pieces import Pieces
 
 MARKER = "[cut]"
 TECHNIQUE = """\
-Adversaries may boil the kettle dry.(Citation: Tea (2020)) They may then use [Scorching](https://x.example/T1) on it.
+Adversaries may boil the kettle dry.(Citation: Tea (2020)) They may then use [Scorching]\
+(https://x.example/T1) on it.
 
 Some refill it later, and nobody sees. (Citation: Tea)
 
@@ -54,18 +55,17 @@ def assert_laws(text: str) -> None:
         assert all(character in left for character in kept), "characters of the text, in its order"
 
 
-def test_citations_go_first_then_what_is_said_of_names_then_sentences_then_detection_then_names() -> (
-    None
-):
+def test_citations_go_first_then_details_sentences_detection_and_names() -> None:
     found = pieces(TECHNIQUE)
     variants = found.variants()
-    texts = [variants[number].text for number in range(len(variants))]
+    texts = [variant.text for variant in variants]
     assert texts[2] == (
         "[cut] 60 of 381 characters left out\n\n"
         "Adversaries may boil the kettle dry. They may then use [Scorching] on it.\n\n"
         "Some refill it later, and nobody sees.\n\n"
         "Detection: Watch the kettle at all times. Listen for its whistle, too.\n\n"
-        "Mitigations:\n- M1001 Thermal Fuse: It cuts the power.(Citation: Fuse)\n- M1002 User Training: Tell them.\n\n"
+        "Mitigations:\n- M1001 Thermal Fuse: It cuts the power.(Citation: Fuse)\n"
+        "- M1002 User Training: Tell them.\n\n"
         "Tools: S0001 Spoon, S0002 Cup"
     )
     names = (
@@ -74,9 +74,11 @@ def test_citations_go_first_then_what_is_said_of_names_then_sentences_then_detec
     assert [text.split("\n\n", 1)[1] for text in texts[6:]] == [
         "Adversaries may boil the kettle dry. […]\n\n"
         f"Detection: Watch the kettle at all times. Listen for its whistle, too.\n\n{names}",
-        f"Adversaries may boil the kettle dry. […]\n\nDetection: Watch the kettle at all times. […]\n\n{names}",
+        "Adversaries may boil the kettle dry. […]\n\nDetection: Watch the kettle at all times. […]"
+        f"\n\n{names}",
         f"Adversaries may boil the kettle dry. […]\n\n{names}",
-        "Adversaries may boil the kettle dry. […]\n\nMitigations:\n- M1001 Thermal Fuse\n- M1002 User Training\n\n[…]",
+        "Adversaries may boil the kettle dry. […]\n\nMitigations:\n- M1001 Thermal Fuse\n"
+        "- M1002 User Training\n\n[…]",
         "Adversaries may boil the kettle dry. […]\n\nMitigations:\n- M1001 Thermal Fuse\n[…]",
         "Adversaries may boil the kettle dry. […]\n\nMitigations:\n[…]",
         "Adversaries may boil the kettle dry. […]",
@@ -124,7 +126,7 @@ LINES = st.lists(
 
 @given(LINES)
 @cases(300)
-def test_every_rung_is_made_of_the_text(text: str) -> None:
+def test_every_variant_is_made_of_the_text(text: str) -> None:
     assert_laws(text)
 
 

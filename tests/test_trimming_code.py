@@ -1,4 +1,4 @@
-"""Shorter forms of programs: the pieces are the text, and every trimmed_text is a program still."""
+"""Variants of programs: the pieces are the text, and every variant is still a program."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def whole(pieces: Pieces) -> str:
 
 
 def kept(pieces: Pieces) -> list[int]:
-    """Return how many lines of the text itself each trimmed_text keeps."""
+    """Return how many lines of the text itself each variant keeps."""
     order = pieces._order({})
     found = []
     for number in range(len(order)):
@@ -94,14 +94,12 @@ def divided(text: str, language: str | None) -> Pieces:
 
 def test_the_outline_of_python_is_its_signatures() -> None:
     variants = divided(SHOP, "python").variants()
-    trimmed_texts = [variants[number] for number in range(len(variants))]
-    assert (
-        next(trimmed_text.text for trimmed_text in trimmed_texts if trimmed_text.name == "outline")
-        == OUTLINE
-    )
-    assert all(parses(trimmed_text.text) for trimmed_text in trimmed_texts)
-    assert trimmed_texts[-1].text == (  # never a mark alone
-        '# [cut] 30 of 36 lines left out\n# 5 lines left out\n\n\n@register(\n    "shop",\n)\nclass Shop:\n'
+    found_variants = [variant for variant in variants]
+    assert next(variant.text for variant in found_variants if variant.name == "outline") == OUTLINE
+    assert all(parses(variant.text) for variant in found_variants)
+    assert found_variants[-1].text == (  # never a mark alone
+        '# [cut] 30 of 36 lines left out\n# 5 lines left out\n\n\n@register(\n    "shop",\n)\n'
+        "class Shop:\n"
         "    ...  # 25 lines left out\n"
     )
 
@@ -122,9 +120,12 @@ def test_what_a_query_wants_stays_with_its_signature_and_class() -> None:
     variants = pieces.variants({wanted: 1.0})
     text = variants[len(variants) - 3].text  # under it: a function, a class
     assert text == (
-        '# [cut] 24 of 36 lines left out\n# 5 lines left out\n\n\n@register(\n    "shop",\n)\nclass Shop:\n'
-        "    ...  # 6 lines left out\n\n    def sell(\n        self, thing: str, *, price: Decimal = Decimal(1)\n"
-        "    ) -> None:\n        ...  # 5 lines left out\n        # money\n        self.till += price\n"
+        '# [cut] 24 of 36 lines left out\n# 5 lines left out\n\n\n@register(\n    "shop",\n)\n'
+        "class Shop:\n"
+        "    ...  # 6 lines left out\n\n    def sell(\n"
+        "        self, thing: str, *, price: Decimal = Decimal(1)\n"
+        "    ) -> None:\n        ...  # 5 lines left out\n        # money\n"
+        "        self.till += price\n"
         "        ...  # 8 lines left out\n"
     )
 
@@ -139,7 +140,7 @@ def test_no_head_without_a_marker() -> None:
 @pytest.mark.parametrize(
     "path", random.Random(1).sample(STDLIB, 25), ids=lambda path: str(path.name)
 )
-def test_every_rung_of_a_real_module_parses(path: Path) -> None:
+def test_every_variant_of_a_real_module_parses(path: Path) -> None:
     text = path.read_bytes().decode("utf-8", "replace")
     pieces = divided(text, "python")
     assert whole(pieces) == text
@@ -153,7 +154,7 @@ def test_every_rung_of_a_real_module_parses(path: Path) -> None:
 @given(
     programs(), st.integers(0, 99), st.dictionaries(st.integers(0, 60), st.floats(0, 1), max_size=4)
 )
-def test_every_rung_parses(text: str, step: int, worth: dict[int, float]) -> None:
+def test_every_variant_parses(text: str, step: int, worth: dict[int, float]) -> None:
     assert parses(text)
     pieces = python.divide(text, marker="[cut]")
     if pieces:
@@ -169,7 +170,8 @@ def test_every_rung_parses(text: str, step: int, worth: dict[int, float]) -> Non
     [
         "def f():\\\n  a()\n  \nb()\n",
         "try:\n  a\n  b\n  c\nexcept A:\n  d\n  e\nelse:\n  f\nfinally:\n  g\nh\n",
-        "def f():\n  match a:\n    case 1:\n      b\n      c\n    case 2:\n      d\n    case 3:\n      f\n  g\n",
+        "def f():\n  match a:\n    case 1:\n      b\n      c\n    case 2:\n      d\n"
+        "    case 3:\n      f\n  g\n",
         "def f():\n# x\n  a\n# y\n  b\n# z\nc\n",
         "def f():\n  '''a\n  b\\'''\n  c\n  d'''\n  e\n",
         "if a:\n  b\nelif c:\n  d\nelse:\n  if e:\n    f\n    g\n    h\n  else:\n    i\nj\n",
@@ -178,7 +180,8 @@ def test_every_rung_parses(text: str, step: int, worth: dict[int, float]) -> Non
         "def f():\r  a\r  b\rc\r",
         "x = 1  # \\\ndef f():\n  a\n  b\n",
         "def f():\n  a; b\n  c = 1 \\\n\n  d\n",
-        "async def f():\n  async with a:\n    b\n    c\n    d\n    e\n    f\n    g\n    h\n  return\n",
+        "async def f():\n  async with a:\n    b\n    c\n    d\n    e\n    f\n    g\n    h\n"
+        "  return\n",
     ],
 )
 def test_odd_python_stays_python(text: str) -> None:
@@ -203,7 +206,7 @@ def errors(text: str, language: str) -> bool:
 
 
 @pytest.mark.parametrize("language", PROGRAMS)
-def test_no_rung_breaks_another_language(language: str) -> None:
+def test_no_variant_breaks_another_language(language: str) -> None:
     text = PROGRAMS[language]
     assert not errors(text, language)
     pieces = divided(text, language)
@@ -265,8 +268,10 @@ def test_marks_are_comments(language: str | None, mark: str) -> None:
     assert f"a {{\n  {mark}" in pieces.variants()[1].text
 
 
-@given(st.lists(st.sampled_from(hostile.STRINGS) | st.sampled_from([*PROGRAMS.values(), SHOP, "\n", "  ", "{\n"])),
-       st.sampled_from(LANGUAGES))  # fmt: skip
+@given(
+    st.lists(st.sampled_from([*hostile.STRINGS, *PROGRAMS.values(), SHOP, "\n", "  ", "{\n"])),
+    st.sampled_from(LANGUAGES),
+)
 def test_the_pieces_are_the_text_whatever_it_is(strings: list[str], language: str | None) -> None:
     text = "".join(strings)
     pieces = divide(text, marker="[cut]", language=language)

@@ -1,4 +1,4 @@
-"""Shorter forms of stack traces: what went wrong is always there, the program's own frames stay longest."""
+"""Stack traces: the error is always there, the program's own frames stay longest."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptforge.trimming import traceback as tracebacks
+from promptforge.trimming import traceback
 from promptforge.trimming.pieces import Pieces
 from promptforge.trimming.traceback import package_of
 
@@ -96,7 +96,7 @@ ALL = {"python": PYTHON, "java": JAVA, "node": NODE, "go": GO, "rust": RUST}
 
 
 def divided(text: str) -> Pieces:
-    pieces = tracebacks.divide(text, marker="[cut]")
+    pieces = traceback.divide(text, marker="[cut]")
     assert pieces
     assert "".join(part.text for part in pieces.parts) == text
     return pieces
@@ -107,7 +107,8 @@ def divided(text: str) -> Pieces:
     [
         (
             "python",
-            "[cut] 14 of 26 lines left out\n… 1 line left out\nTraceback (most recent call last):\n  … 5 frames\n"
+            "[cut] 14 of 26 lines left out\n… 1 line left out\n"
+            "Traceback (most recent call last):\n  … 5 frames\n"
             '  File "/app/shop.py", line 7, in walk\n    walk(n - 1)\n  … 1 frame in json\n'
             "json.decoder.JSONDecodeError: Expecting value:\n  line 1\n\nThe above",
         ),
@@ -115,26 +116,33 @@ def divided(text: str) -> Pieces:
         ("python", "    call()\n  … 2 repeated frames\n"),
         (
             "java",
-            '[cut] 3 of 10 lines left out\nException in thread "main" java.lang.IllegalStateException: A book\n'
-            "and its title\n\tat com.shop.Book.title(Book.java:22)\n\t… 3 frames in org.springframework\n"
+            '[cut] 3 of 10 lines left out\nException in thread "main" '
+            "java.lang.IllegalStateException: A book\n"
+            "and its title\n\tat com.shop.Book.title(Book.java:22)\n"
+            "\t… 3 frames in org.springframework\n"
             "\tat com.shop.Main.main(Main.java:14)\nCaused by: java.lang.NullPointerException\n"
             "\tat com.shop.Book.id(Book.java:16)\n",
         ),
         (
             "node",
-            "[cut] 6 of 10 lines left out\n… 4 lines left out\nTypeError: no hat\n    at sell (/app/shop.js:3:11)\n"
-            "    at Layer.handle (/app/node_modules/express/lib/router/layer.js:95:5)\n    … 1 frame in express\n"
+            "[cut] 6 of 10 lines left out\n… 4 lines left out\nTypeError: no hat\n"
+            "    at sell (/app/shop.js:3:11)\n"
+            "    at Layer.handle (/app/node_modules/express/lib/router/layer.js:95:5)\n"
+            "    … 1 frame in express\n"
             "    at main (/app/main.js:9:3)\n    … 1 frame in node\n",
         ),
         (
             "go",
-            "[cut] 7 of 14 lines left out\npanic: runtime error: index out of range [5] with length 3\n\n"
-            "goroutine 1 [running]:\nmain.sell(...)\n\t/app/shop.go:8\nmain.main()\n\t/app/main.go:12 +0x1d\n"
+            "[cut] 7 of 14 lines left out\npanic: runtime error: index out of range [5] with "
+            "length 3\n\n"
+            "goroutine 1 [running]:\nmain.sell(...)\n\t/app/shop.go:8\nmain.main()\n"
+            "\t/app/main.go:12 +0x1d\n"
             "… 7 lines left out\n",
         ),
         (
             "rust",
-            "stack backtrace:\n   … 2 frames\n   2: shop::sell\n             at ./src/main.rs:4:5\n",
+            "stack backtrace:\n   … 2 frames\n   2: shop::sell\n"
+            "             at ./src/main.rs:4:5\n",
         ),
     ],
 )
@@ -233,14 +241,16 @@ def test_whose_a_frame_is(frame: str, package: str | None) -> None:
     ["", "no trace\nhere\n", "Error: x\n", "Traceback (most recent call last):\n", "\0\ud800"],
 )
 def test_a_text_without_a_trace(text: str) -> None:
-    assert tracebacks.divide(text, marker="[cut]") is None
+    assert traceback.divide(text, marker="[cut]") is None
 
 
-@given(st.lists(st.sampled_from([*ALL.values(), *(line for text in ALL.values() for line in text.splitlines(True))])
-       | st.sampled_from(hostile.STRINGS)))  # fmt: skip
+LINES = [line for text in ALL.values() for line in text.splitlines(keepends=True)]
+
+
+@given(st.lists(st.sampled_from([*ALL.values(), *LINES]) | st.sampled_from(hostile.STRINGS)))
 def test_the_pieces_are_the_text_and_errors_stay(strings: list[str]) -> None:
     text = "".join(strings)
-    pieces = tracebacks.divide(text, marker="[cut]")
+    pieces = traceback.divide(text, marker="[cut]")
     if pieces is None:
         return
     assert "".join(part.text for part in pieces.parts) == text

@@ -1,4 +1,4 @@
-"""Shorter forms of sessions at a prompt: inputs and the last outputs stay longest, no output without its input."""
+"""Sessions at a prompt: inputs and the last outputs stay longest, no output without its input."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptforge.trimming import history as histories
+from promptforge.trimming import history
 from promptforge.trimming.pieces import Pieces
 
 SHELL = (
@@ -16,33 +16,39 @@ SHELL = (
     + "$ cat hat\ncat: hat: No such file or directory\n"
     "$ echo a \\\n> b\na b\n$ date\nMonday\n$ ls\nhat\ncoat\n"
 )
-PYTHON = ">>> 1 + 1\n2\n>>> def f():\n...   return 1\n...\n>>> f(\n... )\n1\n>>> g()\nNameError: g\n>>> 3\n3\n>>> 4\n4\n"
+PYTHON = (
+    ">>> 1 + 1\n2\n>>> def f():\n...   return 1\n...\n>>> f(\n... )\n1\n"
+    ">>> g()\nNameError: g\n>>> 3\n3\n>>> 4\n4\n"
+)
 IPYTHON = "In [1]: x = 1\n\nIn [2]: for a in b:\n   ...:     a\nOut[2]: 5\n\nIn [3]: x\nOut[3]: 1\n"
 LISP = "CL-USER> (defun f (x)\n  (* x x))\nF\nCL-USER> (f 2)\n4\nCL-USER> (f 3)\n9\n"
 
 
 def divided(text: str, language: str | None = None) -> Pieces:
-    pieces = histories.divide(text, marker="[cut]", language=language)
+    pieces = history.divide(text, marker="[cut]", language=language)
     assert pieces
     assert "".join(part.text for part in pieces.parts) == text
     return pieces
 
 
-def trimmed_texts(pieces: Pieces) -> list[str]:
+def found_variants(pieces: Pieces) -> list[str]:
     variants = pieces.variants()
-    return [variants[number].text for number in range(len(variants))]
+    return [variant.text for variant in variants]
 
 
 def test_the_middle_of_an_old_output_goes_first() -> None:
-    found = trimmed_texts(divided(SHELL))
+    found = found_variants(divided(SHELL))
     assert found[0].startswith("[cut] 1 of 41 lines left out\n$ seq 30\n1\n")
     assert any("\n4\n5\n… 21 lines left out\n27\n28\n" in text for text in found)
     assert "$ seq 30\n… 30 lines left out\n$ cat hat\ncat: hat: No such" in "".join(found)
 
 
 def test_errors_and_last_outputs_stay_longer() -> None:
-    found = trimmed_texts(divided(SHELL))
-    asked = "$ seq 30\n… 30 lines left out\n$ cat hat\ncat: hat: No such file or directory\n$ echo a \\\n> b\n"
+    found = found_variants(divided(SHELL))
+    asked = (
+        "$ seq 30\n… 30 lines left out\n$ cat hat\ncat: hat: No such file or directory\n"
+        "$ echo a \\\n> b\n"
+    )
     assert any(
         asked + "… 1 line left out\n$ date\nMonday\n$ ls\nhat\ncoat\n" in text for text in found
     )
@@ -56,13 +62,16 @@ def test_errors_and_last_outputs_stay_longer() -> None:
 @pytest.mark.parametrize(
     ("text", "language", "inputs"),
     [
-        (PYTHON, None, [">>> 1 + 1\n",
-          ">>> def f():\n...   return 1\n...\n", ">>> f(\n... )\n", ">>> g()\n", ">>> 3\n", ">>> 4\n"]),
-        (IPYTHON, None, ["In [1]: x = 1\n", "In [2]: for a in b:\n   ...:     a\n", "In [3]: x\n"]),
-        (LISP, None, ["CL-USER> (defun f (x)\n  (* x x))\n", "CL-USER> (f 2)\n", "CL-USER> (f 3)\n"]),
+        (PYTHON, None, [">>> 1 + 1\n", ">>> def f():\n...   return 1\n...\n",
+          ">>> f(\n... )\n", ">>> g()\n", ">>> 3\n", ">>> 4\n"]),
+        (IPYTHON, None, ["In [1]: x = 1\n",
+          "In [2]: for a in b:\n   ...:     a\n", "In [3]: x\n"]),
+        (LISP, None, ["CL-USER> (defun f (x)\n  (* x x))\n",
+          "CL-USER> (f 2)\n", "CL-USER> (f 3)\n"]),
         ("* (a\n b)\nC\n* d\nE\n", "lisp", ["* (a\n b)\n", "* d\n"]),
         ("# id\nuid=0\n", "console", ["# id\n"]),
-        ("me@host:~/src$ ls\na\nme@host:~/src$ id\n", None, ["me@host:~/src$ ls\n", "me@host:~/src$ id\n"]),
+        ("me@host:~/src$ ls\na\nme@host:~/src$ id\n", None, ["me@host:~/src$ ls\n",
+         "me@host:~/src$ id\n"]),
         ("[me@host src]$ ls\na\n", None, ["[me@host src]$ ls\n"]),
         ("(venv) root@h:/# ls\na\n", None, ["(venv) root@h:/# ls\n"]),
         ("PS C:\\Users> dir\na\n", None, ["PS C:\\Users> dir\n"]),
@@ -79,7 +88,7 @@ def test_prompts(text: str, language: str | None, inputs: list[str]) -> None:
     "text", ["", "no prompt\n", "> quoted\n", "* item\n* item\n", "# Heading\ntext\n", "a > b\n"]
 )
 def test_a_text_without_prompts(text: str) -> None:
-    assert histories.divide(text, marker="[cut]", language=None) is None
+    assert history.divide(text, marker="[cut]", language=None) is None
 
 
 def test_bytes_stay_as_they_are() -> None:
@@ -99,7 +108,7 @@ def test_no_output_without_its_input(
     strings: list[str], language: str | None, share: float
 ) -> None:
     text = "".join(strings)
-    pieces = histories.divide(text, marker="", language=language)
+    pieces = history.divide(text, marker="", language=language)
     if pieces is None:
         return
     assert "".join(part.text for part in pieces.parts) == text
@@ -115,6 +124,6 @@ def test_no_output_without_its_input(
 
 @pytest.mark.parametrize("count", [*range(70), 1000])
 def test_an_output_is_cut_to_pieces_from_both_ends(count: int) -> None:
-    chunks = histories._chunks(count)
+    chunks = history._chunks(count)
     assert [n for start, end in chunks for n in range(start, end)] == list(range(count))
     assert len(chunks) < 110

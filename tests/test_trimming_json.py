@@ -1,4 +1,4 @@
-"""Shorter forms of JSON: valid, with the keys in their order, what is left of each value as it was."""
+"""Variants of JSON: valid, the keys in their order, the rest of each value as it was."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from promptforge.trimming.pieces import TrimmedVariants
 
 MARKER = '[cut "here"]'
 GONE = re.compile(
-    r'(?:…|\[cut "here"\]) (?:[\d,]+ more|\{[\d,]+ keys\}|\[[\d,]+ items\]|[\d,]+ characters more|[\d,]+ more keys)'
+    r'(?:…|\[cut "here"\]) (?:[\d,]+ more|\{[\d,]+ keys\}|\[[\d,]+ items\]|[\d,]+ characters '
+    r"more|[\d,]+ more keys)"
 )
 
 KETTLES = {
@@ -29,7 +30,7 @@ KETTLES = {
 }
 
 
-def forms(text: str, marker: str = MARKER) -> TrimmedVariants:
+def variants_of(text: str, marker: str = MARKER) -> TrimmedVariants:
     found = divide(text, marker=marker)
     assert found is not None
     return found
@@ -85,24 +86,24 @@ def assert_laws(text: str, marker: str = MARKER) -> None:
     written = re.sub("[\ud800-\udfff]", "\\\\udddd", text)
     before = len(written) + len(json.dumps(marker)) + 40
     for number in range(0, len(found), max(1, len(found) // 10)):
-        trimmed_text = found[number].text
-        trimmed_text.encode()
-        value = read(trimmed_text)
+        variant = found[number].text
+        variant.encode()
+        value = read(variant)
         assert_part(value, whole)
         if marker and marker not in text and value != whole:
-            assert trimmed_text.count(json.dumps(marker, ensure_ascii=False)[1:-1]) == 1
-        assert len(trimmed_text) <= before
-        before = len(trimmed_text) + len(json.dumps(marker))
+            assert variant.count(json.dumps(marker, ensure_ascii=False)[1:-1]) == 1
+        assert len(variant) <= before
+        before = len(variant) + len(json.dumps(marker))
 
 
 def test_white_space_goes_first_and_nothing_else_with_it() -> None:
     text = '{\n  "a": 1.50,\n  "b": ["\\u00e9 x", -0, 1e400]\n}\n'
-    assert forms(text)[0].text == '{"a":1.50,"b":["\\u00e9 x",-0,1e400]}'
-    assert len(forms('{"a":1}')) == 0
+    assert variants_of(text)[0].text == '{"a":1.50,"b":["\\u00e9 x",-0,1e400]}'
+    assert len(variants_of('{"a":1}')) == 0
 
 
 def test_golden() -> None:
-    found = forms(json.dumps(KETTLES, indent=2), "[cut]")
+    found = variants_of(json.dumps(KETTLES, indent=2), "[cut]")
     texts = [found[number].text for number in range(len(found))]
     assert (
         texts[-1] == '{"shop":"Kettles and more","stock":"[cut] [12 items]","owner":"… {2 keys}"}'
@@ -120,7 +121,7 @@ def test_golden() -> None:
 
 def test_lines_stay_lines() -> None:
     text = "".join(json.dumps({"n": n, "name": f"kettle {n}"}) + "\n" for n in range(100))
-    found = forms(text, "[cut]")
+    found = variants_of(text, "[cut]")
     assert found[0].text.startswith('{"n":0,"name":"kettle 0"}\n{"n":1,')
     assert '{"n":0,"name":"kettle 0"}\n"[cut] 98 more"\n{"n":99,"name":"kettle 99"}' in [
         found[number].text for number in range(len(found))
@@ -128,7 +129,7 @@ def test_lines_stay_lines() -> None:
 
 
 def test_of_very_many_keys_the_first_stay() -> None:
-    found = forms(json.dumps({f"key {n}": n for n in range(500)}), "")
+    found = variants_of(json.dumps({f"key {n}": n for n in range(500)}), "")
     assert (
         found[len(found) - 1].text
         == '{"key 0":0,"key 1":1,"key 2":2,"key 3":3,"…":"… 496 more keys"}'
@@ -136,12 +137,12 @@ def test_of_very_many_keys_the_first_stay() -> None:
 
 
 def test_a_mark_never_takes_the_place_of_a_key() -> None:
-    found = forms(json.dumps({"…": "mine", **{f"key {n}": n for n in range(500)}}), "")
+    found = variants_of(json.dumps({"…": "mine", **{f"key {n}": n for n in range(500)}}), "")
     assert json_value(found[len(found) - 1].text)["……"] == "… 497 more keys"
 
 
 def test_what_is_shorter_than_a_mark_stays() -> None:
-    found = forms(json.dumps([[1, 2, 3], {"a": 1}, "x" * 30]))
+    found = variants_of(json.dumps([[1, 2, 3], {"a": 1}, "x" * 30]))
     assert found[len(found) - 1].text == '[[1,2,3],{"a":1},"' + "x" * 30 + '"]'
 
 
@@ -186,7 +187,7 @@ def test_a_text_too_long_is_not_read() -> None:
 
 
 def test_a_nested_text_is_written_from_deep_in_a_program() -> None:
-    found = forms("[" * MAX_JSON_DEPTH + "]" * MAX_JSON_DEPTH)
+    found = variants_of("[" * MAX_JSON_DEPTH + "]" * MAX_JSON_DEPTH)
 
     def call(depth: int) -> str:
         return call(depth - 1) if depth else found[0].text
@@ -228,7 +229,7 @@ CONTAINERS = VALUES.filter(lambda value: isinstance(value, (dict, list)))
 @given(CONTAINERS, st.sampled_from([None, 2]), st.booleans(), st.sampled_from(["", MARKER]))
 @example([1] * 13, None, True, MARKER)
 @cases(150)
-def test_every_rung_is_valid_and_a_part_of_the_whole(
+def test_every_variant_is_valid_and_a_part_of_the_whole(
     value: Any, indent: int | None, plain: bool, marker: str
 ) -> None:
     assert_laws(json.dumps(value, indent=indent, ensure_ascii=plain), marker)
@@ -236,7 +237,7 @@ def test_every_rung_is_valid_and_a_part_of_the_whole(
 
 @given(st.lists(CONTAINERS, min_size=2, max_size=8), st.sampled_from(["\n", "\r\n", "\n\n"]))
 @cases(25)
-def test_every_rung_of_lines_is_valid(values: list[Any], end: str) -> None:
+def test_every_variant_of_lines_is_valid(values: list[Any], end: str) -> None:
     assert_laws(end.join(json.dumps(value) for value in values))
 
 
@@ -250,7 +251,7 @@ def test_hostile_texts() -> None:
 @pytest.mark.parametrize("path", sorted(DATA.glob("mitre/*.json")), ids=lambda path: path.name)
 def test_real_files(path: Any) -> None:
     text = path.read_text("utf-8")
-    found = forms(text)
+    found = variants_of(text)
     whole = json.loads(text)
     for number in range(0, len(found), 9):
         assert_part(json_value(found[number].text), whole)

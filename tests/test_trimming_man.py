@@ -1,4 +1,4 @@
-"""Shorter forms of man pages: sections of the page, in its order, with a mark where something is gone."""
+"""Variants of man pages: sections of the page in their order, with a mark at each gap."""
 
 from __future__ import annotations
 
@@ -133,7 +133,8 @@ def test_an_option_that_is_asked_for_stays_with_its_text_and_its_heading() -> No
 
 
 def test_head_and_foot_of_a_page_go_first() -> None:
-    text = f"KETTLE(1)            Manual            KETTLE(1)\n\n{PAGE}\n\nKitchen          May 2020          KETTLE(1)\n"
+    head = "KETTLE(1)            Manual            KETTLE(1)\n\n"
+    text = f"{head}{PAGE}\n\nKitchen          May 2020          KETTLE(1)\n"
     variants = pieces(text).variants()
     assert "May 2020" not in variants[0].text and "A person" in variants[1].text
     assert "Manual" not in variants[1].text
@@ -204,7 +205,7 @@ LINES = st.builds(
 
 @given(st.lists(LINES, max_size=40).map("\n".join))
 @cases(400)
-def test_every_rung_is_made_of_lines_of_the_page(text: str) -> None:
+def test_every_variant_is_made_of_lines_of_the_page(text: str) -> None:
     assert_laws(text)
 
 

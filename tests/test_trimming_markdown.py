@@ -1,4 +1,4 @@
-"""Shorter forms of Markdown: each is read again by a full parser and must be made of the document's own blocks."""
+"""Variants of Markdown: a full parser reads each again; it must have the document's own blocks."""
 
 from __future__ import annotations
 
@@ -114,8 +114,8 @@ def assert_laws(text: str) -> None:
     for number in sorted(
         {*range(0, len(variants), max(1, len(variants) // 12)), len(variants) - 1} - {-1}
     ):
-        trimmed_text = variants[number].text
-        head, body = trimmed_text.split("\n\n", 1)
+        variant = variants[number].text
+        head, body = variant.split("\n\n", 1)
         assert head.startswith(MARKER) and "left out" in head
         assert_made_of(body, text)
         assert kept(body) <= kept(before)
@@ -132,18 +132,22 @@ def test_deep_and_late_blocks_go_first_then_all_but_the_outline_then_that() -> N
     variants = pieces(DOCUMENT).variants()
     assert variants[4].text == (
         "[cut] 12 of 32 lines left out\n\n[… 3 lines left out]\n\n# Kettle\n\n"
-        "Kettle boils water. It is small. It has one button, and a lid that opens.\n\n[… 2 lines left out]\n\n"
-        "## Install\n\nFetch it, then:\n\n```sh\nmake\nmake install\n```\n\n### From source\n\n[… 7 lines left out]\n\n"
+        "Kettle boils water. It is small. It has one button, and a lid that opens.\n\n"
+        "[… 2 lines left out]\n\n"
+        "## Install\n\nFetch it, then:\n\n```sh\nmake\nmake install\n```\n\n### From source\n\n"
+        "[… 7 lines left out]\n\n"
         "## Use\n\nPress the button. See the [manual][m].\n\n[m]: http://kettle.example\n"
     )
     outline = next(found for found in variants if found.name == "outline")
     assert outline.text == (
         "[cut] 23 of 32 lines left out\n\n[… 3 lines left out]\n\n# Kettle\n\n"
         "Kettle boils water. It is small. […]\n\n[… 2 lines left out]\n\n"
-        "## Install\n\n[… 16 lines left out]\n\n## Use\n\n[… 2 lines left out]\n\n[m]: http://kettle.example\n"
+        "## Install\n\n[… 16 lines left out]\n\n## Use\n\n[… 2 lines left out]\n\n"
+        "[m]: http://kettle.example\n"
     )
     assert variants[len(variants) - 1].text.endswith(
-        "# Kettle\n\nKettle boils water. It is small. […]\n\n[… 24 lines left out]\n\n[m]: http://kettle.example\n"
+        "# Kettle\n\nKettle boils water. It is small. […]\n\n[… 24 lines left out]\n\n"
+        "[m]: http://kettle.example\n"
     )
 
 
@@ -179,9 +183,10 @@ def test_a_long_table_loses_rows_and_keeps_its_head() -> None:
         + "# U\n\nend\n"
     )
     found = pieces(text)
-    trimmed_text = found.text({i for i, part in enumerate(found.parts) if "| 7 |" in part.text})
-    assert trimmed_text == (
-        "[cut] 21 of 29 lines left out\n\n# T\n\nx\n\n| a | b |\n|---|---|\n| 0 | y |\n| [… 6 rows left out] |\n"
+    variant = found.text({i for i, part in enumerate(found.parts) if "| 7 |" in part.text})
+    assert variant == (
+        "[cut] 21 of 29 lines left out\n\n# T\n\nx\n\n| a | b |\n|---|---|\n| 0 | y |\n"
+        "| [… 6 rows left out] |\n"
         "| 7 | y |\n| [… 12 rows left out] |\n\n[… 3 lines left out]"
     )
 
@@ -189,8 +194,8 @@ def test_a_long_table_loses_rows_and_keeps_its_head() -> None:
 @pytest.mark.parametrize("end", ["", "\n"])
 def test_a_line_that_keeps_its_first_sentence_is_not_gone(end: str) -> None:
     text = (
-        "# T\n\nThe kettle boils water for each of the cups. It is small and has a single button on top."
-        + end
+        "# T\n\nThe kettle boils water for each of the cups. It is small and has a single "
+        "button on top." + end
     )
     assert pieces(text).variants()[0].text == (
         f"[cut] sentences left out\n\n# T\n\nThe kettle boils water for each of the cups. […]{end}"
@@ -361,7 +366,7 @@ PARTS = st.lists(
 @example("\n\n| a |\n|---|\n" + "| c |\n" * 5)
 @example("|a|\n|-|\n" + "|x|\n" * 9 + "# H\n\npara\n")
 @cases(150)
-def test_every_rung_is_made_of_blocks_of_the_document(text: str) -> None:
+def test_every_variant_is_made_of_blocks_of_the_document(text: str) -> None:
     assert_laws(text)
 
 

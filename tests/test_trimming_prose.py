@@ -9,7 +9,8 @@ from promptforge.trimming.prose import MIN_LINE_PIECE_CHARS, MIN_PIECE_CHARS, di
 
 TEXT = (
     "Dr. Smith came to St. Louis by train in May. He stayed there for 20 years and wrote. "
-    'Was it worth the long way? "It was," he said to the U.S. Army.\nHe died in the year after that.'
+    'Was it worth the long way? "It was," he said to the U.S. Army.\n'
+    "He died in the year after that."
 )
 PIECES = st.lists(
     st.sampled_from(
