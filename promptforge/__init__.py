@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     )
     from .model import Item, Result, ResultItem, ResultSection, Source
     from .prompts.prompt import Prompt, Renderer
-    from .rendering.pipeline import RemoteTokenizer
     from .rendering.renderer import render
     from .sources.gather import load
     from .tokenizers.base import Tokenizer
     from .tokenizers.registry import get_tokenizer
+    from .tokenizers.remote import RemoteTokenizer
 
 __all__ = [
     "BudgetError",
@@ -74,7 +74,7 @@ _HOMES = {
         "Prompt",
         "Renderer",
     ),
-    "rendering.pipeline": ("RemoteTokenizer",),
+    "tokenizers.remote": ("RemoteTokenizer",),
     "rendering.renderer": ("render",),
     "sources.gather": ("load",),
     "tokenizers.base": ("Tokenizer",),

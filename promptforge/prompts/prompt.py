@@ -17,7 +17,7 @@ from ..config.options import PROMPT_PARTS, Options
 from ..errors import Diagnostic, Diagnostics, OptionError, TemplateError, quote, suggest_name
 from ..files import Folders, TemplateSources
 from ..model import Item, Result
-from ..rendering.pipeline import RemoteTokenizer, log_diagnostics, shipped_templates_used
+from ..rendering.pipeline import log_diagnostics, shipped_templates_used
 from ..rendering.renderer import ContextRenderer, TemplateSet, load_items
 from ..rendering.report import manifest_of
 from ..selection.query import Embed
@@ -25,6 +25,7 @@ from ..templating.loader import Templates
 from ..text.control_tokens import ControlTokens
 from ..tokenizers.base import Counter
 from ..tokenizers.registry import get_tokenizer
+from ..tokenizers.remote import RemoteTokenizer
 from .compose import (
     ComposedPrompt,
     Composer,
@@ -235,7 +236,7 @@ class Renderer(ContextRenderer):
         diagnostics.extend(before)
         asked = {**self._given, **options}
         current = self._current(diagnostics)
-        _, chosen = self._settle(current, asked, diagnostics)
+        chosen = self._settle(current, asked, diagnostics)
         loaded = load_items(items, diagnostics)
         texts = {
             "system": _text(system, "system", diagnostics),
@@ -246,7 +247,7 @@ class Renderer(ContextRenderer):
         messages = _hoist(messages, texts, diagnostics)
         # The words of the query are compared with the items' own, so it keeps its control tokens.
         query = texts["question"]
-        controls = self._stages.controls(chosen, diagnostics)
+        controls = self._pipeline.controls(chosen, diagnostics)
         if controls is not None:
             texts["question"], messages = _break_up(query, messages, controls, diagnostics)
         order = chosen.prompt_order

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,7 +21,6 @@ from ..packing.pack import FIXED_SET_PACKINGS, Packed
 from ..packing.types import UNLIMITED, Cost, Variant
 from ..selection.group import section_key_of
 from .page import Page
-from .plan import BEST_FIRST_PACKINGS
 
 if TYPE_CHECKING:
     from .report import Report
@@ -41,7 +39,8 @@ MAX_ITEMS_ASKED = 64
 MAX_ITEMS_MEASURED = 200
 """The room for more items than these, side by side, is not worked out."""
 
-_ORIGIN = attrgetter("origin")
+BEST_FIRST_PACKINGS = frozenset({"score", "value"})
+"""Packings that do not walk the page, or the caller's list, from its beginning."""
 _IN_ORDER = frozenset({"score", "whole", "stop", "drop_last"})
 """Packings that take the first items of the order as long as they fit, whatever comes after."""
 _FOR_BUDGET = frozenset({"budget", "section_budget"})

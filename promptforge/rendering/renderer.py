@@ -1,4 +1,4 @@
-"""The renderer: which templates and options are in force, and what stands in for a template that failed."""
+"""The renderer: templates and options in force, and shipped templates in place of a failed one."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from .pipeline import Pipeline, Request, log_diagnostics, shipped_templates_used
 
 @dataclass(frozen=True, slots=True)
 class TemplateSet:
-    """Templates, and what follows from them and the profile."""
+    """Templates, and what is worked out once for them and the profile."""
 
     templates: Templates
     bases: dict[str, tuple[LayoutSettings, Options]] = field(default_factory=dict)
     """Settings and options by the name of the layout."""
     frames: dict[tuple[object, ...], Any] = field(default_factory=dict)
-    """The frames of whole prompts that were made of them, by what each is made for."""
+    """Templates of whole prompts, by shape."""
 
 
 class ContextRenderer:
-    """What renders contexts; the public `Renderer` adds whole prompts, and says what both take."""
+    """Renders contexts. The public `Renderer` adds whole prompts and documents both."""
 
     def __init__(
         self,
@@ -52,64 +52,56 @@ class ContextRenderer:
             "profiles": profiles,
             "embed": embed,
         }
-        self._folders = folder_paths(profiles)
-        self.profile: Profile = load_profile(profile or "default", self._folders)
-        self._followed = FollowedTemplates(template_sources(templates)) if follow_edits else None
-        read = (
-            self._followed.newest()[0] if self._followed else Templates(template_sources(templates))
-        )
+        self.profile: Profile = load_profile(profile or "default", folder_paths(profiles))
+        sources = template_sources(templates)
+        self._followed = FollowedTemplates(sources) if follow_edits else None
+        read = self._followed.newest()[0] if self._followed else Templates(sources)
         self._set = TemplateSet(read)
         self._given = options
-        self._stages = Pipeline(self.profile, embed)
+        self._pipeline = Pipeline(self.profile, embed)
         self._settle(self._set, options, Diagnostics())
 
     def _current(self, diagnostics: Diagnostics) -> TemplateSet:
-        """Return the templates of a rendering, from its beginning to its end."""
+        """Return the templates of a rendering, the same from its beginning to its end."""
         current = self._set
         if self._followed is not None:
             templates, problem = self._followed.newest()
             if problem is not None:
-                diagnostics.add(
-                    "PF402", f"{problem}; the templates as they were before this edit were used"
-                )
+                message = f"{problem}; the templates as they were before this edit were used"
+                diagnostics.add("PF402", message)
             if templates is not current.templates:
                 current = self._set = TemplateSet(templates)
         return current
 
-    # --- options ----------------------------------------------------------------------------------------------------
-
     def _settle(
         self, current: TemplateSet, changes: Mapping[str, Any], diagnostics: Diagnostics
-    ) -> tuple[LayoutSettings, Options]:
-        """Return the layout's settings and the options in force: default < layout < profile < `changes`."""
+    ) -> Options:
+        """Return the options in force: default < layout < profile < `changes`."""
         own = self.profile.options
-        strictness = changes.get("on_error", own.get("on_error"))
-        strict = type(strictness) is str and strictness == "raise"
-        change = apply_options if strict else _lenient(diagnostics)
         layout = str(changes.get("layout") or own.get("layout", Options().layout))
-        base = current.bases.get(layout)
-        if base is None:
+        if layout not in current.bases:
             settings = current.templates.settings(layout)
-            base = current.bases[layout] = (
-                settings,
-                apply_options(apply_options(Options(), settings.options), own),
-            )
-        settings, ground = base
-        return settings, change(ground, changes)
+            ground = apply_options(apply_options(Options(), settings.options), own)
+            current.bases[layout] = settings, ground
+        ground = current.bases[layout][1]
+        # Not simply `==`: the value of on_error may be an object of the caller's.
+        strictness = changes.get("on_error", own.get("on_error"))
+        if type(strictness) is str and strictness == "raise":
+            return apply_options(ground, changes)
+        return apply_options_leniently(ground, changes, diagnostics)
 
     def check(self, **options: Unpack[OptionKeywords]) -> Options:
-        """Return the options in force, each value of the renderer's and of `options` checked, lenient or not.
+        """Return the options in force, with each value checked even where rendering is lenient.
 
-        Raises `OptionError` for a value, layout or format that no rendering can use, `TemplateError` for a template.
+        Raises `OptionError` for a value, layout or format that no rendering can use,
+        `TemplateError` for a template.
         """
         changes = {**self._given, **options}
         diagnostics = Diagnostics()
         current = self._current(diagnostics)
-        chosen = apply_options(self._settle(current, changes, diagnostics)[1], changes)
+        chosen = apply_options(self._settle(current, changes, diagnostics), changes)
         current.templates.layout(chosen.layout, chosen.format)
         return chosen
-
-    # --- rendering --------------------------------------------------------------------------------------------------
 
     def render(
         self,
@@ -122,14 +114,15 @@ class ContextRenderer:
         before: tuple[Diagnostic, ...] = (),
         **options: Unpack[OptionKeywords],
     ) -> Result:
-        """Return the context text made of `items`, and the account of it.
+        """Return the context made of `items`, with a report on every item.
 
-        `items`: `Item`s, mappings of any known shape, or documents of LangChain, LlamaIndex and Haystack. `options` win
-        over the renderer's own. Lenient by default: bad data is left out and said in `Result.warnings`; with
-        `on_error="raise"` any warning is a `StrictError` that carries the result.
+        `items` are `Item`s, mappings of any known shape, or documents of LangChain, LlamaIndex
+        and Haystack. `options` win over the renderer's own. Rendering is lenient by default: bad
+        data is left out and said in `Result.warnings`. With `on_error="raise"` any warning is a
+        `StrictError` that carries the result. `before` are diagnostics from loading the items.
 
-        Raises `BudgetError` when a required item does not fit, `OptionError` for an unknown option, layout or format,
-        `TemplateError` when a template cannot be used. `before` is what was said while the items were loaded.
+        Raises `BudgetError` when a required item does not fit, `OptionError` for an unknown
+        option, layout or format, `TemplateError` when a template cannot be used.
         """
         given = {"profile": profile, "templates": templates, "profiles": profiles, "embed": embed}
         named = {name: value for name, value in given.items() if value is not None}
@@ -148,7 +141,7 @@ class ContextRenderer:
         current: TemplateSet | None = None,
         beside: Sequence[str] = (),
     ) -> tuple[Result, Options]:
-        """Return the result and the options in force; whoever calls judges what there was to say.
+        """Return the result and the options in force; the caller logs the diagnostics.
 
         `beside` are texts that will stand beside the result's.
         """
@@ -156,47 +149,38 @@ class ContextRenderer:
         diagnostics = Diagnostics()
         diagnostics.extend(before)
         current = current or self._current(diagnostics)
-        settings, chosen = self._settle(current, {**self._given, **options}, diagnostics)
-        asked = Request(
-            current.templates, settings, chosen, load_items(items, diagnostics), started, beside
-        )
+        chosen = self._settle(current, {**self._given, **options}, diagnostics)
+        loaded = load_items(items, diagnostics)
+        request = Request(current.templates, chosen, loaded, started, beside)
         try:
-            return self._stages.make(asked, diagnostics.copy()), chosen
-        except TemplateError as error:  # what the failed attempt said, the next will say again
-            return self._fall_back(error, asked, diagnostics), chosen
-
-    def _fall_back(self, error: TemplateError, asked: Request, diagnostics: Diagnostics) -> Result:
-        """Render with the shipped templates after a template of the user's failed."""
-        shipped = Templates()
-        options = asked.options
-        if not asked.templates.own or options.layout not in shipped.layouts():
-            raise error
-        if options.format not in shipped.formats(options.layout):
-            raise error
-        diagnostics.extend((shipped_templates_used(error),))
-        asked = asked._replace(templates=shipped, settings=shipped.settings(options.layout))
-        return self._stages.make(asked, diagnostics)
+            # A copy, since the second attempt says again what the failed one said.
+            return self._pipeline.make(request, diagnostics.copy()), chosen
+        except TemplateError as error:
+            shipped = Templates()
+            known = chosen.layout in shipped.layouts()
+            if not request.templates.own or not known:
+                raise
+            if chosen.format not in shipped.formats(chosen.layout):
+                raise
+            diagnostics.extend((shipped_templates_used(error),))
+        return self._pipeline.make(request._replace(templates=shipped), diagnostics), chosen
 
     def render_item(self, item: object, **options: Unpack[OptionKeywords]) -> str:
-        """Return one item's text alone, without a page around it; `options` win over the renderer's own."""
+        """Return one item's text alone, without a page; `options` win over the renderer's own."""
         diagnostics = Diagnostics()
         current = self._current(diagnostics)
-        settings, chosen = self._settle(current, {**self._given, **options}, diagnostics)
-        asked = Request(current.templates, settings, chosen, [to_item(item)], time.perf_counter())
-        return self._stages.alone(asked, diagnostics)
+        chosen = self._settle(current, {**self._given, **options}, diagnostics)
+        request = Request(current.templates, chosen, [to_item(item)], time.perf_counter())
+        return self._pipeline.alone(request, diagnostics)
 
 
 def load_items(items: object, diagnostics: Diagnostics) -> list[Item]:
-    """Return the items of what was given; where that is no list of records at all, none, and it is said (PF204)."""
+    """Return the items given; none, and a diagnostic, where that is no list of records."""
     try:
         return load_records(items, where="items", diagnostics=diagnostics)
     except ItemError as error:
         diagnostics.add("PF204", f"no items: {error.bare}", where="items", severity="error")
         return []
-
-
-def _lenient(diagnostics: Diagnostics) -> Any:
-    return lambda base, changes: apply_options_leniently(base, changes, diagnostics)
 
 
 @lru_cache(maxsize=64)
@@ -214,12 +198,9 @@ def render(
     **options: Unpack[OptionKeywords],
 ) -> Result:
     """Return the context text made of `items`: `Renderer(...).render(items, ...)` in one call."""
-    if (
-        templates is None
-        and profiles is None
-        and embed is None
-        and (profile is None or (isinstance(profile, str) and "." not in profile))
-    ):
+    named = profile is None or (isinstance(profile, str) and "." not in profile)
+    # A shipped profile never changes, so its renderer serves all calls; a file may change.
+    if named and templates is None and profiles is None and embed is None:
         return _shared(profile).render(items, **options)
     renderer = ContextRenderer(profile=profile, templates=templates, profiles=profiles, embed=embed)
     return renderer.render(items, **options)

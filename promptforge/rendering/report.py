@@ -45,6 +45,7 @@ from ..model import (
 from ..packing.pack import Packed
 from ..packing.types import SHORTENED_VARIANTS, Variant
 from ..templating.loader import Templates
+from ..text.delimiters import BrokenDelimiterError
 from ..text.escape import INVISIBLE_CHARACTER, MAX_LABEL_CHARACTERS
 from ..text.fences import FENCE_TAG
 from ..text.format import plural
@@ -199,7 +200,7 @@ class Report:
     def _whole_at(self, budget: int) -> frozenset[int]:
         try:
             page, packed = self.repack(budget)
-        except (BudgetError, TemplateError):  # an item that only this budget shows cannot be shown
+        except (BudgetError, TemplateError, BrokenDelimiterError):  # no such text can be made
             return frozenset()
         return frozenset(packed.chosen) - _trimmed(page, packed)
 
