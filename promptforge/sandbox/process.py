@@ -2,11 +2,12 @@
 
 The engine bounds templates inside a process too; the sandbox holds if that fails, and bounds
 memory, which no check inside a process can. Plain data goes in and comes back as JSON. Windows and
-macOS cannot limit the memory of a process; there only the deadline holds (`Wall.limits_memory`).
+macOS cannot limit the memory of a process; there only the deadline holds (`Sandbox.limits_memory`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -17,7 +18,7 @@ import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 
@@ -137,8 +138,7 @@ class Sandbox:
     def close(self) -> None:
         """End the worker; a call under way fails."""
         self._closed = True
-        worker = self._worker
-        if worker is not None:
+        if (worker := self._worker) is not None:
             worker.kill()
         with self._lock:
             if self._worker is not None:
@@ -153,134 +153,95 @@ class Sandbox:
 
 
 class _Worker:
-    """One process."""
+    """The caller's end of one worker process."""
 
-    def __init__(self, wall: Sandbox) -> None:
+    def __init__(self, sandbox: Sandbox) -> None:
         self.owner = os.getpid()
         self.limits_memory: bool | None = None
-        self._seconds, self._max_answer = wall.seconds, wall.answer
-        path = [os.path.abspath(entry) for entry in sys.path]
-        root = str(Path(__file__).resolve().parents[2])
+        self._seconds, self._max_answer = sandbox.seconds, sandbox.answer
+        path = [*map(os.path.abspath, sys.path), str(Path(__file__).resolve().parents[2])]
+        limits = [str(sandbox.seconds), str(sandbox.memory)]
         self._process = subprocess.Popen(
-            [
-                sys.executable,
-                "-I",
-                "-c",
-                _PROGRAM,
-                json.dumps([*path, root]),
-                str(wall.seconds),
-                str(wall.memory),
-            ],
+            [sys.executable, "-I", "-c", _PROGRAM, json.dumps(path), *limits],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            bufsize=0,
-            env={**{name: os.environ[name] for name in _KEPT if name in os.environ}, **_ALONE},
+            env={name: os.environ[name] for name in _KEPT if name in os.environ} | _ALONE,
             start_new_session=True,  # Ctrl+C is for the caller
         )
+        self.kill = self._process.kill
+        """End the process from another thread; the call that waits for it fails."""
         self.end = weakref.finalize(self, _end, self._process)
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answer to a request; raises `TemplateError` if it is late."""
-        data = json.dumps(request).encode()
         if self.limits_memory is None:
-            self.limits_memory = bool(self._hear(MAX_START_SECONDS)["memory"])
-        with _Deadline(self._process, MAX_START_SECONDS) as deadline:
-            try:
-                self._write(LENGTH_HEADER.pack(len(data)) + data)
-            except OSError:
-                raise self._failure(deadline) from None
-            answer = self._read(deadline)
+            self.limits_memory = bool(self._receive(MAX_START_SECONDS)["memory"])
+        answer = self._receive(MAX_START_SECONDS, json.dumps(request).encode())
         if "begin" in answer:
-            return self._hear(self._seconds)
+            return self._receive(self._seconds)
         return answer
 
-    def _hear(self, seconds: float) -> dict[str, Any]:
-        with _Deadline(self._process, seconds) as deadline:
-            return self._read(deadline)
+    def _receive(self, seconds: float, request: bytes | None = None) -> dict[str, Any]:
+        """Send a request, if any, and return the next answer."""
+        stdin: Any = self._process.stdin
+        stdout: Any = self._process.stdout
+        late = threading.Event()
 
-    def _write(self, data: bytes) -> None:
-        stream: Any = self._process.stdin
-        rest = memoryview(data)
-        while rest:
-            rest = rest[stream.write(rest) :]
+        def stop() -> None:
+            late.set()
+            self.kill()
 
-    def _read(self, deadline: _Deadline) -> dict[str, Any]:
-        stream: Any = self._process.stdout
-        head = _exactly(stream, LENGTH_HEADER.size)
-        if not head:
-            raise self._failure(deadline)
-        (size,) = LENGTH_HEADER.unpack(head)
-        if size > self._max_answer:
-            mebibytes = self._max_answer >> 20
-            raise TemplateError(f"the templates made more than {mebibytes} MiB and were stopped")
-        frame = _exactly(stream, size)
-        if not frame:
-            raise self._failure(deadline)
+        timer = threading.Timer(seconds, stop)
+        timer.daemon = True
+        timer.start()
+        data = b""
         try:
-            answer: dict[str, Any] = json.loads(frame)
+            if request is not None:
+                stdin.write(LENGTH_HEADER.pack(len(request)) + request)
+                stdin.flush()
+            # A killed process ends its stream, so a read comes back short instead of waiting.
+            head = stdout.read(LENGTH_HEADER.size)
+            if len(head) == LENGTH_HEADER.size:
+                (size,) = LENGTH_HEADER.unpack(head)
+                if size > self._max_answer:
+                    most = self._max_answer >> 20
+                    raise TemplateError(f"the templates made more than {most} MiB and were stopped")
+                data = stdout.read(size)
+                if len(data) < size:
+                    data = b""
+        except OSError:
+            pass
+        finally:
+            timer.cancel()
+        if not data:
+            raise self._failure(late.is_set(), seconds)
+        try:
+            answer: dict[str, Any] = json.loads(data)
         except (ValueError, RecursionError):
             raise TemplateError("the templates made an answer that cannot be read") from None
         return answer
 
-    def _failure(self, deadline: _Deadline) -> PromptForgeError:
+    def _failure(self, late: bool, seconds: float) -> PromptForgeError:
         """Return the error for a worker that has ended."""
-        self._process.kill()
+        self.kill()
         code = self._process.wait()
         if self.limits_memory is None:
             return PromptForgeError(f"the worker for templates did not start (exit code {code})")
         # The limit of processor time may end it before the deadline does.
-        if deadline.passed or code == -getattr(signal, "SIGXCPU", 0):
-            return TemplateError(
-                f"the templates ran for more than {deadline.seconds:g} s and were stopped"
-            )
+        if late or code == -getattr(signal, "SIGXCPU", 0):
+            return TemplateError(f"the templates ran for more than {seconds:g} s and were stopped")
         return TemplateError(f"the templates ended the process that they ran in (exit code {code})")
-
-    def kill(self) -> None:
-        """End the process from another thread; the call that waits for it fails."""
-        self._process.kill()
-
-
-class _Deadline:
-    """Kills a process after some seconds, unless it is left before."""
-
-    def __init__(self, process: subprocess.Popen[bytes], seconds: float) -> None:
-        self.passed = False
-        self.seconds = seconds
-        self._process = process
-        self._timer = threading.Timer(seconds, self._kill)
-        self._timer.daemon = True
-
-    def _kill(self) -> None:
-        self.passed = True
-        self._process.kill()
-
-    def __enter__(self) -> _Deadline:
-        self._timer.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     process.wait()
     for stream in (process.stdin, process.stdout):
-        if stream is not None:
-            stream.close()
-
-
-def _exactly(stream: BinaryIO, size: int) -> bytes | None:
-    """Return the next `size` bytes of a stream; `None` if it ends before."""
-    parts = []
-    while size:
-        part = stream.read(min(size, 1 << 20))
-        if not part:
-            return None
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)
+        # The rest of a request that was not read any more cannot be written.
+        with contextlib.suppress(OSError):
+            if stream is not None:
+                stream.close()
 
 
 def _plain(given: TemplateSource) -> Any:
@@ -289,12 +250,12 @@ def _plain(given: TemplateSource) -> Any:
     return os.path.abspath(given)
 
 
-def _error(answer: Mapping[str, Any], wall: Sandbox) -> PromptForgeError:
+def _error(answer: Mapping[str, Any], sandbox: Sandbox) -> PromptForgeError:
     """Rebuild an error that was raised in the worker."""
     kind, message = str(answer.get("error")), str(answer.get("message", ""))
     if kind == "MemoryError":
         return TemplateError(
-            f"the templates took more than {wall.memory >> 20} MiB and were stopped"
+            f"the templates took more than {sandbox.memory >> 20} MiB and were stopped"
         )
     known = getattr(errors, kind, None)
     if not (isinstance(known, type) and issubclass(known, PromptForgeError)):

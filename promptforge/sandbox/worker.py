@@ -1,6 +1,6 @@
 """The sandbox's worker: its loop, its limits, and the tasks for untrusted templates.
 
-`wall.Wall` starts it as a process. Requests and answers are JSON texts, each behind four bytes of
+`Sandbox` starts it as a process. Requests and answers are JSON texts, each behind four bytes of
 length. The other side never unpickles or evaluates anything that comes from templates.
 """
 
@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -42,11 +42,9 @@ def render(request: Mapping[str, Any], begin: Callable[[], None]) -> dict[str, A
     """
     options = dict(request["options"])
     renderer = _renderer(request)
-    tokenizer = (
-        options.get("tokenizer") or renderer.profile.options.get("tokenizer") or "o200k_base"
-    )
+    chosen = options.get("tokenizer") or renderer.profile.options.get("tokenizer")
     # Loading a vocabulary takes seconds, and they are not the templates' fault.
-    get_tokenizer(tokenizer).count("a text")
+    get_tokenizer(chosen or "o200k_base").count("a text")
     begin()
     result = renderer.render(request["items"], **options)
     answer = result.to_dict()
@@ -66,9 +64,8 @@ def _renderer(request: Mapping[str, Any]) -> ContextRenderer:
     key = json.dumps(made_of)
     renderer = _latest.get(key)
     if renderer is None:
-        renderer = ContextRenderer(
-            **{**made_of, "templates": template_sources(request["templates"])}
-        )
+        sources = template_sources(request["templates"])
+        renderer = ContextRenderer(**{**made_of, "templates": sources})
         _latest.clear()
         # Files may change between two requests, texts cannot.
         if not request["profiles"] and all(isinstance(each, dict) for each in request["templates"]):
@@ -95,7 +92,7 @@ def check(request: Mapping[str, Any], begin: Callable[[], None]) -> list[dict[st
 
 def serve(seconds: float, memory: int) -> None:
     """Answer requests from standard input until it ends."""
-    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb", buffering=0)
+    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)  # a print must not end up in an answer
     limited = _limit(memory)
@@ -103,13 +100,8 @@ def serve(seconds: float, memory: int) -> None:
     _send(answers, {"ready": True, "memory": limited})
     while head := requests.read(LENGTH_HEADER.size):
         _allow(seconds)
-        _send(
-            answers,
-            _answer(
-                requests.read(LENGTH_HEADER.unpack(head)[0]),
-                lambda: _send(answers, {"begin": True}),
-            ),
-        )
+        request = requests.read(LENGTH_HEADER.unpack(head)[0])
+        _send(answers, _answer(request, lambda: _send(answers, {"begin": True})))
 
 
 def _answer(data: bytes, begin: Callable[[], None]) -> dict[str, Any]:
@@ -119,12 +111,9 @@ def _answer(data: bytes, begin: Callable[[], None]) -> dict[str, Any]:
         task = getattr(importlib.import_module(module), name)
         return {"value": task(request["argument"], begin)}
     except PromptForgeError as error:
-        return {
-            "error": type(error).__name__,
-            "message": str(error),
-            "facts": _facts(error),
-            "retire": False,
-        }
+        facts = {name: value for name, value in vars(error).items() if name != "result"}
+        told = {"error": type(error).__name__, "message": str(error)}
+        return {**told, "facts": msgspec.to_builtins(facts), "retire": False}
     except MemoryError:
         return {"error": "MemoryError", "message": ""}
     # Such as a panic of a library in Rust. The caller replaces a worker in doubt.
@@ -132,21 +121,14 @@ def _answer(data: bytes, begin: Callable[[], None]) -> dict[str, Any]:
         return {"error": type(error).__name__, "message": str(error)[:1000]}
 
 
-def _facts(error: PromptForgeError) -> dict[str, Any]:
-    """Return the attributes of an error that are plain data."""
-    facts = {name: value for name, value in vars(error).items() if name != "result"}
-    kept: dict[str, Any] = msgspec.to_builtins(facts)
-    return kept
-
-
-def _send(answers: Any, value: object) -> None:
+def _send(answers: BinaryIO, value: object) -> None:
     try:
         data = json.dumps(value).encode()
     except (MemoryError, RecursionError, ValueError):
         data = json.dumps({"error": "MemoryError", "message": ""}).encode()
-    frame = memoryview(LENGTH_HEADER.pack(len(data)) + data)
-    while frame:
-        frame = frame[answers.write(frame) :]
+    answers.write(LENGTH_HEADER.pack(len(data)))
+    answers.write(data)
+    answers.flush()
 
 
 def _limit(memory: int) -> bool:
@@ -173,8 +155,8 @@ def _allow(seconds: float) -> None:
         import resource
     except ImportError:
         return
-    most = math.ceil(time.process_time() + seconds) + 1
-    resource.setrlimit(resource.RLIMIT_CPU, (most, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+    limit = math.ceil(time.process_time() + seconds) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.getrlimit(resource.RLIMIT_CPU)[1]))
 
 
 def _watch(event: str, arguments: tuple[Any, ...]) -> None:
