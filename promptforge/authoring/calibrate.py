@@ -1,7 +1,4 @@
-"""Estimate an unknown tokenizer by a known one times a factor, learnt from true counts.
-
-Read texts with their true counts of tokens: JSON Lines of `{"text": …, "tokens": N}`.
-"""
+"""Learn the factor between an unknown tokenizer and a known one from texts with true counts."""
 
 from __future__ import annotations
 
@@ -19,6 +16,16 @@ from ..sources.workspace import read_named
 from ..tokenizers.registry import get_tokenizer, is_scaled
 
 
+ENOUGH_PAIRS = 59
+"""Pairs that make it 95 % sure that 95 % of such texts take no more than the largest ratio."""
+# 1 - 0.95**59 > 0.95: S. S. Wilks, Determination of sample sizes for setting tolerance limits,
+# 1941.
+MIN_STANDARD_ERRORS = 2
+"""Standard errors above 0 from which a constant is believed."""
+MIN_PAIRS_FOR_CONSTANT = 10
+"""Pairs needed to believe a constant."""
+
+
 class CountedText(NamedTuple):
     """A text and its true tokens."""
 
@@ -31,36 +38,31 @@ class CountedText(NamedTuple):
 def load_counted_texts(
     path: str, *, diagnostics: Diagnostics, workspace: str | os.PathLike[str]
 ) -> list[CountedText]:
-    """Read the pairs in a file, or on standard input (`-`); a bad line costs only itself (PF204).
+    """Read JSON Lines of `{"text": …, "tokens": N}` from a file or standard input (`-`).
 
-    Raises `ItemError` if the file cannot be read.
+    Other fields are ignored, and a bad line costs only itself (PF204). Raises `ItemError` if the
+    file cannot be read.
     """
-    text, where = read_named(path, workspace=workspace, diagnostics=diagnostics)
-    return parse_counted_texts(text, where=where, diagnostics=diagnostics)
-
-
-def parse_counted_texts(text: str, *, where: str, diagnostics: Diagnostics) -> list[CountedText]:
-    """Parse one pair a line; fields other than `text` and `tokens` are ignored."""
+    content, name = read_named(path, workspace=workspace, diagnostics=diagnostics)
     found = []
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(content.split("\n"), 1):
         if not line.strip():
             continue
+        where = f"{name}:{number}"
         try:
-            record = json.loads(line)
-            content, tokens = _take(record)
+            text, tokens = _read_pair(json.loads(line))
+            found.append(CountedText(text, tokens, where))
+            continue
         except json.JSONDecodeError as error:
-            message = f"not valid JSON: {error.msg} (column {error.colno}); the line is left out"
-            diagnostics.add("PF204", message, where=f"{where}:{number}")
+            problem = f"not valid JSON: {error.msg} (column {error.colno})"
         # A wrong field, a number of too many digits, or too much nesting.
         except (ValueError, RecursionError) as error:
-            message = f"{str(error) or 'it nests too deeply'}; the line is left out"
-            diagnostics.add("PF204", message, where=f"{where}:{number}")
-        else:
-            found.append(CountedText(content, tokens, f"{where}:{number}"))
+            problem = str(error) or "it nests too deeply"
+        diagnostics.add("PF204", f"{problem}; the line is left out", where=where)
     return found
 
 
-def _take(record: object) -> tuple[str, int]:
+def _read_pair(record: object) -> tuple[str, int]:
     if not isinstance(record, dict):
         raise ValueError('expected an object such as {"text": "…", "tokens": 7}')
     for field in ("text", "tokens"):
@@ -75,18 +77,6 @@ def _take(record: object) -> tuple[str, int]:
             shown = json.dumps(tokens)[:40]
         raise ValueError(f"tokens: expected a whole number from 0 up, not {shown}")
     return text, tokens
-
-
-ENOUGH_PAIRS = 59
-"""Pairs that make it 95 % sure that 95 % of such texts take no more than the largest ratio."""
-
-# 1 - 0.95**59 > 0.95: S. S. Wilks, Determination of sample sizes for setting tolerance limits,
-# 1941.
-MIN_STANDARD_ERRORS = 2
-"""Standard errors above 0 from which a constant is believed."""
-
-MIN_PAIRS_FOR_CONSTANT = 10
-"""Pairs needed to believe a constant."""
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,9 +95,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     largest: float
     """The largest ratio."""
     slope: float
-    """a of true = a · base + b, the line through all pairs; each weighs as its ratio does, long or
-    short.
-    """
+    """a of the line true = a · base + b. A pair weighs as its ratio does, long or short."""
     intercept: float
     """b of that line: the overhead of each text, such as that of a message."""
     constant: int

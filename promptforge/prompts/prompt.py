@@ -29,7 +29,6 @@ from ..tokenizers.remote import RemoteTokenizer
 from .compose import (
     ComposedPrompt,
     Composer,
-    PrintedPart,
     PromptContext,
     PromptTemplates,
     show_context,
@@ -148,19 +147,10 @@ class Prompt(Sequence[dict[str, Any]]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data."""
-        return {
-            "to": self.to,
-            "request": self.request,
-            "text": self.text,
-            "tokens": self.tokens,
-            "window": self.window,
-            "exact": self.exact,
-            "parts": msgspec.to_builtins(self.parts),
-            "history": msgspec.to_builtins(self.history),
-            "warnings": msgspec.to_builtins(self.warnings),
-            "manifest": self.manifest,
-            "context": self.context.to_dict() if self.context is not None else None,
-        }
+        names = "to request text tokens window exact parts history warnings manifest"
+        data = {name: msgspec.to_builtins(getattr(self, name)) for name in names.split()}
+        data["context"] = self.context.to_dict() if self.context is not None else None
+        return data
 
 
 def format_prompt(prompt: Prompt) -> str:
@@ -502,25 +492,19 @@ def _report_estimate(counter: Counter, counted: int | None, diagnostics: Diagnos
 
 def _prefix(composed: ComposedPrompt, stable: Sequence[str]) -> dict[str, Any]:
     """Hash each part as the request has it, and all parts up to the last stable one."""
-    parts = composed.parts
-    hashes = [_digest(_shown(part, composed.boundary)) for part in parts]
+    hashes = []
+    for part in composed.parts:
+        # All that the LLM is shown: roles, calls and results, and the nonce in the delimiters.
+        shown = [[m.role, *map(msgspec.structs.astuple, m.blocks)] for m in part.messages]
+        hashes.append(_digest(json.dumps([composed.boundary, part.role, shown or part.text])))
+    names = [part.name for part in composed.parts]
     # A part may come twice; the prefix ends at its first place.
-    first = {part.name: n for n, part in reversed(list(enumerate(parts, 1)))}
-    end = max((first[name] for name in stable if name in first), default=0)
+    end = max((names.index(name) + 1 for name in stable if name in names), default=0)
     prefix: dict[str, Any] = {"after": None, "sha256": None}
     if end:
-        prefix = {"after": parts[end - 1].name, "sha256": _digest("\n".join(hashes[:end]))}
-    named = zip(parts, hashes, strict=True)
-    prefix["parts"] = [{"name": part.name, "sha256": sha256} for part, sha256 in named]
-    return prefix
-
-
-def _shown(part: PrintedPart, boundary: str) -> str:
-    """Return all of a part that the LLM is shown: roles, calls, results, the nonce in tags."""
-    messages = [
-        [message.role, *map(msgspec.structs.astuple, message.blocks)] for message in part.messages
-    ]
-    return json.dumps([boundary, part.role, messages or part.text])
+        prefix = {"after": names[end - 1], "sha256": _digest("\n".join(hashes[:end]))}
+    named = zip(names, hashes, strict=True)
+    return {**prefix, "parts": [{"name": name, "sha256": sha256} for name, sha256 in named]}
 
 
 def _digest(text: str) -> str:
