@@ -15,7 +15,6 @@ from ..errors import Diagnostics, TokenizerError, quote, suggest_name
 from ..sources.workspace import read_named
 from ..tokenizers.registry import get_tokenizer, is_scaled
 
-
 ENOUGH_PAIRS = 59
 """Pairs that make it 95 % sure that 95 % of such texts take no more than the largest ratio."""
 # 1 - 0.95**59 > 0.95: S. S. Wilks, Determination of sample sizes for setting tolerance limits,
