@@ -12,7 +12,7 @@ import pytest
 from coverage import Coverage
 from hypothesis import settings
 
-pytest_plugins = ["browsing"]  # one browser for all tests that want one
+pytest_plugins = ["preview_browser"]  # one browser for all tests that want one
 
 WATCHED = 8
 """The examples of a law that coverage sees: the rest reach what these have reached, at two or three times the cost."""

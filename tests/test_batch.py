@@ -1,4 +1,4 @@
-"""Runs of a batch: whole, in order, equal for any workers and engine, continued, and ended cleanly."""
+"""Runs of a batch: in order, equal for any workers and engine, continued, and ended cleanly."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from commandline import ROOT, command, run
 from effort import MULTIPLIER, cases
 from hypothesis import given
 from hypothesis import strategies as st
-from kills import campaign, requests
+from kill_campaign import campaign, requests
 
 import promptforge as pf
 from promptforge import batch
@@ -109,7 +109,7 @@ def parts(folder: str) -> list[str]:
     return sorted(path.name for path in Path(folder, "parts").glob("*.jsonl"))
 
 
-# --- what comes out ---------------------------------------------------------------------------------------------------
+# --- what comes out -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -141,7 +141,7 @@ def test_nothing_is_a_result_too() -> None:
     assert (report.rows, report.errors_file, Path("out.jsonl").read_bytes()) == (0, None, b"")
 
 
-# --- going on ---------------------------------------------------------------------------------------------------------
+# --- going on -------------------------------------------------------------------------------------
 
 
 def test_what_is_done_is_kept_and_what_changed_is_done_again(expected: bytes) -> None:
@@ -225,7 +225,7 @@ def test_a_damaged_part_is_done_again(expected: bytes) -> None:
     assert not list(Path().rglob(".*.unfinished"))
 
 
-# --- ends -------------------------------------------------------------------------------------------------------------
+# --- ends -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -479,7 +479,7 @@ def test_two_runs_do_not_write_to_one_folder() -> None:
     assert not Path(".out.jsonl.x.unfinished").exists()
 
 
-# --- what is refused --------------------------------------------------------------------------------------------------
+# --- what is refused ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -519,7 +519,7 @@ def test_what_is_wrong_with_all_rows_is_said_at_once(given: dict[str, Any], word
     assert sorted(Path().rglob("*")) == before
 
 
-# --- files for providers ----------------------------------------------------------------------------------------------
+# --- files for providers --------------------------------------------------------------------------
 
 
 def bodies(names: list[str], sizes: list[int]) -> Iterator[tuple[ShardSummary, bytes]]:
@@ -606,7 +606,7 @@ def test_errors_and_results_are_told_apart_by_their_lines() -> None:
     assert (Path("o.jsonl").read_bytes().count(b"\n"), failures.count) == (2, 1)
 
 
-# --- the command ------------------------------------------------------------------------------------------------------
+# --- the command ----------------------------------------------------------------------------------
 
 
 def test_the_command_says_what_it_did() -> None:

@@ -45,7 +45,7 @@ def _requests(_folder: None) -> None:
 
 
 def cook(title: str, port: int = 8000) -> Any:
-    """Return `results` of the recipe under a comment in the README, whose server is at another port."""
+    """Return `results` of a recipe in the README, with the server at another port."""
     (code,) = re.findall(
         rf"^```python\n(# {re.escape(title)}\n.*?)^```$", README, re.DOTALL | re.MULTILINE
     )

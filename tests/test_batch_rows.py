@@ -1,4 +1,4 @@
-"""One row of a batch: what it may say, what comes back, and that nothing it says ends more than itself."""
+"""Rows of a batch: their keys and results; a wrong row ends no other."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def test_what_rows_name_has_a_hash_that_follows_its_content() -> None:
     assert working.references(shard)[0] == before[0] != working.references(shard)[1] != before[1]
 
 
-# --- columns ----------------------------------------------------------------------------------------------------------
+# --- columns --------------------------------------------------------------------------------------
 
 
 def test_columns_in_columns_out() -> None:
@@ -268,7 +268,7 @@ def test_it_is_plain_data_after_use_too() -> None:
     assert pickle.loads(pickle.dumps(render))({"items": [[ITEM]]}) == made
 
 
-# --- requests ----------------------------------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------------
 
 
 def test_lines_have_their_numbers_and_blank_ones_are_none() -> None:

@@ -1,4 +1,4 @@
-"""Cases that are written by the page: what is added is read as it is meant, and what stands there stays."""
+"""Golden cases written by the page: they are read as meant, and older ones stay."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_cases_stand_as_far_from_the_margin_as_those_before() -> None:
     assert [case.name for case in parse_cases(made, PATH)] == ["a", "b"]
 
 
-# --- from what is seen ----------------------------------------------------------------------------------------------
+# --- from what is seen ----------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -32,7 +32,10 @@ except ImportError as error:
 
 
 def test_the_command_says_so_too() -> None:
-    script = "import sys; sys.modules['mcp'] = None; from promptforge.cli.main import main; main(['mcp'])"
+    script = (
+        "import sys; sys.modules['mcp'] = None; "
+        "from promptforge.cli.main import main; main(['mcp'])"
+    )
     ran = python("-c", script)
     assert (
         (ran.code, ran.out) == (2, "")

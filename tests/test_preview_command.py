@@ -1,4 +1,4 @@
-"""`promptforge preview` as a process: how it starts and ends, and what it saves for whoever speaks to it."""
+"""`promptforge preview` as a process: its start, its end, and the files it saves."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from commandline import run
-from previewing import preview
+from preview_process import preview
 
 
 def test_saves_over_the_wire_need_the_hash(tmp_path: Path) -> None:  # [W027]

@@ -1,12 +1,21 @@
-"""Editing on the preview's page in a real browser: try, break, mend, save, and others who write the same files."""
+"""Editing on the preview's page in a real browser: try, break, repair, save; other writers."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from browsing import Opener, becomes, needs_browser, open_file, settled, shows, text, type_at_start
 from commandline import run
-from previewing import Preview
+from preview_browser import (
+    Opener,
+    becomes,
+    needs_browser,
+    open_file,
+    settled,
+    shows,
+    text,
+    type_at_start,
+)
+from preview_process import Preview
 
 pytestmark = needs_browser
 OWN = "{# One. Uses: item. #}\nFIRST {{ item.content | fence }}\n"

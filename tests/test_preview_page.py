@@ -1,4 +1,4 @@
-"""The preview's page in a real browser: what it shows, to whom, and that nothing leaves the machine."""
+"""The preview's page in a real browser: its content, and that nothing leaves the machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from browsing import (
+from commandline import run
+from preview_browser import (
     Opener,
     becomes,
     give,
@@ -20,8 +21,7 @@ from browsing import (
     text,
     type_at_start,
 )
-from commandline import run
-from previewing import ITEMS, Preview
+from preview_process import ITEMS, Preview
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -135,7 +135,7 @@ def test_two_views_stand_side_by_side(edited: Preview, open_page: Opener, shots:
     page.screenshot(path=shots / "compare.png")
 
 
-# --- the whole prompt -----------------------------------------------------------------------------------------------
+# --- the whole prompt -----------------------------------------------------------------------------
 
 
 def test_the_whole_prompt_is_behind_tabs(edited: Preview, open_page: Opener, shots: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_part_of_the_prompt_is_edited(edited: Preview, open_page: Opener) -> N
     page.wait_for_selector("#error", state="hidden")
 
 
-# --- for everybody --------------------------------------------------------------------------------------------------
+# --- for everybody --------------------------------------------------------------------------------
 
 
 def test_the_keyboard_alone_is_enough(edited: Preview, open_page: Opener) -> None:
@@ -201,7 +201,8 @@ def test_the_keyboard_alone_is_enough(edited: Preview, open_page: Opener) -> Non
             page.keyboard.press("End")
             becomes(
                 page,
-                "document.getElementById('spent').textContent.includes(`of ${document.getElementById('slider').max}`)",
+                "document.getElementById('spent').textContent"
+                ".includes(`of ${document.getElementById('slider').max}`)",
             )
             settled(page)
         if reached[-1] == "name":
@@ -293,10 +294,11 @@ def test_an_independent_judge_finds_no_barrier(
 
 
 def _barriers(page: Page, theme: str, state: str) -> list[str]:
-    """Return what axe-core finds wrong with what is seen now, and whether it has to be scrolled sideways."""
+    """Return the violations axe-core finds on the page, and if it must be scrolled sideways."""
     said = page.evaluate(
         "rules => axe.run(document, {resultTypes: ['violations'], runOnly: rules})"
-        ".then(said => said.violations.flatMap(each => each.nodes.map(node => `${each.id} ${node.html}`)))",
+        ".then(said => said.violations.flatMap("
+        "each => each.nodes.map(node => `${each.id} ${node.html}`)))",
         RULES[theme],
     )
     if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
@@ -304,7 +306,7 @@ def _barriers(page: Page, theme: str, state: str) -> list[str]:
     return [f"{state}: {each}" for each in said]
 
 
-# --- without a place of one's own, and much of it -------------------------------------------------------------------
+# --- without a place of one's own, and much of it -------------------------------------------------
 
 
 def test_without_edit_everything_is_tried_and_nothing_saved(

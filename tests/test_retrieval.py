@@ -1,4 +1,4 @@
-"""Retrievers and embeddings that are known by what they can do; those of the frameworks are in `integrations`."""
+"""Retrievers and embeddings known by their methods; the frameworks' own are in `integrations`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from meeting import Meeting
+from loop_check import LoopCheck
 
 import promptforge as pf
 from promptforge.integrations.bridge import (
@@ -106,18 +106,18 @@ def test_what_is_no_list_of_documents_is_said(returned: Any) -> None:
         retrieve(lambda query: returned, "tar")
 
 
-# --- without waiting --------------------------------------------------------------------------------------------------
+# --- without waiting ------------------------------------------------------------------------------
 
 
-def ways(meeting: Meeting) -> dict[str, Any]:
-    """Return retrievers of every kind that a loop may meet; those that block do so until the loop comes."""
+def retrievers(check: LoopCheck) -> dict[str, Any]:
+    """Return retrievers of every kind; those that block do so until the loop comes."""
 
     def blocking(query: str) -> list[dict[str, str]]:
-        meeting.wait()
+        check.wait()
         return FOUND
 
     def yielding(query: str) -> Iterator[dict[str, str]]:
-        meeting.wait()
+        check.wait()
         yield from FOUND
 
     async def awaited(query: str) -> list[dict[str, str]]:
@@ -168,21 +168,29 @@ def ways(meeting: Meeting) -> dict[str, Any]:
             return {"documents": blocking("")}
 
     return {
-        "function": blocking, "generator": yielding, "coroutine": awaited, "async generator": stream,
-        "hidden": lambda query: awaited(query), "object": Called(), "no async": Blocking(), "async": Waiting(),
-        "component": Component(), "async component": WaitingComponent(), "vectors": Vectors(),
-    }  # fmt: skip
+        "function": blocking,
+        "generator": yielding,
+        "coroutine": awaited,
+        "async generator": stream,
+        "hidden": lambda query: awaited(query),
+        "object": Called(),
+        "no async": Blocking(),
+        "async": Waiting(),
+        "component": Component(),
+        "async component": WaitingComponent(),
+        "vectors": Vectors(),
+    }
 
 
-@pytest.mark.parametrize("kind", ways(Meeting()))
+@pytest.mark.parametrize("kind", retrievers(LoopCheck()))
 def test_a_loop_is_free_while_anything_retrieves(kind: str) -> None:
-    meeting = Meeting()
+    check = LoopCheck()
 
     async def embed(texts: list[str]) -> list[list[float]]:
         return [[1.0] for _ in texts]
 
     async def ask() -> Any:
-        return await meeting.beside(aretrieve(ways(meeting)[kind], "tar", embed=embed))
+        return await check.run_beside(aretrieve(retrievers(check)[kind], "tar", embed=embed))
 
     assert asyncio.run(ask()) == [{"origin": "similarity", **FOUND[0]}]
 
@@ -190,7 +198,7 @@ def test_a_loop_is_free_while_anything_retrieves(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["coroutine", "async generator", "hidden", "object"])
 def test_what_must_be_awaited_is_refused_where_nobody_awaits(kind: str) -> None:
     with pytest.raises(pf.OptionError, match="await aretrieve"):
-        retrieve(ways(Meeting())[kind], "tar")
+        retrieve(retrievers(LoopCheck())[kind], "tar")
 
 
 async def by_number(texts: list[str]) -> list[list[float]]:

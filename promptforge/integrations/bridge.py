@@ -409,7 +409,7 @@ def _as_found(record: Any) -> Any:
 
 
 def orient_score(document: Any, order: ScoreOrder) -> Any:
-    """Return a document whose score, if it has one, is better when higher; distances are negated.
+    """Make a higher score the better one: negate the distance that a document has, or is paired with.
 
     Raises `OptionError` for a pair of a document and a number while `order` is None.
     """

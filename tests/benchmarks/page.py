@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from previewing import preview
+from preview_process import preview
 
 ROUNDS = 30
 WORDS = (

@@ -1,4 +1,4 @@
-"""The comparison with the frameworks' own ways, on a set of two passages. No figure is judged but the budget."""
+"""The comparison with the frameworks, on two passages; only the budget is judged."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from documents import FACTS, TEXTS, tokens
 from effort import cases
 from hypothesis import given
 from hypothesis import strategies as st
-from meeting import Meeting
+from loop_check import LoopCheck
 
 import promptforge as pf
 
@@ -117,9 +117,14 @@ def ask(made: Pipeline, **more: Any) -> dict[str, Any]:
 
 def test_it_works_in_a_pipeline_written_down_and_loaded(tmp_path: Path) -> None:
     builder = ContextBuilder(
-        profile="claude", tokenizer="o200k_base", max_tokens=250, kinds=("text",), embed=embed_by_number,
-        section_budgets={"text": {"share": 0.5}}, templates=[tmp_path],
-    )  # fmt: skip
+        profile="claude",
+        tokenizer="o200k_base",
+        max_tokens=250,
+        kinds=("text",),
+        embed=embed_by_number,
+        section_budgets={"text": {"share": 0.5}},
+        templates=[tmp_path],
+    )
     made = pipeline(builder)
     found = ask(made)
     text = found["prompt"]["prompt"][0].text
@@ -196,8 +201,8 @@ async def embed_later(texts: list[str]) -> list[list[float]]:
 
 
 def test_a_pipeline_on_a_loop_leaves_it_free() -> None:
-    meeting = Meeting()
-    made = pipeline(ContextBuilder(max_tokens=250, embed=embed_later, on_result=meeting.wait))
+    check = LoopCheck()
+    made = pipeline(ContextBuilder(max_tokens=250, embed=embed_later, on_result=check.wait))
     data = {
         "retriever": {"query": "archive"},
         "context": {"query": "xyzzy"},
@@ -205,7 +210,7 @@ def test_a_pipeline_on_a_loop_leaves_it_free() -> None:
     }
 
     async def ask() -> Any:
-        return await meeting.beside(made.run_async(data))
+        return await check.run_beside(made.run_async(data))
 
     assert asyncio.run(ask()) == pipeline(ContextBuilder(max_tokens=250, embed=embed_later)).run(
         data

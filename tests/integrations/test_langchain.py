@@ -12,7 +12,7 @@ from documents import FACTS, TEXTS, tokens
 from effort import cases
 from hypothesis import given
 from hypothesis import strategies as st
-from meeting import Meeting
+from loop_check import LoopCheck
 
 import promptforge as pf
 
@@ -162,7 +162,7 @@ def test_what_is_no_document_is_left_out_and_said() -> None:
         ContextCompressor(on_error="raise").compress_documents([object(), DOCUMENTS[0]], "")
 
 
-# --- the prompt -------------------------------------------------------------------------------------------------------
+# --- the prompt -----------------------------------------------------------------------------------
 
 
 def test_a_prompt_puts_the_context_into_its_messages() -> None:
@@ -226,7 +226,7 @@ def test_a_prompt_without_the_variable_is_refused_and_a_text_is_a_document() -> 
     assert "joined by hand" in str(message.content)
 
 
-# --- retrieving -------------------------------------------------------------------------------------------------------
+# --- retrieving -----------------------------------------------------------------------------------
 
 
 def test_a_vector_store_and_a_retriever_are_the_similarity_side() -> None:
@@ -270,28 +270,28 @@ def test_an_embedding_serves_with_its_own_way_for_queries() -> None:
     )
 
 
-# --- on a loop --------------------------------------------------------------------------------------------------------
+# --- on a loop ------------------------------------------------------------------------------------
 
 
 async def embed_by_number(texts: list[str]) -> list[list[float]]:
-    """Return a vector for each text that tells the eleventh fact from the others; it must be awaited."""
+    """Return a vector for each text; it tells the eleventh fact from the others."""
     await asyncio.sleep(0)
     return [[float(text.count("number 11 ") or text == "xyzzy"), 0.1] for text in texts]
 
 
 def test_a_chain_on_a_loop_leaves_it_free() -> None:
-    meeting = Meeting()
+    check = LoopCheck()
 
     class Slow(BaseRetriever):
         def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
-            meeting.wait()
+            check.wait()
             return LONG
 
-    prompt = ContextPrompt(max_tokens=80, embed=embed_by_number, on_result=meeting.wait)
+    prompt = ContextPrompt(max_tokens=80, embed=embed_by_number, on_result=check.wait)
     chain: Any = {"context": Slow(), "question": RunnablePassthrough()} | prompt
 
     async def ask() -> Any:
-        return await meeting.beside(chain.ainvoke("xyzzy"))
+        return await check.run_beside(chain.ainvoke("xyzzy"))
 
     (message,) = asyncio.run(ask()).to_messages()
     assert "The archive number 11 " in message.content
@@ -299,11 +299,11 @@ def test_a_chain_on_a_loop_leaves_it_free() -> None:
     assert ContextPrompt(max_tokens=80, embed=embed_by_number).invoke(asked).to_messages() == [
         message
     ]
-    meeting = Meeting()
-    compressor = ContextCompressor(max_tokens=60, embed=embed_by_number, on_result=meeting.wait)
+    check = LoopCheck()
+    compressor = ContextCompressor(max_tokens=60, embed=embed_by_number, on_result=check.wait)
 
     async def compress() -> Any:
-        return await meeting.beside(compressor.acompress_documents(LONG, "xyzzy"))
+        return await check.run_beside(compressor.acompress_documents(LONG, "xyzzy"))
 
     assert "number 11 " in asyncio.run(compress())[0].page_content
 

@@ -12,7 +12,7 @@ from documents import FACTS, TEXTS, tokens
 from effort import cases
 from hypothesis import given
 from hypothesis import strategies as st
-from meeting import Meeting
+from loop_check import LoopCheck
 
 import promptforge as pf
 
@@ -183,26 +183,24 @@ def test_an_embedding_serves_with_its_own_way_for_queries() -> None:
 
 
 async def embed_by_number(texts: list[str]) -> list[list[float]]:
-    """Return a vector for each text that tells the eleventh fact from the others; it must be awaited."""
+    """Return a vector for each text; it tells the eleventh fact from the others."""
     await asyncio.sleep(0)
     return [[float(text.count("number 11 ") or text == "xyzzy"), 0.1] for text in texts]
 
 
 def test_a_loop_is_free_meanwhile() -> None:
-    meeting = Meeting()
+    check = LoopCheck()
 
     class Slow(BaseRetriever):
         def _retrieve(self, query_bundle: Any) -> list[NodeWithScore]:
-            meeting.wait()
+            check.wait()
             return LONG
 
-    postprocessor = ContextPostprocessor(
-        max_tokens=60, embed=embed_by_number, on_result=meeting.wait
-    )
+    postprocessor = ContextPostprocessor(max_tokens=60, embed=embed_by_number, on_result=check.wait)
 
     async def ask() -> Any:
-        found = await meeting.beside(aretrieve(Slow(), "xyzzy"))
-        return found, await meeting.beside(
+        found = await check.run_beside(aretrieve(Slow(), "xyzzy"))
+        return found, await check.run_beside(
             postprocessor.apostprocess_nodes(LONG, query_str="xyzzy")
         )
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from commandline import run as command
-from previewing import Preview, heard
+from preview_process import Preview, heard
 
 PATHS = (
     "/",

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from previewing import Preview, Reply, preview
+from preview_process import Preview, Reply, preview
 
 from ..corpus import Attack, NotRunError
 from .probes import METHODS, PROBES, REFUSED, TOLD

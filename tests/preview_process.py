@@ -18,14 +18,35 @@ from typing import Any, NamedTuple
 from commandline import ROOT
 
 ITEMS = [
-    {"kind": "code", "path": "src/greet.py", "start_line": 1, "end_line": 2, "score": 0.9,
-     "content": 'def greet(name):\n    return f"Hello, {name}"'},
-    {"kind": "document", "name": "guide.md", "score": 0.7,
-     "content": "Greetings are polite. They begin with a capital letter. They end without a full stop. They are short, "
-     "since nobody reads a long greeting to its end."},
-    {"kind": "error", "name": "crash", "score": 0.6, "content": "<script>alert(1)</script>\n<b>bold</b> 日本語 👍🏽"},
-    {"kind": "document", "name": "old.md", "score": 0.3, "content": "Greetings were longer once. " * 30},
-]  # fmt: skip
+    {
+        "kind": "code",
+        "path": "src/greet.py",
+        "start_line": 1,
+        "end_line": 2,
+        "score": 0.9,
+        "content": 'def greet(name):\n    return f"Hello, {name}"',
+    },
+    {
+        "kind": "document",
+        "name": "guide.md",
+        "score": 0.7,
+        "content": "Greetings are polite. They begin with a capital letter. "
+        "They end without a full stop. "
+        "They are short, since nobody reads a long greeting to its end.",
+    },
+    {
+        "kind": "error",
+        "name": "crash",
+        "score": 0.6,
+        "content": "<script>alert(1)</script>\n<b>bold</b> 日本語 👍🏽",
+    },
+    {
+        "kind": "document",
+        "name": "old.md",
+        "score": 0.3,
+        "content": "Greetings were longer once. " * 30,
+    },
+]
 
 
 class Reply(NamedTuple):
@@ -40,7 +61,7 @@ class Reply(NamedTuple):
 
 
 class Preview:
-    """A running preview: where it is, what it said, and the cookie of its page once `enter` was called."""
+    """A running preview: its address, its output, and the cookie once `enter` was called."""
 
     def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
         assert process.stderr is not None

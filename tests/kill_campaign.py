@@ -1,8 +1,8 @@
-"""Runs of the batch command that are killed at random moments and continued, and a judge of what they leave.
+"""Kill runs of the batch command at random moments, continue them, and check the files they leave.
 
-`python -m tests.kills 200` kills so often: the parent or a worker, at any time or amid the writing of a file. After
-each kill and at each end it is checked that no row is torn, lost or doubled, no half file is taken for a whole one, no
-worker outlives its parent, and that nothing half written is left.
+`python -m tests.kill_campaign 200` kills 200 times: the run or a worker, at any time or amid the
+writing of a file. After each kill and at each end it checks that no row is torn, lost or doubled,
+no half file is taken for a whole one, no worker outlives its run, and no half-written file is left.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from promptforge.cli.main import main
 from promptforge.files import UNFINISHED_SUFFIX
 
 ROWS, PART_ROWS = 300, 12
-_WAYS = multiprocessing.get_context("forkserver")
+_PROCESSES = multiprocessing.get_context("forkserver")
 """A run is forked from a process that has only imported the command: most of a start is imports."""
 
 
@@ -39,7 +39,7 @@ _COUNTED = ("--tokenizer", "characters")
 
 
 class Verdict(NamedTuple):
-    """What a campaign saw."""
+    """Outcome of a campaign."""
 
     kills: int
     workers_killed: int
@@ -146,8 +146,8 @@ def _start(source: Path, output: Path, engine: str, workers: int) -> ForkServerP
         engine,
         *_COUNTED,
     ]
-    _WAYS.set_forkserver_preload(["promptforge.cli.main", "promptforge.cli.render"])
-    command = _WAYS.Process(
+    _PROCESSES.set_forkserver_preload(["promptforge.cli.main", "promptforge.cli.render"])
+    command = _PROCESSES.Process(
         target=_command, args=(["batch", str(source), "-o", str(output), *flags],)
     )
     command.start()

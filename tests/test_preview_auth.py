@@ -1,4 +1,4 @@
-"""Every row of the preview's hardening, with raw sockets against one that runs; names in brackets are attacks' ids."""
+"""Every defence of the preview, with raw sockets against one that runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from commandline import ROOT, run
-from previewing import Preview, heard, preview
+from preview_process import Preview, heard, preview
 
 MISSING = [
     name
@@ -59,10 +59,24 @@ def test_it_listens_to_this_machine_alone(page: Preview) -> None:  # [W005]
 
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "127.0.0.1.evil.example", "127.0.0.1", "127.0.0.1:1", "localhost", "0.0.0.0:{port}", "[::1]", "",
-     "127.0.0.1:{port}.evil.example", "evil.example:{port}", "127.0.0.1:{port}, evil.example", "user@127.0.0.1:{port}",
-     "127.0.0.1:0{port}", "127.1:{port}", "2130706433:{port}"],
-)  # fmt: skip
+    [
+        "evil.example",
+        "127.0.0.1.evil.example",
+        "127.0.0.1",
+        "127.0.0.1:1",
+        "localhost",
+        "0.0.0.0:{port}",
+        "[::1]",
+        "",
+        "127.0.0.1:{port}.evil.example",
+        "evil.example:{port}",
+        "127.0.0.1:{port}, evil.example",
+        "user@127.0.0.1:{port}",
+        "127.0.0.1:0{port}",
+        "127.1:{port}",
+        "2130706433:{port}",
+    ],
+)
 @pytest.mark.parametrize("path", ["/", "/app.js", "/api/start"])
 def test_another_name_is_misdirected(page: Preview, host: str, path: str) -> None:  # [W001, W003]
     assert page.request(path, headers={"Host": host.format(port=page.port)}).status == 421
@@ -95,9 +109,19 @@ def test_without_the_cookie_nothing_is_served(
 
 @pytest.mark.parametrize(
     "cookie",
-    ["", "x", "promptforge-{port}=", "promptforge-{port}=x", "promptforge-1={value}", "{value}", "={value}",
-     "promptforge-{port}={value}x", "promptforge-{port}={short}", 'promptforge-{port}="{value}"'],
-)  # fmt: skip
+    [
+        "",
+        "x",
+        "promptforge-{port}=",
+        "promptforge-{port}=x",
+        "promptforge-1={value}",
+        "{value}",
+        "={value}",
+        "promptforge-{port}={value}x",
+        "promptforge-{port}={short}",
+        'promptforge-{port}="{value}"',
+    ],
+)
 def test_another_cookie_is_none(page: Preview, cookie: str) -> None:  # [W007]
     value = page.cookie.partition("=")[2]
     assert len(value) >= 43  # 256 bits in base64
@@ -143,9 +167,18 @@ def test_the_token_works_once_and_leaves_the_address(
 
 @pytest.mark.parametrize(
     "origin",
-    ["http://evil.example", "null", "http://localhost:1", "https://{host}", "http://{host}.evil.example", "{host}", "",
-     "http://localhost:{port}", "http://{host}, http://{host}"],
-)  # fmt: skip
+    [
+        "http://evil.example",
+        "null",
+        "http://localhost:1",
+        "https://{host}",
+        "http://{host}.evil.example",
+        "{host}",
+        "",
+        "http://localhost:{port}",
+        "http://{host}, http://{host}",
+    ],
+)
 @pytest.mark.parametrize("method", ["GET", "MAX_HEAD_BYTES", "POST", "PUT", "DELETE", "OPTIONS"])
 def test_another_origin_is_refused(
     page: Preview, origin: str, method: str
@@ -188,9 +221,22 @@ def test_other_methods_do_nothing(page: Preview, method: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["../../etc/passwd", "..%2f..%2fetc%2fpasswd", "%252e%252e/x", "..\\..\\x", "chat.j2%00", "C:/x", ".env", "%2e%2e/",
-     "chunks/item.md.j2", "chunks%2Fitem.md.j2", "0" * 16, "a" * 5000, "../../promptforge/cli.py"],
-)  # fmt: skip
+    [
+        "../../etc/passwd",
+        "..%2f..%2fetc%2fpasswd",
+        "%252e%252e/x",
+        "..\\..\\x",
+        "chat.j2%00",
+        "C:/x",
+        ".env",
+        "%2e%2e/",
+        "chunks/item.md.j2",
+        "chunks%2Fitem.md.j2",
+        "0" * 16,
+        "a" * 5000,
+        "../../promptforge/cli.py",
+    ],
+)
 @pytest.mark.parametrize("method", ["GET", "PUT"])
 def test_a_file_is_known_by_its_id_alone(
     page: Preview, name: str, method: str
@@ -203,18 +249,40 @@ def test_a_file_is_known_by_its_id_alone(
 
 
 @pytest.mark.parametrize(
-    "path", ["//etc/passwd", "/../desk.py", "/%2e%2e/desk.py", "/vendor/", "/static/app.js", "/editor/package.json",
-             "/app.js/", "/index.html%00", "/./app.js", "/desk.py", "/.env"],
-)  # fmt: skip
+    "path",
+    [
+        "//etc/passwd",
+        "/../desk.py",
+        "/%2e%2e/desk.py",
+        "/vendor/",
+        "/static/app.js",
+        "/editor/package.json",
+        "/app.js/",
+        "/index.html%00",
+        "/./app.js",
+        "/desk.py",
+        "/.env",
+    ],
+)
 def test_static_files_are_a_table(page: Preview, path: str) -> None:  # [W017]
     assert page.request(path).status == 404
 
 
 @pytest.mark.parametrize(
     ("length", "status"),
-    [("99999999999", 413), ("1048577", 413), ("9" * 400, 400), ("-1", 400), ("abc", 400), ("1 2", 400), ("+5", 400),
-     ("5, 6", 400), ("", 400), (None, 411)],
-)  # fmt: skip
+    [
+        ("99999999999", 413),
+        ("1048577", 413),
+        ("9" * 400, 400),
+        ("-1", 400),
+        ("abc", 400),
+        ("1 2", 400),
+        ("+5", 400),
+        ("5, 6", 400),
+        ("", 400),
+        (None, 411),
+    ],
+)
 def test_a_length_is_a_number_within_the_cap(
     page: Preview, length: str | None, status: int
 ) -> None:  # [W018]
@@ -252,7 +320,7 @@ def test_the_head_is_bounded(page: Preview) -> None:
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[guard.SessionSecrets]:
-    """The keys of a guard in this process that waits half a second where others wait ten; behind it is little."""
+    """Serve a small application that waits half a second for requests, not ten."""
     monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.5)
     monkeypatch.setattr(guard, "REQUEST_SECONDS", 0.5)
     with connections.open_listener(0) as listener:
@@ -274,7 +342,8 @@ def test_who_is_slow_is_left_and_others_are_served(hasty: guard.SessionSecrets) 
     host = f"Host: 127.0.0.1:{hasty.port}\r\n"
     with line(f"GET /?{hasty.link.partition('?')[2]} HTTP/1.1\r\n{host}\r\n") as first:
         cookie = f"Cookie: {heard(first).headers['set-cookie'].partition(';')[0]}\r\n"
-    body = f"{host}{cookie}X-Promptforge: 1\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{{"
+    body = f"{host}{cookie}X-Promptforge: 1\r\nContent-Type: application/json\r\n"
+    body += "Content-Length: 100\r\n\r\n{"
     start = "POST /api/page HTTP/1.1\r\n"
     slow = [line(sent) for sent in ("", "GET / HT", start, start + host, start + body)]
     with line(f"GET / HTTP/1.1\r\n{host}{cookie}\r\n") as other:
@@ -345,14 +414,18 @@ def test_every_answer_is_locked_down(
         )  # by the parser, before anything of ours ran
         return
     assert reply.headers["content-security-policy"] == (
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; "
+        "default-src 'none'; script-src 'self'; style-src 'self'; "
+        "connect-src 'self'; base-uri 'none'; "
         "form-action 'none'; frame-ancestors 'none'"
     )
     wanted = {
-        "x-content-type-options": "nosniff", "x-frame-options": "DENY", "referrer-policy": "no-referrer",
-        "cross-origin-opener-policy": "same-origin", "cross-origin-resource-policy": "same-origin",
+        "x-content-type-options": "nosniff",
+        "x-frame-options": "DENY",
+        "referrer-policy": "no-referrer",
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
         "cache-control": "no-store",
-    }  # fmt: skip
+    }
     assert wanted.items() <= reply.headers.items()
     assert not [
         name
@@ -363,11 +436,24 @@ def test_every_answer_is_locked_down(
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{", b"[]", b'{"view": 1}', b'{"view": {}, "more": 1}', b'{"view": {"templates": "/"}}', b"\xff\xfe",
-     b'{"view": {"layout": "../x"}}', b'{"view": {"profile": "/etc/passwd"}}', b'{"view": {"max_tokens": -1}}',
-     b'{"view": {"profile": "../../x.yaml"}}', b'{"view": {}, "drafts": {"../x": "y"}}', b"[" * 100_000,
-     b'{"view": {"format": "\\ud800"}}', b'{"view": {"query": "\\u0000"}}'],
-)  # fmt: skip
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"view": 1}',
+        b'{"view": {}, "more": 1}',
+        b'{"view": {"templates": "/"}}',
+        b"\xff\xfe",
+        b'{"view": {"layout": "../x"}}',
+        b'{"view": {"profile": "/etc/passwd"}}',
+        b'{"view": {"max_tokens": -1}}',
+        b'{"view": {"profile": "../../x.yaml"}}',
+        b'{"view": {}, "drafts": {"../x": "y"}}',
+        b"[" * 100_000,
+        b'{"view": {"format": "\\ud800"}}',
+        b'{"view": {"query": "\\u0000"}}',
+    ],
+)
 def test_what_makes_no_sense_is_said_without_a_place(page: Preview, body: bytes) -> None:  # [W030]
     for what in ("page", "account", "comparison", "prompt"):
         reply = page.request(f"/api/{what}", "POST", body=body)

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from effort import cases
 from hypothesis import given
-from previewing import ITEMS
+from preview_process import ITEMS
 
 import promptforge as pf
 from promptforge.errors import OptionError, PromptForgeError, TemplateError
@@ -28,9 +28,15 @@ def settings(**given: Any) -> dict[str, Any]:
 
 
 def draw(
-    what: str = "page", items: Any = ITEMS, *, tokens: bool = False, other: Any = None, to: str = "roles",
-    texts: Any = None, **given: Any,
-) -> Any:  # fmt: skip
+    what: str = "page",
+    items: Any = ITEMS,
+    *,
+    tokens: bool = False,
+    other: Any = None,
+    to: str = "roles",
+    texts: Any = None,
+    **given: Any,
+) -> Any:
     records = [msgspec.to_builtins(pf.Item(**item)) for item in items]
     request = {
         "what": what,
@@ -42,7 +48,7 @@ def draw(
     return render_worker.draw({**request, "other": other, "to": to, "texts": texts}, lambda: None)
 
 
-# --- tokens ---------------------------------------------------------------------------------------------------------
+# --- tokens ---------------------------------------------------------------------------------------
 
 
 @cases(200)
@@ -84,7 +90,7 @@ def test_tokens_end_where_odd_texts_end_too() -> None:
     assert blanks is not None and blanks[-1] == 200_000
 
 
-# --- the page -------------------------------------------------------------------------------------------------------
+# --- the page -------------------------------------------------------------------------------------
 
 
 def units(text: str) -> int:
@@ -155,8 +161,9 @@ def test_two_views_are_compared() -> None:
         assert (how == "equal") <= (lines[0][a1:a2] == lines[1][b1:b2])
     assert rebuilt == lines
     assert {pair["name"]: (pair["a"], pair["b"]) for pair in found["figures"]}["tokens"] == (
-        found["a"]["tokens"], found["b"]["tokens"],
-    )  # fmt: skip
+        found["a"]["tokens"],
+        found["b"]["tokens"],
+    )
     assert {change["how"] for change in found["changes"]} <= {"changed", "only A", "only B"}
     long = [{"content": "a\n" * 15_000}]
     assert (
@@ -201,7 +208,7 @@ def test_a_part_that_fails_is_an_error_and_not_the_shipped_one() -> None:
         )
 
 
-# --- files ----------------------------------------------------------------------------------------------------------
+# --- files ----------------------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
-"""Pages in a real browser. The tests of a module share one browser, one preview that may save and one that only shows;
-a browser of the whole run would leave its loop running beside tests that want one of their own.
+"""Pages in a real browser.
+
+The tests of a module share one browser, one preview that may save and one that only shows. One
+browser for the whole run would leave its loop running beside tests that want one of their own.
 
 Screenshots go to the folder that PROMPTFORGE_SCREENSHOTS names, else to pytest's own.
 """
@@ -16,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from previewing import Preview, preview
+from preview_process import Preview, preview
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -96,7 +98,7 @@ def edited(editable: Preview) -> Iterator[Preview]:
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Opener]:
-    """Open a preview in a page of its own; at the end: no request to anywhere else, no error in the console."""
+    """Open a preview in a page; check at the end that it asked no other host, without errors."""
     opened: list[tuple[Any, list[str], list[str], Preview]] = []
 
     def go(
@@ -169,7 +171,10 @@ def until(holds: Callable[[], object]) -> None:
 
 
 def becomes(page: Page, what: str, arg: object = None) -> None:
-    """Wait until an expression, or a function of `arg`, is true. Playwright's own wait needs eval, which is refused."""
+    """Wait until an expression, or a function of `arg`, is true.
+
+    Playwright's own wait needs eval, which the preview's policy refuses.
+    """
     until(lambda: page.evaluate(what, arg))
 
 
@@ -185,7 +190,10 @@ def text(page: Page) -> str:
 
 def shows(page: Page, part: str, *, gone: bool = False, place: str = "text") -> None:
     """Wait until the text, or another element, holds a part."""
-    has = "([place, part, gone]) => document.getElementById(place).textContent.includes(part) !== gone"
+    has = (
+        "([place, part, gone]) => "
+        "document.getElementById(place).textContent.includes(part) !== gone"
+    )
     becomes(page, has, [place, part, gone])
 
 
