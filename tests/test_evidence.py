@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from promptforge.selection import mmr as diversity
+from promptforge.selection import mmr
 from promptforge.selection.evidence import (
     DividedText,
     Evidence,
@@ -185,14 +185,14 @@ def test_what_the_caller_measured_is_added() -> None:
 # --- choice ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_likeliest_pieces_come_first() -> None:
+def test_the_likeliest_passages_come_first() -> None:
     evidence = reading(QUERY, PAGES)
     picks = take(evidence, 60).picks
     assert {i for i, _ in picks} <= {0, 1, 4}
     assert [i for i, _ in picks][:2] == sorted([0, 1], key=lambda i: -evidence.worth[i])
 
 
-def test_pieces_bring_what_they_stand_under_and_pay_for_it() -> None:
+def test_passages_bring_the_headings_above_and_pay_for_them() -> None:
     pages = [RankedText("Manual", "# Options\n-a all of it\n-b brief\n", 1.0)]
     cut = DividedText(["# Options\n", "-a all of it\n", "-b brief\n"], [-1, 0, 0])
     evidence = Evidence("brief", pages, lambda _: cut)
@@ -214,7 +214,7 @@ def test_pieces_bring_what_they_stand_under_and_pay_for_it() -> None:
     assert take(22) == [PassageId(0, 2), PassageId(0, 1)]
 
 
-def test_only_what_may_be_chosen_is_divided_and_priced() -> None:
+def test_only_what_may_be_chosen_is_divided_and_counted() -> None:
     pages = [
         RankedText("", f"Page {i} speaks of oil. It has no more to say on it than that.", 100.0 - i)
         for i in range(99)
@@ -265,7 +265,7 @@ DOCUMENTS = st.lists(st.builds(RankedText, TEXTS, TEXTS, st.floats(-1, 10)), max
 
 @given(TEXTS, DOCUMENTS, st.integers(0, 60), st.sets(st.integers(0, 7)))
 @settings(deadline=None)
-def test_a_choice_keeps_within_the_room_and_names_each_piece_once(
+def test_a_choice_keeps_within_the_room_and_names_each_passage_once(
     query: str, documents: list[RankedText], room: int, some: set[int]
 ) -> None:
     among = sorted(i for i in some if i < len(documents))
@@ -328,9 +328,9 @@ def test_each_candidate_comes_once_and_the_lazy_way_is_the_greedy_one(
 ) -> None:
     scores, texts = [score for score, _ in pairs], [text for _, text in pairs]
     likeness, relevance, share = (
-        diversity._by_words(texts),
-        diversity._to_unit_range(scores),
-        diversity.RELEVANCE_SHARE,
+        mmr._by_words(texts),
+        mmr._to_unit_range(scores),
+        mmr.RELEVANCE_SHARE,
     )
     chosen: list[int] = []
     while left := [index for index in range(len(pairs)) if index not in chosen]:

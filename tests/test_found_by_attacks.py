@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from commandline import run
-from spite import Document
+from hostile_objects import Document
 
 import promptforge as pf
 from promptforge import files, plugins

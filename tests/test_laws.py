@@ -14,10 +14,10 @@ from typing import Any
 import hostile
 import pytest
 from effort import cases
+from hostile_objects import ODD
 from hypothesis import given
 from hypothesis import strategies as st
 from rendering_all import FORMATS, LAYOUTS, render
-from spite import ODD
 from structures import COUNT
 from taming import harmless
 

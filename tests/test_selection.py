@@ -221,7 +221,7 @@ def test_mmr_puts_something_else_before_more_of_the_same() -> None:
 LINES = [f"line {n}" for n in range(1, 31)]
 
 
-def piece(start: int, end: int, **fields: Any) -> Item:
+def line_range(start: int, end: int, **fields: Any) -> Item:
     return Item(
         content="\n".join(LINES[start - 1 : end]),
         path="a.py",
@@ -243,7 +243,7 @@ RANGES = st.lists(
 def test_merged_ranges_are_the_runs_of_the_lines_that_were_given(
     ranges: list[tuple[int, int]],
 ) -> None:
-    chosen = choose([piece(*r) for r in ranges])
+    chosen = choose([line_range(*r) for r in ranges])
     entries, dropped = list(chosen.values()), chosen.dropped
     covered = {line for start, end in ranges for line in range(start, end + 1)}
     runs = [
@@ -254,7 +254,7 @@ def test_merged_ranges_are_the_runs_of_the_lines_that_were_given(
     merged = sorted((e.item.start_line, e.item.end_line) for e in entries)
     assert merged == runs
     for entry in entries:
-        assert entry.item == piece(entry.item.start_line or 0, entry.item.end_line or 0)
+        assert entry.item == line_range(entry.item.start_line or 0, entry.item.end_line or 0)
     assert len(entries) + len(dropped) == len(ranges)
     assert set(dropped.values()) <= {"merged"}
 
@@ -262,22 +262,22 @@ def test_merged_ranges_are_the_runs_of_the_lines_that_were_given(
 @pytest.mark.parametrize(
     ("other", "why"),
     [
-        (piece(6, 9), "a gap of a line"),
-        (piece(3, 8, kind="error"), "another kind"),
-        (piece(3, 8, origin="similarity"), "named and found"),
+        (line_range(6, 9), "a gap of a line"),
+        (line_range(3, 8, kind="error"), "another kind"),
+        (line_range(3, 8, origin="similarity"), "named and found"),
         (
             Item(content="line 3\nline 4 changed", path="a.py", start_line=3, end_line=4),
             "they disagree",
         ),
         (Item(content="line 3", path="a.py", start_line=3, end_line=8), "content is not its lines"),
         (Item(content="line 3\nline 4", path="b.py", start_line=3, end_line=4), "another file"),
-        (piece(3, 8, required=True), "it must stay as it is"),
-        (piece(3, 8, expanded="longer"), "it has a longer form"),
+        (line_range(3, 8, required=True), "it must stay as it is"),
+        (line_range(3, 8, expanded="longer"), "it has a longer variant"),
         (Item(content="line 3", path="a.py", start_line=3), "no end"),
     ],
 )
 def test_ranges_stay_apart_where_joining_would_lose_something(other: Item, why: str) -> None:
-    assert indices([piece(1, 4), other]) == [0, 1], why
+    assert indices([line_range(1, 4), other]) == [0, 1], why
 
 
 def test_ranges_go_on_being_joined_after_an_empty_last_line() -> None:
@@ -297,8 +297,8 @@ def test_ranges_go_on_being_joined_after_an_empty_last_line() -> None:
 
 def test_merged_ranges_keep_the_best_score_and_what_both_said() -> None:
     one, two = (
-        piece(1, 4, score=0.6, name="f", metadata={"a": 1}),
-        piece(4, 6, score=0.8, name="f", metadata={"b": 2}),
+        line_range(1, 4, score=0.6, name="f", metadata={"a": 1}),
+        line_range(4, 6, score=0.8, name="f", metadata={"b": 2}),
     )
     (entry,) = choose([one, two]).values()
     assert (entry.index, entry.rank, entry.item.score, entry.item.name) == (0, 0.8, 0.8, "f")

@@ -47,20 +47,20 @@ def objects() -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("form", ["bundle", "list", "lines", "folder", "folder of bundles"])
-def test_every_form_of_stix(form: str, objects: list[dict[str, Any]], tmp_path: Path) -> None:
+@pytest.mark.parametrize("syntax", ["bundle", "list", "lines", "folder", "folder of bundles"])
+def test_every_syntax_of_stix(syntax: str, objects: list[dict[str, Any]], tmp_path: Path) -> None:
     path = tmp_path / "attack"
-    if form == "bundle":
+    if syntax == "bundle":
         shutil.copy(DATA / "bundle.json", path)
-    elif form == "list":
+    elif syntax == "list":
         path.write_text(json.dumps(objects))
-    elif form == "lines":
+    elif syntax == "lines":
         path.write_text("\n".join(map(json.dumps, objects)))
     else:
         for number, thing in enumerate(objects):
             folder = path / thing["type"]
             folder.mkdir(parents=True, exist_ok=True)
-            whole = {"type": "bundle", "objects": [thing]} if "bundles" in form else thing
+            whole = {"type": "bundle", "objects": [thing]} if "bundles" in syntax else thing
             (folder / f"{number}.json").write_text(json.dumps(whole))
     index = read(path)
     assert sorted(index) == ["T9001", "T9001.001", "T9002", "T9003"]
@@ -124,15 +124,15 @@ def test_revoked_in_a_circle_ends(objects: list[dict[str, Any]], tmp_path: Path)
         },
     ],
 )
-@pytest.mark.parametrize("form", ["list", "object", "lines", "single"])
-def test_plain_lists_of_techniques(technique: dict[str, Any], form: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("syntax", ["list", "object", "lines", "single"])
+def test_plain_lists_of_techniques(technique: dict[str, Any], syntax: str, tmp_path: Path) -> None:
     record = {"name": "Jar", "description": "d (Citation: x)", **technique}
     text = {
         "list": json.dumps([record]),
         "object": json.dumps({"techniques": [record]}),
         "lines": json.dumps(record) + "\n" + json.dumps({"id": "T9009", "name": "Other"}),
         "single": json.dumps(record),
-    }[form]
+    }[syntax]
     (tmp_path / "t.json").write_text(text)
     item, _ = find(read(tmp_path / "t.json"), "T9001")
     assert (item.kind, item.name, item.content) == ("mitre_attack", "Jar", "d")

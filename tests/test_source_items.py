@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from promptforge.errors import Diagnostics, ItemError
 from promptforge.model import Item
-from promptforge.sources import item_files as itemfiles
+from promptforge.sources import item_files
 
 
 def parse(text: str, where: str = "f.json") -> tuple[list[str | None], list[str]]:
     diagnostics = Diagnostics()
-    items = itemfiles.parse_items(text, where=where, diagnostics=diagnostics)
+    items = item_files.parse_items(text, where=where, diagnostics=diagnostics)
     return [i.content for i in items], [f"{d.code} {d.where}" for d in diagnostics]
 
 
@@ -109,11 +109,11 @@ def test_what_is_no_list_of_items(text: str, where: str, message: str) -> None:
 def test_json_as_it_comes() -> None:
     diagnostics = Diagnostics()
     text = '[{"content": "a", "content": "b\\ud800", "score": 1e999, "metadata": {"n": 1e999}}]'
-    items = itemfiles.parse_items(text, where="f", diagnostics=diagnostics)
+    items = item_files.parse_items(text, where="f", diagnostics=diagnostics)
     assert items == [Item(content="b\ud800", score=0.0, metadata={"n": "inf"})]
     assert [d.code for d in diagnostics] == ["PF211", "PF203", "PF202"]
     diagnostics = Diagnostics()
-    itemfiles.parse_items(
+    item_files.parse_items(
         '{"content": "a"}\n{"content": "b", "a": {"b": 1, "b": 1}}',
         where="f.jsonl",
         diagnostics=diagnostics,
@@ -125,13 +125,13 @@ def test_files_and_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (tmp_path / "f.json").write_bytes(LIST.encode("utf-8-sig"))
     (tmp_path / "g.json").write_bytes(LIST.encode("utf-16"))
     for name in ("f.json", "g.json"):
-        assert len(itemfiles.load_items(name, diagnostics=Diagnostics(), workspace=tmp_path)) == 2
+        assert len(item_files.load_items(name, diagnostics=Diagnostics(), workspace=tmp_path)) == 2
     with pytest.raises(ItemError, match="no such file"):
-        itemfiles.load_items("h", diagnostics=Diagnostics(), workspace=tmp_path)
+        item_files.load_items("h", diagnostics=Diagnostics(), workspace=tmp_path)
     for data in (LIST.encode("utf-8-sig"), b'{"content": "a\xff"}\n{"content": "b"}'):
         diagnostics = Diagnostics()
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-        assert len(itemfiles.load_items("-", diagnostics=diagnostics, workspace=tmp_path)) == 2
+        assert len(item_files.load_items("-", diagnostics=diagnostics, workspace=tmp_path)) == 2
         assert [d.where for d in diagnostics] == (["<stdin>:1"] if b"\xff" in data else [])
 
 
@@ -146,19 +146,21 @@ RECORDS = st.lists(
 def test_all_forms_say_the_same(records: list[dict[str, object]]) -> None:
     expected = [Item(**record) for record in records]  # type: ignore[arg-type]
     said = Diagnostics()
-    assert itemfiles.parse_items(json.dumps(records), where="f", diagnostics=said) == expected
+    assert item_files.parse_items(json.dumps(records), where="f", diagnostics=said) == expected
     assert (
-        itemfiles.parse_items(json.dumps({"items": records}, indent=1), where="f", diagnostics=said)
+        item_files.parse_items(
+            json.dumps({"items": records}, indent=1), where="f", diagnostics=said
+        )
         == expected
     )
     lines = "\n".join(json.dumps(r, ensure_ascii=False) for r in records)
-    assert itemfiles.parse_items(lines, where="f.jsonl", diagnostics=said) == expected
+    assert item_files.parse_items(lines, where="f.jsonl", diagnostics=said) == expected
     assert len(said) == 0
 
 
 @given(st.text() | st.text('[]{}":,ab \n-'))
 def test_any_text_is_items_or_an_item_error(text: str) -> None:
     try:
-        itemfiles.parse_items(text, where="f", diagnostics=Diagnostics())
+        item_files.parse_items(text, where="f", diagnostics=Diagnostics())
     except ItemError as exc:
         assert exc.where is not None

@@ -18,7 +18,7 @@ def test_a_yaml_job() -> None:
     assert job.documents == ("guide.md",)
     assert job.mitre_techniques == ("T9001",)
     assert job.files == ("src/*.py", "a.py:3-9")
-    assert job.items == ("found.json", {"content": "a piece written in place"})
+    assert job.items == ("found.json", {"content": "an item written in place"})
 
 
 def test_an_xml_job() -> None:
@@ -100,7 +100,7 @@ def test_wrong_xml(text: str, message: str, tmp_path: Path) -> None:
         load(text, tmp_path)
 
 
-def test_text_in_pieces_and_other_encodings(tmp_path: Path) -> None:
+def test_broken_text_and_other_encodings(tmp_path: Path) -> None:
     path = tmp_path / "job"
     text = '<?xml version="1.0" encoding="utf-16"?><context><documents><d>a<!-- c -->b<i>é</i></d></documents></context>'
     path.write_bytes(text.encode("utf-16"))

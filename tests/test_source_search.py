@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import promptforge as pf
 from promptforge.errors import Diagnostics, ItemError
 from promptforge.model import Item
-from promptforge.sources import search as searching
+from promptforge.sources import search
 from promptforge.sources.search import Search
 from promptforge.sources.text_files import split_lines
 from promptforge.text.words import terms_of_text
@@ -59,7 +59,7 @@ def space(tmp_path: Path) -> Path:
 
 def load(space: Path, query: str, *paths: str) -> tuple[list[Item], list[str]]:
     diagnostics = Diagnostics()
-    items = searching.search_files(
+    items = search.search_files(
         Search(query, paths or (".",)), workspace=space, diagnostics=diagnostics
     )
     return items, [f"{d.code} {d.where}: {d.message}" for d in diagnostics]
@@ -78,11 +78,11 @@ def test_the_rank_is_that_of_bm25s(query: str, texts: list[str]) -> None:
     documents = [
         [t for t in terms_of_text(text) if t in terms_of_text(text + " tar")] for text in texts
     ]
-    judge = bm25s.BM25(method="lucene", k1=searching.SEARCH_K1, b=searching.SEARCH_B)
+    judge = bm25s.BM25(method="lucene", k1=search.SEARCH_K1, b=search.SEARCH_B)
     judge.index(documents, show_progress=False)
     theirs = judge.get_scores(wanted) if wanted else [0.0] * len(texts)
     found = [
-        worth / (searching.SEARCH_K1 + 1) for worth in searching.rank_texts(query, texts)
+        worth / (search.SEARCH_K1 + 1) for worth in search.rank_texts(query, texts)
     ]  # a factor that Lucene leaves out
     assert found == pytest.approx(list(theirs), abs=1e-5)
 
@@ -182,10 +182,10 @@ def test_every_line_that_is_not_blank_is_in_one_passage(text: str, scale: int) -
     whole = text * scale
     lines = split_lines(whole)
     taken: list[int] = []
-    for passage in searching._split_passages("a", whole):
+    for passage in search._split_passages("a", whole):
         assert passage.start_line is not None and passage.end_line is not None
         text = "".join(lines[passage.start_line - 1 : passage.end_line])
-        assert text in (passage.content, f"{passage.content}\n", f"{passage.content}\r")
+        assert text in [f"{passage.content}{end}" for end in ("", "\n", "\r", "\r\n")]
         taken += range(passage.start_line, passage.end_line + 1)
     assert taken == sorted(set(taken))
     assert {number for number, line in enumerate(lines, 1) if line.strip()} <= set(taken)
@@ -213,7 +213,7 @@ def test_a_search_that_cannot_be_done(query: str, path: str, message: str, space
 def test_a_file_too_large_to_be_searched_is_said(
     space: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(searching, "MAX_SEARCHED_BYTES", 40)
+    monkeypatch.setattr(search, "MAX_SEARCHED_BYTES", 40)
     assert (
         "PF608 docs: not searched: files larger than 0 MiB, 1"
         in load(space, "archive", "docs", "src")[1]

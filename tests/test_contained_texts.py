@@ -34,11 +34,11 @@ def test_as_comparing_everything_with_everything(
     texts: list[str], required: set[int], forms: list[Variant]
 ) -> None:
     items = [Item(content=text, required=n in required) for n, text in enumerate(texts)]
-    twins = ContainedTexts(items)
+    contained = ContainedTexts(items)
     chosen: dict[int, Variant] = {}
     asked: list[int] = []
     for index, item in enumerate(items):
-        holder, held = twins.find(index, chosen)
+        holder, held = contained.find(index, chosen)
         several = "\n" in (item.content or "") and not item.required
         lines = [i for i in asked if "\n" in (items[i].content or "")] if several else []
         whole = [
@@ -56,23 +56,23 @@ def test_as_comparing_everything_with_everything(
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The items whose texts were compared, once for each time."""
+    """The items with texts that were compared, once for each time."""
     found: list[int] = []
     text = ContainedTexts._text
 
-    def noted(twins: ContainedTexts, index: int) -> str:
+    def noted(contained: ContainedTexts, index: int) -> str:
         found.append(index)
-        return text(twins, index)
+        return text(contained, index)
 
     monkeypatch.setattr(ContainedTexts, "_text", noted)
     return found
 
 
 def _apart(items: list[Item]) -> None:
-    twins = ContainedTexts(items)
+    contained = ContainedTexts(items)
     chosen: dict[int, Variant] = {}
     for index in range(len(items)):
-        assert twins.find(index, chosen) == (None, [])
+        assert contained.find(index, chosen) == (None, [])
         chosen[index] = Variant("content", "")
 
 
