@@ -1,4 +1,4 @@
-"""Texts that hold others are found as comparing everything with everything finds them, in far fewer comparisons."""
+"""Contained texts are found as by comparing everything, in far fewer comparisons."""
 
 from __future__ import annotations
 

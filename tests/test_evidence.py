@@ -36,7 +36,8 @@ PAGES = [
     ),
     RankedText(
         "Air",
-        "Air is what people breathe. It is made of nitrogen and oxygen, and of water in small part.",
+        "Air is what people breathe. It is made of nitrogen and oxygen, and of water"
+        " in small part.",
         7.0,
     ),
     RankedText(
@@ -70,7 +71,7 @@ def take(evidence: Evidence, room: float, *, among: Sequence[int] | None = None)
     )
 
 
-# --- words -----------------------------------------------------------------------------------------------------------
+# ---- words
 
 
 def test_forms_of_a_word_meet() -> None:
@@ -119,7 +120,7 @@ def test_a_title_is_a_phrase_without_its_brackets() -> None:
     ) not in to_phrase("Omni Airline")
 
 
-# --- worth -----------------------------------------------------------------------------------------------------------
+# ---- worth
 
 
 def test_the_second_hop_is_found_by_its_title() -> None:
@@ -182,7 +183,7 @@ def test_what_the_caller_measured_is_added() -> None:
     assert take(evidence, 15).picks == [PassageId(0, 1)]
 
 
-# --- choice ----------------------------------------------------------------------------------------------------------
+# ---- choice
 
 
 def test_the_likeliest_passages_come_first() -> None:
@@ -282,7 +283,8 @@ def test_a_choice_keeps_within_the_room_and_names_each_passage_once(
 def test_the_order_of_hashes_does_not_matter() -> None:
     program = (
         "from tests.test_evidence import *;"
-        "e = reading(QUERY, PAGES * 3); print(e.worth, take(e, 60), diversify([1]*5, [p.text for p in PAGES]))"
+        "e = reading(QUERY, PAGES * 3);"
+        "print(e.worth, take(e, 60), diversify([1]*5, [p.text for p in PAGES]))"
     )
     runs = {
         subprocess.run(
@@ -297,7 +299,7 @@ def test_the_order_of_hashes_does_not_matter() -> None:
     assert len(runs) == 1
 
 
-# --- diversity -------------------------------------------------------------------------------------------------------
+# ---- diversity
 
 
 def test_what_says_the_same_comes_later() -> None:

@@ -492,9 +492,9 @@ def boom(*_: Any, **__: Any) -> Any:
 
 
 NAMES = (
-    "__getattribute__", "__str__", "__repr__", "__eq__", "__ne__", "__hash__", "__len__", "__iter__", "__next__",
-    "__bool__", "__float__", "__int__", "__index__", "__contains__", "__getitem__", "__html__", "__format__",
-    "__lt__", "__call__", "__enter__",
+    "__getattribute__", "__str__", "__repr__", "__eq__", "__ne__", "__hash__", "__len__",
+    "__iter__", "__next__", "__bool__", "__float__", "__int__", "__index__", "__contains__",
+    "__getitem__", "__html__", "__format__", "__lt__", "__call__", "__enter__",
 )  # fmt: skip
 EVIL = dict.fromkeys(NAMES, boom)
 

@@ -1,4 +1,4 @@
-"""Candidates: filters, ranking, merged ranges, the same text twice. Every item is a candidate or has a reason."""
+"""Candidates: filters, ranking, merged ranges, duplicates. Each item is kept or has a reason."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_no_text_is_there_twice_unless_both_are_required(items: list[Item]) -> N
     assert not [i for i in dropped if items[i].required]
 
 
-# --- filters ----------------------------------------------------------------------------------------------------------
+# ---- filters
 
 
 def test_without_filters_everything_stays_in_its_order() -> None:
@@ -169,7 +169,7 @@ def test_scores_outside_of_0_to_1_are_not_cut_and_it_is_said(scores: list[float]
     assert [(d.code, d.severity) for d in said] == [("PF103", "info")]
 
 
-# --- ranking ----------------------------------------------------------------------------------------------------------
+# ---- ranking
 
 
 def ranks(items: list[Item], **options: Any) -> list[float]:
@@ -216,7 +216,7 @@ def test_mmr_puts_something_else_before_more_of_the_same() -> None:
     assert first > third > second
 
 
-# --- ranges of one file -----------------------------------------------------------------------------------------------
+# ---- ranges of one file
 
 LINES = [f"line {n}" for n in range(1, 31)]
 
@@ -306,7 +306,7 @@ def test_merged_ranges_keep_the_best_score_and_what_both_said() -> None:
     assert indices([one, two], merge_overlaps=False) == [0, 1]
 
 
-# --- the same text twice ----------------------------------------------------------------------------------------------
+# ---- the same text twice
 
 
 @pytest.mark.parametrize(

@@ -70,8 +70,14 @@ def test_wrong_yaml(text: str, message: str, tmp_path: Path) -> None:
     assert caught.value.where is not None
 
 
-BOMB = '<!DOCTYPE a [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><context><documents>&b;</documents></context>'
-OUTSIDE = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><context><documents>&x;</documents></context>'
+BOMB = (
+    '<!DOCTYPE a [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>'
+    "<context><documents>&b;</documents></context>"
+)
+OUTSIDE = (
+    '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
+    "<context><documents>&x;</documents></context>"
+)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +108,8 @@ def test_wrong_xml(text: str, message: str, tmp_path: Path) -> None:
 
 def test_broken_text_and_other_encodings(tmp_path: Path) -> None:
     path = tmp_path / "job"
-    text = '<?xml version="1.0" encoding="utf-16"?><context><documents><d>a<!-- c -->b<i>é</i></d></documents></context>'
+    text = '<?xml version="1.0" encoding="utf-16"?>'
+    text += "<context><documents><d>a<!-- c -->b<i>é</i></d></documents></context>"
     path.write_bytes(text.encode("utf-16"))
     assert load_job(path).documents == ("abé",)
 

@@ -9,14 +9,17 @@ from hypothesis import strategies as st
 from promptforge.sources.text_files import is_code, language_of
 
 NAMES = {
-    "a.py": "python", "a.pyi": "python", "a.ts": "typescript", "a.tsx": "typescript", "a.js": "javascript",
-    "a.jsx": "javascript", "a.go": "go", "a.rs": "rust", "a.java": "java", "a.c": "c", "a.h": "c", "a.hpp": "cpp",
-    "a.cc": "cpp", "a.cs": "csharp", "a.fs": "fsharp", "a.m": "objectivec", "a.mm": "objectivec", "a.rb": "ruby",
-    "a.lisp": "lisp", "a.el": "lisp", "a.sh": "bash", "a.zsh": "zsh", "a.ps1": "powershell", "a.S": "asm",
-    "Dockerfile": "dockerfile", "Makefile": "makefile", "CMakeLists.txt": "cmake", "Gemfile": "ruby",
-    "a.json": "json", "a.ipynb": "json", "a.yaml": "yaml", "a.toml": "toml", "Cargo.lock": "toml", "a.csproj": "xml",
-    "a.svg": "xml", "a.md": "markdown", "LICENSE.md": "markdown", "README": "text", "a.txt": "text", "a.conf": "ini",
-    "a.md.j2": "jinja", "a.tf": "hcl", "a.tex": "latex", "a.diff": "diff", "a.yara": "yara", "a.sql": "sql",
+    "a.py": "python", "a.pyi": "python", "a.ts": "typescript", "a.tsx": "typescript",
+    "a.js": "javascript", "a.jsx": "javascript", "a.go": "go", "a.rs": "rust", "a.java": "java",
+    "a.c": "c", "a.h": "c", "a.hpp": "cpp", "a.cc": "cpp", "a.cs": "csharp", "a.fs": "fsharp",
+    "a.m": "objectivec", "a.mm": "objectivec", "a.rb": "ruby", "a.lisp": "lisp", "a.el": "lisp",
+    "a.sh": "bash", "a.zsh": "zsh", "a.ps1": "powershell", "a.S": "asm",
+    "Dockerfile": "dockerfile", "Makefile": "makefile", "CMakeLists.txt": "cmake",
+    "Gemfile": "ruby", "a.json": "json", "a.ipynb": "json", "a.yaml": "yaml", "a.toml": "toml",
+    "Cargo.lock": "toml", "a.csproj": "xml", "a.svg": "xml", "a.md": "markdown",
+    "LICENSE.md": "markdown", "README": "text", "a.txt": "text", "a.conf": "ini",
+    "a.md.j2": "jinja", "a.tf": "hcl", "a.tex": "latex", "a.diff": "diff", "a.yara": "yara",
+    "a.sql": "sql",
 }  # fmt: skip
 
 
