@@ -58,24 +58,24 @@ def test_the_library_sessions_run() -> None:
 
 def test_the_job_file_makes_the_prompt_of_a_bot(tmp_path: Path) -> None:
     (text,) = blocks("yaml")
-    job = tmp_path / "bot.yaml"
+    job = tmp_path / "job.yaml"
     job.write_text(text, encoding="utf-8")
-    assert load_job(job).man_pages == ("tar", "ssh_config.5")
-    assert load_job(job).options == {"layout": "knowledge", "max_tokens": 2000}
-    (line,) = re.findall(r"`promptforge (prompt --job .*?)`", README)
-    # Not every machine has these manual pages.
-    job.write_text(text.replace("[tar, ssh_config.5]", "[]"), encoding="utf-8")
+    assert load_job(job).man_pages == ("tar",)
+    assert load_job(job).options == {"layout": "knowledge", "format": "plain", "max_tokens": 2000}
+    (line,) = (body for body in blocks("sh") if body.startswith("promptforge prompt"))
+    # Not every machine has this manual page.
+    job.write_text(text.replace("[tar]", "[]"), encoding="utf-8")
     technique = {"technique_id": "T1003", "name": "Dumping", "description": "Logins are dumped."}
-    (tmp_path / "bundle.json").write_text(json.dumps([technique]), encoding="utf-8")
+    (tmp_path / "techniques.json").write_text(json.dumps([technique]), encoding="utf-8")
     (tmp_path / "README.md").write_text("# A readme", encoding="utf-8")
-    ran = run(*shlex.split(line), cwd=tmp_path)
+    ran = run(*shlex.split(line)[1:], cwd=tmp_path)
     assert ran.code == 0, ran.err
     text = json.loads(ran.out)["messages"][-1]["content"]
     assert "Logins are dumped." in text and "# A readme" in text
 
 
 def test_the_repository_goes_into_one_file(tmp_path: Path) -> None:
-    (line,) = (body for body in blocks("sh") if body.startswith("promptforge"))
+    (line,) = (body for body in blocks("sh") if body.startswith("promptforge render"))
     (tmp_path / "src" / "deep").mkdir(parents=True)
     (tmp_path / "src" / "deep" / "a.py").write_text("A = 1\n", encoding="utf-8")
     (tmp_path / "README.md").write_text("# A readme", encoding="utf-8")
@@ -86,7 +86,7 @@ def test_the_repository_goes_into_one_file(tmp_path: Path) -> None:
 
 def test_the_commands_are_shell() -> None:
     commands = blocks("sh")
-    assert len(commands) == 3
+    assert len(commands) == 4
     for command in commands:
         subprocess.run(["bash", "-n", "-c", command], check=True)
 
