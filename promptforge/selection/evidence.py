@@ -26,7 +26,6 @@ from ..text.words import (
     inverse_document_frequency,
     is_distinctive_title,
     join_to_phrase,
-    length_norm,
     split_words,
     term_shares,
     terms_of_text,
@@ -61,7 +60,6 @@ TOKENS_PER_DOCUMENT = 50
 """Tokens of room for each document that may be opened."""
 MIN_DOCUMENTS_OPENED = 3
 """Documents that may be opened in any room."""
-
 _Shares = list[tuple[int, float]]
 """The query's terms in a text, by number, with BM25's share of each."""
 
@@ -157,11 +155,11 @@ class Evidence:
         self.weights = _weigh(self._occurrences.windows, windows, set(chain(*counts)))
         """The weight of each term of the query, 1 in all; 0 for a term that no document has."""
         mean = max(1.0, sum(sizes) / max(1, len(sizes)))
-        self.shares: list[_Shares] = []
+        self.shares: list[_Shares] = [
+            sorted(term_shares(held, size / mean, DOCUMENT_K1, DOCUMENT_B))
+            for held, size in zip(counts, sizes, strict=True)
+        ]
         """For each document, its title included."""
-        for held, size in zip(counts, sizes, strict=True):
-            norm = length_norm(size / mean, DOCUMENT_K1, DOCUMENT_B)
-            self.shares.append(sorted(term_shares(held, norm, DOCUMENT_K1)))
         cover = [sum(self.weights[t] * share for t, share in shares) for shares in self.shares]
         self._prior = _priors([document.score for document in documents], cover)
         self._echo = _echoes(titles, names, to_phrase(query))
@@ -211,8 +209,8 @@ class Evidence:
         words = split_words(text)
         # A list within `Counter`, not a generator: this is the innermost loop of all.
         counts = Counter([t for terms in map(self._terms, words) if terms for t in terms])
-        norm = length_norm(len(words) / self._window_length, PASSAGE_K1, PASSAGE_B)
-        return sorted(term_shares(counts, norm, PASSAGE_K1))
+        length = len(words) / self._window_length
+        return sorted(term_shares(counts, length, PASSAGE_K1, PASSAGE_B))
 
 
 def _weigh(windows: Sequence[int], total: int, anywhere: Collection[int]) -> list[float]:

@@ -14,16 +14,12 @@ RELEVANCE_SHARE = 0.7
 """The share of relevance against novelty: λ of Carbonell and Goldstein, "The use of MMR,
 diversity-based reranking for reordering documents and producing summaries" (SIGIR 1998). They found
 0.3 good for a first sampling, and 0.7 for a reader who wants the relevant ones."""
-
 MAX_CHARACTERS_COMPARED = 4000
 """Characters of a text that are compared; the beginning of a text shows its subject."""
-
 MAX_CHOSEN_COMPARED = 50
 """Candidates that are chosen with regard to each other; the others keep the value they had then."""
-
 MAX_WORDS_COMPARED = 60
 """Words of a text, the heaviest, that stand for it."""
-
 _Likeness = Callable[[int, int], float]
 
 

@@ -26,7 +26,6 @@ Embed = Callable[[list[str]], Sequence[Sequence[float]]]
 
 A query is embedded by its attribute `queries`, a function too, where it has one.
 """
-
 Language = Callable[[Item], str | None]
 
 

@@ -26,11 +26,9 @@ from .workspace import StrPath, locate_file, read_text, show_path, system_reason
 
 MAX_ATTACK_FILES = 200_000
 """Files of a folder that are read."""
-
 _Object = dict[str, Any]
 TechniqueIndex = dict[str, _Object]
 """Technique records by their id (`T1003.001`)."""
-
 # ATT&CK's tactics in order, for a collection without a matrix (attack.mitre.org/tactics).
 _TACTICS = (
     *("reconnaissance", "resource-development", "initial-access", "execution", "persistence"),

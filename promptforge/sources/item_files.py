@@ -25,10 +25,8 @@ from .workspace import StrPath, read_named
 
 MAX_KEYS_SHOWN = 3
 """Repeated keys that a message names."""
-
 _SPACE = re.compile(r"[ \t\r\n]*")
 _NOT_A_NUMBER = "is no number of JSON"
-
 LocatedRecords = tuple[list[Any], Callable[[int], str]]
 """Records, and a function that names the place of one by its index."""
 

@@ -38,7 +38,6 @@ MAX_RECORDS = 1_000_000
 """Records that one call reads; the rest is left out, and said (PF204)."""
 MAX_UNSIZED_RECORDS = 100_000
 """The same for an iterable without a length, which may have no end."""
-
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _Fields = dict[str, Any]
@@ -627,23 +626,21 @@ def _text(value: object, name: str, notes: _Notes) -> str | None:
     return str(copy_plain(value, _silent))
 
 
-def _number(value: object) -> float | None:
-    """Return a number, also one in text or of a library's own type; `None` for others."""
+def _number(value: object, name: str, expected: str, notes: _Notes) -> float:
+    """Return a number, also one in text or of a library's own type."""
     plain = copy_plain(value, _silent)
-    if isinstance(plain, bool) or not isinstance(plain, int | float | str) or len(str(plain)) > 100:
-        return None
     try:
-        return float(plain)
-    except (ValueError, OverflowError):
-        return None
+        if type(plain) is not bool and len(str(plain)) <= 100:
+            return float(plain)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise notes.refusal(name, f"expected {expected}, found {type_name_of(value)}")
 
 
 def _score(value: object, notes: _Notes) -> float:
     if value is None:
         return 1.0
-    number = _number(value)
-    if number is None:
-        raise notes.refusal("score", f"expected a number, found {type_name_of(value)}")
+    number = _number(value, "score", "a number", notes)
     if not isfinite(number):
         notes.say("PF202", "score: expected a finite number; 0 is taken")
         return 0.0
@@ -655,9 +652,7 @@ def _score(value: object, notes: _Notes) -> float:
 def _line(value: object, name: str, notes: _Notes) -> int | None:
     if value is None:
         return None
-    number = _number(value)
-    if number is None:
-        raise notes.refusal(name, f"expected a line number, found {type_name_of(value)}")
+    number = _number(value, name, "a line number", notes)
     if not isfinite(number) or number != int(number) or not 0 <= number <= MAX_LINE_NUMBER:
         notes.say("PF202", f"{name}: expected a line number from 1; left out")
         return None

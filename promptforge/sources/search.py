@@ -20,7 +20,6 @@ from ..errors import Diagnostics, ItemError, quote
 from ..model import Item
 from ..text.words import (
     inverse_document_frequency,
-    length_norm,
     split_words,
     term_shares,
     terms_of_text,
@@ -45,7 +44,6 @@ MIN_PASSAGE_CHARACTERS, MAX_PASSAGE_CHARACTERS = 800, 3200
 """Characters of a passage: a new one begins at a seam after the least, and anywhere at the most."""
 MAX_SEARCHED_BYTES = 4 << 20
 """Bytes above which a file is not searched."""
-
 _UNREADABLE = "files that cannot be read"
 
 
@@ -106,7 +104,7 @@ def rank_texts(query: str, texts: Sequence[str]) -> list[float]:
     mean = max(1.0, sum(sizes) / max(1, len(sizes)))
     scores = []
     for count, size in zip(counts, sizes, strict=True):
-        shares = term_shares(count, length_norm(size / mean, SEARCH_K1, SEARCH_B), SEARCH_K1)
+        shares = term_shares(count, size / mean, SEARCH_K1, SEARCH_B)
         # `fsum`: exact, so that the order of the words in a text changes no score.
         scores.append(math.fsum(weights[term] * share for term, share in shares))
     return scores

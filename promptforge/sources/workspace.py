@@ -33,7 +33,6 @@ MAX_NAMES_VISITED = 200_000
 """Names that one pattern may look at."""
 MAX_FILES_MATCHED = 10_000
 """Files that one pattern may give."""
-
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with

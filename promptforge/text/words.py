@@ -1,6 +1,6 @@
 """Split a text into words, and words into terms: lower case, no common words, no endings.
 
-The last three functions weigh terms by Okapi BM25 (Robertson and Zaragoza 2009).
+The last two functions weigh terms by Okapi BM25 (Robertson and Zaragoza 2009).
 """
 
 from __future__ import annotations
@@ -18,10 +18,8 @@ _SPACELESS = (
     "\u0e01-\u0e4e\u0e81-\u0ecd\u1000-\u104f\u1780-\u17d3"
     "\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
 )
-
 # Vowel marks of Arabic and of the scripts of India. `\w` would end a word at each.
 _MARKED = "\u0300-\u036f\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0966-\u0dff"
-
 _WORD = re.compile(rf"[\w{_MARKED}{_SPACELESS}]+")
 
 # A table for `bytes.translate`: every ASCII character outside a word becomes a blank.
@@ -30,11 +28,9 @@ _APART = "".join(
 ).encode() + bytes(128)
 
 _RUN = re.compile(rf"[{_SPACELESS}]+")
-
 _PART = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_+")
 
 _IDENTIFIER = re.compile(r"_|[a-z0-9][A-Z]")
-
 _BRACKETS = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 
 _COMMON = """
@@ -47,7 +43,6 @@ with within without about above below over under between among through during be
 upon up down out off per via again also just only very too more most much many few less own here
 there once now ever s t d m ll ve re
 """
-
 STOP_WORDS = frozenset(_COMMON.split())
 """English words that say nothing about the subject of a text."""
 
@@ -176,11 +171,12 @@ def inverse_document_frequency(texts: int, holders: int) -> float:
     return math.log(1 + (texts - holders + 0.5) / (holders + 0.5))
 
 
-def length_norm(length: float, k1: float, b: float) -> float:
-    """Return the norm of a text by its `length`, where 1 is the mean length of all."""
-    return k1 * (1 - b + b * length)
+def term_shares(
+    counts: Mapping[Term, int], length: float, k1: float, b: float
+) -> list[tuple[Term, float]]:
+    """Return each term's share of its weight in a text that holds it so often: up to k1 + 1.
 
-
-def term_shares(counts: Mapping[Term, int], norm: float, k1: float) -> list[tuple[Term, float]]:
-    """Return each term's share of its weight in a text that holds it so often: up to k1 + 1."""
+    `length` is the text's, where 1 is the mean of all; `b` says how much a long text loses by it.
+    """
+    norm = k1 * (1 - b + b * length)
     return [(term, (k1 + 1) * count / (count + norm)) for term, count in counts.items()]
