@@ -23,7 +23,6 @@ from typing import Literal, NamedTuple
 import msgspec
 
 Severity = Literal["info", "warning", "error"]
-
 MAX_PLACE_CHARACTERS = 300
 """Characters of a place that are printed."""
 MAX_DIAGNOSTICS_PER_CODE = 100
@@ -98,7 +97,6 @@ class Diagnostics:
 
 # Not `kind.__name__`: a metaclass may define a property of that name and answer anything.
 _TYPE_NAME = type.__dict__["__name__"].__get__
-
 MAX_NAMES_LISTED = 60
 """Names in one message; of more, only the number is given."""
 _LONG_WORD_LETTERS = 8  # from this length on, two letters may be wrong instead of one

@@ -14,18 +14,13 @@ from typing import Any
 
 MAX_DATA_DEPTH = 20
 """Deepest nesting of dicts and lists; deeper values are left out."""
-
 MAX_DATA_VALUES = 10_000
 """Values in one copy; more are left out."""
-
 MAX_OBJECT_TEXT_CHARACTERS = 10_000
 """Characters taken from the `str()` of an object that is not plain."""
-
 MAX_INTEGER_BITS = 4096
 """Largest integer, in bits. Python refuses to print one past 4,300 digits (some 14,000 bits)."""
-
 _NOTHING = object()
-
 _TYPE_NAME = type.__dict__["__name__"].__get__  # a metaclass may lie about it
 
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 Group = Literal["tokenizers", "sources", "trimmers", "filters"]
-
 PLUGINS_VARIABLE = "PROMPTFORGE_PLUGINS"
 
 

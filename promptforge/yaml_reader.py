@@ -18,25 +18,16 @@ from .errors import ProfileError, quote
 
 SCHEMA_MODELINE = "# yaml-language-server: $schema="
 """Beginning of a file's first line that tells editors the place of its schema."""
-
 MAX_YAML_BYTES = 1 << 20
 """Longest text, in bytes of UTF-8."""
-
 MAX_YAML_DEPTH = 50
-
 MAX_YAML_VALUES = 50_000
 """Most values in one text: a megabyte of `- a` would take the scanner many seconds."""
-
 _DEEP = f"nested deeper than {MAX_YAML_DEPTH}"
-
 YamlPath = tuple[str | int, ...]
-
 YamlLines = dict[YamlPath, int]
-
 _INT = re.compile(r"[-+]?[0-9]+")
-
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-
 _WORDS: dict[str, Any] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -48,7 +39,6 @@ _WORDS: dict[str, Any] = {
     },
     **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
 }
-
 # Zero width, direction and tag characters: no reader of the file sees them.
 _INVISIBLE = re.compile(
     "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"

@@ -20,7 +20,6 @@ from markdown_it.token import Token
 import promptforge as pf
 from promptforge.templating.autoescape import PRINTED_VALUE
 from promptforge.text import escape as escaping
-from promptforge.text import fences as fencing
 from promptforge.text import format as wording
 from promptforge.text.delimiters import template_line_pattern
 from promptforge.text.escape import Content, FencedBlock, Safe, clean_content
@@ -235,7 +234,7 @@ def test_prose_is_whole_however_long_it_is() -> None:
 def test_a_fence_is_as_long_as_its_text_needs(
     text: str, language: object, mark: str, tag: str
 ) -> None:
-    assert fencing.fence(text, language) == f"{mark}{tag}\n{text}\n{mark}"
+    assert escaping.fence(text, language) == f"{mark}{tag}\n{text}\n{mark}"
 
 
 def test_where_both_fence_marks_are_out_each_line_is_prefixed() -> None:
@@ -243,7 +242,7 @@ def test_where_both_fence_marks_are_out_each_line_is_prefixed() -> None:
     cleaned = clean_content(text, "md")
     assert cleaned.text == "".join(f"| {line}\n" for line in text.split("\n"))[:-1]
     assert [code for code, _ in cleaned.notes] == ["PF305"]
-    tokens = COMMONMARK.parse(fencing.fence(cleaned.text))
+    tokens = COMMONMARK.parse(escaping.fence(cleaned.text))
     assert [t.type for t in tokens] == ["fence"]
     assert tokens[0].content == cleaned.text + "\n"
 
@@ -253,13 +252,13 @@ def test_where_both_fence_marks_are_out_each_line_is_prefixed() -> None:
 def test_a_fence_is_one_block_that_holds_the_text(text: str, language: str | None) -> None:
     cleaned = clean_content(text, "md")
     for parser in (COMMONMARK, GFM):
-        first, *rest = parser.parse(fencing.fence(cleaned.text, language) + "\nafter\n")
+        first, *rest = parser.parse(escaping.fence(cleaned.text, language) + "\nafter\n")
         assert first.type == "fence"
         assert [t.type for t in rest] == ["paragraph_open", "inline", "paragraph_close"]
         assert re.fullmatch(r"[\w+#.\-]{0,40}", first.info, re.ASCII)
         if not any(code == "PF305" for code, _ in cleaned.notes):
             assert first.content == f"{normal_markdown(text)}\n"
-        assert fencing.fence(text, language) == fencing.fence(cleaned.text, language)
+        assert escaping.fence(text, language) == escaping.fence(cleaned.text, language)
 
 
 @pytest.mark.unwatched

@@ -14,7 +14,6 @@ LAYOUT_OPTIONS = (
     "code", "header", "footer", "fence_language",
 )  # fmt: skip
 """Options that a layout may set: those of display. Choice and cost belong to profiles."""
-
 _Tag = Annotated[
     str,
     Meta(
@@ -22,7 +21,6 @@ _Tag = Annotated[
         extra={"takes": "a language tag such as python or c++"},
     ),
 ]
-
 _Extension = Annotated[str, Meta(pattern=r"^\.?[a-z0-9_+#.-]+$(?!\n)")]
 
 
@@ -80,7 +78,6 @@ def _rules() -> dict[str, Rule]:
 
 
 _ELSEWHERE = dict.fromkeys(OPTION_VOCABULARY, "it belongs in a profile, not in a layout")
-
 LAYOUT_VOCABULARY = Vocabulary(
     "key", _rules(), _ELSEWHERE | {"extends": "a layout that builds on another says base"}
 )

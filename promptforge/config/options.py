@@ -22,7 +22,6 @@ LibraryName = Annotated[
     ),
 ]
 """A layout, format or profile. `shipped/NAME` is the original behind a user's file of that name."""
-
 FenceTag = Annotated[
     str,
     Meta(
@@ -31,18 +30,14 @@ FenceTag = Annotated[
     ),
 ]
 """A language tag after the backticks of a fence."""
-
 _Word = Annotated[str, Meta(min_length=1, extra={"takes": "a word"})]
 _Count = Annotated[int, Meta(ge=0, le=2**63 - 1, extra={"takes": "a whole number from 0 up"})]
 _Share = Annotated[float, Meta(ge=0, le=1)]
 _Part = Literal["system", "instructions", "context", "history", "question"]
-
 PROMPT_PARTS: tuple[_Part, ...] = get_args(_Part)
 """The parts of a whole prompt, in their default order."""
-
 REPEATABLE_PARTS = ("instructions", "question")
 """Parts of a prompt that may come twice: before and after others."""
-
 MAX_CACHE_BREAKPOINTS = 4
 """Cache breakpoints that OpenAI and Anthropic take in one request."""
 
@@ -66,7 +61,6 @@ _SectionBudgets = Annotated[dict[str, SectionBudget], Meta(extra={"takes": _SECT
 _Tokenizer = Annotated[
     Any, Meta(extra={"takes": "a tokenizer's name, or an object with name and count(text)"})
 ]
-
 PROMPT_OPTIONS = (
     "prompt", "prompt_order", "system_role", "history_share", "message_tokens", "call_tokens",
     "prompt_tokens", "cite", "citation", "cache_after",

@@ -24,25 +24,19 @@ from .options import OPTION_VOCABULARY, FenceTag, LibraryName
 from .schema import Vocabulary, rules_of
 
 _SHIPPED = "shipped/"
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-
 _LLM = re.compile(r"[A-Za-z0-9][\w.:-]*(/[\w.:-]+)+", re.ASCII)
 """An LLM behind the name of its provider: `openrouter/claude-opus-5`."""
-
 _LARGEST = 1 << 20
 """Bytes of a profile file; a larger one is no profile."""
-
 _OWN = ("description", "match")
 """Keys about one file alone: they are not inherited."""
-
 _Day = Annotated[
     str,
     Meta(
         pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$(?!\n)", extra={"takes": "a date such as 2026-11-21"}
     ),
 ]
-
 # Two characters or more besides backslashes, or one with a number to stand for it: `\uE200`.
 # No range of numbers at the beginning.
 _Token = Annotated[
@@ -107,13 +101,11 @@ def _is_day(value: Any) -> bool:
 
 
 _ABOUT = rules_of(About, allow={"as_of": _is_day})
-
 _ELSEWHERE = {
     "name": "a profile is called as its file is",
     "base": "a profile that builds on another says extends",
     **dict.fromkeys(("sections", "titles", "trim_end"), "it belongs in a layout's layout.yaml"),
 }
-
 PROFILE_VOCABULARY = Vocabulary(
     "key", _ABOUT | rules_of(_Extends) | OPTION_VOCABULARY.rules, _ELSEWHERE
 )

@@ -46,8 +46,7 @@ from ..packing.pack import Packed
 from ..packing.types import SHORTENED_VARIANTS, Variant
 from ..templating.loader import Templates
 from ..text.delimiters import BrokenDelimiterError
-from ..text.escape import INVISIBLE_CHARACTER, MAX_LABEL_CHARACTERS
-from ..text.fences import FENCE_TAG
+from ..text.escape import FENCE_TAG, INVISIBLE_CHARACTER, MAX_LABEL_CHARACTERS
 from ..text.format import plural
 from ..tokenizers.base import Counter
 from .budget_hints import BudgetHints, find_remedies, packing_order

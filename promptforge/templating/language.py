@@ -35,10 +35,10 @@ from ..text.escape import (
     Safe,
     VerbatimContent,
     clean_content,
+    fence,
     md_code,
     md_prose,
 )
-from ..text.fences import fence
 from ..text.format import capitalize, decimals, percent, to_text
 from .autoescape import TemplateFacts, TemplateReader, template_syntax
 from .failures import LineNumber, TemplateMistake, find_mistake

@@ -1,4 +1,4 @@
-r"""The control tokens of an LLM: broken up in an item's texts, and restored.
+r"""The control tokens of an LLM: broken up in texts, so that no server reads them as control.
 
 A token is broken up by a backslash after its first character: `<\|im_start|>`. A text that already
 looks so gets one more backslash, so taking one away restores every text. The places to change are
@@ -6,10 +6,9 @@ found in the text without its backslashes, and that is the same before and after
 become one, and a broken token forms no new one. A token of one character is shown by its number:
 `\uE200`.
 
-Control tokens that arise where texts meet: found in the finished text and broken up there.
-
-Values hold no tokens when a template gets them. Yet two values side by side may form one, a value
-and the template's own words, or a filter. A whole token written by a template or the caller stays.
+`ControlTokens` breaks up the texts of items before a template sees them. Yet two values side by
+side may form a token, a value and the template's own words, or a filter: `TokenBreaker` finds these
+in the finished text. A whole token written by a template or the caller stays.
 """
 
 from __future__ import annotations
@@ -23,9 +22,7 @@ from typing import Any, NamedTuple
 
 NUMBER_RANGE = re.compile(r"\{([0-9]{1,9})-([0-9]{1,9})\}")
 """A range of numbers in an entry of the list: `<unused{0-98}>`."""
-
 _SLASH = re.escape("\\")
-
 _Token = tuple[str, ...]
 """A token as the patterns of its characters."""
 
@@ -36,12 +33,15 @@ class ControlTokens:
     def __init__(self, tokens: Sequence[str]) -> None:
         """Compile `tokens`; `{0-98}` in one stands for a number with as many digits."""
         self.tokens = tuple(tokens)
-        self.longest = max(map(len, tokens), default=0) + 8
+        self.max_characters = max(map(len, tokens), default=0) + 8
         """No token is longer, in characters."""
         exact = [_characters(token) for token in tokens]
         # The search ignores backslashes, so they are left out of the patterns.
         bare = [tuple(char for char in token if char != _SLASH) for token in exact]
-        self.bar = "\\" * (1 + max(map(_longest_run_of_slashes, exact), default=0))
+        longest_run = max(
+            (len(run) for token in tokens for run in re.findall(r"\\+", token)), default=0
+        )
+        self.bar = "\\" * (1 + longest_run)
         """The backslashes put into a token: one more than any token has in a row."""
         long = [token for token in bare if len(token) > 1]
         self._places = _compiled(_either(long, r"\\*"))
@@ -64,7 +64,7 @@ class ControlTokens:
         """Return `text` with every token in it broken up, and the number of changes."""
         shown = 0
         if self._single is not None and self._hint.search(text):
-            text, shown = self._single.subn(_show, text)
+            text, shown = self._single.subn(_show_number, text)
         if self._places is None or not self._places.search(text):
             return text, shown
         text, broken = self._places.subn(rf"\g<0>{re.escape(self.bar)}", text)
@@ -74,7 +74,7 @@ class ControlTokens:
         """Return the original of a text made by `break_up`."""
         if self._barred is not None:
             text = self._barred.sub(lambda match: match[0][0], text)
-        return text if self._shown is None else self._shown.sub(_unshow, text)
+        return text if self._shown is None else self._shown.sub(_restore_number, text)
 
     def find(self, text: str) -> list[tuple[int, int]]:
         """Return start and end of every token in `text`, as a tokenizer reads it, with overlaps."""
@@ -100,7 +100,7 @@ class ControlTokens:
 
 @lru_cache(maxsize=64)
 def control_tokens_of(tokens: tuple[str, ...]) -> ControlTokens:
-    """Return the `Controls` of these tokens, compiled once."""
+    """Return `ControlTokens(tokens)`, compiled once."""
     return ControlTokens(tokens)
 
 
@@ -113,11 +113,6 @@ def _characters(token: str) -> _Token:
         atoms.append(f"[0-9]{{{low},{high}}}")
         at = match.end()
     return (*atoms, *map(re.escape, token[at:]))
-
-
-def _longest_run_of_slashes(token: _Token) -> int:
-    runs = re.findall(r"\\+", "".join(char[-1] if char == _SLASH else "." for char in token))
-    return max(map(len, runs), default=0)
 
 
 def _either(tokens: Iterable[_Token], between: str, *, lead: str = "", whole: bool = False) -> str:
@@ -150,18 +145,13 @@ def _rest(tokens: Iterable[_Token], between: str) -> str:
         if not token:
             return ""
         nexts.setdefault(token[0], []).append(token[1:])
-    branches = [
-        _atom(atom, between) + _rest(rests, between) for atom, rests in sorted(nexts.items())
-    ]
+    branches = []
+    for atom, rests in sorted(nexts.items()):
+        if between and (number := re.fullmatch(r"\[0-9\]\{(\d+),(\d+)\}", atom)):
+            # `between` may also stand between the digits of a number.
+            atom = f"[0-9](?:{between}[0-9]){{{int(number[1]) - 1},{int(number[2]) - 1}}}"
+        branches.append(atom + _rest(rests, between))
     return between + (branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})")
-
-
-def _atom(atom: str, between: str) -> str:
-    # `between` may also stand between the digits of a number.
-    if not between or not atom.startswith("[0-9]{"):
-        return atom
-    low, high = (int(number) - 1 for number in atom[len("[0-9]{") : -1].split(","))
-    return f"[0-9](?:{between}[0-9]){{{low},{high}}}"
 
 
 def _compiled(pattern: str) -> re.Pattern[str] | None:
@@ -174,13 +164,13 @@ def _number(char: str) -> str:
 
 # An odd run of backslashes before a number means that character; an even run, half of it, is what
 # the text had before the number's own text.
-def _show(match: re.Match[str]) -> str:
+def _show_number(match: re.Match[str]) -> str:
     if match[2] is None:
         return match[1] + match[0]
     return "\\" * (2 * len(match[1]) + 1) + _number(match[2])
 
 
-def _unshow(match: re.Match[str]) -> str:
+def _restore_number(match: re.Match[str]) -> str:
     run = len(match[1])
     return "\\" * (run // 2) + (chr(int(match[2][1:], 16)) if run % 2 else match[2])
 
@@ -239,7 +229,7 @@ class TokenBreaker:
                 mended[part] = type(old)(old[:at] + self._bar + old[at:])
 
     def _ends(self, part: str) -> str:
-        reach = self.controls.longest
+        reach = self.controls.max_characters
         return part if len(part) <= 2 * reach else part[:reach] + part[-reach:]
 
     def _wrong(
@@ -292,13 +282,9 @@ def spread_insertions(text: str, parts: Sequence[str]) -> list[str]:
 _TAG = re.compile(
     r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>|&[^&;]*;", re.DOTALL
 )
-
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
-
 _ENTITY = re.compile(r"&[^&;]*;")
-
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-
 _ESCAPE = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 
 
@@ -344,7 +330,6 @@ def _in_markdown(text: str) -> Inside:
 
 
 _MARKS = frozenset("`~\n")  # a backslash beside them would change a fence or a line
-
 _SYNTAXES: dict[str, Callable[[str], Inside]] = {
     "md": _in_markdown,
     "xml": _in_xml,

@@ -18,7 +18,6 @@ from .escape import INVISIBLE_CHARACTER
 
 TAGGED = "tagged"
 """The framing that prints contents as they are, between delimiters."""
-
 FRAMING_DESCRIPTIONS = {
     "fenced": "a fence longer than any run of its mark inside",
     "xml": "escapes, so that a parser reads the content back",
@@ -26,7 +25,6 @@ FRAMING_DESCRIPTIONS = {
     "plain": "lines that could be taken for the template's own are marked",
     TAGGED: "the content as it is, between tags with a word that nothing else on the page holds",
 }
-
 FRAMINGS: dict[str, tuple[str, ...]] = {
     "md": ("fenced", TAGGED),
     "xml": ("xml", TAGGED),
@@ -85,21 +83,14 @@ def template_line_pattern(lines: Iterable[tuple[object, ...]]) -> re.Pattern[str
 
 NONCE_DIGITS = 6
 """Digits of a nonce after its letter: half the tokens of as many hexadecimal digits."""
-
 _LETTER = "k"
-
 # The first number, and the step to the next. The step has no factor in common with 10, so the
 # sequence reaches every number.
 _FIRST, _STEP = 417_082, 618_033
-
 _TEXTS_SEARCHED_AT_ONCE = 1000  # most are short
-
 _OPEN, _CLOSE = "\n<content-", "\n</content-"
-
 _ALIKE = re.compile(rf"(?m)^[ \t]*<\s*/?\s*content-{_LETTER}[0-9]+\s*/?\s*>[ \t]*$")
-
 _BREAKS = "\n\r\t"
-
 _UNSEEN = dict.fromkeys(code for code in (*range(32), 127) if chr(code) not in _BREAKS)
 
 

@@ -1,13 +1,12 @@
-"""Escaping: text of an item → text that cannot break out of its place. One class of rules a syntax.
+"""Escaping and cleaning: text of an item → text that cannot break out of its place.
 
 - *label*: a short value (name, path, language, number, metadata). It prints on one line.
 - *content*: the long text of an item (`Content`). It may span lines where the syntax lets it.
-- *place*: where a value lands: in an attribute, at the start of a line, …  `templating` finds it by
-  reading the template, so authors never state it.
+- *place*: the spot of a value in a template: in an attribute, at the start of a line, …
+  `templating.autoescape` finds it by reading the template, so authors never state it.
 
-Kinds of text on a page: finished text, fenced blocks, and the contents of items.
-
-Cleaning: content of an item → content that one syntax can carry and nobody takes for its own.
+`PLACES` holds the rules of every syntax. Contents are cleaned once, before any template sees them;
+`fence` puts one into a code block that nothing in it can close.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class DelimitedBlock(FencedBlock):
 class VerbatimContent(Content):
     """Content to be printed as it is, between delimiters with a nonce; elsewhere it is a label."""
 
-    __slots__ = ("printed", "nonce")
+    __slots__ = ("nonce", "printed")
     nonce: str
     """The nonce: no other text of the page holds it."""
     printed: set[str]
@@ -89,9 +88,10 @@ class VerbatimContent(Content):
         return DelimitedBlock(f"<content-{self.nonce}>\n{text}\n</content-{self.nonce}>")
 
 
+# --- labels ---------------------------------------------------------------------------------------
+
 MAX_LABEL_CHARACTERS = 2000
 """Characters of a label; longer ones end in an ellipsis."""
-
 # Characters that are invisible or move visible ones: controls, soft hyphen, joiners, bidi, fillers,
 # annotations, tags, private variation selectors, lone surrogates, noncharacters.
 INVISIBLE_CHARACTER = re.compile(
@@ -99,15 +99,11 @@ INVISIBLE_CHARACTER = re.compile(
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\ud800-\udfff\ufdd0-\ufdef\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-
 _JOINED = re.compile(
     "[\u00a9-\u3299\U0001f000-\U0001faff\ufe0f]\ufe0f?\u200d(?=[\u2190-\u2bff\U0001f000-\U0001faff])"
 )
-
 SURROGATE = re.compile("[\ud800-\udfff]")
-
 XML_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -140,6 +136,8 @@ def to_label(value: object) -> str:
     return INVISIBLE_CHARACTER.sub(_show, text)
 
 
+# --- Markdown (CommonMark 0.31, with the pipe of GFM tables) --------------------------------------
+
 _MD_SPECIAL = re.compile(
     r"[`*]|~(?=~)|(?<=~)~"
     r"|<(?=[A-Za-z/!?]|$)"  # <b>, </b>, <!--, <?x, <http://…>
@@ -147,15 +145,12 @@ _MD_SPECIAL = re.compile(
     r"|&(?=#?\w{1,32};|$)"
     r"|\\(?=[!-/:-@\[-`{-~]|$)"
 )
-
 _MD_HARMLESS = re.compile(r"[A-Za-z0-9 ./:,_()'=+@#%-]{0,200}").fullmatch
-
 _MD_BLOCK = re.compile(
     r"#{1,6}(?=\s|$)|>|[-+](?=\s|$)|~{3}|\|"
     r"|[-=_~|:+ ]+$"  # setext underline, rule, table delimiter
     r"|\[[^\]]*\](?::|$)"
 )
-
 _MD_ORDERED = re.compile(r"(\d{1,9})([.)])(?=\s|$)")
 
 
@@ -234,6 +229,9 @@ def md_code(value: object) -> Safe:
     return Safe(f"{mark}{text}{mark}")
 
 
+# --- XML 1.0 --------------------------------------------------------------------------------------
+
+
 def xml_text(value: object) -> Safe:
     """Return a value for character data; `&`, `<` and the `>` of `]]>` are escaped."""
     if isinstance(value, Safe):
@@ -271,6 +269,9 @@ def xml_attribute(value: object) -> Safe:
     return Safe(XML_ILLEGAL.sub("\ufffd", text))
 
 
+# --- JSON (RFC 8259) ------------------------------------------------------------------------------
+
+
 def _json_finite(value: object) -> object:
     # JSON has no NaN and no infinity; keys must be texts.
     if isinstance(value, float) and not math.isfinite(value):
@@ -280,13 +281,6 @@ def _json_finite(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_json_finite(v) for v in value]
     return value
-
-
-def _json_show(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    if 0xD800 <= code < 0xE000:
-        return "\ufffd"
-    return json.dumps(match[0])[1:-1]  # in ASCII: two escapes for a character past U+FFFF
 
 
 def json_value(value: object) -> Safe:
@@ -304,12 +298,20 @@ def json_value(value: object) -> Safe:
         return Safe(text)
     if type(value) is Content:
         return Safe(SURROGATE.sub("\ufffd", text))
-    return Safe(INVISIBLE_CHARACTER.sub(_json_show, text))
+    return Safe(INVISIBLE_CHARACTER.sub(_json_escape, text))
+
+
+def _json_escape(match: re.Match[str]) -> str:
+    # `json.dumps` is ASCII: two escapes for a character past U+FFFF.
+    return "\ufffd" if SURROGATE.match(match[0]) else json.dumps(match[0])[1:-1]
 
 
 def json_string(value: object) -> Safe:
     """Return a value for the inside of a JSON string."""
     return Safe(json_value(str.__str__(to_text(value)))[1:-1])
+
+
+# --- plain text -----------------------------------------------------------------------------------
 
 
 def plain_inline(value: object) -> Safe:
@@ -342,27 +344,16 @@ def plain_own(value: object) -> Safe:
     return text
 
 
-Escape = Callable[[object], Safe]
+# --- the rules of every syntax --------------------------------------------------------------------
 
+Escape = Callable[[object], Safe]
 PLACES: dict[str, dict[str, Escape]] = {
-    "md": {
-        "line": md_line,
-        "inline": md_inline,
-        "cell": md_cell,
-        "joined": md_joined,
-        "link": md_link,
-    },
-    "xml": {
-        "text": xml_text,
-        "joined": xml_joined,
-        "attribute": xml_attribute,
-        "unknown": xml_unknown,
-    },
+    "md": dict(line=md_line, inline=md_inline, cell=md_cell, joined=md_joined, link=md_link),
+    "xml": dict(text=xml_text, joined=xml_joined, attribute=xml_attribute, unknown=xml_unknown),
     "json": {"value": json_value, "string": json_string},
     "txt": {"line": plain_line, "own": plain_own, "inline": plain_inline},
 }
 """Extension of a template → place → escape. An unknown extension is plain text."""
-
 ALIASES = {"html": "xml", "svg": "xml", "markdown": "md", "jsonl": "json"}
 
 
@@ -372,15 +363,14 @@ def syntax_of(extension: str) -> str:
     return known if known in PLACES else "txt"
 
 
+# --- contents -------------------------------------------------------------------------------------
+
 VERBATIM = "verbatim"
 """The syntax of content between delimiters: it is printed as it is."""
-
 MAX_FENCE_MARKS = 24
 """Longest fence, in backticks or tildes: a longer one costs more than it is worth."""
-
-_HARMLESS_BYTES = bytes((9, 10, 13, *range(32, 127)))
+_HARMLESS_BYTES = bytes((9, 10, 13, *range(32, 127), *"\ufffd".encode()))
 """ASCII without the characters that move the cursor of a terminal or send it a command."""
-
 TURNS = (
     "<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|start_header_id|>", "<|start|>",
     "<|channel|>", "<|message|>", "<|system|>", "<|user|>", "<|assistant|>", "[INST]", "[/INST]",
@@ -389,11 +379,9 @@ TURNS = (
     "### Instruction:",
 )  # fmt: skip
 """Chat-template tokens of well-known families of LLMs: they begin or end turns, thoughts, calls."""
-
 # Searching 24 tokens in each content is slow. A single character is found much faster, so each
 # token is filed under a character that most texts lack, and is searched only where that stands.
 _RARE_CHARACTERS = "|\uff5cYN#<HA"
-
 _BY_CHARACTER: dict[str, list[str]] = {}
 
 for _token in TURNS:
@@ -401,11 +389,9 @@ for _token in TURNS:
     _BY_CHARACTER.setdefault(_rare, []).append(_token)
 
 # Tab, line feed and carriage return are invisible in labels, but not in contents.
-_UNSEEN = re.compile(INVISIBLE_CHARACTER.pattern.replace("\x00-\x1f", "\x00-\x08\x0b\x0c\x0e-\x1f"))
-
-_LONE_CR = re.compile("\r(?!\n)")
-
-_LINE_START = re.compile("^", re.MULTILINE)
+_INVISIBLE_IN_CONTENT = re.compile(
+    INVISIBLE_CHARACTER.pattern.replace("\x00-\x1f", "\x00-\x08\x0b\x0c\x0e-\x1f")
+)
 
 
 def longest_run(text: str, mark: str) -> int:
@@ -427,29 +413,38 @@ class CleanedContent(NamedTuple):
 def clean_content(
     text: str,
     syntax: str,
-    frame: re.Pattern[str] | None = None,
+    template_lines: re.Pattern[str] | None = None,
     controls: ControlTokens | None = None,
 ) -> CleanedContent:
     """Return `text` as content of `syntax`, with a note for each change.
 
-    Characters that the syntax cannot carry become U+FFFD; a lone carriage return becomes a line
-    feed, because Markdown and XML read it as one. In plain text, each line that matches `frame`
-    could be taken for a line of the template, and gets the prefix `| `. With `controls`, control
-    tokens are broken up.
+    Characters that the syntax cannot carry become U+FFFD. A lone carriage return becomes a line
+    feed, because Markdown and XML read it as one. In plain text, a line that matches
+    `template_lines` could be taken for the template's own, and gets the prefix `| `. With
+    `controls`, control tokens are broken up.
     """
     notes: list[tuple[str, str]] = []
     body = _carriable(text, syntax, notes)
     broken = 0
     if controls is not None:
         body, broken = controls.break_up(body)
-    elif found := _chat_tokens(body):
-        notes.append(("PF707", _chat_tokens_message(found)))
+    elif found := [
+        token
+        for char, tokens in _BY_CHARACTER.items()
+        if char in body
+        for token in tokens
+        if token in body
+    ]:
+        found.sort(key=TURNS.index)
+        listed = ", ".join([token.strip() for token in found[:3]] + ["…"] * (len(found) > 3))
+        said = f"content contains chat-template tokens: {listed}. They are plain text here;"
+        notes.append(("PF707", f"{said} --control-text escape breaks them up"))
     if syntax == "md":
         if longest_run(body, "`") >= MAX_FENCE_MARKS and longest_run(body, "~") >= MAX_FENCE_MARKS:
             notes.append(("PF305", "each line is prefixed with '| ': no fence is long enough"))
-            body = _LINE_START.sub("| ", body)
-    elif frame is not None:
-        body, count = frame.subn(lambda match: f"| {match[0]}", body)
+            body = re.sub("(?m)^", "| ", body)
+    elif template_lines is not None:
+        body, count = template_lines.subn(lambda match: f"| {match[0]}", body)
         if count:
             said = plural(count, "line looks like a line", "lines look like lines")
             notes.append(("PF304", f"{said} of the template; prefixed with '| '"))
@@ -458,50 +453,50 @@ def clean_content(
 
 def _carriable(body: str, syntax: str, notes: list[tuple[str, str]]) -> str:
     """Replace the characters that the syntax cannot carry; note these and invisible ones."""
-
-    def replace(unwanted: re.Pattern[str], by: str, code: str, what: str) -> None:
-        nonlocal body
-        body, count = unwanted.subn(by, body)
-        if count:
-            notes.append((code, f"{what}: {count:,}"))
-
+    counts: list[tuple[str, str, int]] = []
     was_ascii = body.isascii()
     if not was_ascii:
-        replace(SURROGATE, "\ufffd", "PF302", "lone surrogates replaced by U+FFFD")
-        if seen := len(_UNSEEN.findall(body)):
-            what = "invisible or direction-changing characters in the content"
-            notes.append(("PF702", f"{what}: {seen:,}"))
+        body, count = SURROGATE.subn("\ufffd", body)
+        counts.append(("PF302", "lone surrogates replaced by U+FFFD", count))
+        invisible = len(_INVISIBLE_IN_CONTENT.findall(body))
+        what = "invisible or direction-changing characters in the content"
+        counts.append(("PF702", what, invisible))
     if "\r" in body and syntax not in ("json", VERBATIM):
-        what = "carriage returns without a line feed that became line ends"
-        replace(_LONE_CR, "\n", "PF303", what)
+        body, count = re.subn("\r(?!\n)", "\n", body)
+        counts.append(("PF303", "lone carriage returns that became line ends", count))
     if syntax == "xml":
-        what = "characters that XML cannot carry, replaced by U+FFFD"
-        replace(XML_ILLEGAL, "\ufffd", "PF302", what)
+        body, count = XML_ILLEGAL.subn("\ufffd", body)
+        counts.append(("PF302", "characters that XML cannot carry, replaced by U+FFFD", count))
     elif syntax == "md" and "\x00" in body:
-        replace(_NUL, "\ufffd", "PF302", "NUL characters replaced by U+FFFD")
-    # Deleting the harmless bytes is the fastest search for any other. U+FFFD from above is ignored.
-    if was_ascii and body.encode("ascii", "ignore").translate(None, _HARMLESS_BYTES):
+        counts.append(("PF302", "NUL characters replaced by U+FFFD", body.count("\x00")))
+        body = body.replace("\x00", "\ufffd")
+    if counts:
+        notes += [(code, f"{what}: {count:,}") for code, what, count in counts if count]
+    # Deleting the harmless bytes is the fastest search for any other; U+FFFD is from above.
+    if was_ascii and body.encode().translate(None, _HARMLESS_BYTES):
         notes.append(("PF703", "terminal control characters are in the content"))
     return body
 
 
-_NUL = re.compile("\x00")
+FENCE_TAG = re.compile(r"[A-Za-z0-9_+#.\-]{1,40}")
+"""A language tag that may follow the marks of a fence."""
 
 
-def _chat_tokens(text: str) -> list[str]:
-    found = [
-        token
-        for char, tokens in _BY_CHARACTER.items()
-        if char in text
-        for token in tokens
-        if token in text
-    ]
-    return sorted(found, key=TURNS.index)
+def fence(text: object, language: object = None) -> FencedBlock:
+    """Return `text` in a fenced code block that nothing in it can close.
 
-
-def _chat_tokens_message(found: list[str]) -> str:
-    shown = [token.strip() for token in found[:3]] + ["…"] * (len(found) > 3)
-    return (
-        f"content contains chat-template tokens: {', '.join(shown)}. They are plain text here;"
-        " --control-text escape breaks them up"
-    )
+    The fence is one longer than any run of its mark inside, at least three. Runs of 24 backticks
+    make it one of tildes; with both, each line gets the prefix `| ` (see `clean`). Verbatim content
+    stands between its delimiters instead.
+    """
+    if type(text) is VerbatimContent:
+        return text.delimited()
+    body = text if isinstance(text, Content) else clean_content(to_text(text), "md").text
+    mark, run = "`", longest_run(body, "`")
+    if run >= MAX_FENCE_MARKS:
+        mark, run = "~", longest_run(body, "~")
+    tag = to_text(language)
+    if not FENCE_TAG.fullmatch(tag):
+        tag = ""
+    line = mark * max(3, run + 1)
+    return FencedBlock(f"{line}{tag}\n{body}\n{line}")

@@ -22,7 +22,6 @@ def to_text(value: object) -> str:
 
 
 _WORD = re.compile(r"[^\W_]+")
-
 _EXACT = Context(prec=1000, rounding=ROUND_HALF_EVEN)  # 1e300 with two decimals has 303 digits
 
 

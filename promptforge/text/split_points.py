@@ -23,22 +23,14 @@ from collections.abc import Iterator
 from typing import Literal, get_args
 
 Unit = Literal["line", "sentence", "word", "character"]
-
 UNITS: tuple[Unit, ...] = get_args(Unit)
-
 BLANK_CHARACTERS = "\t\x0b\x0c \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 """Unicode's white space without line feed and carriage return, for use inside a character class."""
-
 WHITE_SPACE_CHARACTERS = "\r\n" + BLANK_CHARACTERS
-
 _LETTER = "0-9A-Za-zÀ-ÖØ-öø-ÿΑ-ΡΣ-Ωα-ωА-яא-תぁ-ゖァ-ヺ一-龥가-힣"
-
 _JOIN = rf"(?:\S(?=[ \t])|[{_LETTER}](?=[\r\n])|[\r\n](?!/)(?=[ \t]*+\S))"
-
 _BLANK_OR_END = re.compile("[ \t\r\n]")
-
 _EAST = "\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3"
-
 _ENDS: dict[Unit, str] = {
     "line": r"\n(?=(?s:.))",
     # Before a blank line too: a heading or an item of a list ends there without a full stop.

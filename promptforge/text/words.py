@@ -21,18 +21,14 @@ _SPACELESS = (
 # Vowel marks of Arabic and of the scripts of India. `\w` would end a word at each.
 _MARKED = "\u0300-\u036f\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0966-\u0dff"
 _WORD = re.compile(rf"[\w{_MARKED}{_SPACELESS}]+")
-
 # A table for `bytes.translate`: every ASCII character outside a word becomes a blank.
 _APART = "".join(
     char if char.isalnum() or char == "_" else " " for char in map(chr, range(128))
 ).encode() + bytes(128)
-
 _RUN = re.compile(rf"[{_SPACELESS}]+")
 _PART = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_+")
-
 _IDENTIFIER = re.compile(r"_|[a-z0-9][A-Z]")
 _BRACKETS = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
-
 _COMMON = """
 a an the this that these those such same other another any some each every all both either neither
 no none i me my mine we us our ours you your yours he him his she her hers it its they them their
