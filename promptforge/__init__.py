@@ -1,5 +1,6 @@
 """promptforge: retrieved pieces in, one exact, safe, well-laid-out context text for an LLM out."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ._version import __version__ as __version__
@@ -26,75 +27,34 @@ if TYPE_CHECKING:
     from .tokenizers.remote import RemoteTokenizer
 
 __all__ = [
-    "BudgetError",
-    "Diagnostic",
-    "Item",
-    "ItemError",
-    "OptionError",
-    "ProfileError",
-    "Prompt",
-    "PromptForgeError",
-    "RemoteTokenizer",
-    "Renderer",
-    "Result",
-    "ResultItem",
-    "ResultSection",
-    "Source",
-    "StrictError",
-    "TemplateError",
-    "Tokenizer",
-    "TokenizerError",
-    "calibrate",
-    "get_tokenizer",
-    "load",
-    "render",
-]
+    "BudgetError", "Diagnostic", "Item", "ItemError", "OptionError", "ProfileError", "Prompt",
+    "PromptForgeError", "RemoteTokenizer", "Renderer", "Result", "ResultItem", "ResultSection",
+    "Source", "StrictError", "TemplateError", "Tokenizer", "TokenizerError", "calibrate",
+    "get_tokenizer", "load", "render",
+]  # fmt: skip
 
 _HOMES = {
     "authoring.calibrate": ("calibrate",),
-    "errors": (
-        "BudgetError",
-        "Diagnostic",
-        "ItemError",
-        "OptionError",
-        "ProfileError",
-        "PromptForgeError",
-        "StrictError",
-        "TemplateError",
-        "TokenizerError",
-    ),
-    "model": (
-        "Item",
-        "Result",
-        "ResultItem",
-        "ResultSection",
-        "Source",
-    ),
-    "prompts.prompt": (
-        "Prompt",
-        "Renderer",
-    ),
-    "tokenizers.remote": ("RemoteTokenizer",),
+    "errors": ("Diagnostic", *(name for name in __all__ if name.endswith("Error"))),
+    "model": ("Item", "Result", "ResultItem", "ResultSection", "Source"),
+    "prompts.prompt": ("Prompt", "Renderer"),
     "rendering.renderer": ("render",),
     "sources.gather": ("load",),
     "tokenizers.base": ("Tokenizer",),
     "tokenizers.registry": ("get_tokenizer",),
+    "tokenizers.remote": ("RemoteTokenizer",),
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for: `promptforge --help` needs none of them."""
-    from importlib import import_module
-
     for module, names in _HOMES.items():
         if name in names:
-            home = import_module(f".{module}", __name__)
-            for each in names:
-                value = getattr(home, each)
-                if isinstance(value, type):
-                    value.__module__ = __name__  # tracebacks and help say promptforge.BudgetError
-                globals()[each] = value
-            return globals()[name]
+            value = getattr(import_module(f".{module}", __name__), name)
+            if isinstance(value, type):
+                value.__module__ = __name__  # tracebacks and help say promptforge.BudgetError
+            globals()[name] = value
+            return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
