@@ -7,38 +7,29 @@ from msgspec import Meta
 
 from ..errors import ProfileError
 from .options import OPTION_VOCABULARY, LibraryName
-from .schema import Rule, Vocabulary, rules_of
+from .schema import Rule, Vocabulary, matching, rules_of
 
 LAYOUT_OPTIONS = (
     "group_by", "separator", "order", "marker", "headers", "line_numbers", "scores", "sources",
     "code", "header", "footer", "fence_language",
 )  # fmt: skip
 """Options that a layout may set: those of display. Choice and cost belong to profiles."""
-_Tag = Annotated[
-    str,
-    Meta(
-        pattern=r"^[A-Za-z0-9_+#.-]*$(?!\n)",
-        extra={"takes": "a language tag such as python or c++"},
-    ),
-]
+_TagOrNone = Annotated[str, matching("[A-Za-z0-9_+#.-]*", "a language tag such as python or c++")]
 _Extension = Annotated[str, Meta(pattern=r"^\.?[a-z0-9_+#.-]+$(?!\n)")]
 
 
 class LayoutSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of one layout."""
 
-    base: Annotated[
-        LibraryName | None, "Another layout, whose templates fill what is missing; none: no other."
-    ] = None
+    # fmt: off
+    base: Annotated[LibraryName | None,
+        "Another layout: its templates stand in for missing ones; none: no layout."] = None
     description: Annotated[str, "One sentence for lists."] = ""
-    sections: Annotated[
-        tuple[str, ...], "The keys of the sections that come first, in their order."
-    ] = ()
-    titles: Annotated[dict[str, str], "The heading of a section, by its key."] = {}
-    languages: Annotated[
-        dict[_Extension, _Tag] | None,
-        "The tag of a file's extension: the only tags this layout prints; none: what is found for each file.",
-    ] = None
+    sections: Annotated[tuple[str, ...], "The keys of the first sections, in their order."] = ()
+    titles: Annotated[dict[str, str], "Key of a section → its heading."] = {}
+    languages: Annotated[dict[_Extension, _TagOrNone] | None,
+        "Extension of a file → language tag, the only tags of this layout; none: all tags."] = None
+    # fmt: on
     trim_end: Annotated[bool, "Take white space off the end of the text."] = False
     options: Annotated[dict[str, Any], ""] = {}
     """Checked display options, `group_by` and `separator` among them."""
@@ -92,7 +83,8 @@ def load_layout_settings(text: str, where: str) -> LayoutSettings:
     values, place = LAYOUT_VOCABULARY.read(text, where)
     if values.get("group_by") == "auto":
         raise ProfileError(
-            "group_by: auto means what the layout says; say none, file, kind, category, origin or a metadata key",
+            "group_by: auto has no meaning here; say none, file, kind, category, origin or a"
+            " metadata key",
             where=place("group_by"),
             option="group_by",
         )

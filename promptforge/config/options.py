@@ -11,24 +11,16 @@ import msgspec
 from msgspec import Meta
 
 from ..errors import Diagnostics, OptionError, show_value
-from .schema import Vocabulary, Where, rules_of
+from .schema import Vocabulary, Where, matching, rules_of
 
-# One pattern for Python and for JSON Schema: in Python, `$` alone lets a final newline through.
 LibraryName = Annotated[
     str,
-    Meta(
-        pattern=r"^(shipped/)?[A-Za-z0-9][A-Za-z0-9_.-]*$(?!\n)",
-        extra={"takes": "a name of letters, digits, '_', '.' and '-'"},
+    matching(
+        "(shipped/)?[A-Za-z0-9][A-Za-z0-9_.-]*", "a name of letters, digits, '_', '.' and '-'"
     ),
 ]
 """A layout, format or profile. `shipped/NAME` is the original behind a user's file of that name."""
-FenceTag = Annotated[
-    str,
-    Meta(
-        pattern=r"^[A-Za-z0-9_+#.-]+$(?!\n)",
-        extra={"takes": "a language tag such as python or c++"},
-    ),
-]
+FenceTag = Annotated[str, matching("[A-Za-z0-9_+#.-]+", "a language tag such as python or c++")]
 """A language tag after the backticks of a fence."""
 _Word = Annotated[str, Meta(min_length=1, extra={"takes": "a word"})]
 _Count = Annotated[int, Meta(ge=0, le=2**63 - 1, extra={"takes": "a whole number from 0 up"})]

@@ -5,6 +5,7 @@ folders come before the shipped one. `shipped/NAME` is always the original, and 
 always the lowest layer.
 """
 
+import contextlib
 import datetime
 import errno
 import fnmatch
@@ -16,34 +17,28 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta
 
 from ..errors import ProfileError, quote, suggest_name
 from ..files import YAML_SUFFIXES, read_bytes, shipped_folder
 from .options import OPTION_VOCABULARY, FenceTag, LibraryName
-from .schema import Vocabulary, rules_of
+from .schema import Vocabulary, matching, rules_of
 
 _SHIPPED = "shipped/"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _LLM = re.compile(r"[A-Za-z0-9][\w.:-]*(/[\w.:-]+)+", re.ASCII)
 """An LLM behind the name of its provider: `openrouter/claude-opus-5`."""
-_LARGEST = 1 << 20
+_MAX_PROFILE_BYTES = 1 << 20
 """Bytes of a profile file; a larger one is no profile."""
-_OWN = ("description", "match")
+_NOT_INHERITED = ("description", "match")
 """Keys about one file alone: they are not inherited."""
-_Day = Annotated[
-    str,
-    Meta(
-        pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$(?!\n)", extra={"takes": "a date such as 2026-11-21"}
-    ),
-]
+_Day = Annotated[str, matching("[0-9]{4}-[0-9]{2}-[0-9]{2}", "a date such as 2026-11-21")]
 # Two characters or more besides backslashes, or one with a number to stand for it: `\uE200`.
 # No range of numbers at the beginning.
 _Token = Annotated[
     str,
-    Meta(
-        pattern=r"^(?!\\*([uU0-9A-F]\\*)?$)(?!\\*\{[0-9]+-[0-9]+\})[\s\S]+$",
-        extra={"takes": "control token such as <|im_start|>"},
+    matching(
+        r"(?!\\*([uU0-9A-F]\\*)?$)(?!\\*\{[0-9]+-[0-9]+\})[\s\S]+",
+        "control token such as <|im_start|>",
     ),
 ]
 
@@ -51,22 +46,19 @@ _Token = Annotated[
 class About(msgspec.Struct, frozen=True, kw_only=True):
     """The keys of a profile about itself and its LLMs, besides options."""
 
+    # fmt: off
     description: Annotated[str, "One sentence for lists."] = ""
-    family: Annotated[str, "The family of LLMs it is for; empty: any."] = ""
-    as_of: Annotated[_Day | None, "The day on which its figures were gathered."] = None
-    references: Annotated[tuple[str, ...], "Where its figures come from."] = ()
-    unknown: Annotated[tuple[str, ...], "What could not be found out."] = ()
-    match: Annotated[
-        tuple[str, ...], "Globs of the names of the LLMs for which its figures hold."
-    ] = ()
-    language_tags: Annotated[
-        dict[str, FenceTag],
-        "The fence tag of a kind (man_page), an extension (.el) or a language (common-lisp).",
-    ] = {}
-    control_tokens: Annotated[
-        tuple[_Token, ...],
-        "Texts that steer these LLMs when a server reads them as more than text; {0-98} stands for such a number.",
-    ] = ()
+    family: Annotated[str, "The family of its LLMs; empty: any."] = ""
+    as_of: Annotated[_Day | None, "The day of its figures."] = None
+    references: Annotated[tuple[str, ...], "Sources of its figures."] = ()
+    unknown: Annotated[tuple[str, ...], "Figures that could not be found."] = ()
+    match: Annotated[tuple[str, ...], "Globs of the names of its LLMs."] = ()
+    language_tags: Annotated[dict[str, FenceTag],
+        "The fence tag of a kind (man_page), an extension (.el) or a language (common-lisp)."] = {}
+    control_tokens: Annotated[tuple[_Token, ...],
+        "Texts that a server of these LLMs may read as control tokens; {0-98} stands for any such"
+        " number."] = ()
+    # fmt: on
 
 
 class ProfileFile(msgspec.Struct, frozen=True):
@@ -124,7 +116,7 @@ def load_profile(name: str | Path, folders: Iterable[Path | str] = ()) -> Profil
     for file, values in chain:
         is_default = file.name.removeprefix(_SHIPPED) == "default"
         for key, value in values.items():
-            if key in _OWN and file is not chain[-1][0]:
+            if key in _NOT_INHERITED and file is not chain[-1][0]:
                 continue
             if key == "language_tags":
                 value = {**merged.get(key, {}), **value}
@@ -136,9 +128,10 @@ def load_profile(name: str | Path, folders: Iterable[Path | str] = ()) -> Profil
                 del merged[key]
     merged.pop("extends", None)
     about = {key: merged.pop(key) for key in _ABOUT if key in merged}
-    return Profile(
-        name=_stem(str(name)), options=merged, chain=tuple(file for file, _ in chain), **about
-    )
+    stem = str(name)
+    if stem.endswith(YAML_SUFFIXES):
+        stem = Path(stem).stem
+    return Profile(name=stem, options=merged, chain=tuple(file for file, _ in chain), **about)
 
 
 def find_profiles(folders: Iterable[Path | str] = ()) -> list[tuple[str, str, Path]]:
@@ -148,15 +141,18 @@ def find_profiles(folders: Iterable[Path | str] = ()) -> list[tuple[str, str, Pa
     """
     found: dict[str, tuple[str, str, Path]] = {}
     for folder in (*map(Path, folders), shipped_folder("profiles")):
-        for path in _listed(folder):
-            name = path.stem
-            if path.suffix not in YAML_SUFFIXES or name in found or not _NAME.fullmatch(name):
+        paths: list[Path] = []
+        with contextlib.suppress(OSError):  # not there, not a folder, not ours to read
+            paths = sorted(folder.iterdir())
+        for path in paths:
+            name, is_yaml = path.stem, path.suffix in YAML_SUFFIXES
+            if name in found or not (is_yaml and _NAME.fullmatch(name) and _is_there(path)):
                 continue
-            if _is_there(path):
-                try:
-                    found[name] = (name, _read(path)[1].get("description", ""), path)
-                except ProfileError as error:
-                    found[name] = (name, f"not usable: {error}", path)
+            try:
+                description = _read(path)[1].get("description", "")
+            except ProfileError as error:
+                description = f"not usable: {error}"
+            found[name] = (name, description, path)
     return [found[name] for name in sorted(found)]
 
 
@@ -187,7 +183,7 @@ def _chain(name: str, folders: list[Path]) -> list[tuple[ProfileFile, dict[str, 
         if path in [known.path for known, _ in chain]:
             names = " > ".join([known.name for known, _ in chain[::-1]] + [path.stem])
             said = f"the profile extends itself: {names}"
-            if _original(path.stem):
+            if _shipped_file(path.stem):
                 said += f"; the original is {_SHIPPED}{path.stem}"
             raise ProfileError(said, where=place, option="extends")
 
@@ -200,37 +196,31 @@ def _find(name: str, folders: Sequence[Path], place: str | None = None) -> Path:
         raise ProfileError(
             f"a profile has no name such as {quote(name)}{hint}", where=place, option="profile"
         )
-    original = _original(stem)
     if stem == name:
-        for folder in folders:
-            for path in (folder / (stem + suffix) for suffix in YAML_SUFFIXES):
-                if _is_there(path):
-                    return path
-    if original:
-        return original
-    hint = _hint(stem, folders) or suggest_name(stem, _names(folders))
+        for path in (folder / (stem + suffix) for folder in folders for suffix in YAML_SUFFIXES):
+            if _is_there(path):
+                return path
+    if path := _shipped_file(stem):
+        return path
+    hint = _hint(stem, folders) or suggest_name(stem, [name for name, *_ in find_profiles(folders)])
     raise ProfileError(
-        f"there is no profile {quote(name)}{hint}",
-        where=place,
-        option="profile",
-        absent=name,
+        f"there is no profile {quote(name)}{hint}", where=place, option="profile", absent=name
     )
-
-
-def _names(folders: Sequence[Path]) -> list[str]:
-    return [name for name, _, _ in find_profiles(folders)]
 
 
 def _hint(llm: str, folders: Sequence[Path]) -> str:
     """Return a hint at the profile for the LLM `llm`, with or without its provider's name."""
-    for called in dict.fromkeys((llm, llm.rpartition("/")[2])):
-        for name, _, path in find_profiles(folders):
-            if _fits(path, called):
-                return f'; "{name}" is the profile for it'
+    profiles = find_profiles(folders)
+    for called in dict.fromkeys((llm.lower(), llm.lower().rpartition("/")[2])):
+        for name, _, path in profiles:
+            with contextlib.suppress(ProfileError):  # another profile's mistake is not the matter
+                globs = _read(path)[1].get("match", ())
+                if any(fnmatch.fnmatchcase(called, glob.lower()) for glob in globs):
+                    return f'; "{name}" is the profile for it'
     return ""
 
 
-def _original(stem: str) -> Path | None:
+def _shipped_file(stem: str) -> Path | None:
     path = shipped_folder("profiles") / f"{stem}.yaml"
     return path if path.is_file() else None
 
@@ -242,46 +232,24 @@ def _is_there(path: Path) -> bool:
         return True
 
 
-def _listed(folder: Path) -> list[Path]:
-    try:
-        return sorted(folder.iterdir())
-    except OSError:  # not there, not a folder, not ours to read
-        return []
-
-
-def _fits(path: Path, llm: str) -> bool:
-    try:
-        return any(
-            fnmatch.fnmatchcase(llm.lower(), glob.lower())
-            for glob in _read(path)[1].get("match", ())
-        )
-    except ProfileError:
-        return False
-
-
-def _stem(name: str) -> str:
-    return Path(name).stem if name.endswith(YAML_SUFFIXES) else name
-
-
 def _read(path: Path) -> tuple[ProfileFile, dict[str, Any], str]:
     """Return the file, its values, and the place of its `extends`."""
     try:
-        data = read_bytes(path, _LARGEST)
-    except OSError as error:
-        if error.errno == errno.EFBIG:
-            raise ProfileError(
-                f"is no profile: it has more than {_LARGEST} bytes", where=str(path)
-            ) from None
-        raise ProfileError(f"cannot be read: {error.strerror}", where=str(path)) from error
-    try:
+        data = read_bytes(path, _MAX_PROFILE_BYTES)
         text = data.decode("utf-8-sig")
+    except OSError as error:
+        said = f"cannot be read: {error.strerror}"
+        if error.errno == errno.EFBIG:
+            said = f"is no profile: it has more than {_MAX_PROFILE_BYTES} bytes"
+        raise ProfileError(said, where=str(path)) from None
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ProfileError("is not UTF-8 text; save it as UTF-8", where=f"{path}:{line}") from None
     values, place = _parse(text, str(path))
-    shipped = path.resolve().parent == shipped_folder("profiles").resolve()
-    label = _SHIPPED + path.stem if shipped else path.stem
-    return ProfileFile(label, path, hashlib.sha256(text.encode()).hexdigest()), values, place
+    name = path.stem
+    if path.resolve().parent == shipped_folder("profiles").resolve():
+        name = _SHIPPED + name
+    return ProfileFile(name, path, hashlib.sha256(text.encode()).hexdigest()), values, place
 
 
 @functools.lru_cache(maxsize=256)

@@ -22,6 +22,12 @@ Where = Callable[[str], str | None]
 """A word → its `file:line`, or `None` for a word outside files."""
 
 
+def matching(pattern: str, takes: str) -> msgspec.Meta:
+    """Annotate texts that match `pattern` as a whole; `takes` describes them in messages."""
+    # One pattern for Python and JSON Schema: in Python, `$` alone lets a final newline through.
+    return msgspec.Meta(pattern=rf"^{pattern}$(?!\n)", extra={"takes": takes})
+
+
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """One word, with the values that it takes."""
 
