@@ -200,8 +200,8 @@ def _find(name: str, folders: Sequence[Path], place: str | None = None) -> Path:
         for path in (folder / (stem + suffix) for folder in folders for suffix in YAML_SUFFIXES):
             if _is_there(path):
                 return path
-    if path := _shipped_file(stem):
-        return path
+    if original := _shipped_file(stem):
+        return original
     hint = _hint(stem, folders) or suggest_name(stem, [name for name, *_ in find_profiles(folders)])
     raise ProfileError(
         f"there is no profile {quote(name)}{hint}", where=place, option="profile", absent=name
