@@ -41,7 +41,6 @@ _MAX_SINGLE_STEPS = 16
 """Ends of a unit that a cut tries one by one; then its steps grow."""
 _MAX_GROWTH = 16
 """Factor by which a cut looks farther where there was no split point."""
-
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BLANKS = re.compile(f"[{BLANK_CHARACTERS}]+")
 _LAST_OTHER = re.compile(f"(?s:.*)[^{BLANK_CHARACTERS}]")

@@ -56,9 +56,7 @@ FAMILY_FACTORS: dict[str, FamilyFactor] = {
     "approximate-mistral": FamilyFactor(144, "Mistral (tekken)", "its tokenizer"),
 }
 """Name of the estimate → its factor."""
-
 _WHITE = re.compile(f"[{WHITE_SPACE_CHARACTERS}]+")
-
 _ASCII_ORDINARY = bytes(c for c in range(128) if chr(c).isalnum() or c in b"\t\n\x0b\x0c\r ")
 
 

@@ -45,7 +45,6 @@ _DESCRIPTIONS = {
     "NAME*FACTOR": "estimate: any of these times a factor of your own, such as o200k_base*1.35",
     "file:PATH": "exact: a .tiktoken, tokenizer.json or tekken.json file of your own",
 }
-
 _TOKENIZER_OF_LLM = {
     **{"gpt-3": "cl100k_base", "gpt-4o": "o200k_base", "gpt-4.": "o200k_base"},
     **{"gpt-4": "cl100k_base", "text-embedding": "cl100k_base"},
@@ -54,13 +53,9 @@ _TOKENIZER_OF_LLM = {
     **{name.removeprefix("approximate-"): name for name in FAMILY_FACTORS if name.count("-") == 1},
 }
 """Beginning of an LLM's name → its tokenizer, for those who give the one in place of the other."""
-
 _FILE = "file:"
-
 _SCALED = re.compile(r"(.+)\*((?:0|[1-9]\d{0,3})(?:\.\d{1,6})?)", re.DOTALL)
-
 _lock = threading.RLock()
-
 _counters: dict[str, Counter] = {}
 
 

@@ -48,7 +48,6 @@ SHIPPED_VOCABULARIES: Mapping[str, ShippedVocabulary] = {
         r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s",
     ),
 }
-
 MAX_TOKEN_BYTES = 128
 """Bytes of the longest token of either table (a run of blanks)."""
 
@@ -135,7 +134,6 @@ DEEPSEEK_PATTERN = _with_rest(
 """DeepSeek V3 and V4."""
 PATTERNS_OF_STEPS = {_DEEPSEEK_STEPS: DEEPSEEK_PATTERN}
 """Patterns of several steps (each keeps the unmatched text) → one pattern for the same pieces."""
-
 ADDITIVE_PATTERNS = frozenset(
     {
         *(LLAMA_PATTERN, QWEN_PATTERN, QWEN_3_5_PATTERN, TEKKEN_PATTERN, DEEPSEEK_PATTERN),

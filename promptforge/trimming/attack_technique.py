@@ -27,15 +27,12 @@ _NAMED = re.compile(
     r"[ \t]*(?:[-*+•][ \t]+|\d{1,3}[.)][ \t]+)?"
     r"[^\n]{1,80}?(?=:[ \t]|[ \t][-–—][ \t]|[ \t]*\n|[ \t]*\Z)"
 )
-
 _LINE = re.compile(r"[^\n]*\n\s*|[^\n]+")
-
 MAX_FIRST_SENTENCE_CHARS = 1000
 """Characters of a first sentence above which it may go."""
 
 # The order of leaving.
 _EXTRAS, _DETAIL, _SENTENCE, _DETECT, _NAME = range(5)
-
 _KEEP_BY_LABEL = {
     "description": _SENTENCE,
     **dict.fromkeys(("detection", "detections", "detection strategies"), _DETECT),

@@ -186,15 +186,11 @@ _COMMENTS = {
     "(* *)": "ocaml sml pascal",
     "<!-- -->": "html xml markdown vue svelte astro",
 }
-
 _OPENERS = {name: opener for opener, names in _COMMENTS.items() for name in names.split()}
-
 _NO_OPS = {"python": "...  ", "bash": ": ", "sh": ": ", "shell": ": ", "zsh": ": "}
 """A statement that does nothing, for languages in which a body cannot be empty."""
-
 IN_STRING = "inside"
 """The kind of a piece inside a string, where a comment would be text."""
-
 COMMENT_ONLY = "bare"
 """The kind of a piece that only a comment may replace: a case of a `match`."""
 

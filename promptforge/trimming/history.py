@@ -31,16 +31,13 @@ _VAGUE_PROMPTS = {
     "javascript typescript repl r console": (r"> ", r"(?:\.\.\.|\+) ?"),
     "bash sh shell console shell-session terminal zsh": (r"(?:# |% )", r"> "),
 }
-
 _FAILED = re.compile(
     r"Traceback \(most|\w*(?:Error|Exception)\b|error(?::|\[)|fatal:|panic|debugger invoked|"
     r".*(?:command not found|No such file|Permission denied|[Uu]nhandled"
     r"|[Ee]xit (?:code|status) [1-9])",
 )
-
 _LINES_NEAR_END = 5
 """Lines at each end of an output that stay longer than its middle."""
-
 _LAST_ENTRIES = 2
 """Outputs at the end that stay longer than the inputs before them."""
 

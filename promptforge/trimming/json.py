@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any, NamedTuple, NoReturn
 
 from ..text.split_points import last_unit_end
@@ -20,20 +20,14 @@ from .pieces import TrimmedText, TrimmedVariants
 
 MAX_JSON_CHARS = 1 << 22
 """Characters above which a text is not read: of small numbers, it takes seconds and 200 MB."""
-
 MAX_JSON_DEPTH = 100
 """Arrays and objects within each other."""
-
 MAX_DIGITS = 4300
 """Digits of a number; Python reads no longer integers (`sys.int_info.default_max_str_digits`)."""
-
 MIN_CHARS_CUT = 40
 """Characters by which a text must be too long to be cut: the note on it is nearly as long."""
-
 VARIANTS_REMEMBERED = 8
-
 _BLANKS = re.compile(r'("(?:[^"\\]++|\\.)*+")|[ \t\r\n]++', re.DOTALL)
-
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 # Stands for the marker or `…` until all is written: JSON itself holds no such character.
@@ -62,7 +56,6 @@ _STAGES: tuple[tuple[str, int], ...] = (
     *(("items", 1), ("depth", 1), ("keys", 8), ("string", 16), ("depth", 0), ("keys", 4)),
 )
 """The limits to lower, one after the other, and the values to reach."""
-
 _STEP = 0.97
 """Share of a limit that is left by one step."""
 
@@ -77,9 +70,8 @@ def divide(text: str, *, marker: str, language: str | None = None) -> TrimmedVar
     """Return the variants of a JSON array or object, or of lines of them; None for other text.
 
     None too for a text that cannot be written again as it was (NaN and Infinity, a key twice in
-    an object, a number of more than `MAX_DIGITS` digits), for more than `DEEPEST` levels, and for
-    more than `LONGEST` characters. The first variant may be lossless; in any other one `marker`
-    replaces the first `…`.
+    an object, a number of too many digits), and for one too deep or too long. The first variant
+    may be lossless; in any other one `marker` replaces the first `…`.
     """
     if len(text) > MAX_JSON_CHARS or text.lstrip(" \t\r\n")[:1] not in ("{", "["):
         return None
@@ -98,24 +90,21 @@ def divide(text: str, *, marker: str, language: str | None = None) -> TrimmedVar
     # Nothing in it is longer than the note on it would be.
     if limits and _MARK not in _write(values, lines, limits[-1]):
         limits = []
-    first_mark = "…"
-    if marker:
-        first_mark = _quote(marker)[1:-1]
+    first_mark = _quote(marker or "…")[1:-1]
 
     # A search halves its range with each step, and the next search soon asks for the same.
     @lru_cache(maxsize=VARIANTS_REMEMBERED)
     def make(limit: Limits) -> TrimmedText:
         text = _write(values, lines, limit)
         text = text.replace(_MARK, first_mark, 1).replace(_MARK, "…")
-        if limit.items <= 1 and limit.depth <= 1:
-            return TrimmedText(text, "outline")
-        return TrimmedText(text)
+        return TrimmedText(text, "outline" if max(limit.items, limit.depth) <= 1 else "trimmed")
 
-    if len(tidy) >= len(text):
-        return TrimmedVariants(len(limits), lambda number: make(limits[number]))
+    lossless = [TrimmedText(tidy)] * (len(tidy) < len(text))
     return TrimmedVariants(
-        len(limits) + 1,
-        lambda number: make(limits[number - 1]) if number else TrimmedText(tidy),
+        len(lossless) + len(limits),
+        lambda number: (
+            lossless[number] if number < len(lossless) else make(limits[number - len(lossless)])
+        ),
     )
 
 
@@ -254,22 +243,22 @@ def _members(value: dict[str, Any], limits: Limits, depth: int) -> Iterator[str]
 
 def _exceeds(values: Iterable[Any], size: int) -> bool:
     """Tell whether some values, written with commas between, have more than `size` characters."""
-    # A stack of iterators in place of recursion: it ends as soon as the size is reached, and
-    # never has to write out what is left out.
-    left = size + 1
-    stack = [iter(values)]
-    while stack and left >= 0:
-        for value in stack[-1]:
-            if isinstance(value, (dict, list, tuple)):  # a tuple: key and value of an object
-                left -= 3 * (not isinstance(value, tuple))
-                stack.append(iter(value.items() if isinstance(value, dict) else value))
-                break
-            if isinstance(value, str):
-                left -= len(value) + 3 - 2 * isinstance(value, _Number)
-            else:
-                left -= 5
-            if left < 0:
-                break
+    # Lazily: of a huge value in place of a short mark, only the beginning is looked at.
+    return any(total > size + 1 for total in accumulate(_sizes(values)))
+
+
+def _sizes(values: Iterable[Any]) -> Iterator[int]:
+    """Yield about the characters of values, and of all in them, with quotes, colons and commas."""
+    for value in values:
+        if isinstance(value, tuple):  # key and value of an object
+            yield from _sizes(value)
+        elif isinstance(value, dict):
+            yield 3
+            yield from _sizes(value.items())
+        elif isinstance(value, list):
+            yield 3
+            yield from _sizes(value)
+        elif isinstance(value, str):
+            yield len(value) + 3 - 2 * isinstance(value, _Number)
         else:
-            stack.pop()
-    return left < 0
+            yield 5

@@ -19,7 +19,6 @@ from ..plugins import Plugin, call_plugin, failure_message, find_plugin
 from .pieces import Pieces, TrimmedText, TrimmedVariants, append_marker
 
 Structure = Pieces | TrimmedVariants | None
-
 TRIMMERS_BY_KIND = {
     "error": "traceback",
     "man_page": "man_page",
@@ -45,7 +44,6 @@ _OWN_KINDS = {
     *("requirement", "section", "session", "text"),
 }
 """Kinds that no plug-in may shorten."""
-
 MAX_CHARS_DIVIDED = 1 << 20
 """Characters above which a text is not shortened by its structure."""
 MAX_LINES_DIVIDED = 20_000
@@ -53,7 +51,6 @@ MAX_LINES_DIVIDED = 20_000
 MAX_CHARS_REMEMBERED = 1 << 14
 """Characters up to which the pieces of a text are remembered."""
 MAX_PLUGIN_TEXTS = 1_000
-
 _CODE_LINE = re.compile(
     r"^(?:[ \t]{2,}\S.*|.*[{};]"
     r"|[ \t]*(?:def|class|func|function|fn|import|from|const|let|var|public|private|static)\b.*)$",

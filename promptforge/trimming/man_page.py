@@ -15,10 +15,8 @@ from .pieces import ALWAYS, Piece, Pieces, count_lines, paragraph, say_left_out,
 
 MAX_LINES_ALWAYS_KEPT = 40
 """Lines of the name or the synopsis that always stay; more may go."""
-
 LINES_PER_PIECE = 10
 """Lines of a piece: a longer paragraph (a table, a listing) may lose lines from its end."""
-
 MAX_SUBSECTION_INDENT = 4
 """Columns by which the heading of a subsection is indented at most; text is indented more."""
 
@@ -44,11 +42,8 @@ _SECTIONS = {
 
 # `TAR(1)      GNU TAR Manual      TAR(1)`: the line at the head or the foot of a page.
 _RUNNING = re.compile(r"\S.*\S\s{3,}\S")
-
 _TAG = re.compile(r"\s*(?:[-+]|\[[-+])\S")
-
 _TAG_AND_TEXT = re.compile(r"\s*[-+\[]\S*(?: \S+)*\s{2,}\S")
-
 _KEEPS = {
     "first": 10,
     "next": 30,
@@ -58,7 +53,6 @@ _KEEPS = {
     "options": 70,
     "examples": 80,
 }
-
 _DETAIL = 15
 """Deduction for a paragraph under another one, as against one under a heading."""
 

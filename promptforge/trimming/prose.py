@@ -14,13 +14,10 @@ from .pieces import Piece, Pieces
 
 MIN_PIECE_CHARS = 30
 """Characters of the shortest piece."""
-
 MIN_LINE_PIECE_CHARS = 160
 """The same where a line ends but no sentence: a line of code says little without the next."""
-
 MAX_PROSE_PIECES = 8_000
 """Pieces of a text at the most, about: those of a longer text are longer."""
-
 _STOP = re.compile(
     # before a capital, a digit, or a letter of a script without cases
     r"""(?<=[.!?…])[)\]"'’”»]*+\s++(?=[("'‘“«\[]?[^\W_a-zß-ÿ])"""
@@ -28,7 +25,6 @@ _STOP = re.compile(
     r"""|(?P<line>\n(?:[^\S\n]*+\n)*+)"""  # blank lines too, not the indentation of the next
     r"""|\\n"""  # an escaped line end: text inside a string of JSON or of code
 )
-
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(\[\"'“‘])(?:\w|Mr|Mrs|Ms|Dr|St|Prof|Rev|Gen|Col|Lt|Sgt|Capt|Sen|Rep|Gov|Hon|Jr|Sr"
     r"|Mt|Ft|No|Nos|Vol|Fig|Figs|Eq|Ref|Refs|Sec|Ch|pp|p|cf|vs|al|ca|approx|est|Inc|Ltd|Co|Corp"
@@ -83,7 +79,6 @@ _SHORT = re.compile(
 
 # Underscores within words (`snake_case`) and `<` before a blank open nothing.
 _SIGNS = re.compile(r"\\.|[\[\]()`>]|\*+|(?<!\w)_+|_+(?!\w)|~~|<(?=[A-Za-z/!?])", re.DOTALL)
-
 _CLOSES = {"]": "[", ")": "(", ">": "<"}
 
 
