@@ -428,9 +428,7 @@ class LowerBounds:
             self._contents,
             self._kinds,
         )
-        exceeds: Callable[[str, int], bool] = self._exceeds
-        if self._page.look.syntax != "json" and self._max_characters is None:
-            exceeds = self._counter.exceeds
+        exceeds = self._exceeds
         return [
             i
             for i in indices
@@ -453,7 +451,7 @@ class LowerBounds:
         if self._page.look.syntax == "json":
             # JSON writes line ends as letters, and then runs of blanks are no longer one token.
             text = encode_basestring(text[: 48 * (tokens + 1)])
-        return self._counter.exceeds(text, tokens)
+        return self._counter.at_least(text, tokens) > tokens
 
 
 # --- shorter variants -------------------------------------------------------------------------

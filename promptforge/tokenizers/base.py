@@ -65,10 +65,6 @@ class Counter:
         """Return the greatest number of characters that so many tokens can hold."""
         return math.inf
 
-    def exceeds(self, text: str, limit: int) -> bool:
-        """Tell by a cheap test that `count(text)` is above `limit`; False proves nothing."""
-        return self.at_least(text, limit) > limit
-
     def count_upto(self, text: str, limit: int) -> int:
         """Return `count(text)`, or `limit + 1` if it is above `limit`, by as little as needed."""
         limit = max(limit, 0)

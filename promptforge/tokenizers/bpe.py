@@ -157,20 +157,6 @@ class BytePairCounter(Counter):
             return math.inf
         return self._longest * tokens
 
-    def exceeds(self, text: str, limit: int) -> bool:
-        """Tell by the beginning alone where that is enough: by runs of letters, then by words."""
-        if self._additive and limit >= 0:
-            if _count_runs(text[: 16 * limit + 16]) > limit:
-                return True
-            # Indented lines begin with many blanks, so a second look reaches farther. In bytes
-            # only ASCII's white space parts words: that is quicker, and a bound all the same.
-            for reach in (10 * limit + 64, 24 * limit + 160):
-                beginning = text[:reach].encode("utf-8", "replace")
-                slashed = b"\n/" in beginning or b"\r/" in beginning
-                if not slashed and len(beginning.split(None, limit)) > limit:
-                    return True
-        return self.at_least(text, limit) > limit
-
     def count_upto(self, text: str, limit: int) -> int:
         """Return the count, or `limit + 1` as soon as there are more."""
         if not self._additive:

@@ -237,10 +237,6 @@ class ScaledCounter(Counter):
         """Return the bound of the other counter for as many of its tokens."""
         return self._counter.most_chars(self._unscale(tokens))
 
-    def exceeds(self, text: str, limit: int) -> bool:
-        """Tell it as the other counter does."""
-        return self._counter.exceeds(text, self._unscale(limit))
-
     def count_upto(self, text: str, limit: int) -> int:
         """Return the scaled count, or `limit + 1`."""
         limit = max(limit, 0)
