@@ -190,7 +190,6 @@ _MESSAGE = _with_fields(
     results=list_of(_with_fields("a result", ("id", "name", "text"))),
 )
 _PART = _with_fields("a part", ("name", "role"), text=FINISHED_TEXT_SHAPE)
-
 PAGE_VARIABLES: Mapping[str, Shape] = {
     "items": list_of(SHOWN_ITEM_SHAPE),
     **dict.fromkeys(("sections", "explicit", "similarity"), list_of(SECTION_SHAPE)),
@@ -215,24 +214,18 @@ PROMPT_VARIABLES: Mapping[str, Mapping[str, Shape]] = {
     "prompt": {"parts": list_of(_PART), "boundary": VALUE_SHAPE},
 }
 """The variables of `prompt/SET/PART.EXT.j2`, by the part."""
-
-
 # --- scopes ---------------------------------------------------------------------------------------
-
 _FILTERS = {
     **{"len": "length", "str": "trim", "round": "decimals(0)"},
     **{name: name for name in ("upper", "lower", "join")},
 }
 """Functions of other languages → the filter to use."""
-
 _FIELDS = {
     **{"file": "path", "filename": "path", "text": "content", "body": "content"},
     **{"type": "kind", "lang": "language"},
 }
 """Fields of other systems → the field of an item."""
-
 Scope = dict[str, Shape]
-
 Follow = Callable[[str, Mapping[str, Shape]], None]
 """Called with the name of an included template and its variables."""
 
@@ -517,15 +510,11 @@ def _hint(owner: Shape, name: str, fields: Mapping[str, Shape]) -> tuple[str, st
 
 MAX_TRIAL_STEPS = 200_000
 """Steps of a template that is still tried out; the shipped ones take some hundreds."""
-
 _ITEMS = 6
 """Rounds of a loop over items or sections; samples are as few."""
-
 _EACH = 45
 """Rounds of any other loop; the text of a sample has as many characters."""
-
 _LISTS = frozenset({"items", "sections", "explicit", "similarity", "sources"})
-
 _GROWING = 12
 """Assignments that join values: each can double the one before, so twelve make 4,096 times."""
 

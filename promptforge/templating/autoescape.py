@@ -21,12 +21,13 @@ from .failures import OPERATOR_SIGNS, excerpt_at, locate_node
 
 PRINTED_VALUE = object()
 """A printed value, in a line of a template."""
-
 PRINTED_TITLE = object()
 """A printed `section.title`. A line of it alone is known as soon as the sections are."""
-
 LineParts = tuple[object, ...]
 """A line of a template so far: its own texts, `PRINTED_VALUE`s and `PRINTED_TITLE`s."""
+
+
+_BRANCHES = "the branches of an if or a loop must both end inside {}, or both outside"
 
 
 class PlacementError(ValueError):
@@ -41,7 +42,7 @@ class SyntaxPlaces:
     """
 
     def start(self, known: bool) -> str:
-        """Return the mode at the beginning; not `known` in a block, which another template embeds."""
+        """Return the mode at the beginning; not `known` in a block, which stands elsewhere."""
         return ""
 
     def feed(self, mode: str, line: LineParts, text: str) -> str:
@@ -93,9 +94,8 @@ class _Markdown(SyntaxPlaces):
 
     def feed(self, mode: str, line: LineParts, text: str) -> str:
         if hidden := self._raw.search(text):
-            raise PlacementError(
-                f'"{hidden[0].strip()}" opens a block of HTML, and a fence in it is not one'
-            )
+            opens = f'"{hidden[0].strip()}" opens a block of HTML'
+            raise PlacementError(f"{opens}, and a fence in it is not one")
         first, *rest = text.split("\n")
         if not _has_values(line):  # otherwise the line began long before
             before = static_text(line)
@@ -116,26 +116,8 @@ class _Markdown(SyntaxPlaces):
 
     def place(self, mode: str, line: LineParts) -> str:
         before = static_text(line)
-        if before.lstrip().startswith(("```", "~~~")) or before.count("`") % 2:
-            raise PlacementError(
-                "a value cannot stand between backticks; write {{ value | code }} without them"
-            )
-        if mode == "fence":
-            raise PlacementError(
-                "a value cannot stand in a fence of the template's own;"
-                " write {{ value | fence }} instead"
-            )
-        if mode == "html":
-            raise PlacementError(
-                "a value cannot stand in a block of HTML; end the block with a blank line"
-            )
-        if _ends_with_backslash(before):
-            raise PlacementError("a backslash before a value would undo its escape; write two")
-        # `#` and the value `a` would be a word, no heading; `1` and the value `.` a list.
-        if re.fullmatch(r"[ \t]*(?:#{1,6}|[0-9]{1,9})", before):
-            raise PlacementError(
-                f'"{before.strip()}" and a value would make one word; put a blank between them'
-            )
+        if refusal := self._refusal(mode, before):
+            raise PlacementError(refusal)
         if _after_value(line):  # two values could make a link or an entity together
             return "joined"
         if self._marks.fullmatch(before):
@@ -144,19 +126,32 @@ class _Markdown(SyntaxPlaces):
             return "link"
         return "cell" if before.lstrip().startswith("|") else "inline"
 
+    def _refusal(self, mode: str, before: str) -> str | None:
+        if before.lstrip().startswith(("```", "~~~")) or before.count("`") % 2:
+            return "a value cannot stand between backticks; write {{ value | code }} without them"
+        if mode == "fence":
+            where = "a value cannot stand in a fence of the template's own"
+            return f"{where}; write {{{{ value | fence }}}} instead"
+        if mode == "html":
+            return "a value cannot stand in a block of HTML; end the block with a blank line"
+        if _ends_with_backslash(before):
+            return "a backslash before a value would undo its escape; write two"
+        # `#` and the value `a` would be a word, no heading; `1` and the value `.` a list.
+        if re.fullmatch(r"[ \t]*(?:#{1,6}|[0-9]{1,9})", before):
+            return f'"{before.strip()}" and a value would make one word; put a blank between them'
+        return None
+
     def join(self, a: str, b: str) -> str:
         # The mode that refuses more: either branch may have been taken.
         return "fence" if "fence" in (a, b) else "html"
 
     def end(self, mode: str) -> None:
         if mode == "html":
-            raise PlacementError(
-                "a block of HTML must be followed by a blank line; leave one after it"
-            )
+            message = "a block of HTML must be followed by a blank line; leave one after it"
+            raise PlacementError(message)
         if mode == "fence":
-            raise PlacementError(
-                "the fence is not closed; write its marks again on a line of their own"
-            )
+            message = "the fence is not closed; write its marks again on a line of their own"
+            raise PlacementError(message)
 
 
 class _Xml(SyntaxPlaces):
@@ -197,9 +192,8 @@ class _Xml(SyntaxPlaces):
 
     def place(self, mode: str, line: LineParts) -> str:
         if mode in ("tag", "comment"):
-            raise PlacementError(
-                f"a value cannot stand in a {mode}; put it in an attribute in double quotes"
-            )
+            where = f"a value cannot stand in a {mode}"
+            raise PlacementError(f"{where}; put it in an attribute in double quotes")
         if mode:
             return mode
         # XML text must not hold `]]>`: after `]`, or a value that ends so, `]>` would make one.
@@ -207,17 +201,14 @@ class _Xml(SyntaxPlaces):
 
     def join(self, a: str, b: str) -> str:
         if {a, b} & {"tag", "comment"}:
-            raise PlacementError(
-                "the branches of an if or a loop must both end inside the tag, or both outside"
-            )
+            raise PlacementError(_BRANCHES.format("the tag"))
         return "unknown"
 
     def end(self, mode: str) -> None:
         if mode in ("tag", "attribute", "comment"):
-            article = "an" if mode == "attribute" else "a"
-            raise PlacementError(
-                f"a template or block cannot begin or end in {article} {mode}; close it first"
-            )
+            where = {"attribute": "an attribute"}.get(mode, f"a {mode}")
+            message = f"a template or block cannot begin or end in {where}; close it first"
+            raise PlacementError(message)
 
 
 class _Json(SyntaxPlaces):
@@ -236,9 +227,7 @@ class _Json(SyntaxPlaces):
         return mode or "value"
 
     def join(self, a: str, b: str) -> str:
-        raise PlacementError(
-            "the branches of an if or a loop must both end inside quotes, or both outside"
-        )
+        raise PlacementError(_BRANCHES.format("quotes"))
 
     def end(self, mode: str) -> None:
         if mode:
@@ -247,7 +236,6 @@ class _Json(SyntaxPlaces):
 
 SYNTAXES = {"md": _Markdown(), "xml": _Xml(), "json": _Json(), "txt": SyntaxPlaces()}
 """By the syntax of a template, as `template_syntax` gives it."""
-
 _ALLOWED = (
     *(nodes.Template, nodes.Extends, nodes.Output, nodes.TemplateData, nodes.For, nodes.If),
     *(nodes.CondExpr, nodes.Block, nodes.Include, nodes.FromImport, nodes.Macro, nodes.Assign),
@@ -256,20 +244,14 @@ _ALLOWED = (
     *(nodes.Compare, nodes.Operand, nodes.Not, nodes.And, nodes.Or, nodes.Concat, nodes.Add),
     *(nodes.Sub, nodes.Neg),
 )
-
 _SECTION_TITLE = nodes.Getattr(nodes.Name("section", "load"), "title", "load")
-
 _TAGS = "if, for, set, block, extends, include, from … import, macro"
-
 MAX_LINE_PARTS = 400
 """Texts and values in one line of a template."""
-
 MAX_NODE_DEPTH = 100
 """Nesting of tags and values."""
-
 MAX_LOOP_DEPTH = 12
 """Nesting of loops; Python compiles no more than 20."""
-
 MAX_STEPS_FOLLOWED = 20_000
 """Nodes followed in one template. The body of a loop counts twice, of a loop in it four times."""
 
@@ -318,9 +300,13 @@ class TemplateReader:
     def check(self, node: nodes.Node, depth: int = 0, loops: int = 0) -> None:
         """Refuse nodes that are not part of the language, in a node and all below it."""
         loops += isinstance(node, nodes.For)
-        problem = _too_deep(depth, loops) or _not_allowed(node) or _bad_detail(node)
-        if problem is None and isinstance(node, nodes.Include | nodes.Extends | nodes.FromImport):
-            problem = self._reference(node)
+        problem = _not_allowed(node) or _bad_detail(node)
+        if loops > MAX_LOOP_DEPTH:
+            problem = f"nested too deep, over {MAX_LOOP_DEPTH} loops"
+        elif depth > MAX_NODE_DEPTH:
+            problem = f"nested too deep, over {MAX_NODE_DEPTH}"
+        elif isinstance(node, nodes.Include | nodes.Extends | nodes.FromImport):
+            problem = problem or self._reference(node)
         if problem is not None:
             self.refuse(node, "PF808", problem)
             return
@@ -356,12 +342,12 @@ class TemplateReader:
             self.refuse(node, "PF809", str(refusal))
             return None
 
-    def _feed(self, state: OutputState, text: str, node: nodes.Node) -> OutputState:
+    def _feed(self, state: OutputState, node: nodes.TemplateData) -> OutputState:
         """Return the state after the template's own text."""
-        mode = self._ask(node, self._syntax.feed, state.mode, state.line, text)
+        mode = self._ask(node, self._syntax.feed, state.mode, state.line, node.data)
         if mode is None:
             return self._start(known=True)
-        first, *rest = text.split("\n")
+        first, *rest = node.data.split("\n")
         line = (*state.line, first) if first else state.line
         for following in rest:
             self.lines.add(line)  # even a line with an unknown beginning: it may be whole
@@ -440,7 +426,7 @@ class TemplateReader:
         for child in node.nodes:
             if isinstance(child, nodes.TemplateData):
                 places.append("")
-                state = self._feed(state, child.data, child)
+                state = self._feed(state, child)
                 continue
             if isinstance(child, nodes.Name) and child.name in ("self", "loop"):
                 self.refuse(child, "PF809", f'"{child.name}" is no value to print')
@@ -468,18 +454,15 @@ class TemplateReader:
                 continue
             for number, (child, place) in enumerate(zip(output.nodes, places, strict=True)):
                 if not isinstance(child, nodes.TemplateData):
-                    output.nodes[number] = _escaped(child, f"{self.syntax}.{place}")
+                    # The environment of the new node is set by `meter_template`, for all of them.
+                    escape, line = f"{self.syntax}.{place}", child.lineno
+                    filtered = nodes.Filter(child, escape, [], [], None, None, lineno=line)
+                    output.nodes[number] = filtered
 
 
 def template_syntax(name: str) -> str:
     """Return the syntax of the template `name`, by its last ending before `.j2`."""
     return syntax_of(name.removesuffix(".j2").rpartition(".")[2])
-
-
-def _too_deep(depth: int, loops: int) -> str | None:
-    if loops > MAX_LOOP_DEPTH:
-        return f"nested too deep, over {MAX_LOOP_DEPTH} loops"
-    return f"nested too deep, over {MAX_NODE_DEPTH}" if depth > MAX_NODE_DEPTH else None
 
 
 def _not_allowed(node: nodes.Node) -> str | None:
@@ -494,9 +477,8 @@ def _not_allowed(node: nodes.Node) -> str | None:
 
 def _bad_detail(node: nodes.Node) -> str | None:
     if isinstance(node, nodes.Call) and not isinstance(node.node, nodes.Name):
-        return (
-            "only macros and super() can be called; a filter changes a value: {{ value | upper }}"
-        )
+        way_out = "a filter changes a value: {{ value | upper }}"
+        return f"only macros and super() can be called; {way_out}"
     if isinstance(node, nodes.Call | nodes.Filter | nodes.Test):
         if node.dyn_args or node.dyn_kwargs:
             return "* and ** are not part of the template language; write the values out"
@@ -507,12 +489,6 @@ def _bad_detail(node: nodes.Node) -> str | None:
     elif isinstance(node, nodes.For) and node.recursive:
         return "a recursive loop is not part of the template language"
     return None
-
-
-def _escaped(node: nodes.Expr, name: str) -> nodes.Filter:
-    wrapped = nodes.Filter(node, name, [], [], None, None, lineno=node.lineno)
-    wrapped.environment = node.environment
-    return wrapped
 
 
 def _line_parts(node: nodes.Expr) -> LineParts:

@@ -24,17 +24,12 @@ from ..errors import Excerpt, TemplateError, show_value, suggest_name
 from .limits import FuelSpentError, fuel_spent_error
 
 _TAG = re.compile(r"\{[{%].*?(?:[}%]\}|$)")
-
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
-
 _PATH = re.compile(r"(?<![\w.|])(?<!\| )[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
-
 MAX_VALUES_SHOWN = 6
 """Values shown in one message."""
-
 _LONGEST = 60
 """Characters shown of one value."""
-
 _KINDS = {
     "NoneType": "nothing",
     "bool": "yes or no",
@@ -140,7 +135,6 @@ class LineNumber(int):
 
 OPERATOR_SIGNS = {"Mul": "*", "Div": "/", "FloorDiv": "//", "Mod": "%", "Pow": "**"}
 """Arithmetic that templates have not, as it is written."""
-
 _OPENINGS = {
     "fence": r"^ {0,3}(`{3,}|~{3,})",
     "quotes": r'(?<!\\)(")',
@@ -216,24 +210,15 @@ def _opening(message: str, text: str) -> tuple[int, int]:
 
 
 CLOSING_MARKS = {"{{": "}}", "{%": "%}", "{#": "#}"}
-
 PAIRED_TAGS = ("if", "for", "block", "macro", "call", "filter", "with", "autoescape", "raw")
 """Tags that an end tag closes. So is `{% set x %}` without a value."""
-
 KNOWN_TAGS = ("if", "elif", "else", "for", "set", "block", "extends", "include", "from", "macro")
-
 _IN_TAG = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[%}]\}|\{[{%#]")
-
 _QUOTED_MISTAKES = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
-
 _ENDRAW = re.compile(r"\{%[-+]?\s*endraw\s*[-+]?%\}")
-
 _WORD = re.compile(r"&&|\|\||\"[^\"\n]*\"|'[^'\n]*'|\w+|\S")
-
 _SPELT = {"elseif": "elif", "elsif": "elif", "elsf": "elif", "foreach": "for", "endfi": "endif"}
-
 _OPERATORS = {"&": "and", "&&": "and", "||": "or", "!": "not ", "=": "=="}
-
 _JINJA_NAMES = {
     "end of statement block": "%}",
     "end of print statement": "}}",

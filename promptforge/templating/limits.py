@@ -27,22 +27,16 @@ from ..text.escape import MAX_LABEL_CHARACTERS, Content, Escape, Safe
 
 START_FUEL = 3_000_000
 """Units for one rendering beside the allowances below. A unit is about one lookup, 0.1 µs."""
-
 FUEL_PER_RUN = 1_000
 """Units added each time a template is run."""
-
 FUEL_PER_ITEM = 5_000
 """Units added for each item it shows."""
-
 FUEL_PER_CHAR = 12
 """Units added for each character of the items: several times the need of the shipped templates."""
-
 CHARS_PER_UNIT = 8
 """Characters of text that one unit pays for."""
-
 FUEL_PER_MEMBER = 3
 """Units for one member of a list."""
-
 MAX_FREE_CHARS = 64
 """Characters of a text that is as cheap as any other value."""
 
@@ -73,7 +67,6 @@ class _Here(threading.local):
 
 
 _here = _Here()
-
 # Types of values a template makes itself. The engine gives it subclasses of these, which are
 # shared between renderings and so cost nothing.
 _MADE = (list, tuple, dict)
@@ -155,10 +148,8 @@ def burn_for_value(value: Any, *, deep: bool = False) -> None:
 
 FILTER_FUEL_PER_CHAR = {"prose": 80, "capitalize": 50, "code": 20, "md": 50, "other": 5}
 """Fuel for one character of a filter or escape; a copy is 1. Measured on the worst texts known."""
-
 FUEL_PER_VALUE = 100
 """Units for printing a value, however short: an escape is a call with a regular expression."""
-
 FUEL_PER_ENTRY = 60
 """Units for entering a template, macro or block, beside those for its nodes."""
 

@@ -52,7 +52,6 @@ MAX_REMEMBERED = 1000
 """Kinds and titles come with the items: an endless supply of them must not fill the memory."""
 _LAYOUT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _KIND = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-
 Mend = Callable[[list[str]], list[str]]
 """A change of the printed pieces before they are joined."""
 
