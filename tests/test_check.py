@@ -27,7 +27,6 @@ from promptforge.rendering.context import Setting
 from promptforge.rendering.page import Page
 from promptforge.selection.filter import Candidates
 from promptforge.templating.failures import LineNumber
-from promptforge.templating.language import PrintedPage
 from promptforge.templating.loader import Templates
 from promptforge.tokenizers.base import Counter
 from promptforge.tokenizers.registry import get_tokenizer
@@ -337,9 +336,9 @@ def test_the_shapes_are_what_templates_really_see() -> None:
         def __getattr__(self, name: str) -> Any:
             return getattr(self._look, name)
 
-        def render_page(self, variables: dict[str, Any], tank: object) -> PrintedPage:
+        def render_page(self, variables: dict[str, Any], tank: object) -> tuple[list[str], int]:
             seen.append(variables)
-            return PrintedPage([], 0)
+            return [], 0
 
     item = Item(kind="code", content="x", path="a.py", origin="similarity")
     named = Item(kind="code", content="y")

@@ -19,7 +19,7 @@ from ..model import Item
 from ..packing.types import Variant
 from ..selection.query import Language
 from ..sources.text_files import language_of
-from ..templating.language import Fields, OpenFields, PrintedItem
+from ..templating.language import Fields, OpenFields
 from ..templating.limits import FuelTank
 from ..templating.loader import Layout
 from ..text.control_tokens import BrokenUp, ControlTokens, TokenBreaker
@@ -123,7 +123,7 @@ class ItemViews:
         self._language = language
         self._tank = tank
         self._forms: dict[int, list[Variant]] = {}
-        self._printers: dict[str, Callable[[Fields], PrintedItem]] = {}
+        self._printers: dict[str, Callable[[Fields], tuple[str, int]]] = {}
         self._views: dict[int, dict[Variant, Fields]] = {}
         self._last: dict[int, tuple[Variant, Fields]] = {}
         self._flags = {
@@ -238,9 +238,8 @@ class ItemViews:
             mend = None if self.joints is None else self._mend
             show = self._printers[kind] = self._look.printer(kind, self._flags, self._tank, mend)
         self._met = BrokenUp([])
-        printed = show(view)
-        view["text"] = printed.text
-        notes += template_line_notes(printed.imitations)
+        view["text"], imitations = show(view)
+        notes += template_line_notes(imitations)
         if self._controls is None:
             return view, notes
         return view, (*notes, *control_token_notes(apart + self._met.broken, self._met.left))

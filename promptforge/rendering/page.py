@@ -280,9 +280,9 @@ class Page:
             these = self.sections([i for i in indices if self._items[i].origin == origin])
             variables[origin] = self._section_fields(these, chosen)
         self.notes = ()
-        printed = self.look.render_page(variables, self.tank)
-        parts = self.mend(printed.pieces, chosen)
-        self.notes += template_line_notes(printed.imitations)
+        parts, imitations = self.look.render_page(variables, self.tank)
+        parts = self.mend(parts, chosen)
+        self.notes += template_line_notes(imitations)
         while parts and self.settings.trim_end:
             parts[-1] = parts[-1].rstrip(_WHITE)
             if parts[-1]:

@@ -18,7 +18,7 @@ import msgspec
 from ..model import Span
 from ..packing.types import Variant
 from ..selection.group import flatten_sections
-from ..templating.language import Fields, Missing, PrintedPage, TracedPiece, isolate_fences
+from ..templating.language import Fields, Missing, TracedPiece, isolate_fences
 from ..templating.limits import FuelTank, use_tank
 from ..templating.loader import Templates
 from ..text.control_tokens import spread_insertions
@@ -62,9 +62,9 @@ class _Listener:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._look, name)
 
-    def render_page(self, variables: Mapping[str, Any], tank: FuelTank) -> PrintedPage:
+    def render_page(self, variables: Mapping[str, Any], tank: FuelTank) -> tuple[list[str], int]:
         self.heard = dict(variables)
-        return PrintedPage([], 0)
+        return [], 0
 
 
 def map_text(

@@ -88,22 +88,6 @@ class Missing(jinja2.StrictUndefined):
 # --- output ---------------------------------------------------------------------------------------
 
 
-class PrintedItem(NamedTuple):
-    """The text of one item."""
-
-    text: Safe
-    imitations: int
-    """Number of values in it that were marked, since they look like a line of a template."""
-
-
-class PrintedPage(NamedTuple):
-    """The text of a page, in pieces; the text of each item is one of them."""
-
-    pieces: list[str]
-    imitations: int
-    """Number of values in it that were marked, since they look like a line of a template."""
-
-
 class TracedPiece(NamedTuple):
     """One printed piece, with the template and the line that print it."""
 
@@ -204,9 +188,8 @@ def _join(values: Any, separator: str = ", ") -> str:
 
 
 def _default(value: Any, other: Any = "") -> Any:
-    if isinstance(value, jinja2.Undefined) or value is None or value == "":
-        return other
-    return value
+    missing = isinstance(value, jinja2.Undefined) or value is None or value == ""
+    return other if missing else value
 
 
 def _length(value: Any) -> int:

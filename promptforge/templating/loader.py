@@ -34,8 +34,6 @@ from .failures import excerpt_at, explain_failure
 from .language import (
     Environment,
     Fields,
-    PrintedItem,
-    PrintedPage,
     TracedPiece,
     TracingEnvironment,
     isolate_fences,
@@ -419,10 +417,11 @@ class Layout:
         flags: Mapping[str, Any],
         tank: FuelTank | None = None,
         mend: Mend | None = None,
-    ) -> Callable[[Fields], PrintedItem]:
+    ) -> Callable[[Fields], tuple[Safe, int]]:
         """Return the function that prints items of `kind`, for use in one thread.
 
-        `flags` are the options that templates see, `tank` holds the fuel, and `mend` may change the
+        It returns the text and the number of values in it that were marked, since they look like a
+        line of a template. `flags` are the options that templates see, `tank` holds the fuel, and `mend` may change the
         pieces of an item's text before they are joined.
         """
         tank = tank or FuelTank()
@@ -430,7 +429,7 @@ class Layout:
         variables: dict[str, Any] = {"item": None, **flags}
         context = template.new_context(variables, shared=True)
 
-        def show(item: Fields) -> PrintedItem:
+        def show(item: Fields) -> tuple[Safe, int]:
             variables["item"] = item
             # One context serves all items; a variable set for the item before must not be seen.
             context.vars.clear()
@@ -441,12 +440,15 @@ class Layout:
                 text = join_output(template.root_render_func(context), mend)
             except Exception as error:
                 raise explain_failure(error, template, variables) from error
-            return PrintedItem(text, tank.imitations - before)
+            return text, tank.imitations - before
 
         return show
 
-    def render_page(self, variables: dict[str, Any], tank: FuelTank) -> PrintedPage:
-        """Return the pieces of the page's text; each item's text is one of them."""
+    def render_page(self, variables: dict[str, Any], tank: FuelTank) -> tuple[list[str], int]:
+        """Return the pieces of the page's text, and the number of values that were marked.
+
+        Each item's text is one of the pieces.
+        """
         items = variables["items"]
         use_tank(tank, len(items), sum(len(item["text"]) for item in items))
         before = tank.imitations
@@ -455,7 +457,7 @@ class Layout:
             pieces = isolate_fences(self._page.root_render_func(context))
         except Exception as error:
             raise explain_failure(error, self._page, variables) from error
-        return PrintedPage(pieces, tank.imitations - before)
+        return pieces, tank.imitations - before
 
 
 class FollowedTemplates:
