@@ -1,12 +1,7 @@
-"""A template that cannot be read → the place of the mistake, the mistake, and the way out.
+"""Failures of templates: the place of each, a message for the author, and the way out.
 
-Jinja says where it could not go on. The author wants to know where it went wrong: at the tag,
-bracket or quote that was opened and not closed, perhaps far above. So the tags are read once more,
-as a person would read them.
-
-Places in a template: lines and columns for messages, the values on a line, offsets of nodes.
-
-An exception of a running template → a `TemplateError` with the template's line and its values.
+Three kinds: a template that cannot be read (`find_mistake`), a node that is refused before it runs
+(`locate_node`), and an exception of a template that runs (`explain_failure`).
 """
 
 from __future__ import annotations
@@ -24,22 +19,6 @@ from ..errors import Excerpt, TemplateError, show_value, suggest_name
 from .limits import FuelSpentError, fuel_spent_error
 
 _TAG = re.compile(r"\{[{%].*?(?:[}%]\}|$)")
-_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
-_PATH = re.compile(r"(?<![\w.|])(?<!\| )[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
-MAX_VALUES_SHOWN = 6
-"""Values shown in one message."""
-_LONGEST = 60
-"""Characters shown of one value."""
-_KINDS = {
-    "NoneType": "nothing",
-    "bool": "yes or no",
-    **dict.fromkeys(("int", "float"), "a number"),
-    **dict.fromkeys(("str", "Content", "Safe", "VerbatimContent"), "a text"),
-    **dict.fromkeys(("FenceStart", "FenceEnd", "FencedBlock", "DelimitedBlock"), "a text"),
-    **dict.fromkeys(("list", "tuple"), "a list"),
-    **dict.fromkeys(("dict", "Fields", "OpenFields"), "fields"),
-}
-"""Names of types, as an author of templates calls their values."""
 
 
 def line_excerpt(source: str, line: int, message: str) -> Excerpt | None:
@@ -66,55 +45,11 @@ def excerpt_at(source: str, start: int, length: int) -> Excerpt:
     begin = source.rfind("\n", 0, start) + 1
     line = source[begin:].partition("\n")[0]
     column = start - begin + 1
-    return Excerpt(
-        source.count("\n", 0, start) + 1, line, column, min(column + max(length, 1), len(line) + 2)
-    )
+    end = min(column + max(length, 1), len(line) + 2)
+    return Excerpt(source.count("\n", 0, start) + 1, line, column, end)
 
 
-def describe_values(line: str, variables: Mapping[str, Any]) -> str:
-    """Return the values that a line uses, as in `item.start_line is none`, at most `MOST`."""
-    said: dict[str, str] = {}
-    for tag in _TAG.findall(line):
-        for path in _PATH.findall(_QUOTED.sub('""', tag)):
-            for name, value in _reached(path, variables):
-                said.setdefault(name, _cut(show_value(value)))
-    parts = [f"{name} is {value}" for name, value in said.items()]
-    if len(parts) > MAX_VALUES_SHOWN:
-        parts[MAX_VALUES_SHOWN:] = ["…"]
-    return ", ".join(parts)
-
-
-def _reached(path: str, variables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield path and value of a dotted path that leads to a plain value."""
-    first, *rest = path.split(".")
-    if first not in variables:
-        return
-    value = variables[first]
-    for name in rest:
-        if not isinstance(value, dict) or name not in value:
-            return
-        value = value[name]
-    if value is None or isinstance(value, str | int | float | list):
-        yield path, str.__str__(value) if isinstance(value, str) else value
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-
-
-def explain_python_error(error: Exception) -> str:
-    """Return an error of Python in the words of the template's author."""
-    message = str(error)
-    names = [_KINDS.get(name, name) for name in re.findall(r"'(\w+)'", message)]
-    if isinstance(error, TypeError):
-        if "not supported between" in message and len(names) > 1:
-            both = f"{names[-2]} and {names[-1]}"
-            return f"{both} cannot be compared; ask first whether the value is there"
-        if "unsupported operand" in message or "concatenate" in message:
-            return "+ and - take two numbers, and + two texts; ~ joins any two values"
-        if "not iterable" in message and names:
-            return f"{names[0]} is no list, and for needs one"
-    return f"cannot be worked out: {message} ({type(error).__name__})"
+# --- places of nodes ------------------------------------------------------------------------------
 
 
 class LineNumber(int):
@@ -146,12 +81,10 @@ _OPENINGS = {
 
 def node_offset(node: nodes.Node) -> int:
     """Return the offset of a node in its text."""
-    line = node.lineno
-    if isinstance(line, LineNumber):
-        return line.offset
-    return next(
-        (n.lineno.offset for n in node.find_all(nodes.Node) if isinstance(n.lineno, LineNumber)), 0
-    )
+    if isinstance(node.lineno, LineNumber):
+        return node.lineno.offset
+    lines = (inner.lineno for inner in node.find_all(nodes.Node))
+    return next((line.offset for line in lines if isinstance(line, LineNumber)), 0)
 
 
 def word_after(text: str, start: int, before: str) -> tuple[int, int]:
@@ -209,12 +142,14 @@ def _opening(message: str, text: str) -> tuple[int, int]:
     return last, len(text.rstrip()) - last
 
 
+# --- mistakes in tags -----------------------------------------------------------------------------
+
 CLOSING_MARKS = {"{{": "}}", "{%": "%}", "{#": "#}"}
 PAIRED_TAGS = ("if", "for", "block", "macro", "call", "filter", "with", "autoescape", "raw")
 """Tags that an end tag closes. So is `{% set x %}` without a value."""
 KNOWN_TAGS = ("if", "elif", "else", "for", "set", "block", "extends", "include", "from", "macro")
 _IN_TAG = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[%}]\}|\{[{%#]")
-_QUOTED_MISTAKES = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
+_QUOTED_TEXT = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 _ENDRAW = re.compile(r"\{%[-+]?\s*endraw\s*[-+]?%\}")
 _WORD = re.compile(r"&&|\|\||\"[^\"\n]*\"|'[^'\n]*'|\w+|\S")
 _SPELT = {"elseif": "elif", "elsif": "elif", "elsf": "elif", "foreach": "for", "endfi": "endif"}
@@ -237,6 +172,7 @@ class TemplateMistake(NamedTuple):
     message: str
     new: str | None = None
     """Text that `--fix` writes in its place."""
+    code: str = "PF801"
 
 
 class TagSpan(NamedTuple):
@@ -320,9 +256,8 @@ def _structure(source: str, tags: list[TagSpan], until: int) -> TemplateMistake 
 def _follow(source: str, tag: TagSpan, opened: list[TagSpan]) -> TemplateMistake | None:
     """Open or close a pair, or return the mistake."""
     inside = source[tag.start : tag.end]
-    if tag.word in PAIRED_TAGS or (
-        tag.word == "set" and not re.search(r"(?<![=!<>])=(?!=)", inside)
-    ):
+    sets_block = tag.word == "set" and not re.search(r"(?<![=!<>])=(?!=)", inside)
+    if tag.word in PAIRED_TAGS or sets_block:
         opened.append(tag)
     elif tag.word.startswith("end") and tag.word[3:] in (*PAIRED_TAGS, "set"):
         if not opened or opened[-1].word != tag.word[3:]:
@@ -330,9 +265,8 @@ def _follow(source: str, tag: TagSpan, opened: list[TagSpan]) -> TemplateMistake
         opened.pop()
     elif tag.word in ("else", "elif"):
         if other := re.search(r"else\s+if\b", inside):
-            return TemplateMistake(
-                tag.start + other.start(), len(other[0]), "write elif for else if", "elif"
-            )
+            start, length = tag.start + other.start(), len(other[0])
+            return TemplateMistake(start, length, "write elif for else if", "elif")
         owners = ("if", "for") if tag.word == "else" else ("if",)
         if not opened or opened[-1].word not in owners:
             message = f"{{% {tag.word} %}} stands in no {{% if %}}{_opened(source, opened)}"
@@ -348,7 +282,7 @@ def _unclosed(source: str, tag: TagSpan) -> TemplateMistake:
         message = f"the comment that begins here is not closed; write {close} where it ends"
         return TemplateMistake(tag.start, 2, message)
     rest = source[tag.start + 2 : tag.end]
-    bare = _QUOTED_MISTAKES.sub(lambda quoted: "_" * len(quoted[0]), rest)
+    bare = _QUOTED_TEXT.sub(lambda quoted: "_" * len(quoted[0]), rest)
     if quote := re.search(r"[\"']", bare):
         return _quote(tag.start + 2 + quote.start(), quote[0])
     if wrong := re.search(r"%\s*\}|\}\s*\}|\}|%(?=\s*$)", bare):
@@ -470,6 +404,23 @@ def _plain(message: str) -> str:
     return re.sub(r"^unexpected (?:char )?'(.*)'$", r'"\1" does not belong here', message)
 
 
+# --- exceptions of a running template --------------------------------------------------------------
+
+_PATH = re.compile(r"(?<![\w.|])(?<!\| )[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+MAX_VALUES_SHOWN = 6
+MAX_VALUE_CHARS_SHOWN = 60
+_KINDS = {
+    "NoneType": "nothing",
+    "bool": "yes or no",
+    **dict.fromkeys(("int", "float"), "a number"),
+    **dict.fromkeys(("str", "Content", "Safe", "VerbatimContent"), "a text"),
+    **dict.fromkeys(("FenceStart", "FenceEnd", "FencedBlock", "DelimitedBlock"), "a text"),
+    **dict.fromkeys(("list", "tuple"), "a list"),
+    **dict.fromkeys(("dict", "Fields", "OpenFields"), "fields"),
+}
+"""Names of types, as an author of templates calls their values."""
+
+
 def explain_failure(
     error: Exception, template: jinja2.Template, variables: Mapping[str, Any]
 ) -> TemplateError:
@@ -492,7 +443,7 @@ def explain_failure(
     if line and loader is not None:
         source = loader.get_source(template.environment, name)[0]
         found.excerpt = line_excerpt(source, int(line), str(found))
-        if found.excerpt and (values := describe_values(found.excerpt.source, seen)):
+        if found.excerpt and (values := _describe_values(found.excerpt.source, seen)):
             found.args = (f"{found} ({values})",)
     return found
 
@@ -516,5 +467,49 @@ def _explain(error: Exception, where: str, variables: Mapping[str, Any]) -> Temp
     elif isinstance(error, TemplateError):
         message = str(error)
     elif not isinstance(error, jinja2.TemplateSyntaxError):
-        message = explain_python_error(error)
+        message = _explain_python_error(error)
     return TemplateError(message, where=where)
+
+
+def _describe_values(line: str, variables: Mapping[str, Any]) -> str:
+    """Return the values that a line uses, as in `item.start_line is none`."""
+    shown: dict[str, str] = {}
+    for tag in _TAG.findall(line):
+        for path in _PATH.findall(_QUOTED_TEXT.sub('""', tag)):
+            for name, value in _reached(path, variables):
+                text = show_value(value)
+                if len(text) > MAX_VALUE_CHARS_SHOWN:
+                    text = f"{text[: MAX_VALUE_CHARS_SHOWN - 1]}…"
+                shown.setdefault(name, f"{name} is {text}")
+    parts = list(shown.values())
+    if len(parts) > MAX_VALUES_SHOWN:
+        parts[MAX_VALUES_SHOWN:] = ["…"]
+    return ", ".join(parts)
+
+
+def _reached(path: str, variables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield path and value of a dotted path that leads to a plain value."""
+    value: Any = variables
+    for name in path.split("."):
+        if not isinstance(value, dict) or name not in value:
+            return
+        value = value[name]
+    if isinstance(value, str):
+        yield path, str.__str__(value)  # not of a class that prints itself otherwise
+    elif value is None or isinstance(value, int | float | list):
+        yield path, value
+
+
+def _explain_python_error(error: Exception) -> str:
+    """Return an error of Python in the words of the template's author."""
+    message = str(error)
+    names = [_KINDS.get(name, name) for name in re.findall(r"'(\w+)'", message)]
+    if isinstance(error, TypeError):
+        if "not supported between" in message and len(names) > 1:
+            both = f"{names[-2]} and {names[-1]}"
+            return f"{both} cannot be compared; ask first whether the value is there"
+        if "unsupported operand" in message or "concatenate" in message:
+            return "+ and - take two numbers, and + two texts; ~ joins any two values"
+        if "not iterable" in message and names:
+            return f"{names[0]} is no list, and for needs one"
+    return f"cannot be worked out: {message} ({type(error).__name__})"
