@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from ..templating.failures import TemplateMistake
 from ..yaml_reader import load_yaml
-from .template_reader import Problem
 
 _CODES_FILE = Path(__file__).with_name("codes.yaml")
 
@@ -122,9 +122,9 @@ class LintedText:
         end = min(column + max(length, 1), len(line) + 2)
         return Finding(self.path, number, column, code, message, end, line, edit)
 
-    def problem(self, problem: Problem) -> Finding:
-        """Return a problem of this text as a finding."""
-        start, length, code, message, new = problem
+    def mistake(self, mistake: TemplateMistake) -> Finding:
+        """Return a mistake of this text as a finding."""
+        start, length, message, new, code = mistake
         edit = None if new is None else Edit(start, start + length, new)
         return self.at(start, length, code, message, edit)
 

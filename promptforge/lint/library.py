@@ -30,10 +30,10 @@ from .template_reader import (
     PROMPT_VARIABLES,
     ParsedTemplate,
     Scope,
-    ScopeWalk,
     Shape,
     count_steps,
     parse_template,
+    walk_scopes,
 )
 
 # --- paths that a user names ----------------------------------------------------------------------
@@ -461,7 +461,7 @@ class TemplateLibrary:
         template = self.template(name)
         if template is None:
             return
-        self.findings += map(template.text.problem, template.parsed.problems)
+        self.findings += map(template.text.mistake, template.parsed.problems)
         for node, at, target in template.links:
             self.findings += self._link(template, node, at, target)
         if template.parent is not None:
@@ -537,12 +537,12 @@ class TemplateLibrary:
         def follow(target: str, seen: Mapping[str, Shape]) -> None:
             self.walk(target, seen, inside)
 
-        walk = ScopeWalk(template.text.text, template_syntax(name), follow, outer)
-        walk.run(root, scope)
-        self.findings += map(template.text.problem, walk.problems)
+        text, syntax = template.text.text, template_syntax(name)
+        walked = walk_scopes(root, text, syntax, scope, outer, follow)
+        self.findings += map(template.text.mistake, walked.problems)
         if parent is not None and name not in self._circular:
             self.findings += _unknown_blocks(template, outer)
-        self._walked[key] = {**outer, **walk.blocks}
+        self._walked[key] = {**outer, **walked.blocks}
         return self._walked[key]
 
     def _knows_parents(self, template: LintedTemplate) -> bool:

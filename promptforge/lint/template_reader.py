@@ -9,11 +9,19 @@ from typing import NamedTuple
 
 import jinja2
 from jinja2 import nodes
+from jinja2.visitor import NodeVisitor
 
 from ..errors import certain_correction, did_you_mean, suggest_name
 from ..plugins import plugin_names
 from ..templating.autoescape import TemplateReader, template_syntax
-from ..templating.failures import blank_tags, locate_node, node_offset, word_after, word_length
+from ..templating.failures import (
+    TemplateMistake,
+    blank_tags,
+    locate_node,
+    node_offset,
+    word_after,
+    word_length,
+)
 from ..templating.language import (
     FILTERS,
     LOOP_FIELDS,
@@ -26,22 +34,11 @@ from ..templating.language import (
 _ENVIRONMENT = Environment(jinja2.DictLoader({}))
 
 
-class Problem(NamedTuple):
-    """One problem at a place of a text."""
-
-    start: int
-    length: int
-    code: str
-    message: str
-    new: str | None = None
-    """Text that `--fix` writes in its place."""
-
-
 class ParsedTemplate(NamedTuple):
     """A template's tree, `None` if it cannot be read, and the problems of its language."""
 
     root: nodes.Template | None
-    problems: list[Problem]
+    problems: list[TemplateMistake]
 
 
 def parse_template(text: str, name: str) -> ParsedTemplate:
@@ -52,28 +49,26 @@ def parse_template(text: str, name: str) -> ParsedTemplate:
             root, [*_twice(root, text), *_near_tags(text), *_refusals(root, text, name)]
         )
     except jinja2.TemplateSyntaxError as error:
-        start, length, message, new = locate_mistake(text, error)
-        return ParsedTemplate(None, [Problem(start, length, "PF801", message, new)])
+        return ParsedTemplate(None, [locate_mistake(text, error)])
     except RecursionError:
-        return ParsedTemplate(None, [Problem(0, 1, "PF801", "nests too deeply")])
+        message = "nests too deeply"
     except Exception as error:  # a parser of hostile text may fail in any way
-        return ParsedTemplate(
-            None, [Problem(0, 1, "PF801", f"cannot be read: {type(error).__name__}")]
-        )
+        message = f"cannot be read: {type(error).__name__}"
+    return ParsedTemplate(None, [TemplateMistake(0, 1, message)])
 
 
-def _twice(root: nodes.Template, text: str) -> Iterator[Problem]:
+def _twice(root: nodes.Template, text: str) -> Iterator[TemplateMistake]:
     """Yield blocks that have the name of an earlier one."""
     seen: set[str] = set()
     for block in root.find_all(nodes.Block):
         if block.name in seen:
             at, length = word_after(text, node_offset(block), r"(?:block)?\s*")
             message = f'the block "{block.name}" is there twice; a name stands for one place'
-            yield Problem(at, length, "PF801", message)
+            yield TemplateMistake(at, length, message)
         seen.add(block.name)
 
 
-def _near_tags(text: str) -> Iterator[Problem]:
+def _near_tags(text: str) -> Iterator[TemplateMistake]:
     """Yield text that was meant as a tag or a value and is printed as it stands."""
     for found in _NEAR_TAG.finditer(blank_tags(text)):
         if found["value"]:
@@ -81,7 +76,7 @@ def _near_tags(text: str) -> Iterator[Problem]:
         else:
             meant = re.sub(r"\A\{\s+|\s+\}\Z", lambda end: end[0].strip(), found[0])
         message = f"is no tag and is printed as it stands; write {meant}"
-        yield Problem(found.start(), len(found[0]), "PF801", message, meant)
+        yield TemplateMistake(found.start(), len(found[0]), message, meant)
 
 
 # `{ % if x % }`, `{ { item.name } }`, and other languages' `{item.name}` and `${item.name}`.
@@ -97,7 +92,7 @@ class _Collector(TemplateReader):
     def __init__(self, name: str, text: str) -> None:
         super().__init__(name, template_syntax(name), text)
         self.text = text
-        self.problems: list[Problem] = []
+        self.problems: list[TemplateMistake] = []
 
     def refuse(self, node: nodes.Node, code: str, message: str) -> None:
         at, length = locate_node(node, message, self.text)
@@ -106,17 +101,18 @@ class _Collector(TemplateReader):
             new = certain_correction(node.name, FILTERS)
         elif code == "PF804" and isinstance(node, nodes.Test):
             new = certain_correction(node.name, TEMPLATE_TESTS)
-        self.problems.append(Problem(at, length, code, message, new))
+        self.problems.append(TemplateMistake(at, length, message, new, code))
 
 
-def _refusals(root: nodes.Template, text: str, name: str) -> list[Problem]:
+def _refusals(root: nodes.Template, text: str, name: str) -> list[TemplateMistake]:
     """Return everything that the engine refuses in a template before it runs."""
     found = _Collector(name, text)
     plugins_there = dict(plugin_names("filters"))  # nothing more is known of them before they run
     check_filters(root, found, lambda node: node.name in plugins_there)
     for node in root.find_all(nodes.Filter):
         if node.name in FILTERS and (wrong := _arguments(node)) is not None:
-            found.problems.append(Problem(node_offset(node), len(node.name), "PF803", wrong))
+            at, length = node_offset(node), len(node.name)
+            found.problems.append(TemplateMistake(at, length, wrong, None, "PF803"))
     found.check(root)
     found.follow(root)
     return found.problems
@@ -214,7 +210,10 @@ PROMPT_VARIABLES: Mapping[str, Mapping[str, Shape]] = {
     "prompt": {"parts": list_of(_PART), "boundary": VALUE_SHAPE},
 }
 """The variables of `prompt/SET/PART.EXT.j2`, by the part."""
+
+
 # --- scopes ---------------------------------------------------------------------------------------
+
 _FILTERS = {
     **{"len": "length", "str": "trim", "round": "decimals(0)"},
     **{name: name for name in ("upper", "lower", "join")},
@@ -230,93 +229,108 @@ Follow = Callable[[str, Mapping[str, Shape]], None]
 """Called with the name of an included template and its variables."""
 
 
-class ScopeWalk:
-    """One walk through one template."""
+class WalkedTemplate(NamedTuple):
+    """The result of following one template."""
+
+    problems: list[TemplateMistake]
+    blocks: dict[str, Scope]
+    """Its blocks, with the variables of each."""
+
+
+def walk_scopes(
+    parsed: nodes.Template,
+    text: str,
+    syntax: str,
+    scope: Mapping[str, Shape],
+    outer: Mapping[str, Scope],
+    follow: Follow,
+) -> WalkedTemplate:
+    """Follow a template as it would run, given the variables of `scope`.
+
+    `outer` holds the variables of its parents' blocks, by name.
+    """
+    walk = _ScopeWalk(text, syntax == "md", scope, outer, follow)
+    if any(isinstance(node, nodes.Extends) for node in parsed.body):
+        # The parent runs the blocks after all that stands outside of them.
+        for node in parsed.body:
+            if isinstance(node, nodes.Assign | nodes.AssignBlock):
+                for name in (node.target, *node.target.find_all(nodes.Name)):
+                    if isinstance(name, nodes.Name):
+                        walk.root.setdefault(name.name, ANY_SHAPE)
+            elif isinstance(node, nodes.Macro):
+                walk.root[node.name] = ANY_SHAPE
+    walk.visit_all(parsed.body, walk.root)
+    return WalkedTemplate(walk.problems, walk.blocks)
+
+
+class _ScopeWalk(NodeVisitor):
+    """Visits statements in their order, with the scope of each; an expression gives its `Shape`.
+
+    The shape is `None` for an expression that is wrong: then what is done with it has no findings.
+    """
 
     def __init__(
-        self, text: str, syntax: str, follow: Follow, blocks: Mapping[str, Scope] | None = None
+        self,
+        text: str,
+        markdown: bool,
+        scope: Mapping[str, Shape],
+        outer: Mapping[str, Scope],
+        follow: Follow,
     ) -> None:
-        """`blocks` are the variables of the parents' blocks, by name, if there are known parents."""
-        self.text = text
-        self.problems: list[Problem] = []
+        self.problems: list[TemplateMistake] = []
         self.blocks: dict[str, Scope] = {}
-        """The blocks of this template, with the variables of each."""
-        self._markdown = syntax == "md"
+        self.root = dict(scope)
+        self._text = text
+        self._markdown = markdown
+        self._outer = outer
         self._follow = follow
-        self._outer = blocks or {}
-        self._root: Scope = {}
 
-    def run(self, root: nodes.Template, scope: Mapping[str, Shape]) -> None:
-        """Follow the whole template, given the variables of `scope`."""
-        self._root = dict(scope)
-        if any(isinstance(node, nodes.Extends) for node in root.body):
-            # The parent runs its blocks after all that stands outside of them.
-            for node in root.body:
-                self._bind_ahead(node)
-        self.walk(root.body, self._root)
+    def generic_visit(self, node: nodes.Node, scope: Scope) -> Shape | None:
+        self.visit_all(node.iter_child_nodes(), scope)
+        return ANY_SHAPE
 
-    def _bind_ahead(self, node: nodes.Node) -> None:
-        if isinstance(node, nodes.Assign | nodes.AssignBlock):
-            for name in node.target.find_all(nodes.Name):
-                self._root.setdefault(name.name, ANY_SHAPE)
-            if isinstance(node.target, nodes.Name):
-                self._root.setdefault(node.target.name, ANY_SHAPE)
-        elif isinstance(node, nodes.Macro):
-            self._root[node.name] = ANY_SHAPE
+    def visit_all(self, children: Iterable[nodes.Node], scope: Scope) -> None:
+        for node in children:
+            self.visit(node, scope)
 
-    # --- statements -------------------------------------------------------------------------------------------------
+    # --- statements -------------------------------------------------------------------------------
 
-    def walk(self, body: Iterable[nodes.Node], scope: Scope) -> None:
-        """Follow statements in their order."""
-        for node in body:
-            self._step(node, scope)
-
-    def _step(self, node: nodes.Node, scope: Scope) -> None:
-        if isinstance(node, nodes.Output):
-            self._output(node, scope)
-        elif isinstance(node, nodes.If):
-            self.shape(node.test, scope)
-            self.walk([*node.body, *node.elif_, *node.else_], scope)
-        elif isinstance(node, nodes.For):
-            self._loop(node, scope)
-        elif isinstance(node, nodes.Assign):
-            self._bind(node.target, self.shape(node.node, scope) or ANY_SHAPE, scope)
-        elif isinstance(node, nodes.AssignBlock):
-            self.walk(node.body, dict(scope))
-            self._bind(node.target, FINISHED_TEXT_SHAPE, scope)
-        elif isinstance(node, nodes.Macro):
-            self._macro(node, scope)
-        elif isinstance(node, nodes.Block):
-            self._block(node, scope)
-        elif isinstance(node, nodes.Include):
-            if isinstance(node.template, nodes.Const):
-                seen = {name: shape for name, shape in scope.items() if name != "loop"}
-                self._follow(str(node.template.value), seen)
-        elif isinstance(node, nodes.FromImport):
-            for name in node.names:
-                scope[name if isinstance(name, str) else name[1]] = ANY_SHAPE
-
-    def _loop(self, node: nodes.For, scope: Scope) -> None:
-        given = self.shape(node.iter, scope)
+    def visit_For(self, node: nodes.For, scope: Scope) -> None:
+        given = self.visit(node.iter, scope)
         inner = {**scope, "loop": LOOP_SHAPE}
         self._bind(node.target, (given and given.member) or ANY_SHAPE, inner)
         if node.test is not None:
-            self.shape(node.test, inner)
-        self.walk(node.body, inner)
-        self.walk(node.else_, dict(scope))
+            self.visit(node.test, inner)
+        self.visit_all(node.body, inner)
+        self.visit_all(node.else_, dict(scope))
 
-    def _macro(self, node: nodes.Macro, scope: Scope) -> None:
+    def visit_Assign(self, node: nodes.Assign, scope: Scope) -> None:
+        self._bind(node.target, self.visit(node.node, scope) or ANY_SHAPE, scope)
+
+    def visit_AssignBlock(self, node: nodes.AssignBlock, scope: Scope) -> None:
+        self.visit_all(node.body, dict(scope))
+        self._bind(node.target, FINISHED_TEXT_SHAPE, scope)
+
+    def visit_Macro(self, node: nodes.Macro, scope: Scope) -> None:
         scope[node.name] = ANY_SHAPE
-        for default in node.defaults:
-            self.shape(default, scope)
+        self.visit_all(node.defaults, scope)
         arguments = {argument.name: ANY_SHAPE for argument in node.args}
-        self.walk(node.body, {**scope, **arguments, "caller": ANY_SHAPE})
+        self.visit_all(node.body, {**scope, **arguments, "caller": ANY_SHAPE})
 
-    def _block(self, node: nodes.Block, scope: Scope) -> None:
-        inner = dict(scope if node.scoped else self._root)
-        inner = {**self._outer.get(node.name, {}), **inner, "super": ANY_SHAPE}
+    def visit_Block(self, node: nodes.Block, scope: Scope) -> None:
+        seen = scope if node.scoped else self.root
+        inner = {**self._outer.get(node.name, {}), **seen, "super": ANY_SHAPE}
         self.blocks[node.name] = inner
-        self.walk(node.body, dict(inner))
+        self.visit_all(node.body, dict(inner))
+
+    def visit_Include(self, node: nodes.Include, scope: Scope) -> None:
+        if isinstance(node.template, nodes.Const):
+            seen = {name: shape for name, shape in scope.items() if name != "loop"}
+            self._follow(str(node.template.value), seen)
+
+    def visit_FromImport(self, node: nodes.FromImport, scope: Scope) -> None:
+        for name in node.names:
+            scope[name if isinstance(name, str) else name[1]] = ANY_SHAPE
 
     def _bind(self, target: nodes.Node, shape: Shape, scope: Scope) -> None:
         if isinstance(target, nodes.Name):
@@ -324,168 +338,173 @@ class ScopeWalk:
         for name in target.find_all(nodes.Name):
             scope[name.name] = ANY_SHAPE
 
-    # --- values on the page -----------------------------------------------------------------------------------------
+    # --- values on the page -----------------------------------------------------------------------
 
-    def _output(self, node: nodes.Output, scope: Scope) -> None:
+    def visit_Output(self, node: nodes.Output, scope: Scope) -> None:
         before: Shape | None = None
         for number, child in enumerate(node.nodes):
-            if isinstance(child, nodes.TemplateData):
-                before = None
-                continue
-            shape = self.shape(child, scope)
-            if self._markdown:
-                self._in_markdown(node.nodes, number, shape, before)
+            shape = None
+            if not isinstance(child, nodes.TemplateData):
+                shape = self.visit(child, scope)
+                if self._markdown and shape is LONG_TEXT_SHAPE:
+                    message = "a long text without a filter is printed on one line"
+                    self._say(child, "PF810", f"{message}; add | framed, or | prose")
+                elif self._markdown and shape is before is VALUE_SHAPE:
+                    message = "two values beside each other are escaped more than they need"
+                    self._say(child, "PF811", f"{message}; put a blank between them")
+                if self._markdown and _stands_in_line(node.nodes, number):
+                    message = "a fence takes lines of its own"
+                    self._say(
+                        child, "PF816", f"{message}; what stands beside it moves to another line"
+                    )
             before = shape
 
-    def _in_markdown(
-        self, row: list[nodes.Expr], number: int, shape: Shape | None, before: Shape | None
-    ) -> None:
-        """Warn of a value that prints otherwise than its author may expect."""
-        child = row[number]
-        if shape is LONG_TEXT_SHAPE:
-            message = (
-                "a long text without a filter is printed on one line; add | framed, or | prose"
-            )
-            self._say(child, "PF810", message)
-        elif shape is VALUE_SHAPE and before is VALUE_SHAPE:
-            message = "two values beside each other are escaped more than they need; put a blank between them"
-            self._say(child, "PF811", message)
-        if isinstance(child, nodes.Filter) and child.name in ("fence", "framed"):
-            left, right = _text(row[number - 1 : number]), _text(row[number + 1 : number + 2])
-            if left.rpartition("\n")[2].strip() or right.partition("\n")[0].strip():
-                message = (
-                    "a fence takes lines of its own; what stands beside it moves to another line"
-                )
-                self._say(child, "PF816", message)
+    # --- expressions ------------------------------------------------------------------------------
 
-    # --- expressions ------------------------------------------------------------------------------------------------
+    def visit_Name(self, node: nodes.Name, scope: Scope) -> Shape | None:
+        return self._look_up(node, scope)
 
-    def shape(self, node: nodes.Node, scope: Scope, *, absent: bool = False) -> Shape | None:
-        """Return what is known of an expression, `None` where it is wrong; `absent`: it may be missing."""
-        if isinstance(node, nodes.Name):
-            return self._name(node, scope, absent)
-        if isinstance(node, nodes.Getattr):
-            at, length = word_after(self.text, node_offset(node), r"\.\s*")
-            return self._field(node.node, node.attr, at, length, scope, absent)
-        if isinstance(node, nodes.Getitem):
-            return self._item(node, scope, absent)
-        if isinstance(node, nodes.Filter):
-            return self._filter(node, scope)
-        if isinstance(node, nodes.Call):
-            return self._call(node, scope)
-        if isinstance(node, nodes.Test):
-            self.shape(node.node, scope, absent=node.name in ("defined", "undefined"))
-            for argument in node.args:
-                self.shape(argument, scope)
-            return VALUE_SHAPE
-        if isinstance(node, nodes.CondExpr):
-            self.shape(node.test, scope)
-            return self._shape_of_all([node.expr1, node.expr2], scope)
-        if isinstance(node, nodes.BinExpr):
-            return self._shape_of_all([node.left, node.right], scope)
-        if isinstance(node, nodes.List | nodes.Tuple):
-            return list_of(self._shape_of_all(node.items, scope))
-        for child in node.iter_child_nodes():
-            self.shape(child, scope)
-        plain = nodes.Const | nodes.Compare | nodes.Not | nodes.Concat
-        return VALUE_SHAPE if isinstance(node, plain) else ANY_SHAPE
+    def visit_Getattr(self, node: nodes.Getattr, scope: Scope) -> Shape | None:
+        return self._look_up(node, scope)
 
-    def _shape_of_all(self, parts: Iterable[nodes.Node | None], scope: Scope) -> Shape:
-        """Return the shape that is right for every part, `ANY` if they differ."""
-        shapes = [self.shape(part, scope) for part in parts if part is not None]
-        if not shapes or any(shape is None or shape != shapes[0] for shape in shapes):
-            return ANY_SHAPE
-        return shapes[0] or ANY_SHAPE
+    def visit_Getitem(self, node: nodes.Getitem, scope: Scope) -> Shape | None:
+        return self._look_up(node, scope)
 
-    def _item(self, node: nodes.Getitem, scope: Scope, absent: bool) -> Shape | None:
-        if isinstance(node.arg, nodes.Const) and isinstance(node.arg.value, str):
-            at = node_offset(node.arg)
-            length = word_length(self.text, at)
-            return self._field(node.node, node.arg.value, at, length, scope, absent)
-        shape = self.shape(node.node, scope)
-        self.shape(node.arg, scope)
-        return (shape.member or ANY_SHAPE) if shape else None
+    def visit_Filter(self, node: nodes.Filter, scope: Scope) -> Shape | None:
+        shape = None
+        if node.node is not None:
+            shape = self._look_up(node.node, scope, absent=node.name == "default")
+        self.visit_all([*node.args, *(pair.value for pair in node.kwargs)], scope)
+        if node.name in ("fence", "framed", "prose", "code"):
+            return FINISHED_TEXT_SHAPE
+        if node.name in ("first", "last"):
+            return _member(shape)
+        if node.name in ("upper", "lower", "trim") and shape is LONG_TEXT_SHAPE:
+            return LONG_TEXT_SHAPE
+        return (shape or ANY_SHAPE) if node.name == "default" else VALUE_SHAPE
 
-    def _call(self, node: nodes.Call, scope: Scope) -> Shape | None:
-        if isinstance(node.node, nodes.Getattr):  # refused already, whatever it is
-            self.shape(node.node.node, scope)
+    def visit_Test(self, node: nodes.Test, scope: Scope) -> Shape | None:
+        self._look_up(node.node, scope, absent=node.name in ("defined", "undefined"))
+        self.visit_all(node.args, scope)
+        return VALUE_SHAPE
+
+    def visit_Call(self, node: nodes.Call, scope: Scope) -> Shape | None:
+        if isinstance(node.node, nodes.Getattr):  # a method: refused already
+            self.visit(node.node.node, scope)
             return None
         if not isinstance(node.node, nodes.Name) or node.node.name in (*scope, "super"):
-            for child in node.iter_child_nodes():
-                self.shape(child, scope)
-            return ANY_SHAPE
+            return self.generic_visit(node, scope)
         name = node.node.name
         hint = "a value is changed by a filter"
         if name in _FILTERS:
             hint = f"write | {_FILTERS[name]} after a value"
         message = f'there is no macro "{name}", and templates call nothing else; {hint}'
         self._say(node.node, "PF802", message)
-        for argument in node.args:
-            self.shape(argument, scope)
+        self.visit_all(node.args, scope)
         return None
 
-    def _name(self, node: nodes.Name, scope: Scope, absent: bool) -> Shape | None:
-        shape = scope.get(node.name)
-        if shape is None and not absent:
-            if node.name == "loop":
-                self._say(node, "PF802", 'there is no "loop" outside a for')
-            elif node.name == "super":
-                self._say(node, "PF802", "super() stands in a block")
-            else:
-                known = set(scope) - {"super"}
-                message = f'unknown variable "{node.name}"{suggest_name(node.name, known)}'
-                self._say(node, "PF802", message, certain_correction(node.name, known))
-        return shape
+    def visit_CondExpr(self, node: nodes.CondExpr, scope: Scope) -> Shape | None:
+        self.visit(node.test, scope)
+        return self._common(scope, node.expr1, node.expr2)
+
+    def visit_List(self, node: nodes.List | nodes.Tuple, scope: Scope) -> Shape | None:
+        return list_of(self._common(scope, *node.items))
+
+    def _binary(self, node: nodes.BinExpr, scope: Scope) -> Shape | None:
+        return self._common(scope, node.left, node.right)
+
+    def _plain(self, node: nodes.Expr, scope: Scope) -> Shape | None:
+        self.generic_visit(node, scope)
+        return VALUE_SHAPE
+
+    visit_Tuple = visit_List
+    visit_And = visit_Or = visit_Add = visit_Sub = visit_Mul = visit_Div = _binary
+    visit_FloorDiv = visit_Mod = visit_Pow = _binary
+    visit_Const = visit_Compare = visit_Not = visit_Concat = _plain
+
+    def _common(self, scope: Scope, *parts: nodes.Node | None) -> Shape:
+        """Return the shape that is right for every part, `ANY_SHAPE` if they differ."""
+        shapes = [self.visit(part, scope) for part in parts if part is not None]
+        if shapes and all(shape is not None and shape == shapes[0] for shape in shapes):
+            return shapes[0] or ANY_SHAPE
+        return ANY_SHAPE
+
+    def _look_up(self, node: nodes.Node, scope: Scope, absent: bool = False) -> Shape | None:
+        """Return the shape of a name or field; an `absent` one may be missing."""
+        if isinstance(node, nodes.Name):
+            if node.name not in scope and not absent:
+                self._unknown_name(node, scope)
+            return scope.get(node.name)
+        if isinstance(node, nodes.Getattr):
+            place = word_after(self._text, node_offset(node), r"\.\s*")
+            owner = self._look_up(node.node, scope, absent)
+            return self._field(owner, node.attr, place, absent)
+        if isinstance(node, nodes.Getitem):
+            if isinstance(node.arg, nodes.Const) and isinstance(node.arg.value, str):
+                at = node_offset(node.arg)
+                owner = self._look_up(node.node, scope, absent)
+                return self._field(owner, node.arg.value, (at, word_length(self._text, at)), absent)
+            shape = self.visit(node.node, scope)
+            self.visit(node.arg, scope)
+            return _member(shape)
+        found: Shape | None = self.visit(node, scope)
+        return found
+
+    def _unknown_name(self, node: nodes.Name, scope: Scope) -> None:
+        if node.name == "loop":
+            self._say(node, "PF802", 'there is no "loop" outside a for')
+        elif node.name == "super":
+            self._say(node, "PF802", "super() stands in a block")
+        else:
+            known = set(scope) - {"super"}
+            message = f'unknown variable "{node.name}"{suggest_name(node.name, known)}'
+            self._say(node, "PF802", message, certain_correction(node.name, known))
 
     def _field(
-        self, of: nodes.Node, name: str, at: int, length: int, scope: Scope, absent: bool
+        self, owner: Shape | None, name: str, place: tuple[int, int], absent: bool
     ) -> Shape | None:
-        owner = self.shape(of, scope, absent=absent)
         if owner is None or owner is ANY_SHAPE:
             return owner
+        shape = (owner.fields or {}).get(name)
+        if shape is not None or absent:
+            return shape
         if owner.fields is None:
-            if not absent:
-                each = "; ask each of its members: {% for one in … %}" if owner.member else ""
-                message = f'"{name}" is asked of {owner.label}, which has no fields{each}'
-                self.problems.append(Problem(at, length, "PF806", message))
-            return None
-        shape = owner.fields.get(name)
-        if shape is None and not absent:
+            hint, new = "", None
+            if owner.member:
+                hint = "; ask each of its members: {% for one in … %}"
+            message = f'"{name}" is asked of {owner.label}, which has no fields{hint}'
+        else:
             hint, new = _hint(owner, name, owner.fields)
             message = f'{owner.label} has no field "{name}"{hint}'
-            self.problems.append(Problem(at, length, "PF806", message, new))
-        return shape
-
-    def _filter(self, node: nodes.Filter, scope: Scope) -> Shape | None:
-        shape = None
-        if node.node is not None:
-            shape = self.shape(node.node, scope, absent=node.name == "default")
-        for argument in (*node.args, *(pair.value for pair in node.kwargs)):
-            self.shape(argument, scope)
-        if node.name in ("fence", "framed", "prose", "code"):
-            return FINISHED_TEXT_SHAPE
-        if node.name in ("first", "last"):
-            return (shape.member or ANY_SHAPE) if shape else None
-        if node.name in ("upper", "lower", "trim"):
-            return LONG_TEXT_SHAPE if shape is LONG_TEXT_SHAPE else VALUE_SHAPE
-        return (shape or ANY_SHAPE) if node.name == "default" else VALUE_SHAPE
+        self.problems.append(TemplateMistake(*place, message, new, "PF806"))
+        return None
 
     def _say(self, node: nodes.Node, code: str, message: str, new: str | None = None) -> None:
-        at = node_offset(node)
+        at, length = node_offset(node), word_length(self._text, node_offset(node))
         if isinstance(node, nodes.Getattr):  # the whole of item.content
             inner: nodes.Node = node
             while isinstance(inner, nodes.Getattr):
                 inner = inner.node
-            start = node_offset(inner)
-            end, length = word_after(self.text, at, r"\.\s*")
-            self.problems.append(Problem(start, end + length - start, code, message))
-        else:
-            self.problems.append(Problem(at, word_length(self.text, at), code, message, new))
+            end, word = word_after(self._text, at, r"\.\s*")
+            at = node_offset(inner)
+            length = end + word - at
+        self.problems.append(TemplateMistake(at, length, message, new, code))
 
 
-def _text(row: list[nodes.Expr]) -> str:
-    """Return the template's own text in the one node of `row`, if it is text."""
-    return "".join(node.data for node in row if isinstance(node, nodes.TemplateData))
+def _member(shape: Shape | None) -> Shape | None:
+    return (shape.member or ANY_SHAPE) if shape else None
+
+
+def _stands_in_line(row: list[nodes.Expr], number: int) -> bool:
+    """Tell whether a value is a fence with the template's own text beside it."""
+    node = row[number]
+    if not isinstance(node, nodes.Filter) or node.name not in ("fence", "framed"):
+        return False
+    left, right = (
+        "".join(each.data for each in beside if isinstance(each, nodes.TemplateData))
+        for beside in (row[:number][-1:], row[number + 1 : number + 2])
+    )
+    return bool(left.rpartition("\n")[2].strip() or right.partition("\n")[0].strip())
 
 
 def _hint(owner: Shape, name: str, fields: Mapping[str, Shape]) -> tuple[str, str | None]:
