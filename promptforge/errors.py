@@ -16,11 +16,10 @@ sources, PF7xx security. Every message is one line: it names the thing, its plac
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 from itertools import islice
 from typing import Literal, NamedTuple
-
-import msgspec
 
 Severity = Literal["info", "warning", "error"]
 MAX_PLACE_CHARACTERS = 300
@@ -29,7 +28,8 @@ MAX_DIAGNOSTICS_PER_CODE = 100
 """Diagnostics of one code that are kept one by one; of the rest, only the number."""
 
 
-class Diagnostic(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
     """One thing that a reader of the result should know."""
 
     code: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import json
 import pickle
@@ -154,7 +155,7 @@ def test_a_result_has_these_fields_and_all_of_them_are_plain_data() -> None:
 def test_an_entry_has_these_fields() -> None:
     names = {field.name for field in msgspec.structs.fields(pf.ResultItem)}
     assert names == {*ENTRY, "origin", "rank", "section"}
-    warning = {field.name for field in msgspec.structs.fields(pf.Diagnostic)}
+    warning = {field.name for field in dataclasses.fields(pf.Diagnostic)}
     assert warning == {"code", "severity", "message", "item", "where"}
     assert {field.name for field in msgspec.structs.fields(pf.Source)} == {
         "id",
