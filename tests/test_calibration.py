@@ -1,4 +1,6 @@
-"""A factor from true counts: it covers every pair, finds a constant that is there, and names what is wrong."""
+"""A factor from true counts: it covers every pair, finds a constant that is there, and names what
+is wrong.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,7 @@ def test_what_cannot_be_calibrated_says_why(
     assert reason in str(caught.value)
 
 
-# --- the command ------------------------------------------------------------------------------------------------------
+# --- the command ---
 
 
 @pytest.fixture(autouse=True)

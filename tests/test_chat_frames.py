@@ -1,4 +1,5 @@
-"""What the frame of open LLMs costs: messages are printed as their chat templates do, and counted as servers count.
+"""What the frame of open LLMs costs: messages are printed as their chat templates do, and counted
+as servers count.
 
 Servers read control tokens out of the printed text. That count is never more than `Prompt.tokens`.
 """
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 import tiktoken
-from conversing import Messages, histories
+from conversations import Messages, histories
 from effort import cases
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,7 +42,7 @@ def plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-# --- the templates ----------------------------------------------------------------------------------------------------
+# --- the templates ---
 
 
 def by_qwen_3(messages: Messages) -> str:
@@ -130,7 +131,7 @@ def by_harmony(messages: Messages) -> str:
     return text + "<|start|>assistant"
 
 
-# --- servers' counts --------------------------------------------------------------------------------------------------
+# --- servers' counts ---
 
 
 def qwen(model: str) -> Count:

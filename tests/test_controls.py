@@ -369,7 +369,7 @@ def test_each_item_is_said_once_with_its_number_and_no_bytes_of_it() -> None:
     ]
     said = [w for w in pf.render(items, profile="qwen").warnings if w.code.startswith("PF70")]
     assert [(w.code, w.item, w.message) for w in said] == [
-        ("PF704", "one", "control tokens written apart: 3")
+        ("PF704", "one", "control tokens broken up: 3")
     ]
 
 

@@ -67,7 +67,7 @@ def refused(code: int, *arguments: str) -> str:
     return ran.err
 
 
-# --- as a library -----------------------------------------------------------------------------------------------------
+# --- as a library ---
 
 
 def builds(*settings: dict[str, Any]) -> list[Build]:
@@ -171,7 +171,7 @@ def test_manifests_alone_are_compared_by_what_they_say() -> None:
     assert isinstance(a.manifest, BuildManifest)
 
 
-# --- on the command line ----------------------------------------------------------------------------------------------
+# --- on the command line ---
 
 
 def test_two_budgets_over_the_same_items() -> None:

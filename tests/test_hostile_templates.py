@@ -260,7 +260,7 @@ def test_a_folder_of_too_many_templates_is_refused(tmp_path: Path) -> None:
 @pytest.mark.unwatched
 def test_hostile_templates_by_the_grammar_break_no_promise() -> None:
     number = 80 if MULTIPLIER == 1 else 250 * MULTIPLIER
-    report = campaign.run(number, seed=MULTIPLIER, behind=2, seconds=campaign.STUCK)
+    report = campaign.run(number, seed=MULTIPLIER, every_nth_sandboxed=2, seconds=campaign.STUCK)
     assert not report.broken
     assert report.figures["stopped for too much work"]
     assert report.figures["rendered"]

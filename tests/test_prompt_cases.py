@@ -1,4 +1,6 @@
-"""Each folder of `prompts/` is one prompt: `prompt.json` in; the text, or the request of the provider's call, out."""
+"""Each folder of `prompts/` is one prompt: `prompt.json` in; the text, or the request of the
+provider's call, out.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ def test_every_profile_has_its_prompt() -> None:
     assert used == {name for name, _, _ in find_profiles()}
 
 
-# --- what the vendors' guides say of the layout -----------------------------------------------------------------------
+# --- what the vendors' guides say of the layout ---
 
 
 def texts(name: str) -> list[tuple[str, str]]:

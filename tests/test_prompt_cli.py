@@ -1,4 +1,6 @@
-"""`promptforge prompt`: texts, history and job files in; the text, the request or the account out."""
+"""`promptforge prompt`: texts, history and job files in; the text, the request or the account
+out.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Control tokens in a whole prompt: whoever asks, or a tool, can write one no more than an item can."""
+"""Control tokens in a whole prompt: whoever asks, or a tool, can write one no more than an item
+can.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""A bot, end to end: a job in XML, its explicit knowledge, the prompt, and what an LLM's server gets of it.
+"""A bot, end to end: a job in XML, its explicit knowledge, the prompt, and what an LLM's server
+gets of it.
 
-The official libraries of OpenAI and Anthropic send the prompt to a server of this test's own, which records it.
+The official libraries of OpenAI and Anthropic send the prompt to a server of this test's own, which
+records it.
 """
 
 from __future__ import annotations

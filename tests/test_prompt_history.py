@@ -1,4 +1,6 @@
-"""Histories in any shape: one conversation whatever it was written in, and every flaw named with its place."""
+"""Histories in any shape: one conversation whatever it was written in, and every flaw named with
+its place.
+"""
 
 from __future__ import annotations
 

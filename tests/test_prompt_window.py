@@ -1,4 +1,6 @@
-"""One window for all parts: never exceeded, shared by rule, and where it is too small each part's need is said."""
+"""One window for all parts: never exceeded, shared by rule, and where it is too small each part's
+need is said.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from conversing import CLEAN, ITEMS, TEXT, Messages, histories, recount
+from conversations import CLEAN, ITEMS, TEXT, Messages, histories, recount
 from effort import cases
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -33,7 +35,7 @@ def chat(turns: int, words: int = 40) -> Messages:
     ]
 
 
-# --- never exceeded ---------------------------------------------------------------------------------------------------
+# --- never exceeded ---
 
 
 @pytest.mark.parametrize("to", TOS)
@@ -89,7 +91,9 @@ def test_law_a_call_never_parts_from_its_result_and_the_newest_turns_stay(
 
 def test_a_context_that_grows_when_it_is_joined_is_rendered_again() -> None:
     class Jumpy:
-        """Counts a text with a question in it a third higher: no sum of parts tells what the whole costs."""
+        """Counts a text with a question in it a third higher: no sum of parts tells what the whole
+        costs.
+        """
 
         name, exact = "jumpy", True
 
@@ -108,7 +112,7 @@ def test_a_context_that_grows_when_it_is_joined_is_rendered_again() -> None:
     assert prompt.context is not None and prompt.context.items_trimmed == 1
 
 
-# --- shared by rule ---------------------------------------------------------------------------------------------------
+# --- shared by rule ---
 
 
 def parts(prompt: pf.Prompt) -> dict[str, int]:
@@ -343,7 +347,7 @@ def test_a_tokenizer_of_the_providers_is_asked_about_the_finished_prompt_alone()
         assert [d.code for d in prompt.warnings if d.code.startswith("PF5")] == ["PF503"]
 
 
-# --- verify -----------------------------------------------------------------------------------------------------------
+# --- verify ---
 
 
 def test_a_count_of_the_providers_is_believed() -> None:
@@ -417,7 +421,7 @@ def _unreachable(request: dict[str, Any]) -> int:
     raise OSError("no route")
 
 
-# --- turns ------------------------------------------------------------------------------------------------------------
+# --- turns ---
 
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=40), st.integers(0, 1500))

@@ -60,8 +60,8 @@ class ProjectFolder(NamedTuple):
     @property
     def sha256(self) -> str:
         """The hash of all its files with their names."""
-        told = json.dumps([(entry.name, entry.sha256) for entry in self.files])
-        return hashlib.sha256(told.encode()).hexdigest()
+        named = json.dumps([(entry.name, entry.sha256) for entry in self.files])
+        return hashlib.sha256(named.encode()).hexdigest()
 
     def folders(self, kind: str) -> list[Path]:
         """Return its folder of `templates` or `profiles`, if it has one."""

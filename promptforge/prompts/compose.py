@@ -299,10 +299,10 @@ class PromptTemplates:
             variables[name] = [_to_fields(message, made) for message in part.messages]
         elif name == "context":
             variables["citation"] = citation
-        mend = None
+        break_up = None
         if name not in _CALLERS_PARTS:
-            mend = self._token_breaker(name, ())
-        return self._templates.print(self.template(name), variables, mend)
+            break_up = self._token_breaker(name, ())
+        return self._templates.print(self.template(name), variables, break_up)
 
     def print_whole(self, parts: Sequence[tuple[GivenPart, str]], boundary: str) -> Safe:
         """Print the whole prompt as one text; each part comes with the text of its template."""
@@ -314,9 +314,9 @@ class PromptTemplates:
             if own == syntax or {own, syntax} <= _VERBATIM:
                 made = Safe
             shown.append(Fields(name=part.name, role=part.role, text=made(text)))
-        mend = self._token_breaker("prompt", [text for _, text in parts])
+        break_up = self._token_breaker("prompt", [text for _, text in parts])
         variables = {"parts": shown, "boundary": boundary}
-        return self._templates.print(self.template("prompt"), variables, mend)
+        return self._templates.print(self.template("prompt"), variables, break_up)
 
     def _token_breaker(
         self, part: str, settled: Sequence[str]
@@ -436,14 +436,14 @@ class _Delimiters(NamedTuple):
         """Find the delimiters in a text with holes."""
         lines = set()
         for line in read_leniently(text, keep=_HOLE).split("\n"):
-            pieces: list[object] = []
+            segments: list[object] = []
             for n, static in enumerate(line.split(_HOLE)):
                 if n:
-                    pieces.append(PRINTED_VALUE)
+                    segments.append(PRINTED_VALUE)
                 if static:
-                    pieces.append(static)
-            if any(piece is not PRINTED_VALUE for piece in pieces):
-                lines.add(tuple(pieces))
+                    segments.append(static)
+            if any(segment is not PRINTED_VALUE for segment in segments):
+                lines.add(tuple(segments))
         return cls(frozenset(_TAG.findall(read_leniently(text))), frozenset(lines))
 
     def first_in(self, texts: Sequence[tuple[str, bool]]) -> str | None:

@@ -42,7 +42,7 @@ from .messages import (
     read_history,
     replace_surrogates,
 )
-from .providers import SHAPES, SYSTEM_ROLES, Shape
+from .providers import SHAPES, SYSTEM_ROLES, ProviderShape
 from .window import (
     FittedPrompt,
     Verify,
@@ -306,7 +306,7 @@ class _PromptMaker:
     """Tokens of the context at most."""
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> ProviderShape:
         return SHAPES[self.to]
 
     @property
@@ -464,7 +464,7 @@ class _PromptMaker:
         if options.cache_after and not shape.caches:
             notes.append(f"cache_after changes nothing in the shape {self.to}")
         systems = [message.role in SYSTEM_ROLES for message in composed.messages]
-        if shape.apart and systems != sorted(systems, reverse=True):
+        if shape.system_first and systems != sorted(systems, reverse=True):
             notes.append(
                 f"the shape {self.to} has the system text before all messages,"
                 " so it was moved there"
@@ -533,7 +533,7 @@ def _break_up(
     messages, in_history = break_up_controls(messages, controls)
     for where, count in (("user", in_question), ("history", in_history)):
         if count:
-            diagnostics.add("PF704", f"control tokens written apart: {count}", where=where)
+            diagnostics.add("PF704", f"control tokens broken up: {count}", where=where)
     return question, messages
 
 

@@ -208,7 +208,7 @@ def _gemini_part(block: MessageBlock) -> dict[str, Any]:
     return {"text": block.text}
 
 
-class Shape(NamedTuple):
+class ProviderShape(NamedTuple):
     """A provider's shape and its abilities."""
 
     make: Callable[[Sequence[Message]], Request]
@@ -218,18 +218,18 @@ class Shape(NamedTuple):
     """True if the texts of one message stay apart."""
     cites: bool = False
     """True if it takes items as blocks that answers can point at."""
-    apart: bool = False
+    system_first: bool = False
     """True if the system text stands before all messages, outside of them."""
     caches: bool = False
     """True if it can mark the end of a prefix to be cached."""
 
 
-SHAPES: Mapping[str, Shape] = {
-    "text": Shape(text),
-    "roles": Shape(roles),
-    "openai": Shape(openai, caches=True),
-    "openai-responses": Shape(openai_responses, "input", blocks=True, caches=True),
-    "anthropic": Shape(anthropic, blocks=True, cites=True, apart=True, caches=True),
-    "gemini": Shape(gemini, "contents", blocks=True, apart=True),
+SHAPES: Mapping[str, ProviderShape] = {
+    "text": ProviderShape(text),
+    "roles": ProviderShape(roles),
+    "openai": ProviderShape(openai, caches=True),
+    "openai-responses": ProviderShape(openai_responses, "input", blocks=True, caches=True),
+    "anthropic": ProviderShape(anthropic, blocks=True, cites=True, system_first=True, caches=True),
+    "gemini": ProviderShape(gemini, "contents", blocks=True, system_first=True),
 }
 """The values of `to`."""

@@ -328,8 +328,8 @@ def _forms(item: Item, most: int | None) -> list[Variant]:
 
 
 def control_token_notes(apart: int, left: int) -> CleaningNotes:
-    """Return the notes on control tokens written apart, and on those that could not be."""
-    notes = [("PF704", f"control tokens written apart: {apart}")] if apart else []
+    """Return the notes on control tokens broken up, and on those that could not be."""
+    notes = [("PF704", f"control tokens broken up: {apart}")] if apart else []
     if left:
         notes.append(
             ("PF705", f"control tokens that the syntax leaves no room to write apart: {left}")

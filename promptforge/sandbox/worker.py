@@ -112,8 +112,8 @@ def _answer(data: bytes, begin: Callable[[], None]) -> dict[str, Any]:
         return {"value": task(request["argument"], begin)}
     except PromptForgeError as error:
         facts = {name: value for name, value in vars(error).items() if name != "result"}
-        told = {"error": type(error).__name__, "message": str(error)}
-        return {**told, "facts": msgspec.to_builtins(facts), "retire": False}
+        named = {"error": type(error).__name__, "message": str(error)}
+        return {**named, "facts": msgspec.to_builtins(facts), "retire": False}
     except MemoryError:
         return {"error": "MemoryError", "message": ""}
     # Such as a panic of a library in Rust. The caller replaces a worker in doubt.

@@ -1,8 +1,9 @@
 """Whole prompts whose parts cost more together than alone: the window holds all the same.
 
-The parts end and begin with texts that cost fewer tokens apart than together; 1 to 1000 items of them are
-printed without a separator, among system text, instructions, history and question. The promise: the finished request,
-counted afresh, is within the window. The control adds up the counts of the parts, as is often done, and must go over.
+The parts end and begin with texts that cost fewer tokens apart than together; 1 to 1000 items of
+them are printed without a separator, among system text, instructions, history and question. The
+promise: the finished request, counted afresh, is within the window. The control adds up the counts
+of the parts, as is often done, and must go over.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections import Counter
 from typing import Any
 
 import tiktoken
-from conversing import recount
+from conversations import recount
 
 import promptforge as pf
 from promptforge.prompts.providers import SHAPES

@@ -1,7 +1,8 @@
-"""Hostile templates, compiled and rendered in process and behind the wall.
+"""Hostile templates, compiled and rendered in process and in the sandbox.
 
-The promises: nothing but `PromptForgeError` comes out; nothing is opened, run or connected to; no secret of the process
-is printed; each ends within two seconds of processor time; the next rendering is right.
+The promises: nothing but `PromptForgeError` comes out; nothing is opened, run or connected to; no
+secret of the process is printed; each ends within two seconds of processor time; the next rendering
+is right.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ class Stuck(BaseException):
 
 
 class Watch:
-    """An audit hook that remembers what happened while it was on; such a hook stays for the life of a process."""
+    """An audit hook that remembers what happened while it was on; such a hook stays for the life of
+    a process.
+    """
 
     def __init__(self) -> None:
         self.on = False
@@ -90,8 +93,12 @@ def _alarm() -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def run(cases: int, seed: int = 1, *, behind: int = 1, seconds: float = SECONDS) -> Report:
-    """Render so many hostile templates, `seconds` for each; every `behind`th of them behind the wall as well."""
+def run(
+    cases: int, seed: int = 1, *, every_nth_sandboxed: int = 1, seconds: float = SECONDS
+) -> Report:
+    """Render so many hostile templates, `seconds` for each; every `every_nth_sandboxed`th of them
+    in the sandbox as well.
+    """
     report = Report("templates", cases, seed)
     grammar = Grammar(seed)
     if not _watch:
@@ -114,8 +121,8 @@ def run(cases: int, seed: int = 1, *, behind: int = 1, seconds: float = SECONDS)
         "{{",
     ):
         pf.render(ITEMS, max_tokens=100, templates={"chunks/item.md.j2": wrong})
-    with Sandbox(seconds=max(1.5, seconds / 2)) as wall:
-        assert wall.render(ITEMS, max_tokens=200)["text"] == right
+    with Sandbox(seconds=max(1.5, seconds / 2)) as sandbox:
+        assert sandbox.render(ITEMS, max_tokens=200)["text"] == right
         for number in range(cases):
             ending, templates = grammar.templates()
             options: dict[str, Any] = {"layout": "t", "format": FORMATS[ending], "max_tokens": 2000}
@@ -157,26 +164,26 @@ def run(cases: int, seed: int = 1, *, behind: int = 1, seconds: float = SECONDS)
                 broken("a secret was told, or a file made")
             if pf.render(ITEMS, max_tokens=200).text != right:
                 broken("the next rendering was wrong")
-            if number % behind == 0:
-                ended["behind the wall too"] += 1
+            if number % every_nth_sandboxed == 0:
+                ended["in the sandbox too"] += 1
                 started = time.monotonic()
                 theirs, there = "", ""
                 try:
-                    theirs = wall.render(ITEMS, templates=templates, **options)["text"]
+                    theirs = sandbox.render(ITEMS, templates=templates, **options)["text"]
                 except pf.PromptForgeError as error:
                     there = str(error)
                 slowest[1] = max(slowest[1], time.monotonic() - started)
                 if "and were stopped" in there or "ended the process" in there:
-                    ended["ended by the wall"] += 1
+                    ended["ended by the sandbox"] += 1
                 elif (theirs, there) != (text, said):
                     broken(
-                        f"behind the wall otherwise: {there or theirs!r:.200} for {said or text!r:.200}"
+                        f"in the sandbox otherwise: {there or theirs!r:.200} for {said or text!r:.200}"
                     )
-                if number % 20 == 0 and wall.render(ITEMS, max_tokens=200)["text"] != right:
-                    broken("the next rendering behind the wall was wrong")
+                if number % 20 == 0 and sandbox.render(ITEMS, max_tokens=200)["text"] != right:
+                    broken("the next rendering in the sandbox was wrong")
     report.figures |= {key: ended[key] for key in sorted(ended)}
     report.figures["slowest in process, s of processor"] = slowest[0]
-    report.figures["slowest behind the wall, s of clock"] = slowest[1]
+    report.figures["slowest in the sandbox, s of clock"] = slowest[1]
     try:
         import resource
 

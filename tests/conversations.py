@@ -1,4 +1,6 @@
-"""Conversations, hostile and harmless, in every shape a history comes in; and an independent count of a request."""
+"""Conversations, hostile and harmless, in every shape a history comes in; and an independent count
+of a request.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ CLEAN = st.lists(WORDS, min_size=1, max_size=8).map(" ".join)
 
 @st.composite
 def turns(draw: st.DrawFn, text: st.SearchStrategy[str] = TEXT) -> Messages:
-    """Return one turn as OpenAI's chat has it: a message of the user, calls with their results, an answer."""
+    """Return one turn as OpenAI's chat has it: a message of the user, calls with their results, an
+    answer.
+    """
     messages: Messages = [{"role": "user", "content": draw(text)}]
     for n in range(draw(st.integers(0, 2))):
         ids = [f"c{n}{i}{draw(st.integers(0, 9))}" for i in range(draw(st.integers(1, 2)))]
@@ -69,7 +73,9 @@ ITEMS = st.lists(
 
 
 def texts_in(value: Any) -> list[str]:
-    """Return every text in a request that an LLM reads, wherever it stands; roles, types and ids are none."""
+    """Return every text in a request that an LLM reads, wherever it stands; roles, types and ids
+    are none.
+    """
     if isinstance(value, str):
         return [value]
     if not isinstance(value, list | dict):
@@ -90,7 +96,9 @@ def texts_in(value: Any) -> list[str]:
 
 
 def recount(prompt: pf.Prompt, tokenizer: str, per_message: int, once: int) -> int:
-    """Return what a request takes at the least: each of its texts alone, and the frame of each message."""
+    """Return what a request takes at the least: each of its texts alone, and the frame of each
+    message.
+    """
     counter = pf.get_tokenizer(tokenizer)
     messages = len(prompt) + ("system" in prompt.request or "config" in prompt.request)
     return (

@@ -1,4 +1,4 @@
-"""Guests that misbehave, for the tests of the wall: functions that its worker is told to call."""
+"""Tasks that misbehave, called by the tests of the sandbox in its worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wall: what is behind it gives the same answers, and can neither stay, nor grow, nor reach anything."""
+"""The sandbox gives the same answers; nothing in it can stay, grow or reach anything."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PAGE = "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n"
 
 
 @pytest.fixture(scope="module")
-def wall() -> Iterator[Sandbox]:
+def sandbox() -> Iterator[Sandbox]:
     with Sandbox() as one:
         yield one
 
@@ -50,21 +50,21 @@ def plain(result: pf.Result) -> dict[str, Any]:
     return found
 
 
-# --- what it is for ---------------------------------------------------------------------------------------------------
+# --- what it is for ---
 
 
 @pytest.mark.parametrize(
     "options", [{}, {"layout": "knowledge", "format": "xml", "max_tokens": 60}, {"format": "json"}]
 )
-def test_a_rendering_is_the_same_on_either_side(wall: Sandbox, options: dict[str, Any]) -> None:
+def test_a_rendering_is_the_same_on_either_side(sandbox: Sandbox, options: dict[str, Any]) -> None:
     ours = pf.render(ITEMS, **options)
-    theirs = wall.render(ITEMS, also=["map", "explanation"], **options)
+    theirs = sandbox.render(ITEMS, also=["map", "explanation"], **options)
     assert theirs.pop("map") == list(msgspec.to_builtins(ours.map))
     assert theirs.pop("explanation") == json.loads(json.dumps(msgspec.to_builtins(ours.explain())))
     assert {**theirs, "build_seconds": 0} == plain(ours)
 
 
-def test_templates_come_as_texts_or_as_folders(wall: Sandbox, tmp_path: Path) -> None:
+def test_templates_come_as_texts_or_as_folders(sandbox: Sandbox, tmp_path: Path) -> None:
     texts = {"own/layout.txt.j2": PAGE, "own/item.txt.j2": "one: {{ item.title }}"}
     for name, text in texts.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -79,38 +79,40 @@ def test_templates_come_as_texts_or_as_folders(wall: Sandbox, tmp_path: Path) ->
     ]
     for templates in places:
         assert (
-            wall.render(ITEMS, templates=templates, layout="own", format="plain")["text"] == wanted
+            sandbox.render(ITEMS, templates=templates, layout="own", format="plain")["text"]
+            == wanted
         )
         assert pf.render(ITEMS, templates=templates, layout="own", format="plain").text == wanted
     (tmp_path / "own/item.txt.j2").write_text("two: {{ item.title }}")
     assert (
-        "two: a.py" in wall.render(ITEMS, templates=tmp_path, layout="own", format="plain")["text"]
+        "two: a.py"
+        in sandbox.render(ITEMS, templates=tmp_path, layout="own", format="plain")["text"]
     )
 
 
-def test_a_profile_of_a_folder_is_used(wall: Sandbox, tmp_path: Path) -> None:
+def test_a_profile_of_a_folder_is_used(sandbox: Sandbox, tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("max_tokens: 20\n")
     for count in (20, 10):
         (tmp_path / "mine.yaml").write_text(f"max_tokens: {count}\n")
-        assert wall.render(ITEMS, profile="mine", profiles=tmp_path)["max_tokens"] == count
+        assert sandbox.render(ITEMS, profile="mine", profiles=tmp_path)["max_tokens"] == count
 
 
-def test_errors_come_back_as_they_were_raised(wall: Sandbox) -> None:
+def test_errors_come_back_as_they_were_raised(sandbox: Sandbox) -> None:
     with pytest.raises(
         OptionError, match='there is no layout "chunk"; did you mean "chunks"'
     ) as wrong:
-        wall.render(ITEMS, layout="chunk")
+        sandbox.render(ITEMS, layout="chunk")
     assert wrong.value.option == "layout"
     with pytest.raises(pf.BudgetError) as over:
-        wall.render([{"content": "many words " * 50, "required": True}], max_tokens=5)
+        sandbox.render([{"content": "many words " * 50, "required": True}], max_tokens=5)
     assert over.value.needed > over.value.largest == 5
     with pytest.raises(StrictError) as strict:
-        wall.render([7], on_error="raise")  # type: ignore[list-item]
+        sandbox.render([7], on_error="raise")  # type: ignore[list-item]
     assert [type(d) for d in strict.value.diagnostics] == [pf.Diagnostic] * len(
         strict.value.diagnostics
     )
     with pytest.raises(TemplateError) as failed:
-        wall.render(
+        sandbox.render(
             ITEMS,
             templates={"own/layout.txt.j2": "x\n{{ itms }}", "own/item.txt.j2": "x"},
             layout="own",
@@ -119,14 +121,14 @@ def test_errors_come_back_as_they_were_raised(wall: Sandbox) -> None:
     assert failed.value.where == "own/layout.txt.j2:2"
 
 
-def test_check_names_file_and_line_of_what_is_wrong(wall: Sandbox) -> None:
+def test_check_names_file_and_line_of_what_is_wrong(sandbox: Sandbox) -> None:
     texts = {
         "own/layout.yaml": "separater: x\n",
         "own/layout.txt.j2": PAGE,
         "own/item.txt.j2": "{{ item.name }}\n{{ item.name | uper }}",
         "other/layout.txt.j2": "{% if %}",
     }
-    found = wall.check(texts)
+    found = sandbox.check(texts)
     assert [each["name"] for each in found] == [
         "other/layout.txt.j2",
         "own/item.txt.j2",
@@ -134,7 +136,7 @@ def test_check_names_file_and_line_of_what_is_wrong(wall: Sandbox) -> None:
     ]
     assert found[1]["where"] == "own/item.txt.j2:2"
     assert 'did you mean "upper"' in found[1]["message"]
-    assert wall.check({"own/layout.txt.j2": PAGE}) == []
+    assert sandbox.check({"own/layout.txt.j2": PAGE}) == []
 
 
 @pytest.mark.parametrize(
@@ -148,15 +150,15 @@ def test_check_names_file_and_line_of_what_is_wrong(wall: Sandbox) -> None:
     ],
 )
 def test_texts_that_no_folder_could_hold_are_refused(
-    wall: Sandbox, texts: dict[str, str], words: str
+    sandbox: Sandbox, texts: dict[str, str], words: str
 ) -> None:
     with pytest.raises(TemplateError, match=words):
-        wall.check(texts)
+        sandbox.check(texts)
     with pytest.raises(TemplateError, match=words):
         pf.render(ITEMS, templates=texts)
 
 
-# --- what it holds ----------------------------------------------------------------------------------------------------
+# --- what it holds ---
 
 
 @pytest.mark.parametrize(
@@ -174,84 +176,89 @@ def test_texts_that_no_folder_could_hold_are_refused(
 def test_whatever_happens_behind_it_the_next_call_is_right(
     task: str, argument: object, words: str
 ) -> None:
-    with Sandbox(seconds=0.3, answer=4 << 20) as wall:
-        assert wall.call("behind:echo", [1, "two", None, 3.5]) == [1, "two", None, 3.5]
-        if task == "hoard" and not wall.limits_memory:
+    with Sandbox(seconds=0.3, answer=4 << 20) as sandbox:
+        assert sandbox.call("misbehaving_tasks:echo", [1, "two", None, 3.5]) == [
+            1,
+            "two",
+            None,
+            3.5,
+        ]
+        if task == "hoard" and not sandbox.limits_memory:
             pytest.skip("this system does not limit the memory of a process")
         for _ in range(2):
             with pytest.raises(TemplateError, match=words):
-                wall.call(f"behind:{task}", argument)
-            assert wall.call("behind:echo", "still there") == "still there"
+                sandbox.call(f"misbehaving_tasks:{task}", argument)
+            assert sandbox.call("misbehaving_tasks:echo", "still there") == "still there"
 
 
 def test_loading_has_a_deadline_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    with Sandbox(seconds=0.1) as wall:
-        wall.call("behind:echo", None)
+    with Sandbox(seconds=0.1) as sandbox:
+        sandbox.call("misbehaving_tasks:echo", None)
         monkeypatch.setattr("promptforge.sandbox.process.MAX_START_SECONDS", 0.3)
         with pytest.raises(TemplateError, match=r"more than 0\.3 s"):
-            wall.call("behind:late", None)
+            sandbox.call("misbehaving_tasks:late", None)
 
 
-def test_what_is_printed_is_no_answer(wall: Sandbox) -> None:
-    assert wall.call("behind:babble", None) == "said"
+def test_what_is_printed_is_no_answer(sandbox: Sandbox) -> None:
+    assert sandbox.call("misbehaving_tasks:babble", None) == "said"
 
 
 @pytest.mark.parametrize("task", ["write", "run", "system"])
 def test_nothing_is_written_and_no_program_is_started(
-    wall: Sandbox, task: str, tmp_path: Path
+    sandbox: Sandbox, task: str, tmp_path: Path
 ) -> None:
     with pytest.raises(TemplateError, match="PermissionError"):
-        wall.call(f"behind:{task}", str(tmp_path / "canary"))
+        sandbox.call(f"misbehaving_tasks:{task}", str(tmp_path / "canary"))
     assert not (tmp_path / "canary").exists()
 
 
-def test_nothing_is_removed(wall: Sandbox, tmp_path: Path) -> None:
+def test_nothing_is_removed(sandbox: Sandbox, tmp_path: Path) -> None:
     (tmp_path / "canary").write_text("alive")
     with pytest.raises(TemplateError, match="PermissionError"):
-        wall.call("behind:remove", str(tmp_path / "canary"))
+        sandbox.call("misbehaving_tasks:remove", str(tmp_path / "canary"))
     assert (tmp_path / "canary").read_text() == "alive"
 
 
-def test_there_is_no_network(wall: Sandbox) -> None:
+def test_there_is_no_network(sandbox: Sandbox) -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
         pytest.raises(TemplateError, match="PermissionError"),
     ):
-        wall.call("behind:connect", server.getsockname()[1])
+        sandbox.call("misbehaving_tasks:connect", server.getsockname()[1])
 
 
 def test_the_environment_is_not_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "a secret")
-    with Sandbox() as wall:
-        assert "a secret" not in wall.call("behind:environment", None).values()
+    with Sandbox() as sandbox:
+        assert "a secret" not in sandbox.call("misbehaving_tasks:environment", None).values()
 
 
-# --- how it lives -----------------------------------------------------------------------------------------------------
+# --- how it lives ---
 
 
 def test_many_threads_each_get_their_own_answer() -> None:
     def one(number: int) -> None:
         if number % 9 == 4:
             with pytest.raises(TemplateError, match="ended the process"):
-                shared.call("behind:end", 1)
+                shared.call("misbehaving_tasks:end", 1)
         else:
-            assert shared.call("behind:echo", [number] * number) == [number] * number
+            assert shared.call("misbehaving_tasks:echo", [number] * number) == [number] * number
 
     with Sandbox() as shared, ThreadPoolExecutor(8) as pool:
         list(pool.map(one, range(40 * MULTIPLIER)))
 
 
 def test_a_call_that_is_under_way_fails_when_the_wall_is_closed() -> None:
-    wall = Sandbox(seconds=60)
-    wall.call("behind:echo", None)
-    closing = threading.Timer(0.2, wall.close)
+    sandbox = Sandbox(seconds=60)
+    sandbox.call("misbehaving_tasks:echo", None)
+    closing = threading.Timer(0.2, sandbox.close)
     closing.start()
     with pytest.raises(TemplateError, match="ended the process"):
-        wall.call("behind:forever", None)
+        sandbox.call("misbehaving_tasks:forever", None)
     closing.join()
     with pytest.raises(PromptForgeError, match="has been closed"):
-        wall.call("behind:echo", None)
-    wall.close()
+        sandbox.call("misbehaving_tasks:echo", None)
+    sandbox.close()
 
 
 def test_no_process_is_left_behind_and_memory_stays_where_it_was() -> None:
@@ -261,12 +268,12 @@ sys.path.insert(0, "tests")
 from promptforge.errors import TemplateError
 from promptforge.sandbox.process import Sandbox
 walls = [Sandbox(seconds=0.3), Sandbox(seconds=0.3), Sandbox(seconds=0.3)]
-for wall in walls:
-    wall.call("behind:echo", None)
+for sandbox in walls:
+    sandbox.call("misbehaving_tasks:echo", None)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for task, argument in (("hoard", 2 << 30), ("shout", 100 << 20), ("forever", None), ("end", 1), ("nest", 100_000)):
     try:
-        walls[0].call(f"behind:{task}", argument)
+        walls[0].call(f"misbehaving_tasks:{task}", argument)
     except TemplateError:
         pass
     else:
@@ -274,7 +281,7 @@ for task, argument in (("hoard", 2 << 30), ("shout", 100 << 20), ("forever", Non
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 walls[0].close()
 walls[1].__exit__()
-del wall, walls
+del sandbox, walls
 try:
     print(os.waitpid(-1, os.WNOHANG))
 except ChildProcessError:
@@ -289,7 +296,7 @@ except ChildProcessError:
 
 
 def test_it_works_from_a_script_without_a_main_guard_and_from_standard_input() -> None:
-    program = "from promptforge.sandbox.process import Sandbox\nwall = Sandbox()\nprint(wall.render([{'content': 'x'}])['items_included'])\n"
+    program = "from promptforge.sandbox.process import Sandbox\nsandbox = Sandbox()\nprint(sandbox.render([{'content': 'x'}])['items_included'])\n"
     ran = python("-W", "error", "-", stdin=program.encode())
     assert (ran.code, ran.out, ran.err) == (0, "1\n", "")
 
@@ -301,10 +308,10 @@ def test_a_worker_without_a_caller_ends_by_itself() -> None:
 import os, signal, sys, threading, time
 sys.path.insert(0, "tests")
 from promptforge.sandbox.process import Sandbox
-wall = Sandbox(seconds=0.2)
-print(wall.call("behind:pid", None), flush=True)
-wall.seconds = 60
-threading.Thread(target=wall.call, args=("behind:forever", None), daemon=True).start()
+sandbox = Sandbox(seconds=0.2)
+print(sandbox.call("misbehaving_tasks:pid", None), flush=True)
+sandbox.seconds = 60
+threading.Thread(target=sandbox.call, args=("misbehaving_tasks:forever", None), daemon=True).start()
 time.sleep(0.1)
 os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -1,4 +1,6 @@
-"""`promptforge new` and `init`: what is written can be used at once, nothing is overwritten, no name leads out."""
+"""`promptforge new` and `init`: what is written can be used at once, nothing is overwritten, no
+name leads out.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ def files() -> set[str]:
     return {path.as_posix() for path in Path().rglob("*") if path.is_file()}
 
 
-# --- what is made is what it is a copy of -----------------------------------------------------------------------------
+# --- what is made is what it is a copy of ---
 
 
 @pytest.mark.parametrize("layout", Templates().layouts())
@@ -208,7 +210,7 @@ def test_a_look_for_a_layout_that_is_not_there_says_what_comes_first() -> None:
     )
 
 
-# --- what is refused --------------------------------------------------------------------------------------------------
+# --- what is refused ---
 
 REFUSED = [
     ["layout", "../x"], ["layout", ".x"], ["layout", "_x"], ["layout", "a/b"], ["layout", "con"], ["layout", "shipped"],
@@ -270,7 +272,7 @@ def test_pretending_writes_nothing() -> None:
         assert ran.code == 0 and ran.out and files() == set()
 
 
-# --- a project --------------------------------------------------------------------------------------------------------
+# --- a project ---
 
 
 def test_a_project_renders_checks_and_tests_at_once() -> None:

@@ -1,4 +1,6 @@
-"""The prompt as one text: its frame is the templates' own, and nothing that a part holds can pass for it."""
+"""The prompt as one text: its frame is the templates' own, and nothing that a part holds can pass
+for it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from conversing import CLEAN, HOSTILE, ITEMS, TEXT, Messages, histories
+from conversations import CLEAN, HOSTILE, ITEMS, TEXT, Messages, histories
 from effort import cases
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,7 +90,9 @@ def test_a_prompt_of_all_parts() -> None:
 
 
 def tags(prompt: pf.Prompt, name: str) -> list[str]:
-    """Return the frame's tags of a prompt as a lenient reader finds them, those with a boundary where there is one."""
+    """Return the frame's tags of a prompt as a lenient reader finds them, those with a boundary
+    where there is one.
+    """
     found = re.search(
         "carry (-k[0-9]+)", str([d.message for d in prompt.warnings if d.code == "PF710"])
     )
@@ -212,7 +216,7 @@ def test_who_builds_the_prompt_may_name_a_tag_but_not_close_one() -> None:
     assert [d.code for d in closed.warnings] == ["PF710"]
 
 
-# --- templates of one's own -------------------------------------------------------------------------------------------
+# --- templates of one's own ---
 
 
 def write(folder: Path, files: dict[str, str]) -> Path:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conversing import HOSTILE, ITEMS, TEXT, Messages, histories, texts_in
+from conversations import HOSTILE, ITEMS, TEXT, Messages, histories, texts_in
 from effort import cases
 from hypothesis import given
 from hypothesis import strategies as st
@@ -177,7 +177,7 @@ def test_nothing_in_a_shape_is_changed_by_what_it_says(to: str, hostile: str) ->
     assert len(prompt) == (1 if to in ("anthropic", "gemini") else 2)
 
 
-# --- blocks, calls, caching -------------------------------------------------------------------------------------------
+# --- blocks, calls, caching ---
 
 
 def test_neighbours_of_one_role_are_one_message() -> None:
