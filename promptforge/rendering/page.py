@@ -208,7 +208,7 @@ class Page:
         """Return the passages that answer the query; None where whole items are packed."""
         asked, options = self.entries.asked, self.options
         wanted = ("score", "keyword_boost", "structure")
-        if asked is None or not asked.tells:
+        if asked is None or not asked.has_evidence:
             return None
         if (options.packing, options.rerank, options.trim) != wanted:
             return None
@@ -465,13 +465,13 @@ class QueryPassages:
 
     def divided(self, walk: Sequence[int]) -> list[int]:
         """Return the items of `walk` that were read closely."""
-        return [index for index in walk if index in self._asked.number]
+        return [index for index in walk if index in self._asked.number_of]
 
     def choose(
         self, walk: Sequence[int], room: float, unit: int, most: int | None
     ) -> tuple[list[ChosenPassage], list[ChosenPassage]]:
         """Return the passages to show within `room`, the likeliest first, and those put aside."""
-        order, numbers = self._asked.order, self._asked.number
+        order, numbers = self._asked.index_of, self._asked.number_of
 
         def header(number: int) -> float:
             return self._page.item_cost(order[number], self.variant(order[number], ()))[unit]
@@ -494,7 +494,7 @@ class QueryPassages:
 
     def variant(self, index: int, passages: Collection[int]) -> Variant:
         """Return an item with only these passages of its text."""
-        whole, divided = content_variant(self._page.variants(index)), self._asked.pieces(index)
+        whole, divided = content_variant(self._page.variants(index)), self._asked.divide(index)
         if divided is None:
             return whole if passages else Variant("trimmed", "")
         text = divided.text(passages)
@@ -502,7 +502,7 @@ class QueryPassages:
 
     def cost(self, pick: ChosenPassage, unit: int) -> float:
         """Return the tokens (`unit` 0) or characters (1) of a passage."""
-        divided = self._asked.pieces(pick.item)
+        divided = self._asked.divide(pick.item)
         if divided is None:
             text = content_variant(self._page.variants(pick.item)).text
         else:
@@ -513,7 +513,7 @@ class QueryPassages:
         self, pick: ChosenPassage, passages: Collection[int], room: float, unit: int
     ) -> Variant | None:
         """Return an item with these passages and the beginning of one more that fits, if any."""
-        divided = self._asked.pieces(pick.item)
+        divided = self._asked.divide(pick.item)
         if divided is None or not divided.cuttable:
             return None
         counter = get_tokenizer("characters") if unit else self._page.counter
@@ -627,7 +627,7 @@ class Shortener:
     def _read_structure(self, index: int, whole: Variant) -> TrimmedVariants | None:
         asked, item = self._page.entries.asked, self._page.entries.pool[index]
         match = asked.match(index) if asked else None
-        if asked and match is not None and (pieces := asked.pieces(index)):
+        if asked and match is not None and (pieces := asked.divide(index)):
             return pieces.variants(match)
         language = self._page.setting.language(item)
         found = find_structure(item.kind, language, whole.text, self._page.options.marker)

@@ -12,7 +12,7 @@ from ..model import Item
 from ..text.words import terms_of_text
 from ..trimming.kinds import find_structure, looks_like_program
 from ..trimming.pieces import Pieces
-from ..trimming.prose import divide
+from ..trimming.prose import divide as divide_prose
 from .evidence import DividedText, Evidence, RankedText
 
 MAX_CANDIDATES_READ = 200
@@ -54,33 +54,33 @@ class QueryRelevance:
         self._language = language
         self._marker = marker
         self._pieces: dict[int, Pieces | None] = {}
-        self.order = _closest(query, items, order)
+        self.index_of = _closest(query, items, order)
         """Number of a document in the evidence → index of the item; only those read closely."""
-        self.number = {index: number for number, index in enumerate(self.order)}
-        """The inverse of `order`."""
-        close = map(items.__getitem__, self.order)
+        self.number_of = {index: number for number, index in enumerate(self.index_of)}
+        """The inverse of `index_of`."""
+        close = map(items.__getitem__, self.index_of)
         documents = [RankedText(item_title(item), _everything(item), item.score) for item in close]
         self.evidence = Evidence(query, documents, self._passages, self._measure)
 
     @property
-    def tells(self) -> bool:
+    def has_evidence(self) -> bool:
         """True if a candidate has a word of the query, or if there is an embedder."""
         return self._embed is not None or any(self.evidence.weights)
 
     def rank(self, ranks: list[float]) -> None:
         """Replace the candidates' scores by their worth; those not read closely come after them."""
-        if not self.tells:
+        if not self.has_evidence:
             return
         last = min(self.evidence.worth, default=0.0)
-        others = [index for index in range(len(ranks)) if index not in self.number]
+        others = [index for index in range(len(ranks)) if index not in self.number_of]
         # Shifted as a whole, the others keep their order, and the best of them is below the last.
         drop = last - 1 - max((ranks[index] for index in others), default=0.0)
         for index in others:
             ranks[index] += drop
-        for index, number in self.number.items():
+        for index, number in self.number_of.items():
             ranks[index] = self.evidence.worth[number]
 
-    def pieces(self, index: int) -> Pieces | None:
+    def divide(self, index: int) -> Pieces | None:
         """Return the passages of an item's text, or `None` if it is one."""
         if index not in self._pieces:
             self._pieces[index] = self._divide(self._items[index])
@@ -95,11 +95,11 @@ class QueryRelevance:
         found = find_structure(item.kind, language, text, self._marker)
         if found is not None and not isinstance(found, Pieces):
             return None  # JSON, whose pieces are no sentences
-        return found or divide(text)
+        return found or divide_prose(text)
 
     def match(self, index: int) -> Mapping[int, float] | None:
         """Return how well each passage of an item answers, or `None` if it was not read closely."""
-        number = self.number.get(index)
+        number = self.number_of.get(index)
         if number is None:
             return None
         return dict(enumerate(self.evidence.passage_scores(number).match(self.evidence.weights)))
@@ -114,8 +114,8 @@ class QueryRelevance:
         return self._likeness[number][passage]
 
     def _passages(self, number: int) -> DividedText:
-        index = self.order[number]
-        pieces = self.pieces(index)
+        index = self.index_of[number]
+        pieces = self.divide(index)
         if pieces is None:
             return DividedText((readable_text(self._items[index]),))
         parts = pieces.parts

@@ -295,7 +295,7 @@ _MISSING = object()
 
 
 class _Document:
-    """A document of LangChain, LlamaIndex or Haystack, none of which is imported."""
+    """A document of LangChain, LlamaIndex or Haystack; these are not imported."""
 
     def __init__(self, given: object) -> None:
         self._given = given
