@@ -26,7 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--update-golden", action="store_true", help="rewrite tests/cases/*/expected.txt"
     )
     parser.addoption(
-        "--effort", metavar="N", type=int, help="N times as many examples of every property"
+        "--effort", metavar="N", type=float, help="N times as many examples of every property"
     )
 
 

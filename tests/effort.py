@@ -1,4 +1,4 @@
-"""How much work the property tests do: `pytest --effort 10` makes ten times as many examples.
+"""How much work the property tests do: `pytest --effort 10` makes ten times as many examples, `--effort 0.2` a fifth.
 
 `PROMPTFORGE_CASES=10` does the same, for processes that a test starts too. From 10 on, the laws of the
 budget see more than 20,000 rendered cases a run.
@@ -10,7 +10,10 @@ import os
 
 from hypothesis import HealthCheck, Phase, settings
 
-MULTIPLIER = max(1, int(os.environ.get("PROMPTFORGE_CASES", "1")))
+EFFORT = float(os.environ.get("PROMPTFORGE_CASES", "1"))
+
+MULTIPLIER = max(1, int(EFFORT))
+"""The same as a whole number, for campaigns: they never do less than once their cases."""
 
 
 def cases(number: int, *, shrink: bool = True) -> settings:
@@ -19,10 +22,10 @@ def cases(number: int, *, shrink: bool = True) -> settings:
     Without `shrink` a failing example is shown as it was found, for tests where each example is much work.
     """
     return settings(
-        max_examples=max(1, number * MULTIPLIER * 2 // 3),
+        max_examples=max(1, int(number * EFFORT * 2 / 3)),
         deadline=None,
         phases=[Phase.explicit, Phase.generate, *([Phase.shrink] if shrink else [])],
-        derandomize=MULTIPLIER == 1,
+        derandomize=EFFORT <= 1,
         suppress_health_check=[
             HealthCheck.too_slow,
             HealthCheck.data_too_large,
