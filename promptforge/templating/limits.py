@@ -1,19 +1,18 @@
-"""Fuel: a limit on the work of templates for one text, paid before the work is done.
+"""Limits of templates: fuel for the work on one text, paid before the work is done.
 
 Even an honest template can run away: eighteen nested loops, a text doubled thirty times. Every
 template, macro and block pays for its size when it begins, a loop for its body times its rounds,
 and every operation on long text for the characters. No clock is read: equal input ends the same
 way on any machine.
 
-Rewriting a parsed template so that it pays fuel for its work.
-
-Authors see nothing of it. Operators that make much out of little (`~`, `+`, `==`, lists) become
-calls of the functions below, so Jinja cannot work them out for free while it compiles either.
+The payments are inserted into the parsed template, so authors see nothing of them. Operators that
+make much out of little (`~`, `+`, `==`, lists) become calls of functions that pay first.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
@@ -21,6 +20,7 @@ from typing import Any, cast
 import jinja2
 from jinja2 import nodes
 from jinja2.runtime import Context
+from jinja2.visitor import NodeTransformer
 
 from ..errors import PromptForgeError, TemplateError
 from ..text.escape import MAX_LABEL_CHARACTERS, Content, Escape, Safe
@@ -60,6 +60,8 @@ class FuelTank:
         """Raised for every later template of the rendering once the fuel is used up."""
 
 
+# Filters and escapes are called by Jinja, without a word on whose rendering it is. So the tank is
+# found by the thread: one template runs in it at a time.
 class _Here(threading.local):
     """The tank in use in this thread; an empty one while no template runs."""
 
@@ -113,7 +115,7 @@ def fuel_spent_error(error: FuelSpentError, where: str) -> TemplateError:
 
 
 def burn_fuel(units: int, what: str) -> None:
-    """Take units out of the tank; raises `SpentError`, naming `what`, if it holds fewer."""
+    """Take units out of the tank; raises `FuelSpentError`, naming `what`, if it holds fewer."""
     tank = _here.tank
     tank.left -= units
     if tank.left < 0:
@@ -142,9 +144,12 @@ def burn_for_value(value: Any, *, deep: bool = False) -> None:
             total += FUEL_PER_MEMBER * len(one)
             if total > left:  # too large even to list
                 break
+            # Of a mapping the values: its keys are names.
             waiting.extend(one.values() if isinstance(one, dict) else one)
     burn_fuel(total, "a list or text of very many parts")
 
+
+# --- payments in a parsed template ----------------------------------------------------------------
 
 FILTER_FUEL_PER_CHAR = {"prose": 80, "capitalize": 50, "code": 20, "md": 50, "other": 5}
 """Fuel for one character of a filter or escape; a copy is 1. Measured on the worst texts known."""
@@ -158,78 +163,72 @@ def meter_template(root: nodes.Template, environment: jinja2.Environment) -> Non
     """Insert the payments into a parsed template."""
     # Loops first: the body of an inner loop counts for the outer one as it was written.
     for loop in root.find_all(nodes.For):
-        weight = nodes.Const(sum(map(_price, loop.find_all(nodes.Node))), lineno=loop.lineno)
+        weight = nodes.Const(sum(map(_fuel_of, loop.find_all(nodes.Node))), lineno=loop.lineno)
         loop.iter = _call("fuel.rounds", cast(nodes.Expr, loop.iter), weight)
-    _rewrite(root)
+    _Payments().visit(root)
     places: list[nodes.Template | nodes.Macro | nodes.Block] = [root]
     places += [*root.find_all(nodes.Macro), *root.find_all(nodes.Block)]
     for place in places:
-        first = place.body[0].lineno if place.body else place.lineno
-        size = nodes.Const(FUEL_PER_ENTRY + sum(map(_price, _own(place))), lineno=first)
-        place.body.insert(0, nodes.ExprStmt(_call("fuel.enter", size), lineno=first))
+        size = FUEL_PER_ENTRY + sum(map(_fuel_of, _own_nodes(place)))
+        first = next((node.lineno for node in place.body), place.lineno)
+        entry = _call("fuel.enter", nodes.Const(size, lineno=first))
+        place.body.insert(0, nodes.ExprStmt(entry, lineno=first))
     root.set_environment(environment)
 
 
-def _price(node: nodes.Node) -> int:
+def _fuel_of(node: nodes.Node) -> int:
+    if not isinstance(node, nodes.Filter):
+        return 1
     # A dot is in the names of escapes and plug-ins alone.
-    costly = isinstance(node, nodes.Filter) and (
-        "." in node.name or node.name in FILTER_FUEL_PER_CHAR
-    )
-    return FUEL_PER_VALUE if costly else 1
+    return FUEL_PER_VALUE if "." in node.name or node.name in FILTER_FUEL_PER_CHAR else 1
 
 
-def _own(place: nodes.Node) -> Iterator[nodes.Node]:
+def _own_nodes(place: nodes.Node) -> Iterator[nodes.Node]:
     """Yield the nodes that run when a template, macro or block does."""
     for child in place.iter_child_nodes():
         if not isinstance(child, nodes.Macro | nodes.Block):
             yield child
-            yield from _own(child)
+            yield from _own_nodes(child)
 
 
-def _rewrite(node: nodes.Node) -> None:
-    for name, value in node.iter_fields():
-        if isinstance(value, nodes.Node):
-            _rewrite(value)
-            setattr(node, name, _metered(value))
-        elif isinstance(value, list):
-            for place, child in enumerate(value):
-                if isinstance(child, nodes.Node):
-                    _rewrite(child)
-                    value[place] = _metered(child)
+def _call(name: str, value: nodes.Expr, *arguments: nodes.Expr) -> nodes.Filter:
+    # A filter is the one call that every Jinja expression may hold.
+    return nodes.Filter(value, name, list(arguments), [], None, None, lineno=value.lineno)
 
 
-def _metered(node: nodes.Node) -> nodes.Node:
-    if isinstance(node, nodes.Concat):
-        return _call("fuel.concat", nodes.List(node.nodes, lineno=node.lineno))
-    if isinstance(node, nodes.Add):
-        return _call("fuel.add", node.left, node.right)
-    if isinstance(node, nodes.Dict) or (
-        isinstance(node, nodes.List | nodes.Tuple) and getattr(node, "ctx", "load") == "load"
-    ):
-        members = node.items if isinstance(node, nodes.Dict | nodes.List | nodes.Tuple) else ()
-        if all(isinstance(member, nodes.Const) for member in members):
-            return node
-        return _call("fuel.made", node)
-    if isinstance(node, nodes.Compare) and not _is_short(node):
-        node.expr = _call("fuel.read", node.expr)
-        for operand in node.ops:
-            operand.expr = _call("fuel.read", operand.expr)
-    elif isinstance(node, nodes.Test) and node.args:
-        node.node = _call("fuel.read", node.node)
-        node.args = [_call("fuel.read", argument) for argument in node.args]
-    return node
+class _Payments(NodeTransformer):
+    """Puts calls of `METER_FUNCTIONS` in place of operators, the inner ones first."""
+
+    def visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> nodes.Node:
+        self.generic_visit(node)
+        if isinstance(node, nodes.Concat):
+            return _call("fuel.concat", nodes.List(node.nodes, lineno=node.lineno))
+        if isinstance(node, nodes.Add):
+            return _call("fuel.add", node.left, node.right)
+        if isinstance(node, nodes.Dict | nodes.List) or (
+            isinstance(node, nodes.Tuple) and node.ctx == "load"  # not the targets of a loop
+        ):
+            constant = all(isinstance(member, nodes.Const) for member in node.items)
+            return node if constant else _call("fuel.made", node)
+        if isinstance(node, nodes.Compare) and not _is_short(node):
+            node.expr = _call("fuel.read", node.expr)
+            for operand in node.ops:
+                operand.expr = _call("fuel.read", operand.expr)
+        elif isinstance(node, nodes.Test) and node.args:
+            node.node = _call("fuel.read", node.node)
+            node.args = [_call("fuel.read", argument) for argument in node.args]
+        return node
 
 
 def _is_short(node: nodes.Compare) -> bool:
     """Tell whether a constant bounds the work: `==` ends with the shorter side, `in` does not."""
     sides = (node.expr, *(operand.expr for operand in node.ops))
-    if not any(isinstance(side, nodes.Const) for side in sides):
+    if any(operand.op in ("in", "notin") for operand in node.ops):
         return False
-    return all(operand.op not in ("in", "notin") for operand in node.ops)
+    return any(isinstance(side, nodes.Const) for side in sides)
 
 
-def _call(name: str, value: nodes.Expr, *arguments: nodes.Expr) -> nodes.Filter:
-    return nodes.Filter(value, name, list(arguments), [], None, None, lineno=value.lineno)
+# --- filters and escapes that pay -----------------------------------------------------------------
 
 
 def metered_filter(name: str, change: Callable[..., Any]) -> Callable[..., Any]:
@@ -252,9 +251,13 @@ def metered_filter(name: str, change: Callable[..., Any]) -> Callable[..., Any]:
 
 def metered_escape(name: str, escape: Escape) -> Escape:
     """Return the escape `name`, paying for the text it reads and the text it makes."""
-    labels = name.startswith("md.")  # Markdown's escapes are slow, but cut a label first
-    price = FILTER_FUEL_PER_CHAR["md"] if labels else FILTER_FUEL_PER_CHAR["other"]
+    syntax = name.partition(".")[0]
+    price = FILTER_FUEL_PER_CHAR.get(syntax, FILTER_FUEL_PER_CHAR["other"])
+    most = sys.maxsize
+    if syntax == "md":  # Markdown's escapes are slow, but cut a label first
+        most = MAX_LABEL_CHARACTERS
 
+    # This runs for every printed value: so the usual case, a short text, makes no further call.
     def escaped(value: object) -> Safe:
         if isinstance(value, str):
             if isinstance(value, Safe):
@@ -264,8 +267,7 @@ def metered_escape(name: str, escape: Escape) -> Escape:
                     burn_for_text(len(text), price)
                 return text
             if len(value) > MAX_FREE_CHARS:
-                chars = min(len(value), MAX_LABEL_CHARACTERS) if labels else len(value)
-                burn_for_text(chars, price)
+                burn_for_text(min(len(value), most), price)
         elif isinstance(value, list | tuple | dict):
             burn_for_value(value, deep=True)
         text = escape(value)
@@ -288,6 +290,10 @@ def mark_imitations(escape: Escape) -> Escape:
     return escaped
 
 
+# --- functions that a rewritten template calls ----------------------------------------------------
+# `pass_context` keeps Jinja's compiler from calling them beforehand on constants.
+
+
 @jinja2.pass_context
 def _enter(_: Context, units: int) -> None:
     burn_fuel(units, "a template, macro or block that is entered again and again")
@@ -298,7 +304,9 @@ def _rounds(_: Context, values: Any, weight: int) -> Any:
     if isinstance(values, jinja2.Undefined):
         return values
     if not isinstance(values, list | tuple | dict | str):
-        given = "nothing (null)" if values is None else f"a {type(values).__name__}"
+        given = f"a {type(values).__name__}"
+        if values is None:
+            given = "nothing (null)"
         raise TemplateError(f"a loop goes through a list, and this is {given}")
     burn_fuel(len(values) * weight, f"a loop of {len(values):,} rounds")
     return values
