@@ -23,8 +23,14 @@ from ..errors import ItemError, certain_correction, quote
 from ..files import YAML_SUFFIXES
 from ..text.escape import to_label
 from ..text.format import plural
-from .complete import complete_code
-from .inputs import TRUST_STATES, json_flag, or_local_folders, profile_flags, take_folders
+from .inputs import (
+    TRUST_STATES,
+    complete_code,
+    json_flag,
+    or_local_folders,
+    profile_flags,
+    take_folders,
+)
 from .output import (
     Column,
     excerpt_lines,

@@ -12,7 +12,8 @@ import json
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,7 +22,6 @@ import msgspec
 
 from ..authoring.compare import (
     Build,
-    BuildItem,
     BuildManifest,
     CommonPrefix,
     Difference,
@@ -53,7 +53,6 @@ from .output import (
 
 if TYPE_CHECKING:
     from ..model import Result
-    from ..rendering.report import Report
 
 _FOLDER_WORDS = ("profile", "templates", "profiles")
 _ASSIGNMENT = re.compile(r"[A-Za-z][A-Za-z_-]*=")
@@ -65,6 +64,8 @@ _SOURCE_FLAGS = (
     *("files", "documents", "man_pages", "techniques", "attack", "job"),
     *("profile", "templates", "profiles"),
 )
+FitsAt = dict[int, Callable[[], int | None]]
+"""`id` of an item of a build → the budget that brings it back."""
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
@@ -118,9 +119,12 @@ def diff_command(
             facts["text"] = changed
         write_json(facts, output)
     else:
-        fits_at = FitsAt()
+        # The number of an item costs renderings: each of the few rows asks for its own.
+        fits_at: FitsAt = {}
         for number, result in results.items():
-            fits_at.add(builds[number], result.report)
+            near = result.report.hints.near
+            items_of_build = getattr(builds[number], "items", ())
+            fits_at |= {id(item): partial(near, index) for index, item in enumerate(items_of_build)}
         lines = [*_heading(builds, (a, b)), *_figure_lines(found), *_input_lines(found)]
         lines += _prefix_lines(found.prefix)
         lines += _item_lines(found.items, given["every"], fits_at)
@@ -151,25 +155,6 @@ def _render_sides(
         printed = [d for result in results.values() for d in result.warnings]
         results[number] = own.render(renderer, loaded, printed=printed)
     return results
-
-
-class FitsAt:
-    """Answers for one item at a time: its `fits_at` costs renderings, and a table has few rows."""
-
-    def __init__(self) -> None:
-        self._entries: dict[int, tuple[Report, int]] = {}
-
-    def add(self, build: Build | BuildManifest, report: Report) -> None:
-        """Take the items of a build that was rendered now; they come in the report's order."""
-        if isinstance(build, Build):
-            self._entries |= {id(entry): (report, n) for n, entry in enumerate(build.items)}
-
-    def of(self, entry: BuildItem) -> int | None:
-        """Return the budget that brings an item back; a saved one has it in the file."""
-        if id(entry) not in self._entries:
-            return entry.fits_at
-        report, index = self._entries[id(entry)]
-        return report.hints.near(index)
 
 
 # --- sides ----------------------------------------------------------------------------------------
@@ -403,29 +388,27 @@ def _item_lines(items: Sequence[ItemChange], every: bool, fits_at: FitsAt) -> It
 def _row(change: ItemChange, fits_at: FitsAt) -> list[str]:
     item = change.a or change.b
     assert item is not None
-    forms, tokens = [], []
-    for each in (change.a, change.b):
-        if each is None:
-            forms.append("not given")
-            tokens.append("-")
-        elif each.status == "dropped":
-            forms.append(each.form or "out")
-            tokens.append("-")
-        else:
-            forms.append(each.form or "out")
-            tokens.append(f"{each.tokens:,}")
+    forms, tokens = ["not given"] * 2, ["-"] * 2
+    for side, each in enumerate((change.a, change.b)):
+        if each is not None:
+            forms[side] = each.form or "out"
+            if each.status != "dropped":
+                tokens[side] = f"{each.tokens:,}"
     delta = ""
     if change.delta:
         delta = f"{change.delta:+,}"
     label = item_label(msgspec.structs.asdict(item))
     row = [change.how, label, printable(item.kind), *forms, *tokens, delta]
-    for each in (change.b, change.a):
-        if each is not None and each.status == "dropped":
-            budget = fits_at.of(each)
-            if budget is None:
-                return [*row, printable(each.reason), ""]
-            return [*row, printable(each.reason), f"{budget:,}"]
-    return [*row, "", ""]
+    dropped = [each for each in (change.b, change.a) if each and each.status == "dropped"]
+    if not dropped:
+        return [*row, "", ""]
+    budget = dropped[0].fits_at
+    if id(dropped[0]) in fits_at:
+        budget = fits_at[id(dropped[0])]()
+    number = ""
+    if budget is not None:
+        number = f"{budget:,}"
+    return [*row, printable(dropped[0].reason), number]
 
 
 def _verdict(builds: Sequence[Build | BuildManifest], found: Difference) -> Iterator[str]:

@@ -10,7 +10,7 @@ import json
 import shlex
 import textwrap
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -131,7 +131,8 @@ def item_lines(report: Report, every: bool) -> Iterator[str]:
     if rows:
         yield from table_lines(columns, rows)
     if hidden:
-        reasons = _count_reasons(map(report.reason, hidden))
+        numbers = Counter(map(report.reason, hidden)).most_common()
+        reasons = ", ".join(f"{reason} {number:,}" for reason, number in numbers)
         yield f"out  and {len(hidden):,} more ({reasons}); --all shows them"
     counts = Counter(STATUS_WORDS[report.status(index)] for index in ranked)
     each = ", ".join(f"{counts[word]:,} {word}" for word in STATUS_WORDS.values())
@@ -188,10 +189,6 @@ def _labels(report: Report, ids: Collection[str]) -> dict[str, str]:
     return found
 
 
-def _count_reasons(reasons: Iterable[str]) -> str:
-    return ", ".join(f"{reason} {count:,}" for reason, count in Counter(reasons).most_common())
-
-
 # --- reasons --------------------------------------------------------------------------------------
 
 
@@ -223,11 +220,11 @@ def reason_lines(
             continue
         remedy = remedy_of.get(reason)
         texts = [text.format_map({"max_items": "none", "min_score": "none", **values})]
-        if reason in ("budget", "section_budget"):
-            if remedy is None or remedy.items < counts[reason]:
-                texts.append("--max-tokens with the number under 'fits at' brings it back whole")
-                if beyond is not None:
-                    texts.append(f">{beyond:,}: even that is too little; --json says the number")
+        is_budget = reason in ("budget", "section_budget")
+        if is_budget and (remedy is None or remedy.items < counts[reason]):
+            texts.append("--max-tokens with the number under 'fits at' brings it back whole")
+            if beyond is not None:
+                texts.append(f">{beyond:,}: even that is too little; --json says the number")
         yield from _wrapped(f"{reason:<{wide}}  ", "; ".join(texts))
         if remedy is not None:
             line = _remedy(remedy, shorten(labels[remedy.item], MAX_NAME_COLUMNS))

@@ -1,4 +1,4 @@
-"""Read the command line: flags, job file, folders, items, and the texts of a whole prompt.
+"""Read the command line: flags and their completion, job file, folders, items, texts of a prompt.
 
 Every option of the vocabulary becomes one flag, with the same rule and the same sentence as in a
 profile. `read_request` joins flags and job file into a `CommandRequest`, which gathers the items
@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import glob
 import os
+import re
 import sys
 import typing
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,7 +31,7 @@ from ..errors import (
     quote,
     suggest_name,
 )
-from .complete import COMPLETIONS, complete_profile
+from ..files import YAML_SUFFIXES, format_of, shipped_folder
 from .output import print_diagnostics, printable
 
 # --help and completion need no engine: what reads items or renders is imported when it runs.
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
     from ..sources.search import Search
 
 Command = Callable[..., Any]
+Complete = Callable[[click.Context, click.Parameter, str], list[str]]
+"""A function that offers the names that begin as a word does."""
 FOLDER_VARIABLES = {"templates": "PROMPTFORGE_TEMPLATES", "profiles": "PROMPTFORGE_PROFILES"}
 TRUST_STATES = {
     "trusted": "trusted as it is",
@@ -78,6 +82,91 @@ _TEXT_FLAGS = (
 )
 _JOB_KEYS = {"system": "system", "instructions": "instructions", "user": "question"}
 """Flag of a prompt's text → its key in a job file."""
+
+
+# --- completion -----------------------------------------------------------------------------------
+# Names are found by listing folders: a shell must have its answer at once, without the engine.
+
+
+def _files(context: click.Context, kind: str, pattern: str) -> Iterator[Path]:
+    """Yield files of the folders on the line so far, in the environment, and shipped."""
+    variable = os.environ.get(FOLDER_VARIABLES[kind], "")
+    named = [*(context.params.get(kind) or ()), *filter(None, variable.split(os.pathsep))]
+    for folder in (*named, shipped_folder(kind)):
+        yield from Path(folder).glob(pattern)
+
+
+def _offer(find: Callable[[click.Context], Iterable[str]]) -> Complete:
+    """Make a completion of the names that `find` returns."""
+
+    def complete(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+        # `pf8` finds PF802 too.
+        lead = (begun, begun.upper())
+        return sorted({name for name in find(context) if name.startswith(lead)})
+
+    return complete
+
+
+def _profile_names(context: click.Context) -> Iterable[str]:
+    files = _files(context, "profiles", "*")
+    return (path.stem for path in files if path.suffix in YAML_SUFFIXES)
+
+
+def _tokenizer_names(_context: click.Context) -> Iterable[str]:
+    from ..tokenizers.registry import list_tokenizers  # it loads none of them
+
+    return (name for name, _ in list_tokenizers() if name != "file:PATH")
+
+
+def _codes(_context: click.Context) -> Iterable[str]:
+    # The keys are found without a parser: reading the YAML would take 40 ms.
+    text = (Path(__file__).parents[1] / "lint" / "codes.yaml").read_text(encoding="utf-8")
+    return re.findall(r"(?m)^(PF\d{3}):", text)
+
+
+complete_layout = _offer(
+    lambda context: (f.parent.name for f in _files(context, "templates", "[!_.]*/layout.*"))
+)
+complete_format = _offer(
+    lambda context: (
+        format_of(file.name[len("layout.") : -len(".j2")])
+        for file in _files(context, "templates", "[!_.]*/layout.*.j2")
+    )
+)
+complete_prompt = _offer(
+    lambda context: (folder.name for folder in _files(context, "templates", "prompt/*/"))
+)
+complete_profile = _offer(_profile_names)
+complete_tokenizer = _offer(_tokenizer_names)
+complete_code = _offer(_codes)
+COMPLETIONS = {
+    "layout": complete_layout,
+    "format": complete_format,
+    "prompt": complete_prompt,
+    "tokenizer": complete_tokenizer,
+}
+"""Option → completion of its value."""
+
+
+def complete_source(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """Complete the argument of `show`: a layout, a profile, a prompt set or a template."""
+    files = {f"prompt/{name}" for name in complete_prompt(context, parameter, "")}
+    lead = begun.rpartition("/")[0]
+    if lead and ".." not in lead:
+        paths = _files(context, "templates", f"{glob.escape(lead)}/*")
+        files |= {f"{lead}/{path.name}" for path in paths}
+    names = complete_layout(context, parameter, begun) + complete_profile(context, parameter, begun)
+    return names + sorted(name for name in files if name.startswith(begun))
+
+
+def complete_original(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """Complete the original that `new` copies."""
+    originals = {**COMPLETIONS, "profile": complete_profile}
+    del originals["tokenizer"]
+    # The thing is not known yet where the line ends in --from: then every name is offered.
+    thing = context.params.get("thing")
+    chosen = [each for name, each in originals.items() if thing not in originals or name == thing]
+    return [name for complete in chosen for name in complete(context, parameter, begun)]
 
 
 # --- flags ----------------------------------------------------------------------------------------

@@ -244,10 +244,11 @@ def usage_message(error: click.ClickException) -> str:
 
 
 def _describe(error: click.ClickException, context: click.Context | None) -> str:
-    if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Argument):
-        if context is not None:
-            usage = [context.command_path, *context.command.collect_usage_pieces(context)]
-            return f"{_describe_parameter(error.param)} is missing: {' '.join(usage)}"
+    parameter = getattr(error, "param", None)
+    is_missing = isinstance(error, click.MissingParameter)
+    if is_missing and isinstance(parameter, click.Argument) and context is not None:
+        usage = [context.command_path, *context.command.collect_usage_pieces(context)]
+        return f"{_describe_parameter(parameter)} is missing: {' '.join(usage)}"
     if isinstance(error, click.NoSuchOption):
         hint = ""
         if error.possibilities:

@@ -34,9 +34,9 @@ from ..prompts.providers import SHAPES
 from ..sources.workspace import read_named
 from ..text.format import plural
 from ..tokenizers.registry import get_tokenizer
-from .complete import complete_tokenizer
 from .inputs import (
     CommandRequest,
+    complete_tokenizer,
     exit_code,
     given_options,
     input_flags,
