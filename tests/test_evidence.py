@@ -178,7 +178,7 @@ def test_what_the_caller_measured_is_added() -> None:
         )
     ]
     cut = DividedText(list(split_prose(pages[0].text)))
-    evidence = Evidence("nothing", pages, lambda _: cut, match=lambda i, p: 0.9 * p)
+    evidence = Evidence("nothing", pages, lambda _: cut, match=lambda i: [0.0, 0.9])
     assert evidence.passage_scores(0).match(evidence.weights) == [0, 0.9]
     assert take(evidence, 15).picks == [PassageId(0, 1)]
 

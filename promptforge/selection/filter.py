@@ -90,6 +90,7 @@ def select(
         _drop_low_scores(left, kept, options.min_score, dropped, diagnostics)
         kept = _still(kept, dropped)
     ranks: list[float] = list(map(_SCORE, left))
+    # Merging before duplicates: two halves of a file, joined, may equal a third text.
     if options.merge_overlaps:
         merge_overlaps(left, kept, ranks, dropped)
         kept = _still(kept, dropped)

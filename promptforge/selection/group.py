@@ -101,6 +101,7 @@ def group_entries(
     groups: dict[str, list[Entry]] = {}
     for entry in ranked:
         groups.setdefault(key(entry.item), []).append(entry)
+    # Those of `first` that have members, then all others in the order of their best item.
     names = list(dict.fromkeys([*(name for name in first if name in groups), *groups]))
     by_line = by == "file" and order == "score"
     sections = []

@@ -131,6 +131,7 @@ def drop_duplicates(
     tails = [text[-TAIL_CHARACTERS:] for text in texts]
     if len(set(tails)) == len(tails):
         return
+    # Whole texts are hashed only where the tails agree.
     twice = {tail for tail, count in Counter(tails).items() if count > 1}
     first: dict[str, int] = {}
     also: dict[int, list[int]] = defaultdict(list)

@@ -6,6 +6,7 @@ import heapq
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
 from ..errors import OptionError, quote
 from ..model import Item
@@ -49,11 +50,11 @@ class QueryRelevance:
         self._query: Sequence[float] = ()
         if embed is not None:
             self._query = embed_all(getattr(embed, "queries", embed), [query])[0]
-        self._likeness: dict[int, list[float]] = {}
         self._items = items
         self._language = language
         self._marker = marker
-        self._pieces: dict[int, Pieces | None] = {}
+        self.divide: Callable[[int], Pieces | None] = cache(self._divide)
+        """Returns the passages of an item's text by its index, or `None` if it is one."""
         self.index_of = _closest(query, items, order)
         """Number of a document in the evidence → index of the item; only those read closely."""
         self.number_of = {index: number for number, index in enumerate(self.index_of)}
@@ -80,21 +81,17 @@ class QueryRelevance:
         for index, number in self.number_of.items():
             ranks[index] = self.evidence.worth[number]
 
-    def divide(self, index: int) -> Pieces | None:
-        """Return the passages of an item's text, or `None` if it is one."""
-        if index not in self._pieces:
-            self._pieces[index] = self._divide(self._items[index])
-        return self._pieces[index]
-
-    def _divide(self, item: Item) -> Pieces | None:
+    def _divide(self, index: int) -> Pieces | None:
+        item = self._items[index]
         text, language = readable_text(item), self._language(item)
         if looks_like_program(item.kind, language, text):
             if len(text) <= MAX_WHOLE_PROGRAM_CHARACTERS:
                 return None
+            # A program of an unknown language is cut by its indentation, not into sentences.
             language = language or "none"
         found = find_structure(item.kind, language, text, self._marker)
         if found is not None and not isinstance(found, Pieces):
-            return None  # JSON, whose pieces are no sentences
+            return None  # JSON: half an object is no answer
         return found or divide_prose(text)
 
     def match(self, index: int) -> Mapping[int, float] | None:
@@ -104,14 +101,12 @@ class QueryRelevance:
             return None
         return dict(enumerate(self.evidence.passage_scores(number).match(self.evidence.weights)))
 
-    def _measure(self, number: int, passage: int) -> float:
-        """Return the likeness of a passage to the query by the caller's vectors, 0 to 1."""
+    def _measure(self, number: int) -> list[float]:
+        """Return the likeness of each passage to the query by the caller's vectors, 0 to 1."""
+        texts = list(self._passages(number).texts)
         if self._embed is None:
-            return 0.0
-        if number not in self._likeness:
-            vectors = embed_all(self._embed, list(self._passages(number).texts))
-            self._likeness[number] = [_cosine(self._query, vector) for vector in vectors]
-        return self._likeness[number][passage]
+            return [0.0] * len(texts)
+        return [_cosine(self._query, vector) for vector in embed_all(self._embed, texts)]
 
     def _passages(self, number: int) -> DividedText:
         index = self.index_of[number]

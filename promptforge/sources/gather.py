@@ -132,6 +132,7 @@ def gather(wanted: SourceRequest, diagnostics: Diagnostics) -> list[Item]:
         except ItemError as error:
             failed.append(error)
             diagnostics.add("PF606", f"left out: {error.bare}", where=error.where)
+    # A prompt without its knowledge is worse than none; one with most of it is not.
     if failed and not found:
         if len(failed) == 1:
             raise failed[0]

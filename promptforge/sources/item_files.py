@@ -93,6 +93,7 @@ class _RecordFile:
             return [], lambda index: self.where
         if ending in (".jsonl", ".ndjson"):
             return self._read_json_lines()
+        # A YAML list in flow style may begin as JSON does: there the ending decides.
         if first not in "[{" or ending in (".yaml", ".yml"):
             return self._read_yaml()
         repeated: dict[str, None] = {}
@@ -236,6 +237,7 @@ def decode_json(text: str | bytes, repeated: dict[str, None]) -> Any:
             repeated.update((key, None) for key, count in counts.items() if count > 1)
         return found
 
+    # The hook sees all pairs; a decoded dict has lost the repeated ones.
     return json.loads(text, parse_constant=refuse_constant, object_pairs_hook=members)
 
 

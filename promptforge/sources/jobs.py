@@ -151,6 +151,7 @@ def _read_knowledge(document: _Document) -> dict[str, tuple[str, ...]]:
     if len(blocks) > 1:
         message = "knowledge and context_config are two names of one block; write one"
         raise ProfileError(message, where=document.at(blocks[1]))
+    # `knowledge:` with nothing below it is `None` in YAML.
     if not blocks or document.get(*blocks) is None:
         return {}
     inside = document.get(*blocks)
@@ -180,6 +181,7 @@ def _read_xml(text: str, where: str) -> Job:
     if len(data) > MAX_XML_BYTES:
         message = f"longer than {MAX_XML_BYTES} bytes; XML of this size is not read"
         raise ItemError(message, where=f"{where}:1")
+    # A prompt's own XML may stand around the block, or several blocks in it.
     lists: dict[str, list[str]] = {}
     contexts = list(_find_contexts(_parse_xml(data, where)))
     if not contexts:

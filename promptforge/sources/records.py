@@ -161,6 +161,7 @@ def _read_flawless(records: list[Any]) -> list[Item] | None:
     """Return the items of flawless native records, in about a microsecond each, else `None`."""
     if len(records) > MAX_RECORDS:
         return None
+    # Each step is one pass in C: of a million records none costs a line of Python.
     if {*map(type, records)} == {Item}:
         items = records
     elif all(map(_is_convertible, records)):
@@ -220,6 +221,7 @@ def _each(records: Any, where: str, diagnostics: Diagnostics) -> Iterable[Any]:
                 return
             count += 1
             yield record
+    # GeneratorExit: the caller has stopped. It comes at `yield`, and is no failure of the records.
     except (KeyboardInterrupt, SystemExit, GeneratorExit, ItemError):
         raise
     except BaseException as exc:
@@ -340,6 +342,7 @@ class _Document:
         """Return the fields of a node of LlamaIndex; its text depends on its kind."""
         if self.get("metadata") is _MISSING:
             return None
+        # A scored node raises at `text` if it holds no text node; all have `get_content`.
         text = _call(self.get("get_content"))
         if not isinstance(text, str):
             text = self.get("text")
@@ -399,6 +402,7 @@ def _to_native(record: _Fields, notes: _Notes) -> _Fields:
 
     Raises nothing: `_build` judges wrong types, under the native name of the field.
     """
+    # The order matters: the rarer mark goes first. Chunks have `content` as native records have.
     metadata = _mapping(record.get("metadata"))
     if "source_type" in metadata:
         return _read_rag(record, metadata)
@@ -467,8 +471,9 @@ def _read_chunk(record: _Fields) -> _Fields:
     for key, field in _CHUNK.items():
         if camel.get(key) is not None:
             fields[field] = camel[key]
+    # This shape says its own language, or has none: it is not looked up by the path.
     if fields.get("language") is None:
-        fields["language"] = "none"  # this shape says its own language, or has none
+        fields["language"] = "none"
     return fields | {"metadata": extra | _mapping(camel.get("metadata"))}
 
 
@@ -478,9 +483,10 @@ def _read_entity(record: _Fields, notes: _Notes) -> _Fields:
     _, outer = _split(record, "entity", "entityId")
     fields: _Fields = {"origin": "similarity"} | own
     fields |= {_ENTITY[k]: v for k, v in entity.items() if k in _ENTITY}
+    # To the system of this shape "" is nothing; a native record may have an empty summary.
     for field in ("path", "summary"):
         if fields.get(field) == "":
-            fields[field] = None  # to the system this shape comes from, "" is nothing
+            fields[field] = None
     fields |= {"id": record.get("entityId", entity.get("id")), "score": record.get("score")}
     if fields.get("content") is None and fields.get("summary") is None:
         message = "entity has neither content nor summary; shown by its name alone"
@@ -517,6 +523,7 @@ def _read_technique(metadata: _Fields, source: object) -> _Fields:
     metadata = dict(metadata)
     if isinstance(source, str):
         metadata = {"technique_id": source, **metadata}
+    # Templates show lists of names; exports have one name, a list, or objects with names.
     for plural, single in _TECHNIQUE_LISTS.items():
         if found := names_in(metadata.get(plural)) or names_in(metadata.get(single)):
             metadata[plural] = found
@@ -568,6 +575,7 @@ def _build(fields: Mapping[str, Any], notes: _Notes) -> Item:
     for key in sorted(fields.keys() - _FIELDS):
         notes.say("PF201", f"unknown key {quote(key)}{_hint(key)}; kept as metadata")
         metadata.setdefault(key, copy_plain(fields[key], notes.say_metadata))
+    # Trimming goes from `expanded` to `content`; without the shorter one there is no way down.
     if texts["content"] is None and texts["expanded"] is not None:
         notes.say("PF201", "content is missing; expanded is taken for it")
         texts["content"], texts["expanded"] = texts["expanded"], None
@@ -629,6 +637,7 @@ def _text(value: object, name: str, notes: _Notes) -> str | None:
 def _number(value: object, name: str, expected: str, notes: _Notes) -> float:
     """Return a number, also one in text or of a library's own type."""
     plain = copy_plain(value, _silent)
+    # To read a text of a million digits takes seconds, and no number needs a hundred.
     try:
         if type(plain) is not bool and len(str(plain)) <= 100:
             return float(plain)

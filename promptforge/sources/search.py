@@ -69,6 +69,7 @@ def search_files(search: Search, *, workspace: StrPath, diagnostics: Diagnostics
     for name, text, told in _read_files(search.paths, workspace, diagnostics):
         said[name] = told
         passages += _split_passages(name, text)
+    # The path counts as words of a passage: `auth/login.py` answers "login" in each.
     worths = rank_texts(search.query, [f"{item.path}\n{item.content}" for item in passages])
     found = [index for index, worth in enumerate(worths) if worth > 0]
     found.sort(key=lambda index: -worths[index])  # stable: of equals the earlier comes first
@@ -187,6 +188,7 @@ def _refusal(name: str, workspace: StrPath) -> str | None:
 
 def _split_passages(path: str, text: str) -> Iterator[Item]:
     """Yield the passages of a file; a seam is a blank line, before one not indented if possible."""
+    # Blank lines mark paragraphs and functions; a line that is not indented begins a new one.
     lines = split_lines(text)
     starts, size = [0], 0
     for index, line in enumerate(lines):

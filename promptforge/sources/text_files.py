@@ -18,8 +18,11 @@ from ..model import Item
 from ..plaindata import copy_plain
 from .workspace import StrPath, expand_pattern, is_pattern, read_text, show_path
 
+# `a.py:1-3,9-12`, as some tools write it: the message says to write two.
 _SEVERAL = re.compile(r"(?s:(.+?)):([0-9]{1,9}-?[0-9]{0,9}),([0-9]{1,9}-?[0-9]{0,9})(?:,[0-9,-]*)?")
+# The path is greedy: `C:\\a.py:3` has its range behind the last colon.
 _RANGE = re.compile(r"(?s:(.+)):([0-9]{1,9})(?:-([0-9]{0,9}))?")
+# The closing line stands alone; blank lines behind it belong to it.
 _FRONT_MATTER = re.compile(
     r"---[ \t]*\r?\n(.*?)(?<=\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)(?:[ \t]*\r?\n)*", re.DOTALL
 )
@@ -46,6 +49,7 @@ def load_files(
 
     def load(name: str, said: Diagnostics) -> Item:
         text = read_text(name, workspace=workspace, diagnostics=said)
+        # git's own test for binary files.
         if "\0" in text[:8192]:
             raise _BinaryFileError("no text but binary data", where=show_path(name))
         if start is None:
@@ -236,8 +240,10 @@ def _of_name(name: str) -> str | None:
     from identify.identify import tags_from_filename
 
     suffix = name.rpartition(".")[2].lower() if "." in name else ""
-    tags: set[str] = tags_from_filename(name) - {"text"}  # which only says that it is not binary
-    if suffix == "md":  # LICENSE.md: identify adds the tags of LICENSE
+    # "text" only tells that it is not binary.
+    tags: set[str] = tags_from_filename(name) - {"text"}
+    # `identify` adds the tags of LICENSE to those of LICENSE.md.
+    if suffix == "md":
         return "markdown"
     fences = {_FENCES.get(tag, tag) for tag in tags}
     return min(fences & _RANK.keys(), key=_RANK.__getitem__, default=_SUFFIXES.get(suffix))

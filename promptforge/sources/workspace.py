@@ -64,6 +64,7 @@ def locate_file(path: StrPath, workspace: StrPath | None) -> Path:
     except (OSError, ValueError) as exc:  # ValueError: a NUL in the name
         message = f"cannot read {quote(given)}: {system_reason(exc)}"
         raise ItemError(message, where=show_path(given)) from None
+    # Both are real paths by now, so no link inside the workspace leads out unseen.
     if workspace is not None and not os.path.isabs(given) and not is_inside(real, root):
         hint = "name it by an absolute path, or set another workspace (--workspace ..)"
         raise ItemError(f"leads out of the workspace; {hint}", where=show_path(given))
@@ -187,6 +188,7 @@ def _hint(real: Path, exc: Exception) -> str:
     if not isinstance(exc, FileNotFoundError):
         return ""
     try:
+        # To compare with the names of a huge folder would take longer than the run.
         names = sorted(filter(str.isprintable, os.listdir(real.parent)))
     except OSError:
         return f"; there is no folder {show_path(real.parent.name)} either"
@@ -206,6 +208,7 @@ class GitIgnore:
         self._rules: dict[str, GitIgnoreSpec | None] = {}
         """Folder → the rules of its file, if it has one."""
         self._lead = "".join(f"{part}/" for part in folder.relative_to(self._root).parts)
+        # `build/` is in most files of this sort, and yet `--in build` asks for its files.
         if self._lead and self._ignores(self._lead):
             self._root, self._rules, self._lead = folder, {}, ""
 
@@ -255,6 +258,7 @@ def expand_pattern(
     them as the user would write them, a folder's with `/` at the end. Raises `ItemError` when
     nothing matches, or the folder lies outside the workspace.
     """
+    # The walk begins below the last part without a mark: of `src/**/*.py` only `src` is listed.
     parts = pattern.replace(os.sep, "/").split("/")
     fixed = next((i for i, part in enumerate(parts) if is_pattern(part)), len(parts) - 1)
     lead = "".join(part + "/" for part in parts[:fixed])
@@ -320,6 +324,7 @@ class _Walk:
             with os.scandir(folder) as found:
                 return list(found)
         except OSError as error:
+            # Gone since the folder above was listed: no match, and nothing to say.
             if not isinstance(error, FileNotFoundError | NotADirectoryError):
                 self.closed.append((lead, error))
             return []
@@ -352,6 +357,7 @@ def _is_open(path: str, name: str, root: str | None, diagnostics: Diagnostics) -
             said = "a link that leads nowhere"
         diagnostics.add("PF601", f"{said}; skipped", where=where)
         return False
-    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a link to a folder is simply no match
+    # A link to a folder is simply no match.
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         diagnostics.add("PF601", "a pipe, socket or device; skipped", where=where)
     return stat.S_ISREG(mode)
