@@ -16,7 +16,7 @@ Value = TypeVar("Value")
 MAX_CHARS_CACHED = 1 << 24
 """Characters of text with remembered counts, for each counter."""
 MIN_CHARS_HASHED = 1 << 20
-"""Characters from which a text is remembered by its sha256 instead of by itself."""
+"""A text of more characters is remembered by its sha256 instead of by itself."""
 
 
 @runtime_checkable

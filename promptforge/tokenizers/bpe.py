@@ -34,13 +34,13 @@ MAX_CHARS_ENCODED = 1 << 18
 MIN_BLANKS_APART = 1 << 17
 """Blanks in a row that are encoded apart; tiktoken's regular expression fails at 1,000,055."""
 MIN_CHARS_SPLIT = 16
-"""Characters below which a part is not searched for split points."""
+"""A shorter part is not searched for split points."""
 _MAX_CHARS_TRIED = 1024
-"""Characters without a split point in which a cut tries every end of a unit."""
+"""In so many characters without a split point, a cut tries every end of a unit."""
 _MAX_SINGLE_STEPS = 16
 """Ends of a unit that a cut tries one by one; then its steps grow."""
 _MAX_GROWTH = 16
-"""Factor by which a cut looks farther where there was no split point."""
+"""Where there is no split point, a cut looks at most so many times as far next."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BLANKS = re.compile(f"[{BLANK_CHARACTERS}]+")
 _LAST_OTHER = re.compile(f"(?s:.*)[^{BLANK_CHARACTERS}]")
@@ -108,7 +108,7 @@ class BytePairCounter(Counter):
         if not self._additive:
             return self.count("".join(parts))
         # Only the text between the last split point of one part and the first of the next is
-        # counted: no token reaches over a split point, whatever stands beside the part.
+        # counted: no token reaches over a split point, and neighbours of a part do not change that.
         total = 0
         between: list[str] = []
         for text in parts:
@@ -369,10 +369,10 @@ def _find_edge(text: str, n: int, counter: BytePairCounter) -> _Edge | None:
     """
     base, left, room = 0, n, 4 * n + 64
     while True:
-        join = None
+        point = None
         if base + room < len(text):
-            join = last_split_point(text, base, base + room)
-        stop = join or min(base + room, len(text))
+            point = last_split_point(text, base, base + room)
+        stop = point or min(base + room, len(text))
         tokens = counter.encode(text[base:stop])
         if tokens is None:
             return None
@@ -380,9 +380,9 @@ def _find_edge(text: str, n: int, counter: BytePairCounter) -> _Edge | None:
             break
         if stop == len(text):
             return _Edge(len(text), n - left + len(tokens), len(text), stop)
-        if join:
+        if point:
             left -= len(tokens)
-            base, room = join, 4 * left + 64
+            base, room = point, 4 * left + 64
         else:
             # " " * 1_200_000: a token has up to 128 of them, and small steps count all again.
             wanted = room * left // (len(tokens) or 1) * 9 // 8
@@ -413,12 +413,12 @@ def _cut_at_edge(text: str, n: int, unit: Unit, counter: BytePairCounter, edge: 
         if is_split_point(text, place):
             return place <= edge.place
         # Split points of the beginning alone: those made by the text behind `place` do not count.
-        join = last_split_point(text, 0, place) or 0
-        tokens = edge.tokens + counter.count(text[join:place])
-        if join >= edge.low:
-            tokens += counter.count(text[edge.low : join])
+        point = last_split_point(text, 0, place) or 0
+        tokens = edge.tokens + counter.count(text[point:place])
+        if point >= edge.low:
+            tokens += counter.count(text[edge.low : point])
         else:
-            tokens -= counter.count(text[join : edge.low])
+            tokens -= counter.count(text[point : edge.low])
         return tokens <= n
 
     # A cut may end a little behind the edge: " the" is one token, " t" and "he" may be two.

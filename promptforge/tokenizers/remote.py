@@ -35,9 +35,10 @@ class RemoteTokenizer(Counter):
     Nothing is learnt from one rendering to the next: equal items give equal text.
     Of a whole prompt all texts are counted together, at most three times.
 
-    `exact`: True if the provider vouches for its count. Raises `TokenizerError` where `count` fails.
+    `exact`: True if the provider vouches for its count. Raises `TokenizerError` if `count` fails.
 
-        pf.render(items, tokenizer=pf.RemoteTokenizer("claude-opus", count, estimate="approximate-claude"))
+        remote = pf.RemoteTokenizer("claude-opus", count, estimate="approximate-claude")
+        pf.render(items, tokenizer=remote)
     """
 
     def __init__(

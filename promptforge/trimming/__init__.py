@@ -1,1 +1,1 @@
-"""Shorter forms of one item, a file a kind."""
+"""Shorter variants of one item, a module for each kind."""

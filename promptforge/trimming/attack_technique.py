@@ -29,7 +29,7 @@ _NAMED = re.compile(
 )
 _LINE = re.compile(r"[^\n]*\n\s*|[^\n]+")
 MAX_FIRST_SENTENCE_CHARS = 1000
-"""Characters of a first sentence above which it may go."""
+"""A first sentence of more characters may go."""
 
 # The order of leaving.
 _EXTRAS, _DETAIL, _SENTENCE, _DETECT, _NAME = range(5)

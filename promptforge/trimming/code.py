@@ -188,7 +188,7 @@ _COMMENTS = {
 }
 _OPENERS = {name: opener for opener, names in _COMMENTS.items() for name in names.split()}
 _NO_OPS = {"python": "...  ", "bash": ": ", "sh": ": ", "shell": ": ", "zsh": ": "}
-"""A statement that does nothing, for languages in which a body cannot be empty."""
+"""A statement that does nothing: here a body cannot be empty."""
 IN_STRING = "inside"
 """The kind of a piece inside a string, where a comment would be text."""
 COMMENT_ONLY = "bare"
@@ -261,7 +261,7 @@ GRAMMARS = {
 }
 """Language → the module of its grammar, and the function there that returns it."""
 MAX_BYTES_PARSED = 100_000
-"""Bytes above which a text is not parsed: of junk, 50,000 took over a second."""
+"""A longer text is not parsed: 50,000 bytes of junk took over a second."""
 _CHUNK_BYTES = 8192
 # Programs take 2 to 10 reads and 40 to 190 hundreds of steps for each chunk. Junk takes quadratic
 # time (`/*` unclosed, 100,000 times) or worse.

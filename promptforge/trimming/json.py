@@ -19,7 +19,7 @@ from ..text.split_points import last_unit_end
 from .pieces import TrimmedText, TrimmedVariants
 
 MAX_JSON_CHARS = 1 << 22
-"""Characters above which a text is not read: of small numbers, it takes seconds and 200 MB."""
+"""A longer text is not read: one of small numbers takes seconds and 200 MB."""
 MAX_JSON_DEPTH = 100
 """Arrays and objects within each other."""
 MAX_DIGITS = 4300
@@ -35,7 +35,7 @@ _MARK = "\0"
 
 
 class Limits(NamedTuple):
-    """The limits within which values are written."""
+    """Limits for writing a value."""
 
     string: int
     """Characters of a text."""
@@ -142,7 +142,7 @@ _DECODER = json.JSONDecoder(
 
 
 def _extent(values: Iterable[Any]) -> Limits | None:
-    """Return the limits within which all of some values would be written, None if too deep."""
+    """Return the narrowest limits that cut nothing of some values, None if they lie too deep."""
     string = items = keys = 0
     level, depth = list(values), -1
     while level:

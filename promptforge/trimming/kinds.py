@@ -45,11 +45,11 @@ _OWN_KINDS = {
 }
 """Kinds that no plug-in may shorten."""
 MAX_CHARS_DIVIDED = 1 << 20
-"""Characters above which a text is not shortened by its structure."""
+"""A longer text is not shortened by its structure."""
 MAX_LINES_DIVIDED = 20_000
-"""Lines, or pieces, above which a text is not either: it would take seconds."""
+"""Nor is a text of more lines or pieces: it would take seconds."""
 MAX_CHARS_REMEMBERED = 1 << 14
-"""Characters up to which the pieces of a text are remembered."""
+"""The pieces of a text up to this length are remembered."""
 MAX_PLUGIN_TEXTS = 1_000
 _CODE_LINE = re.compile(
     r"^(?:[ \t]{2,}\S.*|.*[{};]"
@@ -59,7 +59,7 @@ _CODE_LINE = re.compile(
 
 
 def find_structure(kind: str, language: str | None, text: str, marker: str) -> Structure:
-    """Return the structure by which `text`, of an item of this kind and language, is shortened.
+    """Return the structure of the text of an item, as far as it can be shortened by it.
 
     None if it has no known structure, or is too long. Raises `OptionError` if a plug-in fails.
     """
@@ -105,7 +105,7 @@ def _ask_plugin(
         for given in islice(shorter, MAX_PLUGIN_TEXTS):
             if not isinstance(given, str):
                 raise TypeError(f"expected texts, found {type(given).__name__}")
-            # Not the methods of a subclass: what it says of itself may not be its text.
+            # Not `str(given)`: a subclass may answer with another text than its own.
             plain = str.__str__(given)
             found.add(plain if marker in plain else append_marker(plain, marker))
     except Exception as error:

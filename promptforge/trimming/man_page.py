@@ -18,7 +18,7 @@ MAX_LINES_ALWAYS_KEPT = 40
 LINES_PER_PIECE = 10
 """Lines of a piece: a longer paragraph (a table, a listing) may lose lines from its end."""
 MAX_SUBSECTION_INDENT = 4
-"""Columns by which the heading of a subsection is indented at most; text is indented more."""
+"""Largest indent of a subsection's heading, in columns; text is indented more."""
 
 # Kind of section → its names; the first that matches counts.
 _SECTIONS = {
@@ -61,7 +61,7 @@ def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | N
     """Return a man page in pieces, one for each paragraph or option; None for any other text.
 
     A gap is a line `[… 12 lines left out]`, indented as the text was. The name and the synopsis
-    (their first `LONG_LINES` lines) always stay.
+    (up to `MAX_LINES_ALWAYS_KEPT` lines of each) always stay.
     """
     lines = split_lines(text)
     indents = [_indent(line) for line in lines]
@@ -86,7 +86,7 @@ def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | N
 
 
 def _indent(line: str) -> int | None:
-    """Return the columns by which a line is indented, None if it is blank."""
+    """Return the indent of a line in columns, None if it is blank."""
     bare = line.lstrip()
     if not bare:
         return None

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 MAX_MARKDOWN_CHARS = 1 << 24
-"""Characters above which a text is not parsed (about 8 seconds)."""
+"""A longer text is not parsed: it would take more than 8 seconds."""
 MAX_CHARS_KEPT = 400
-"""Characters up to which the title, the first sentence and the link definitions always stay."""
+"""The title, the first sentence and the link definitions always stay if not longer than this."""
 MAX_LINES_WHOLE = 8
-"""Lines above which a fence or a table may lose some of them."""
+"""A fence or a table of more lines may lose some."""
 LINES_OF_HEADER = 3
 """Lines of a fence or a table that stay as long as it does, its first line or header with them."""
 MAX_PARAGRAPH_CHARS = 300
-"""Characters above which a paragraph may lose sentences."""
+"""A longer paragraph may lose sentences."""
 _WHITE = " \t\r\n"
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|$)")
 _FRONT = re.compile(

@@ -79,7 +79,7 @@ class Pieces:
         unit: Literal["line", "character"] = "line",
         cuttable: bool = False,
     ) -> None:
-        """Take `gap`, which returns the mark for a run of pieces, and `head`.
+        """Take `gap`, for the mark in place of a run of pieces, and `head`.
 
         The head of a shortened text is made of `marker` and how much is gone; none for no marker.
         `cuttable`: a piece may be cut at a word too, because nothing has to be closed.

@@ -35,7 +35,7 @@ _ABBREVIATION = re.compile(
 def divide(text: str, *, marker: str = "", language: str | None = None) -> Pieces | None:
     """Return `text` in sentences and lines; None if it is only one.
 
-    A gap is ` … `, and there is no head, whatever the `marker`.
+    A gap is ` … `, and there is no head; `marker` is not used.
     """
     parts = [Piece(part) for part in split_prose(text)]
     if len(parts) < 2:

@@ -145,7 +145,7 @@ def package_of(frame: str) -> str | None:
 
 
 def _skip(lines: Sequence[str], line: int, goes_on: Callable[[str], object]) -> int:
-    """Return the first line from `line` on for which `goes_on` is false."""
+    """Return the first line from `line` on that does not go on."""
     while line < len(lines) and goes_on(lines[line]):
         line += 1
     return line
