@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -138,21 +139,10 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 def build_from_result(result: Result, *, brief: bool = False) -> Build:
     """Return a result as a build; if `brief`, without `fits_at`, which costs renderings."""
-    names = ("text", "tokens", "sources", "manifest")
-    facts = {name: getattr(result, name) for name in names}
+    facts = {name: getattr(result, name) for name in ("text", "tokens", "sources", "manifest")}
     facts["items"] = result.report.brief if brief else result.items
-    return msgspec.convert(
-        {name: _listed(msgspec.to_builtins(value)) for name, value in facts.items()}, Build
-    )
-
-
-def _listed(value: Any) -> Any:
-    """Turn tuples into lists, as they come back from JSON."""
-    if isinstance(value, dict):
-        return {name: _listed(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return list(map(_listed, value))
-    return value
+    # Through JSON, as a saved build comes: it has lists for tuples.
+    return msgspec.convert(json.loads(json.dumps(msgspec.to_builtins(facts))), Build)
 
 
 def compare_builds(a: Build | BuildManifest, b: Build | BuildManifest) -> Difference:
@@ -166,41 +156,43 @@ def compare_builds(a: Build | BuildManifest, b: Build | BuildManifest) -> Differ
         "given": _pairs(Counter(ours.items), Counter(theirs.items)),
     }
     differs = any(made_of.values())
-    made_of["prefix"] = _beginning(ours.prefix, theirs.prefix)
+    made_of["prefix"] = _common_prefix(ours.prefix, theirs.prefix)
     if not isinstance(a, Build) or not isinstance(b, Build):
         return Difference(differs=differs, figures=[], items=[], moved=False, **made_of)
     keyed_a, keyed_b = _keyed(a.items), _keyed(b.items)
     items = [_change(keyed_a.get(key), keyed_b.get(key)) for key in keyed_a | keyed_b]
     figures_b = _figures(b)
+    # What stands in one text alone has not moved.
+    places_a, places_b = ([source.get("id") for source in side.sources] for side in (a, b))
+    both = {*places_a} & {*places_b}
     return Difference(
-        differs=a.text != b.text or any(change.how not in ("same", "neither") for change in items),
+        differs=a.text != b.text or any(item.how not in ("same", "neither") for item in items),
         figures=[
             FieldDifference(name=name, a=value, b=figures_b[name])
             for name, value in _figures(a).items()
         ],
         items=items,
-        moved=_moved(a, b),
+        moved=[id_ for id_ in places_a if id_ in both] != [id_ for id_ in places_b if id_ in both],
         **made_of,
     )
 
 
-def _beginning(a: PromptPrefix | None, b: PromptPrefix | None) -> CommonPrefix | None:
+def _common_prefix(a: PromptPrefix | None, b: PromptPrefix | None) -> CommonPrefix | None:
     if a is None or b is None:
         return None
-    same = []
-    for ours, theirs in zip(a.parts, b.parts, strict=False):
-        if ours != theirs:
-            break
-        same.append(ours.name)
-    others = (part.name for part in (*a.parts[len(same) :], *b.parts[len(same) :]))
+    length = 0
+    while length < min(len(a.parts), len(b.parts)) and a.parts[length] == b.parts[length]:
+        length += 1
+    others = [part.name for part in (*a.parts[length:], *b.parts[length:])]
     cached = None
     if a.sha256 and b.sha256:
         cached = a.sha256 == b.sha256
-    return CommonPrefix(same=same, first=next(others, None), cached=cached)
+    same = [part.name for part in a.parts[:length]]
+    return CommonPrefix(same=same, first=next(iter(others), None), cached=cached)
 
 
 def _figures(build: Build) -> dict[str, int]:
-    statuses = Counter(entry.status for entry in build.items)
+    statuses = Counter(item.status for item in build.items)
     return {
         "tokens": build.tokens,
         "characters": len(build.text),
@@ -220,41 +212,30 @@ def _flat(profile: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _pairs(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[FieldDifference]:
-    names = dict.fromkeys((*a, *b))
-    return [FieldDifference(name=n, a=a.get(n), b=b.get(n)) for n in names if a.get(n) != b.get(n)]
+    pairs = [FieldDifference(name=name, a=a.get(name), b=b.get(name)) for name in {**a, **b}]
+    return [pair for pair in pairs if pair.a != pair.b]
 
 
-def _keyed(entries: Sequence[BuildItem]) -> dict[tuple[str, int], BuildItem]:
-    """Key entries by id and number, because several may share an id."""
+def _keyed(items: Sequence[BuildItem]) -> dict[tuple[str, int], BuildItem]:
+    """Key items by id and number, because several may share an id."""
     seen: Counter[str] = Counter()
-    found = {}
-    for entry in entries:
-        seen[entry.id] += 1
-        found[entry.id, seen[entry.id]] = entry
-    return found
+    keyed = {}
+    for item in items:
+        seen[item.id] += 1
+        keyed[item.id, seen[item.id]] = item
+    return keyed
 
 
 def _change(a: BuildItem | None, b: BuildItem | None) -> ItemChange:
-    delta = (b.tokens if b else 0) - (a.tokens if a else 0)
-    shown_a = a if a and a.status != "dropped" else None
-    shown_b = b if b and b.status != "dropped" else None
-    how = "neither"
-    if shown_a and shown_b:
-        how = "changed"
-        if (shown_a.form, shown_a.text, shown_a.tokens) == (
-            shown_b.form,
-            shown_b.text,
-            shown_b.tokens,
-        ):
-            how = "same"
-    elif shown_a:
+    shown = [
+        (item.form, item.text, item.tokens) if item and item.status != "dropped" else None
+        for item in (a, b)
+    ]
+    if None not in shown:
+        how = "same" if shown[0] == shown[1] else "changed"
+    elif shown[0]:
         how = "only A"
-    elif shown_b:
-        how = "only B"
+    else:
+        how = "only B" if shown[1] else "neither"
+    delta = (b.tokens if b else 0) - (a.tokens if a else 0)
     return ItemChange(how=how, a=a, b=b, delta=delta)
-
-
-def _moved(a: Build, b: Build) -> bool:
-    ours, theirs = ([source.get("id") for source in build.sources] for build in (a, b))
-    both = set(ours) & set(theirs)
-    return [each for each in ours if each in both] != [each for each in theirs if each in both]
