@@ -174,6 +174,7 @@ def _line(xs: list[float], ys: list[float]) -> tuple[float, float, float]:
     """Return a and b of y = a + b · x by least squares, and the standard error of b."""
     mean_x, mean_y = statistics.fmean(xs), statistics.fmean(ys)
     across = math.fsum((x - mean_x) ** 2 for x in xs)
+    # Texts of one length have no slope, and two points always have one without an error.
     if len(xs) < 3 or across <= 1e-18:
         return mean_y, 0.0, 0.0
     b = math.fsum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / across

@@ -180,6 +180,7 @@ def compare_builds(a: Build | BuildManifest, b: Build | BuildManifest) -> Differ
 def _common_prefix(a: PromptPrefix | None, b: PromptPrefix | None) -> CommonPrefix | None:
     if a is None or b is None:
         return None
+    # A cache serves the common beginning, up to the first part that differs.
     length = 0
     while length < min(len(a.parts), len(b.parts)) and a.parts[length] == b.parts[length]:
         length += 1

@@ -348,6 +348,7 @@ def update_case(source: str, case: GoldenCase, text: str) -> str:
         end -= 1
     first, *more = _block_lines(text, margin)
     result = "\n".join([*rows[: number - 1], f"{key[0]} {first}", *more, *rows[end:]])
+    # Read back: YAML has more traps than a writer thinks of.
     values, _ = load_yaml_with_lines(result, str(case.path))
     if (values["cases"][case.number].get("text") or "").rstrip("\n") != text:
         raise ItemError("the text cannot be written in its place; use file", where=where)
@@ -373,6 +374,7 @@ def add_case(source: str, path: Path, keys: Mapping[str, Any]) -> str:
         lines = _value_lines(name, value, margin)
         rows += [f"{' ' * margin}{'  ' if rows else '- '}{name}:{lines[0]}", *lines[1:]]
     result = before + "\n".join(rows) + "\n"
+    # Read back, because options of the whole file change what a case means.
     added = parse_cases(result, path)[len(known) :]
     for name, rule in CASE_KEYS.rules.items():
         wanted, read = keys.get(name, rule.default), added[-1].keys[name]

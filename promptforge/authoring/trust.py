@@ -75,6 +75,7 @@ def find_project(workspace: str | os.PathLike[str]) -> ProjectFolder | None:
 
     Raises `TemplateError` if it cannot be read whole: too many files, or files that keep changing.
     """
+    # Links are resolved, or a link that is turned elsewhere would still be trusted.
     folder = Path(os.path.realpath(workspace))
     if folder.name != PROJECT_FOLDER:
         folder = Path(os.path.realpath(folder / PROJECT_FOLDER))
@@ -112,6 +113,7 @@ def _profiles(folder: Path) -> dict[str, TemplateFile]:
 def _entry(kind: str, name: str, file: TemplateFile) -> ProjectFile:
     if file.unread:
         raise TemplateError(str(file.problem), where=str(file.path))
+    # With its problem, so that a file that becomes readable is trusted anew.
     text = f"{file.problem or ''}\0{file.text}"
     sha256 = hashlib.sha256(text.encode()).hexdigest()
     return ProjectFile(f"{kind}/{name}", len(file.text), sha256, len(find_invisible(file.text)))
@@ -157,6 +159,7 @@ def trust_list_path() -> Path:
     elif sys.platform == "darwin":
         base = home / "Library" / "Application Support"
     else:
+        # A relative path would let a cloned repository bring a list of its own.
         named = os.environ.get("XDG_CONFIG_HOME", "")
         base = Path(named) if os.path.isabs(named) else home / ".config"
     return base / "promptforge" / "trusted.json"

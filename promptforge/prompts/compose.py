@@ -123,6 +123,7 @@ class Composer:
         whole = None
         if self.one_text:
             parts = tuple(PrintedPart(part.name, part.role, text) for part, text in printed)
+            # `Safe.__str__` returns the `Safe` itself; a request holds plain strings.
             whole = str.__str__(self.templates.print_whole(printed, boundary))
             messages = [Message("user", (TextBlock(whole),))]
         else:
@@ -133,6 +134,7 @@ class Composer:
 
     def turn_costs(self, turns: Sequence[Sequence[Message]]) -> list[int]:
         """Estimate the tokens of each turn of a history, rather too many than too few."""
+        # Tokens of texts that meet may be more than their sum, so each message gets one to spare.
         if not self.one_text:
             return [sum(map(self.message_cost, turn)) + len(turn) for turn in turns]
         boundary = self._boundary(self._given_parts(None, [m for turn in turns for m in turn]))
@@ -156,6 +158,7 @@ class Composer:
     def message_cost(self, message: Message) -> int:
         """Return the tokens of a message, with the overhead of it and its blocks."""
         texts = [block.text for block in message.blocks if isinstance(block, TextBlock)]
+        # A server may put a line end between texts that stay apart: a token each.
         if self.splits_texts:
             tokens = sum(map(self.count, texts)) + max(0, len(texts) - 1)
         else:
@@ -292,6 +295,7 @@ class PromptTemplates:
         """Print a part by its template."""
         name = part.name
         made: type[Safe] | type[Content] = Content
+        # The context was escaped when it was rendered, for the same syntax.
         if self._syntax(name) in _VERBATIM or name == "context":
             made = Safe
         variables: dict[str, Any] = {name: made(part.text), "boundary": boundary}
@@ -341,6 +345,7 @@ class PromptTemplates:
         # XML and JSON escape the parts, so nothing in them passes for a tag.
         if one_text and self._syntax("prompt") not in _VERBATIM:
             return ""
+        # Finding them renders every template, so it is done once, not for each prompt.
         known = self._delimiters.get((one_text, citation))
         if known is None:
             known = self._find_delimiters("", one_text, citation)
@@ -416,6 +421,7 @@ class PromptTemplates:
             text = str(self.print_whole(printed, boundary))
         else:
             text = "\n".join(text for _, text in printed)
+        # The words of the citation are no delimiter: an item may well ask to cite something.
         return _Delimiters.of(text.replace(citation or _HOLE, _HOLE))
 
     def _find_bare(self, nonce: str, one_text: bool, citation: str | None) -> _Delimiters:
@@ -448,6 +454,7 @@ class _Delimiters(NamedTuple):
 
     def first_in(self, texts: Sequence[tuple[str, bool]]) -> str | None:
         """Return the first delimiter in the texts; of a caller's text, only a closing tag."""
+        # LLMs forgive blanks in a tag, and a backslash for the slash; case is folded already.
         names = "|".join(map(re.escape, sorted(self.tags)))
         tag = re.compile(rf"<[\s/\\]*(?:{names})(?![\w.:-])")
         close = re.compile(rf"<\s*[/\\][\s/\\]*(?:{names})(?![\w.:-])")

@@ -204,6 +204,7 @@ class _MessageReader:
         if isinstance(given, Message):
             return [given]
         value = given
+        # The SDKs' messages are pydantic models. Asked of the type, since an object may lie.
         if callable(dump := getattr(type(given), "model_dump", None)):
             value = dump(given, exclude_none=True)
         if not isinstance(value, Mapping):
@@ -423,6 +424,7 @@ class _Waiting(NamedTuple):
 def pair_calls(messages: list[Message], where: str, diagnostics: Diagnostics) -> list[Message]:
     """Drop calls without a result and results without a call (PF209); give every call an id."""
     waiting: dict[str, _Waiting] = {}
+    # A call that is given up later leaves `None` in its row, so that places stay.
     rows: list[list[MessageBlock | None]] = []
     lost: list[str] = []
     given_ids = {
@@ -434,6 +436,7 @@ def pair_calls(messages: list[Message], where: str, diagnostics: Diagnostics) ->
     for index, message in enumerate(messages):
         row: list[MessageBlock | None] = []
         rows.append(row)
+        # Providers refuse a call whose result does not follow at once.
         if message.role != "tool":
             lost += _give_up(waiting)
         for block in message.blocks:

@@ -212,6 +212,7 @@ class Renderer(ContextRenderer):
         """
         given = {"profile": profile, "templates": templates, "profiles": profiles, "embed": embed}
         named = {name: value for name, value in given.items() if value is not None}
+        # Another profile or folder is another renderer, as for `render`.
         if named:
             other = type(self)(**{**self._made_of, **named}, **self._given)
             own: dict[str, Any] = {"system": system, "instructions": instructions, "user": user}
@@ -249,6 +250,7 @@ class Renderer(ContextRenderer):
         set_ = {**self.profile.options, **asked}
         if query and "query" not in set_:
             asked["query"] = query
+        # With a window, the default of max_tokens would be a limit that nobody asked for.
         cap = None
         if "max_tokens" in set_ or chosen.context_window is None:
             cap = chosen.max_tokens
@@ -268,6 +270,7 @@ class Renderer(ContextRenderer):
         try:
             prompt = maker.make(current, said)
         except TemplateError as error:
+            # As in a rendering, the shipped templates stand in for the user's.
             shipped = Templates()
             known = chosen.prompt.removeprefix("shipped/") in shipped.prompts()
             if not current.templates.own or not known:
@@ -362,6 +365,7 @@ class _PromptMaker:
         return found
 
     def _render(self, counter: Counter, current: TemplateSet, limit: int | None) -> Result:
+        # Window, reserve and strictness are those of the whole prompt, not of its context.
         asked = {**self.asked, "context_window": None, "reserve": None, "on_error": "warn"}
         if self.cites:
             asked |= _CITED
@@ -423,6 +427,7 @@ class _PromptMaker:
         # The LLM sees calls, outputs and cited items in a form that only the provider knows.
         plain = all(isinstance(block, TextBlock) for m in composed.messages for block in m.blocks)
         options = msgspec.structs.asdict(self.options) | {"tokenizer": counter.name}
+        # The context may have taken the question for its query.
         options["query"] = context.get("options", {}).get("query", self.options.query)
         return Prompt(
             to=self.to,

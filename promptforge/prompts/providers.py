@@ -16,6 +16,7 @@ from .messages import CitedItem, Message, MessageBlock, TextBlock, ToolCall, Too
 
 Request = dict[str, Any]
 
+# "developer" is the newer name of OpenAI for the same.
 SYSTEM_ROLES = ("system", "developer")
 
 _ANTHROPIC_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -46,6 +47,7 @@ def _one_text(message: Message) -> str:
 
 def _chat(message: Message, content: Callable[[Message], Any]) -> list[dict[str, Any]]:
     if message.role == "tool":
+        # A tool message carries one result, so several become messages, the last with the mark.
         outputs = [block for block in message.blocks if isinstance(block, ToolOutput)]
         made = []
         for n, output in enumerate(outputs, 1):
@@ -53,6 +55,7 @@ def _chat(message: Message, content: Callable[[Message], Any]) -> list[dict[str,
             said = content(Message("tool", (TextBlock(output.text),), breaks))
             made.append({"role": "tool", "tool_call_id": output.id, "content": said})
         return made
+    # OpenAI wants the key "content" beside calls too, as null.
     one: dict[str, Any] = {"role": message.role, "content": None}
     if any(isinstance(block, TextBlock) for block in message.blocks):
         one["content"] = content(message)
@@ -176,6 +179,7 @@ def _anthropic_id(given: str) -> str:
     """Return the id if Anthropic takes its characters, else a hash of it."""
     if _ANTHROPIC_ID.fullmatch(given):
         return given
+    # By a hash, so that two ids stay two, and a call and its result still agree.
     return "call_" + hashlib.sha256(given.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
@@ -190,6 +194,7 @@ def gemini(messages: Sequence[Message]) -> Request:
         if message.role in SYSTEM_ROLES:
             system += parts
         else:
+            # Gemini has no role for tools: their results are parts of a user's turn.
             role = "model" if message.role == "assistant" else "user"
             _add(turns, role, "parts", parts)
     request: Request = {"contents": turns}

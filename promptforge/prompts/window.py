@@ -120,6 +120,7 @@ class WindowFitter:
             over = fitted.composed.tokens - window
             if over <= 0:
                 return fitted
+            # The context gives first, because history was promised its share.
             if result is not None and result.tokens and limit > 0:
                 limit = max(0, min(limit, result.tokens) - over)
                 try:
@@ -151,6 +152,7 @@ class WindowFitter:
         costs = dict.fromkeys((part.name for part in composed.parts), 0)
         for part in composed.parts:
             costs[part.name] += self.composer.count(part.text)
+        # Tokens of the parts alone need not add up to the whole; the rest is called overhead.
         costs["overhead"] = composed.tokens - sum(costs.values())
         listed = ", ".join(f"{name} {tokens:,}" for name, tokens in costs.items())
         return BudgetError(
@@ -180,6 +182,7 @@ def fit_by_count(
         try:
             fitted = fitter.fit(room)
         except BudgetError as error:
+            # The second room may be too small for the required parts; the first prompt holds.
             if best is not None:
                 break
             if not own or error.largest != room:  # not the window, but the context's own cap
@@ -247,12 +250,13 @@ def count_turns_to_keep(costs: Sequence[int], room: int) -> int:
     # Cutting a whole step keeps the cut in place while the conversation grows by less than a step.
     # So the prompt begins with the same bytes, and the provider's cache of them stays useful.
     step = _round(room // CUT_STEPS)
-    goal = -(-over // step) * step
+    goal = -(-over // step) * step  # rounded up to a whole step
     cut = 0
     for n, cost in enumerate(costs[:-1]):
         if cut >= goal:
             return len(costs) - n
         cut += cost
+    # Only the newest turn is left, and it stays whole or goes.
     return int(costs[-1] <= room)
 
 

@@ -133,11 +133,13 @@ class Sandbox:
 
     def _replace(self, worker: _Worker) -> None:
         worker.end()
+        # Started now, so that the next call does not wait for it.
         self._worker = None if self._closed else _Worker(self)
 
     def close(self) -> None:
         """End the worker; a call under way fails."""
         self._closed = True
+        # Killed before the lock is taken, because a call under way holds the lock.
         if (worker := self._worker) is not None:
             worker.kill()
         with self._lock:
@@ -161,6 +163,7 @@ class _Worker:
         self._seconds, self._max_answer = sandbox.seconds, sandbox.answer
         path = [*map(os.path.abspath, sys.path), str(Path(__file__).resolve().parents[2])]
         limits = [str(sandbox.seconds), str(sandbox.memory)]
+        # Isolated (-I): no PYTHONPATH, no user site, and the working directory is not importable.
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-c", _PROGRAM, json.dumps(path), *limits],
             stdin=subprocess.PIPE,
@@ -171,6 +174,7 @@ class _Worker:
         )
         self.kill = self._process.kill
         """End the process from another thread; the call that waits for it fails."""
+        # Runs when the worker is dropped, and at the end of the interpreter at the latest.
         self.end = weakref.finalize(self, _end, self._process)
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -257,6 +261,7 @@ def _error(answer: Mapping[str, Any], sandbox: Sandbox) -> PromptForgeError:
         return TemplateError(
             f"the templates took more than {sandbox.memory >> 20} MiB and were stopped"
         )
+    # The worker runs hostile templates: it may name no class but an error of ours.
     known = getattr(errors, kind, None)
     if not (isinstance(known, type) and issubclass(known, PromptForgeError)):
         return TemplateError(f"the templates failed: {kind}: {message}")

@@ -96,6 +96,7 @@ def serve(seconds: float, memory: int) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)  # a print must not end up in an answer
     limited = _limit(memory)
+    # A hook cannot be removed again, so it comes after everything that is opened for good.
     sys.addaudithook(_watch)
     _send(answers, {"ready": True, "memory": limited})
     while head := requests.read(LENGTH_HEADER.size):
@@ -125,6 +126,7 @@ def _send(answers: BinaryIO, value: object) -> None:
     try:
         data = json.dumps(value).encode()
     except (MemoryError, RecursionError, ValueError):
+        # Too large or too deep to be written.
         data = json.dumps({"error": "MemoryError", "message": ""}).encode()
     answers.write(LENGTH_HEADER.pack(len(data)))
     answers.write(data)
@@ -137,6 +139,7 @@ def _limit(memory: int) -> bool:
         import resource
     except ImportError:  # Windows
         return False
+    # No dump of memory, where keys may be, and no file longer than nothing.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     try:
@@ -163,6 +166,7 @@ def _watch(event: str, arguments: tuple[Any, ...]) -> None:
     """Refuse programs, the network and writing: a second lock, should the engine's give way."""
     if event == "open":
         mode, flags = arguments[1], arguments[2]
+        # `open` passes a mode, `os.open` flags.
         if (isinstance(mode, str) and set(mode) & set("wax+")) or (
             isinstance(flags, int) and flags & _WRITING
         ):
