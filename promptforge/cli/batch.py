@@ -99,6 +99,7 @@ def batch_command(
 @contextlib.contextmanager
 def _progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
     """Yield a function that shows progress on a terminal: share, time left, speed, errors."""
+    # A log file wants no bar: each step would be a line of it.
     if quiet or sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
@@ -113,10 +114,12 @@ def _progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
                 length=progress.total or 0, file=sys.stderr, item_show_func=str, show_pos=False
             )
             bar.__enter__()
+        # Rows of an earlier run cost no time now.
         rate = (progress.rows - progress.kept) / (time.perf_counter() - started)
         line = f"{progress.rows:,} rows, {rate:,.0f} a second"
         if progress.errors:
             line += f", {progress.errors:,} failed"
+        # The bar counts bytes of the input: the number of rows is known only at its end.
         bar.update(bool(progress.total) * (progress.bytes - bar.pos), line)
 
     try:

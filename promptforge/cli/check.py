@@ -86,6 +86,7 @@ def check_command(
     if as_json:
         shape = "json"
     folders = take_folders(given)
+    # None: measure only where nothing is wrong. A machine reads findings, so it gets no table.
     costs, quiet = given["costs"], given["quiet"]
     if diff or quiet or shape not in ("text", "json"):
         costs = bool(costs) and not diff
@@ -101,6 +102,7 @@ def check_command(
         )
 
     report = run()
+    # --diff exits with 1 where --fix would change a file, as formatters do.
     if diff:
         changes = list(fix_files(report.findings))
         write_output("".join(line for change in changes for line in unified_diff(change)))
@@ -109,7 +111,7 @@ def check_command(
         for change in fix_files(report.findings):
             write_output(change.after, str(change.path))
             print_message(f"{_printable_path(str(change.path))}: {change.edits} corrected")
-        report = run()
+        report = run()  # a correction may uncover, or solve, other findings
     _write_report(report, shape, quiet)
     return int(any(finding.severity != "note" for finding in report.findings))
 
@@ -136,6 +138,7 @@ def _write_report(report: LintReport, shape: str, quiet: bool) -> None:
     elif shape == "github":
         write_lines(map(_github_line, report.findings))
     else:
+        # The file says where; the caret says what. Notes are hints, so --quiet leaves them out.
         shown = [finding for finding in report.findings if not (quiet and _is_note(finding))]
         lines = [line for finding in shown for line in _finding_lines(finding)]
         if lines and report.costs:
@@ -204,6 +207,7 @@ def _report_facts(report: LintReport) -> dict[str, Any]:
     findings = []
     for finding in report.findings:
         facts = {name: getattr(finding, name) for name in names}
+        # One form on all systems: reports are compared, and shown on other machines.
         path = PurePath(finding.path).as_posix()
         findings.append({"path": path, **facts, "fixable": finding.edit is not None})
     costs = [
@@ -251,8 +255,10 @@ def _sarif(report: LintReport) -> dict[str, Any]:
     ]
     results = []
     for finding in report.findings:
+        # SARIF wants a URI: a blank or a `#` in a file name would end it.
         uri = percent(PurePath(finding.path).as_posix(), safe="/:")
         location: dict[str, Any] = {"artifactLocation": {"uri": uri}}
+        # A region without a line is not valid SARIF, nor is a column 0.
         if finding.line:
             location["region"] = {"startLine": finding.line}
             if finding.column:
@@ -315,6 +321,7 @@ def test_command(
     """
     from ..authoring.golden import load_cases, run_case
 
+    # A test that rewrites its own expectation would pass for ever.
     if update and os.environ.get("CI"):
         message = "--update is refused where CI is set: expected texts are changed by hand and read"
         raise click.UsageError(message)
@@ -361,6 +368,7 @@ def _case_files(paths: tuple[Path, ...]) -> list[Path]:
         if not path.is_dir():
             found.append(path)
             continue
+        # A folder of tests may hold other YAML: a file of cases has the key `cases`.
         files = sorted(each for each in path.iterdir() if each.suffix in YAML_SUFFIXES)
         cases = [each for each in files if is_cases_file(each)]
         if not cases:
@@ -406,6 +414,7 @@ def _update(outcomes: Sequence[CaseOutcome]) -> list[Path]:
             # Several cases of one file: each update goes into the text that the last one made.
             before = written.get(case.path) or read_cases_file(case.path)
             written[case.path] = update_case(before, case, outcome.text)
+    # All texts are made before the first is written: a mistake in the last changes no file.
     for path, text in written.items():
         if not path.parent.is_dir():
             raise ItemError("the folder is not there", where=str(path))
@@ -441,6 +450,7 @@ def trust_command(folder: str, show: bool, remove: bool, as_json: bool) -> int:
 
     project = trust.find_project(folder)
     if remove:
+        # The folder may be gone by now; its entry in the list of trust must go all the same.
         place = Path(os.path.realpath(folder)) / trust.PROJECT_FOLDER
         if project:
             place = project.folder

@@ -152,6 +152,7 @@ def _render_sides(
     results: dict[int, Result] = {}
     for number, (side, renderer) in renderers.items():
         own = request._replace(options={**request.options, **side.options})
+        # Both sides have the same items, so most diagnostics would be printed twice.
         printed = [d for result in results.values() for d in result.warnings]
         results[number] = own.render(renderer, loaded, printed=printed)
     return results
@@ -174,6 +175,7 @@ def read_side(text: str) -> BuildOptions | Build | BuildManifest:
     Raises `OptionError` for a wrong name or value, `ItemError` for a file that is no result, and a
     usage error for any other text.
     """
+    # A file comes first: `a=b.json` may be the name of one.
     if Path(text).is_file():
         return _read_saved(text)
     if text == "" or _ASSIGNMENT.match(text):
@@ -218,6 +220,7 @@ def _parse_value(name: str, text: str) -> Any:
             readings.append(json.loads(text))
     if text.lower() in _BOOLEANS:
         readings.append(_BOOLEANS[text.lower()])
+    # `1_000` is a number for max_tokens and a text for header: the option's own rule decides.
     refusals = []
     for value in readings:
         try:
@@ -243,6 +246,7 @@ class _SavedShape(msgspec.Struct):
 def _read_saved(path: str) -> Build | BuildManifest:
     data = Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf")
     try:
+        # One pass over the raw text tells which kind of file it is, before all of it is read.
         shape = msgspec.json.decode(data, type=_SavedShape)
         if bytes(shape.error):
             raise ItemError(f"holds the report of an error and no result; {_SAVE_HINT}", where=path)
@@ -306,6 +310,7 @@ def _input_lines(found: Difference) -> Iterator[str]:
         ("template", found.templates),
     ):
         for pair in pairs:
+            # Another layout has other files: their names alone would fill the table.
             if what == "template" and None in (pair.a, pair.b):
                 own["a"] += pair.b is None
                 own["b"] += pair.a is None
@@ -313,6 +318,7 @@ def _input_lines(found: Difference) -> Iterator[str]:
                 rows.append([f"{what}: {printable(pair.name)}", _value(pair.a), _value(pair.b)])
     if any(own.values()):
         rows.append(["templates", *(_number(count, "of its own") for count in own.values())])
+    # The same item may be given several times to either side: numbers are compared, not names.
     surplus = [(pair.a or 0) - (pair.b or 0) for pair in found.given]
     if surplus:
         only_a = sum(number for number in surplus if number > 0)
@@ -359,6 +365,7 @@ def _prefix_lines(found: CommonPrefix | None) -> Iterator[str]:
 
 
 def _item_lines(items: Sequence[ItemChange], every: bool, fits_at: FitsAt) -> Iterator[str]:
+    # Equal items and items in neither text are most of a large build; a count will do.
     rows = [change for change in items if every or change.how not in ("same", "neither")]
     shown = rows
     if not every:

@@ -146,6 +146,7 @@ def _row(report: Report, index: int) -> list[str]:
         fits_at = f"{item.fits_at:,}"
     elif beyond is not None and item.reason in ("budget", "section_budget"):
         fits_at = f">{beyond:,}"  # the largest budget that was tried is still too small
+    # A distance or a count of another system may be large; two decimals are for scores up to 1.
     score = f"{item.score:.2f}"
     if abs(item.score) >= 1000:
         score = f"{item.score:.3g}"
@@ -215,6 +216,7 @@ def reason_lines(
     remedy_of = {remedy.reason: remedy for remedy in remedies}
     values = {name: value for name, value in options.items() if value is not None}
     wide = max((len(reason) for reason in REASON_TEXTS if reason in counts), default=0)
+    # In this order, not that of the items: then two accounts can be compared line by line.
     for reason, text in REASON_TEXTS.items():
         if reason not in counts:
             continue
@@ -337,6 +339,7 @@ def _section_lines(explanation: Explanation) -> Iterator[str]:
         rows.append([name, f"{section.items:,}", f"{section.tokens:,}", subtotal])
     columns = [Column("section", cut=True), Column("items", right=True)]
     columns += [Column("tokens", right=True), Column("with headings", right=True)]
+    # A page without sections has one row that says what the figures below say.
     if len(rows) > 1 or any(section.title for section in explanation.sections):
         yield from table_lines(columns, rows)
         yield ""
@@ -358,7 +361,7 @@ def _gain_lines(result: Result) -> Iterator[str]:
         yield ""
         line = f"The least budget that brings something back: {explanation.next_at:,}"
         room = screen_columns() - len(line) - 3
-        if room > 8:
+        if room > 8:  # less is no name any more
             line += f" ({shorten(labels[explanation.next_item], room)})"
         yield line
     if gains is None or not (gains or result.truncated):
@@ -385,6 +388,7 @@ def _gain_lines(result: Result) -> Iterator[str]:
 def _window_hint(report: Report, explanation: Explanation) -> str:
     options = report.page.options
     budget = (explanation.max_tokens or 0) + explanation.step
+    # With a larger budget the same window would be too small: that is the flag to raise.
     window = options.context_window
     if window is None or budget <= window - (options.reserve or 0):
         return ""

@@ -338,6 +338,7 @@ def take_folders(
 ) -> dict[str, Any]:
     """Take the folders out of the flags; add those of the environment and a trusted workspace."""
     found = {}
+    # The order is the order of winning: what one typed, one's own machine, the project's files.
     project = _trusted_folders(workspace, diagnostics)
     for name, variable in FOLDER_VARIABLES.items():
         listed = [Path(part) for part in os.environ.get(variable, "").split(os.pathsep) if part]
@@ -454,6 +455,7 @@ def read_request(
     flags = given_options(given)
     for name, value in flags.items():  # the options of a job file have been checked
         OPTION_VOCABULARY.check(name, value)
+    # The workspace may come from a flag, so its trusted folders are known only now.
     folders = take_folders(given, wanted.workspace, diagnostics)
     return CommandRequest(
         wanted=wanted,
@@ -468,6 +470,7 @@ def read_request(
 
 def exit_code(*results: Result | Prompt) -> int:
     """Return 5 where a template failed and the shipped one stood in for it, else 0."""
+    # The text is there all the same, so the exit code is all that a script would see.
     for diagnostic in (d for result in results for d in result.warnings):
         if diagnostic.code.startswith("PF4") and diagnostic.severity == "error":
             return 5
@@ -519,6 +522,7 @@ def _job_options(options: dict[str, Any], lines: Any, path: str) -> dict[str, An
 
     checked = {}
     for name, value in options.items():
+        # These two are no options of a rendering, but a job names them beside the options.
         if name in ("profile", "attack"):
             if not isinstance(value, str):
                 raise ItemError(f"{name}: expected a text", where=where(name), field=name)
@@ -576,6 +580,7 @@ def _is_stdin_taken(items: tuple[str, ...], given: Mapping[str, Any]) -> bool:
     named = [f"--{flag}-file" for flag in _JOB_KEYS if given[f"{flag}_file"] == "-"]
     if given["history"] == "-":
         named.append("--history")
+    # The second reader would find it empty, and nothing would say so.
     readers = ["ITEMS"] * items.count("-") + named
     if len(readers) > 1:
         both = " and ".join(readers)

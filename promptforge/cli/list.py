@@ -100,10 +100,12 @@ def list_command(thing: str | None, as_json: bool, **given: Any) -> None:
         "framings": lambda: [_framing(name) for name in FRAMING_DESCRIPTIONS],
         "templates": lambda: list(_templates(templates)),
     }
+    # Template files are many, so they are listed only when asked for.
     chosen = list(LISTED_THINGS[:-1])
     if thing:
         chosen = [thing]
     found = {name: list_things[name]() for name in chosen}
+    # `check` and `test` read ./templates by themselves, so people expect it here too.
     for folder, things in _LOCAL_FOLDERS.items():
         if not folders[folder] and things & set(chosen) and Path(folder).is_dir():
             print_message(f"note: ./{folder} is here but not read: add --{folder} {folder}")
@@ -135,6 +137,7 @@ def wrap_row(line: str, indent: int) -> str:
     """Break a line so that its second column stays below itself; in a pipe it stays one line."""
     if sys.stdout is None or not sys.stdout.isatty():
         return line
+    # A long name must not push the second column to the right edge.
     lead = " " * min(indent, 30)
     return textwrap.fill(line, screen_columns(), subsequent_indent=lead, break_on_hyphens=False)
 
@@ -173,6 +176,7 @@ def _layout(templates: Templates, name: str) -> dict[str, Any]:
         facts = {"name": name, "formats": templates.formats(name), "description": about}
         return {**facts, "whose": _folder_owner(templates, name)}
     except PromptForgeError as error:
+        # One broken layout.yaml must not hide the other layouts.
         return {"name": name, "formats": [], "description": f"not usable: {error}"}
 
 
@@ -196,6 +200,7 @@ def _tokenizers() -> list[dict[str, Any]]:
         {"name": name, "description": about, **describe_tokenizer(name)}
         for name, about in list_tokenizers()
     ]
+    # A plug-in is named and not loaded: its import may take seconds.
     for name, distribution in plugin_names("tokenizers"):
         found.append({"name": name, "description": f"a plug-in of {distribution}"})
     return found
@@ -208,6 +213,7 @@ def _profiles(folders: Sequence[Path]) -> list[dict[str, Any]]:
         owner = f"yours: {path}"
         if shipped.is_file():
             owner += ", hides the shipped one"
+            # In a checkout both are the same file, reached by another path.
             if shipped.resolve() == path.resolve():
                 owner = ""
         facts = {"name": name, "description": about, "file": str(path), "whose": owner}
@@ -319,6 +325,7 @@ def _first_template(templates: Templates, lead: str) -> FoundTemplate | None:
 
 def _unknown(name: str, known: Iterable[str]) -> OptionError:
     hint = did_you_mean(name, known)
+    # `show templates/mine/item.md.j2` is what one types first.
     if os.path.exists(name):
         hint = "; it is a file or folder, and show takes names; name your folders by"
         hint += " --templates and --profiles"
@@ -351,6 +358,7 @@ def completion_command(ctx: click.Context, shell: str) -> None:
     """  # noqa: D301  click's mark for lines that stay as they are is a backspace
     shell_class = get_completion_class(shell)
     assert shell_class is not None
+    # The name is fixed: under `python -m promptforge` click would complete `python`.
     script = shell_class(ctx.find_root().command, {}, "promptforge", "_PROMPTFORGE_COMPLETE")
     write_output(f"# {_SCRIPT_LINES[shell]}\n{script.source_template % script.source_vars()}")
 
@@ -421,6 +429,7 @@ def new_command(
     if thing == "kind" and len(layouts) != 1:
         raise click.UsageError("a kind has its template in one layout: name it with --layout NAME")
     folders = or_local_folders(take_folders(given))
+    # The first folder is the one that wins when templates are looked up: a copy takes effect.
     original = given["original"]
     place = {"profile": "profiles"}.get(thing, "templates")
     target = next(iter(folders[place]), Path(place))
@@ -456,6 +465,7 @@ def _next_steps(
         "kind": f"{render} --templates {folder} --layout {layout}",
         "prompt": f"{prompt} --user 'A question?' --templates {folder} --prompt {name}",
     }[thing]
+    # The item's template is edited first in Markdown, the format that most people try.
     lead = _EDITED_FIRST.get(thing, f"{name}.md")
     edited = [file.path for file in files if file.path.name.startswith(lead)]
     steps = [f"edit  {(edited or [files[0].path])[0]}", f"show  {show}"]
@@ -477,6 +487,7 @@ def _sample_commands(thing: str, name: str) -> list[str]:
     there = [file for file in ("items.json", "items.jsonl", "items.yaml") if Path(file).is_file()]
     if Path("README.md").is_file():
         there.append("--doc README.md")
+    # A new kind is seen only on an item of that kind, so none of the user's files will do.
     if there and thing != "kind":
         return [f"promptforge {command} {there[0]}" for command in ("render", "prompt")]
     kind = {"kind": name}.get(thing, "text")

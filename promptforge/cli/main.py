@@ -97,6 +97,7 @@ class _LazyGroup(click.Group):
                 formatter.write_dl([(f"{name:<{wide}}", entries[name].help) for name in entries])
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        # Click's own message knows no near names.
         name = next(iter(args), "-")
         if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
             hint = suggest_name(name, COMMANDS)
@@ -153,7 +154,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except click.exceptions.Abort:
-        code = 130
+        code = 130  # Ctrl-C: 128 and the number of the signal, as shells have it
     except (PromptForgeError, click.ClickException, RecursionError, OSError) as error:
         code = report_error(error, arguments)
     if not isinstance(code, int):
@@ -165,11 +166,13 @@ def report_error(error: Exception, arguments: Sequence[str]) -> int:
     """Print an error, with `--json` also as JSON on standard output; return the exit code."""
     from .output import JSON_VERSION, excerpt_lines, print_message
 
+    # `promptforge` alone prints the help: that is no message to put into one line.
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         error.show()
         return error.exit_code
     code, message = _describe(error, arguments)
     print_message(message)
+    # A program that asked for JSON gets its error as JSON too; click has not parsed the flag yet.
     if "--json" in arguments and sys.stdout is not None:
         import json
 
@@ -192,6 +195,7 @@ def _describe(error: Exception, arguments: Sequence[str]) -> tuple[str, str]:
 
     if isinstance(error, click.ClickException):
         return "usage", usage_message(error)
+    # Thousands of nested brackets in JSON or YAML exceed the recursion limit of a parser.
     if isinstance(error, RecursionError):
         return "input", "the input nests too deeply"
     message = str(error)

@@ -129,6 +129,7 @@ def screen_columns() -> int:
 
 def printable(value: object, limit: int = 200) -> str:
     """Return an outside text on one line; controls and invisible characters become escapes."""
+    # A name of a megabyte would be escaped character by character.
     text = str(value)
     if len(text) > limit:
         text = f"{text[: limit // 2]}…{text[-limit // 2 :]}"
@@ -153,7 +154,7 @@ def shorten(text: str, room: int, *, path: bool = False) -> str:
     """Return `text` in at most `room` columns: `…` replaces its middle, or a path's beginning."""
     if text_columns(text) <= room:
         return text
-    ends = room - 1
+    ends = room - 1  # the rest is for `…`
     head = ""
     if not (path and "/" in text):
         head = _upto(text, ends - ends // 2)
@@ -217,6 +218,7 @@ def excerpt_lines(source: str, line: int, column: int, end: int = 0) -> Iterator
     # A long line is cut around the column, so that the mistake stands in the middle.
     start = max(0, min(column - MAX_EXCERPT_CHARACTERS // 2, len(source) - MAX_EXCERPT_CHARACTERS))
     part = source[start : start + MAX_EXCERPT_CHARACTERS]
+    # Each part is escaped alone: an escape is longer than its character, and the mark must fit.
     before = _escape_tabs(part[: column - 1 - start])
     marked = _escape_tabs(part[column - 1 - start : max(end, column + 1) - 1 - start])
     after = _escape_tabs(part[max(end, column + 1) - 1 - start :])

@@ -106,6 +106,7 @@ def prompt_command(
     """
     from ..prompts.prompt import format_prompt
 
+    # A typo is found before minutes are spent on reading sources.
     if to not in SHAPES:
         raise OptionError(f"there is no shape {quote(to)}{suggest_name(to, SHAPES)}", option="to")
     request, around = read_prompt_request(items, given, may_be_empty=True)
@@ -201,6 +202,7 @@ def preview_command(
 def _named_files(request: CommandRequest) -> list[Path]:
     """Return the files of items that are named one by one; none where items were piped in."""
     wanted = request.wanted
+    # Standard input cannot be read twice, so no change of a file could be followed.
     if "-" in wanted.items:
         return []
     names = (*wanted.items, *wanted.documents, *wanted.files)
@@ -211,6 +213,7 @@ def _only_item_file(request: CommandRequest) -> Path | None:
     """Return the one file that all items come from, if there is one."""
     wanted = request.wanted
     others = (wanted.records, wanted.files, wanted.documents, wanted.man_pages, wanted.techniques)
+    # Only then can a saved golden case name the file in place of its contents.
     if any(others) or wanted.plugged or wanted.search:
         return None
     if len(wanted.items) != 1 or wanted.items[0] == "-":
@@ -238,7 +241,7 @@ def mcp_command(**given: Any) -> None:
     folders = take_folders(given)
     try:
         from ..integrations.mcp import make_mcp_server
-    except ImportError as error:
+    except ImportError as error:  # its message names the extra
         raise click.UsageError(str(error)) from None
     make_mcp_server(profile=given["profile"], **folders, **given_options(given)).run()
 
@@ -265,6 +268,7 @@ def count_command(
         profile = load_profile(given["profile"] or "default", folders["profiles"])
         tokenizer = profile.options.get("tokenizer", OPTION_VOCABULARY.rules["tokenizer"].default)
     counter = get_tokenizer(tokenizer)
+    # At a terminal nobody would know what the command waits for.
     if not files and (sys.stdin is None or sys.stdin.isatty()):
         raise click.UsageError("nothing to count: name a file, or pipe a text in")
     diagnostics = Diagnostics()
