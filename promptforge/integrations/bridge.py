@@ -409,7 +409,7 @@ def _as_found(record: Any) -> Any:
 
 
 def orient_score(document: Any, order: ScoreOrder) -> Any:
-    """Make a higher score the better one: negate the distance that a document has, or is paired with.
+    """Make a higher score the better one: negate the distance of a document, or beside it.
 
     Raises `OptionError` for a pair of a document and a number while `order` is None.
     """
