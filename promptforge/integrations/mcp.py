@@ -7,7 +7,7 @@ or profile is refused. Only the operator names folders, when he starts the serve
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Annotated, Any, TypedDict
 
 import msgspec
@@ -33,7 +33,6 @@ except ImportError as error:
 
 MAX_REQUEST_CHARS = 32 << 20
 """Characters of all texts in one request; more are refused."""
-
 _INSTRUCTIONS = """Give code, documents and search results as items. Get one context text of at most
 max_tokens, counted exactly, with every item escaped. explain says why an item is missing."""
 
@@ -71,26 +70,20 @@ class Listed(TypedDict):
     options: list[dict[str, Any]]
 
 
+_ITEM_KEYS = "kind, path, start_line, end_line, name, language, score, summary, required, metadata"
 Items = Annotated[
-    list[dict[str, Any]],
-    Field(
-        description="Objects with content, and optionally kind, path, start_line, end_line, name, "
-        "language, score, summary, required, metadata."
-    ),
+    list[dict[str, Any]], Field(description=f"Objects with content, and optionally {_ITEM_KEYS}.")
 ]
-
-Query = Annotated[
-    str | None, Field(description="What is asked: items and passages are chosen by it.")
-]
-
+Query = Annotated[str | None, Field(description="A question; it chooses items and passages.")]
 Budget = Annotated[int | None, Field(description="The most tokens that the text may cost.", ge=0)]
-
-Word = Annotated[str | None, Field(description="A name, as list_layouts gives it.")]
-
-Others = Annotated[
-    dict[str, Any] | None,
-    Field(description="Any other option by its name; list_layouts lists them."),
+Name = Annotated[str | None, Field(description="A name, as list_layouts gives it.")]
+OtherOptions = Annotated[
+    dict[str, Any] | None, Field(description="Other options by name; list_layouts lists them.")
 ]
+ItemsText = Annotated[str, Field(description="A JSON array of objects with content, path, kind, …")]
+QueryText = Annotated[str, Field(description="The question.")]
+BudgetText = Annotated[str, Field(description="The most tokens that the context may cost.")]
+FormatText = Annotated[str, Field(description="markdown, xml, json or plain.")]
 
 
 class _Server(MCPServer):
@@ -98,31 +91,33 @@ class _Server(MCPServer):
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         for tool in await self.list_tools():
-            if tool.name == name and (
-                wrong := _unknown(arguments, tool.input_schema.get("properties", {}))
-            ):
-                raise ToolError(wrong)
+            if tool.name == name:
+                _refuse_unknown(arguments, tool.input_schema.get("properties", {}), ToolError)
         return await super().call_tool(name, arguments, context)
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Any = None
     ) -> Any:
         for prompt in await self.list_prompts():
-            known = [argument.name for argument in prompt.arguments or ()]
-            if prompt.name == name and (wrong := _unknown(arguments or {}, known)):
-                raise MCPError(INVALID_PARAMS, wrong)
+            if prompt.name == name:
+                known = [argument.name for argument in prompt.arguments or ()]
+                _refuse_unknown(arguments or {}, known, _invalid)
         return await super().get_prompt(name, arguments, context)
 
 
-def _unknown(given: Iterable[str], known: Collection[str]) -> str | None:
-    """Return an error message for the first unknown argument, None without any."""
+def _refuse_unknown(
+    given: Iterable[str], known: Collection[str], make_error: Callable[[str], Exception]
+) -> None:
     for name in given:
         if name not in known:
             hint = suggest_name(name, known)
             if "options" in known and name in OPTION_VOCABULARY:
                 hint = "; it is one of the options: {...}"
-            return f"there is no argument {quote(name)}{hint}"
-    return None
+            raise make_error(f"there is no argument {quote(name)}{hint}")
+
+
+def _invalid(message: str) -> MCPError:
+    return MCPError(INVALID_PARAMS, message)
 
 
 def make_mcp_server(
@@ -140,53 +135,29 @@ def make_mcp_server(
         OPTION_VOCABULARY.check(name, value)
     renderer = ContextRenderer(profile=profile, templates=templates, profiles=profiles, **options)
     folders = folder_paths(profiles)
-
-    def render(
-        items: Any,
-        query: Any,
-        max_tokens: Any,
-        layout: Any,
-        format: Any,
-        profile: Any,
-        others: Any,
-    ) -> Result:
-        named = {"query": query, "max_tokens": max_tokens, "layout": layout, "format": format}
-        wanted = {name: value for name, value in named.items() if value is not None}
-        for name in wanted.keys() & (others or {}).keys():
-            raise OptionError(
-                f"{name} is an argument and among the options; say it once", option=name
-            )
-        checked = {
-            name: _checked(name, value) for name, value in {**wanted, **(others or {})}.items()
-        }
-        _weigh(items)
-        if profile is not None:
-            known = [name for name, _, _ in find_profiles(folders)]
-            if profile not in known:
-                raise OptionError(f"profile takes one of {', '.join(known)}", option="profile")
-            return renderer.render(items, profile=profile, **checked)
-        return renderer.render(items, **checked)
-
     found = Templates(folder_paths(templates))
+
+    def render(items: Any, wanted: Mapping[str, Any]) -> Result:
+        checked = {name: _checked(name, value) for name, value in wanted.items()}
+        if "profile" in checked:
+            known = [name for name, _, _ in find_profiles(folders)]
+            if checked["profile"] not in known:
+                raise OptionError(f"profile takes one of {', '.join(known)}", option="profile")
+        _check_size(items)
+        return renderer.render(items, **checked)
 
     def list_layouts() -> Listed:
         """List layouts with their formats, profiles, tokenizers and all options."""
+        layouts = [
+            {"name": n, "description": found.settings(n).description, "formats": found.formats(n)}
+            for n in found.layouts()
+        ]
         return Listed(
-            layouts=[
-                {
-                    "name": name,
-                    "description": found.settings(name).description,
-                    "formats": found.formats(name),
-                }
-                for name in found.layouts()
-            ],
-            profiles=[
-                {"name": name, "description": about} for name, about, _ in find_profiles(folders)
-            ],
+            layouts=layouts,
+            profiles=[{"name": n, "description": about} for n, about, _ in find_profiles(folders)],
+            # A colon: the start of a file's name, which no client may give.
             tokenizers=[
-                {"name": name, "description": about}
-                for name, about in list_tokenizers()
-                if ":" not in name
+                {"name": n, "description": about} for n, about in list_tokenizers() if ":" not in n
             ],
             options=[
                 {"name": rule.name, "takes": rule.takes, "description": rule.doc}
@@ -194,20 +165,18 @@ def make_mcp_server(
             ],
         )
 
-    made = _Server("promptforge", instructions=_INSTRUCTIONS, log_level="WARNING")
-    for tool in (
-        _tool(_rendered, "render_context", render),
-        _tool(_explained, "explain", render),
-        list_layouts,
-    ):
-        made.tool()(tool)
+    server = _Server("promptforge", instructions=_INSTRUCTIONS, log_level="WARNING")
+    server.tool()(_tool(_rendered, "render_context", render))
+    server.tool()(_tool(_explained, "explain", render))
+    server.tool()(list_layouts)
     for name in found.layouts():
-        made.prompt(name=name, description=found.settings(name).description)(_prompt(name, render))
-    return made
+        prompt = _prompt(name, render)
+        server.prompt(name=name, description=found.settings(name).description)(prompt)
+    return server
 
 
 def _tool(
-    show: Callable[[Result], Any], name: str, render: Callable[..., Result]
+    show: Callable[[Result], Any], name: str, render: Callable[[Any, Mapping[str, Any]], Result]
 ) -> Callable[..., Any]:
     """Build the tool `name`: it renders, then returns `show(result)`, which lends its docstring."""
 
@@ -215,32 +184,34 @@ def _tool(
         items: Items,
         query: Query = None,
         max_tokens: Budget = None,
-        layout: Word = None,
-        format: Word = None,
-        profile: Word = None,
-        options: Others = None,
+        layout: Name = None,
+        format: Name = None,
+        profile: Name = None,
+        options: OtherOptions = None,
     ) -> Any:
-        return show(
-            _told(lambda: render(items, query, max_tokens, layout, format, profile, options))
-        )
+        named = {"query": query, "max_tokens": max_tokens, "layout": layout, "format": format}
+        try:
+            return show(render(items, _merged({**named, "profile": profile}, options or {})))
+        except PromptForgeError as error:
+            raise ToolError(str(error)) from None
 
     tool.__name__, tool.__doc__ = name, show.__doc__
     tool.__annotations__["return"] = show.__annotations__["return"]
     return tool
 
 
+def _merged(named: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    wanted = {name: value for name, value in named.items() if value is not None}
+    for name in wanted.keys() & options.keys():
+        message = f"{name} is an argument and among the options; say it once"
+        raise OptionError(message, option=name)
+    return wanted | options
+
+
 def _rendered(result: Result) -> RenderedContext:
     """Turn items into one context text for an LLM that costs at most max_tokens."""
-    return RenderedContext(
-        text=result.text,
-        tokens=result.tokens,
-        max_tokens=result.max_tokens,
-        exact=result.exact,
-        items_included=result.items_included,
-        items_trimmed=result.items_trimmed,
-        items_dropped=result.items_dropped,
-        warnings=_warnings(result),
-    )
+    facts = {name: getattr(result, name) for name in RenderedContext.__annotations__}
+    return msgspec.convert({**facts, "warnings": list(map(str, result.warnings))}, RenderedContext)
 
 
 def _explained(result: Result) -> Explained:
@@ -252,32 +223,26 @@ def _explained(result: Result) -> Explained:
         items=[{name: value for name, value in row.items() if name != "text"} for row in rows],
         explanation=msgspec.to_builtins(result.explain()),
         ways=msgspec.to_builtins(list(result.remedies())),
-        warnings=_warnings(result),
+        warnings=list(map(str, result.warnings)),
     )
 
 
-def _prompt(layout: str, render: Callable[..., Result]) -> Callable[..., str]:
+def _prompt(layout: str, render: Callable[[Any, Mapping[str, Any]], Result]) -> Callable[..., str]:
     def prompt(
-        items: Annotated[
-            str,
-            Field(description="A JSON array of objects with content, path, kind, …"),
-        ],
-        query: Annotated[str, Field(description="What is asked.")] = "",
-        max_tokens: Annotated[
-            str, Field(description="The most tokens that the context may cost.")
-        ] = "",
-        format: Annotated[str, Field(description="markdown, xml, json or plain.")] = "",
+        items: ItemsText,
+        query: QueryText = "",
+        max_tokens: BudgetText = "",
+        format: FormatText = "",
     ) -> str:
+        wanted: dict[str, Any] = {"query": query, "max_tokens": max_tokens, "format": format}
+        # Arguments of prompts are texts; one that is no number is refused where options are.
+        if re.fullmatch("[0-9]{1,18}", max_tokens):
+            wanted["max_tokens"] = int(max_tokens)
+        wanted = {name: value for name, value in wanted.items() if value != ""}
         try:
-            # Arguments of prompts are texts; one that is no number is refused where options are.
-            most: Any = max_tokens or None
-            if re.fullmatch("[0-9]{1,18}", max_tokens):
-                most = int(max_tokens)
-            result = render(
-                _records(items), query or None, most, layout, format or None, None, None
-            )
+            result = render(_records(items), {**wanted, "layout": layout})
         except PromptForgeError as error:
-            raise MCPError(INVALID_PARAMS, str(error)) from None
+            raise _invalid(str(error)) from None
         return f"{result.text}\n\n{query}" if query else result.text
 
     return prompt
@@ -293,13 +258,15 @@ def _records(text: str) -> Any:
 
 
 def _checked(name: str, value: Any) -> Any:
+    if name == "profile":  # its name is looked up by `render`
+        return value
     checked = OPTION_VOCABULARY.check(name, value)
     if name == "tokenizer" and (not isinstance(checked, str) or checked.startswith("file:")):
         raise OptionError("tokenizer takes a name here, and no file", option="tokenizer")
     return checked
 
 
-def _weigh(items: Any) -> None:
+def _check_size(items: Any) -> None:
     """Raise `ItemError` for more text than one request may bring."""
     left = MAX_REQUEST_CHARS
     waiting = [items]
@@ -313,14 +280,3 @@ def _weigh(items: Any) -> None:
             waiting += value
         if left < 0:
             raise ItemError(f"more than {MAX_REQUEST_CHARS:,} characters", where="items")
-
-
-def _told(make: Callable[[], Any]) -> Any:
-    try:
-        return make()
-    except PromptForgeError as error:
-        raise ToolError(str(error)) from None
-
-
-def _warnings(result: Result) -> list[str]:
-    return list(map(str, result.warnings))
