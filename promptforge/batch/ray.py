@@ -20,10 +20,8 @@ from .workers import ShardServer, Worker, WorkerDied
 
 CPUS_PER_ACTOR = 0.5
 """CPUs per actor: below one, so that a cluster with all CPUs but a part of one taken has room."""
-
 MIN_RAY_VERSION = (2, 54)
 """The first version of Ray that can ask for a token."""
-
 _TOKEN = (
     "; where the cluster asks for a token, set RAY_AUTH_MODE=token and either RAY_AUTH_TOKEN, or"
     " RAY_AUTH_TOKEN_PATH to the file that holds it"

@@ -21,16 +21,12 @@ Row = tuple[int, bytes]
 
 In place of JSON: `UNREADABLE_PREFIX` and the reason why it could not be read.
 """
-
 UNREADABLE_PREFIX = b" "
 """First byte of a row that could not be read: JSON comes here stripped, so never with a blank."""
-
 MAX_ROW_BYTES = 64 << 20
 """Bytes of one row; a longer one becomes an error record."""
-
 MAX_SHARD_BYTES = 4 << 20
 """Bytes after which a shard ends, so that long rows take no more memory than short ones."""
-
 _FOREIGN = {
     b"\x1f\x8b": "gzip",
     b"\x28\xb5\x2f\xfd": "zstd",

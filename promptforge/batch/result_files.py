@@ -21,7 +21,6 @@ from .rows import ERROR_PREFIX, error_line
 from .store import ShardSummary
 
 Json = dict[str, Any]
-
 ShardBodies = Iterable[tuple[ShardSummary, bytes]]
 """Summary and lines of each shard, in order."""
 
@@ -144,7 +143,6 @@ def _openai(url: str) -> Callable[[str, Json], Json]:
 
 
 _LINES = (b"", b"\n", b"\n")
-
 BATCH_SERVICES: Mapping[str, BatchService] = {
     # OpenAI's guide to its Batch API: up to 50,000 requests and 200 MB a file, all for one model.
     "openai-batch": BatchService(

@@ -37,7 +37,6 @@ CONTEXT_ONLY = "context"
 """The value of `to` for the context text alone, without a prompt around it."""
 ERROR_PREFIX = b'{"error":'
 """First bytes of an error record; the line of a result begins otherwise."""
-
 _OWN_KEYS = {"id", "profile", "items", "files", "knowledge", "user", "history", *PROMPT_TEXT_KEYS}
 _NO_CONTEXT = {"items_included": 0, "items_trimmed": 0, "items_dropped": 0, "truncated": False}
 """Figures of a prompt that has no context."""

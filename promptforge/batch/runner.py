@@ -32,7 +32,6 @@ from .workers import LocalWorker, ShardJob, WorkerSource, render_shards
 
 SHARD_ROWS = 500
 """Rows of a shard: the most that a killed worker loses, some tenths of a second of work."""
-
 ENGINES = ("local", "ray")
 
 

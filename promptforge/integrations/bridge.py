@@ -34,29 +34,21 @@ from ..sources.records import to_item
 from ..tokenizers.registry import get_tokenizer
 
 T = TypeVar("T")
-
 ScoreOrder = Literal["higher", "lower"] | None
 """The better one of two scores; None: nobody said."""
-
 _FAR = 1e9
 """Stands for a distance that is infinite or no number: as 0 it would be the best."""
-
 NOTE_KEY = "promptforge"
 """Key in a document's metadata for the note of a bridge about a shortened text."""
-
 TEXT_JOINER = "\n\n"
 """Text that frameworks put between the texts of documents."""
-
 _MADE_UP = re.compile(
     r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}|[0-9a-f]{40}|[0-9a-f]{64}", re.IGNORECASE
 )
 """Ids made up by programs: as a heading such an id costs tokens and tells nothing."""
-
 _OWN_TEMPLATES = Path(__file__).parent / "templates"
-
 _CHOSEN = {"max_items": None, "min_score": None}
 """A retriever has chosen already, so these limits hold only where the user sets them."""
-
 _ALONE = {"layout": "contents", "format": "plain", "separator": TEXT_JOINER, "framing": "auto"}
 """Options for documents that the framework itself will join."""
 

@@ -27,7 +27,6 @@ except ImportError as error:
     raise missing_extra("langchain", error) from error
 
 __all__ = ["ContextCompressor", "ContextPrompt", "aretrieve", "embedding", "retrieve"]
-
 _MESSAGES = (("human", "{context}\n\n{question}"),)
 
 

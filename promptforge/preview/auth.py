@@ -1,7 +1,7 @@
 """Authentication: only the browser that opened the link may send requests, and only from the page.
 
 Any web page in any browser of this machine can send requests to a local port. So every request,
-even for a static file, is checked for its host name, its origin and a secret cookie; see `Guard`.
+even for a static file, is checked for its host name, its origin and a secret cookie; see `AuthMiddleware`.
 """
 
 from __future__ import annotations
@@ -14,33 +14,25 @@ import sys
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
-
+Headers = dict[bytes, list[bytes]]
 Receive = Callable[[], Awaitable[Message]]
-
 Send = Callable[[Message], Awaitable[None]]
-
-App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
-
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
 MAX_BODY_BYTES = 1 << 20
 """Bytes of a request's body."""
-
 MAX_HEAD_BYTES = 16 * 1024
 """Bytes of a request's head."""
-
 REQUEST_SECONDS = 10.0
 """Seconds for a request to arrive whole."""
-
 ANSWER_SECONDS = 60.0
 """Seconds for the answer to be read; the stream of events has no such end."""
-
 EVENTS_PATH = "/api/events"
-
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-
 SECURITY_HEADERS = (
     (b"content-security-policy", _POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
@@ -52,9 +44,8 @@ SECURITY_HEADERS = (
     (b"connection", b"close"),
 )
 """Headers of every answer. One request per connection, so no second one hides behind a first."""
-
+_READING = ("GET", "HEAD")
 _PATH = re.compile(rb"/[A-Za-z0-9/._-]*")
-
 _START = re.compile(rb"(?:^|&)token=([A-Za-z0-9_-]*)(?:&|$)")
 
 
@@ -109,14 +100,15 @@ class RefusedRequestError(Exception):
 class AuthMiddleware:
     """Middleware that checks every request before the application sees it."""
 
-    def __init__(self, app: App, keys: SessionSecrets) -> None:
+    def __init__(self, app: App, session_secrets: SessionSecrets) -> None:
         self._app = app
-        self._keys = keys
+        self._secrets = session_secrets
         self._hosts = {
-            f"{name}:{keys.port}".encode() for name in ("127.0.0.1", "localhost", "[::1]")
+            f"{name}:{session_secrets.port}".encode()
+            for name in ("127.0.0.1", "localhost", "[::1]")
         }
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
@@ -152,47 +144,41 @@ class AuthMiddleware:
                 answer, RefusedRequestError(500, "something went wrong; the terminal says more")
             )
 
-    def _check(self, scope: MutableMapping[str, Any]) -> None:
-        """Raise `RefusedError` for a request from anywhere but our own page."""
+    def _check(self, scope: Scope) -> None:
+        """Raise `RefusedRequestError` for a request from anywhere but our own page."""
         if scope["type"] != "http":
             raise RefusedRequestError(400, "no such protocol here")
-        headers: dict[bytes, list[bytes]] = {}
+        headers: Headers = {}
         for name, value in scope["headers"]:
             headers.setdefault(name, []).append(value)
-        host = headers.get(b"host", [])
-        # A name of a stranger's that resolves to 127.0.0.1 would make his page of our origin.
-        if len(host) != 1 or host[0].lower() not in self._hosts:
-            raise RefusedRequestError(421, "this server has another name")
+        self._check_host(headers)
         size = len(scope["raw_path"]) + len(scope["query_string"])
         if size + sum(len(name) + len(value) for name, value in scope["headers"]) > MAX_HEAD_BYTES:
             raise RefusedRequestError(431, "more than a request needs")
         # Without a length, two programs may disagree about the end of a body.
         if b"transfer-encoding" in headers:
             raise RefusedRequestError(411, "say the length")
-        _length(scope["method"], headers.get(b"content-length", []))
-        origin = headers.get(b"origin")
-        if origin is not None and origin != [b"http://" + host[0].lower()]:
-            raise RefusedRequestError(403, "not from this page")
-        if headers.get(b"sec-fetch-site", [b"none"]) not in ([b"none"], [b"same-origin"]):
-            raise RefusedRequestError(403, "not from this page")
+        _check_length(scope["method"], headers.get(b"content-length", []))
+        _check_origin(headers)
         self._enter(scope, headers)
         if not _PATH.fullmatch(scope["raw_path"]):
             raise RefusedRequestError(404, "there is nothing here")
-        if scope["method"] not in ("GET", "HEAD"):
-            # A form can send neither this type nor this header; a script elsewhere must ask first.
-            kind = headers.get(b"content-type", [b""])
-            if len(kind) != 1 or kind[0].split(b";")[0].strip().lower() != b"application/json":
-                raise RefusedRequestError(415, "send application/json")
-            if headers.get(b"x-promptforge") != [b"1"]:
-                raise RefusedRequestError(403, "not from this page")
+        if scope["method"] not in _READING:
+            _check_writing(headers)
 
-    def _enter(self, scope: MutableMapping[str, Any], headers: dict[bytes, list[bytes]]) -> None:
+    def _check_host(self, headers: Headers) -> None:
+        # A name of a stranger's that resolves to 127.0.0.1 would make his page of our origin.
+        host = headers.get(b"host", [])
+        if len(host) != 1 or host[0].lower() not in self._hosts:
+            raise RefusedRequestError(421, "this server has another name")
+
+    def _enter(self, scope: Scope, headers: Headers) -> None:
         """Give the cookie for a token, or check that the request has it."""
         query = scope["query_string"]
         found = _START.search(query)
         if found and scope["method"] == "GET" and scope["raw_path"] == b"/":
-            cookie = self._keys.exchange(found[1])
-            if cookie is None and not self._keys.holds(headers.get(b"cookie", [])):
+            cookie = self._secrets.exchange(found[1])
+            if cookie is None and not self._secrets.holds(headers.get(b"cookie", [])):
                 message = "This link has been used, or is another's. "
                 raise RefusedRequestError(403, message + "The terminal shows the one to open.")
             # Go on to the address without the token, so that it stays in no history.
@@ -201,26 +187,45 @@ class AuthMiddleware:
             if cookie is not None:
                 headers_back.append((b"set-cookie", cookie))
             raise RefusedRequestError(303, "", *headers_back)
-        if not self._keys.holds(headers.get(b"cookie", [])):
+        if not self._secrets.holds(headers.get(b"cookie", [])):
             raise RefusedRequestError(403, "Open the link that the terminal shows.")
 
 
-def _length(method: str, given: list[bytes]) -> None:
+def _check_length(method: str, given: list[bytes]) -> None:
     if not given:
-        if method not in ("GET", "HEAD"):
+        if method not in _READING:
             raise RefusedRequestError(411, "say the length")
         return
     if len(given) != 1 or not given[0].isdigit():
         raise RefusedRequestError(400, "no such length")
+    # Ten digits at most: `int` of a million of them would take minutes.
     if len(given[0]) > 10 or int(given[0]) > MAX_BODY_BYTES:
         raise RefusedRequestError(413, f"more than {MAX_BODY_BYTES >> 10} kB")
-    if method in ("GET", "HEAD") and int(given[0]):
+    if method in _READING and int(given[0]):
         raise RefusedRequestError(400, "a body where there is none")
 
 
-async def _body(scope: MutableMapping[str, Any], receive: Receive) -> bytes:
+def _check_origin(headers: Headers) -> None:
+    # Browsers set both headers, and no script can change them. `none` is the user's own typing.
+    origin = headers.get(b"origin")
+    if origin is not None and origin != [b"http://" + headers[b"host"][0].lower()]:
+        raise RefusedRequestError(403, "not from this page")
+    if headers.get(b"sec-fetch-site", [b"none"]) not in ([b"none"], [b"same-origin"]):
+        raise RefusedRequestError(403, "not from this page")
+
+
+def _check_writing(headers: Headers) -> None:
+    # A form can send neither this type nor this header; a script elsewhere has to ask first.
+    kind = headers.get(b"content-type", [b""])
+    if len(kind) != 1 or kind[0].split(b";")[0].strip().lower() != b"application/json":
+        raise RefusedRequestError(415, "send application/json")
+    if headers.get(b"x-promptforge") != [b"1"]:
+        raise RefusedRequestError(403, "not from this page")
+
+
+async def _body(scope: Scope, receive: Receive) -> bytes:
     """Read the whole body, within limits of size and time."""
-    if scope["method"] in ("GET", "HEAD"):
+    if scope["method"] in _READING:
         return b""
     body, more = b"", True
     try:

@@ -38,23 +38,18 @@ STRETCH_CHARS = 1 << 16
 """Characters that the tokenizer gets at a time."""
 CASES_FILE_NAME = "preview.yaml"
 """Name of the file of cases, in the folder of tests."""
-
 _SAID = (
     "text", "tokens", "max_tokens", "exact", "tokenizer", "layout", "format", "profile",
     "items_included", "items_trimmed", "items_dropped", "chars", "build_seconds",
 )  # fmt: skip
-
 _TOLD = (
     "id", "kind", "name", "path", "start_line", "end_line", "score", "status", "form", "tokens",
     "tokens_full", "reason", "fits_at", "rank", "section",
 )  # fmt: skip
-
 _OPTIONS = ("context_window", "reserve", "max_chars", "packing", "query")
-
 Request = Mapping[str, Any]
 Answer = dict[str, Any]
 _NEEDS_ITEMS: Answer = {"needs": "items"}
-
 _items: dict[str, list[Item]] = {}
 """The items of the last request that brought some, under its `items_key`."""
 

@@ -47,7 +47,6 @@ TIME_LIMIT_SECONDS = {"page": 4, "account": 20, "comparison": 20, "prompt": 20, 
 """Seconds that templates may take, by kind of request; more for many items."""
 DRAW_TASK = "promptforge.preview.render_worker:draw"
 RECORD_TASK = "promptforge.preview.render_worker:record_case"
-
 Answer = dict[str, Any]
 Changed = Callable[[], Awaitable[None]]
 
