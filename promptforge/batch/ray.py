@@ -22,11 +22,11 @@ CPUS_PER_ACTOR = 0.5
 """CPUs per actor: below one, so that a cluster with all CPUs but a part of one taken has room."""
 MIN_RAY_VERSION = (2, 54)
 """The first version of Ray that can ask for a token."""
+# Ray raises the same error for a cluster that is not there and for one that refuses us.
 _TOKEN = (
     "; where the cluster asks for a token, set RAY_AUTH_MODE=token and either RAY_AUTH_TOKEN, or"
     " RAY_AUTH_TOKEN_PATH to the file that holds it"
 )
-"""Ray raises the same error for a cluster that is not there and for one that refuses us."""
 
 
 @contextlib.contextmanager

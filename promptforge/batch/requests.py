@@ -27,6 +27,7 @@ MAX_ROW_BYTES = 64 << 20
 """Bytes of one row; a longer one becomes an error record."""
 MAX_SHARD_BYTES = 4 << 20
 """Bytes after which a shard ends, so that long rows take no more memory than short ones."""
+# First bytes of files in other formats: each of their lines would be an error of its own.
 _FOREIGN = {
     b"\x1f\x8b": "gzip",
     b"\x28\xb5\x2f\xfd": "zstd",
@@ -35,7 +36,6 @@ _FOREIGN = {
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
 }
-"""First bytes of files in other formats: each of their lines would be an error of its own."""
 
 
 class Shard(msgspec.Struct, frozen=True):
@@ -65,6 +65,7 @@ def split_shards(rows: Iterable[Row], size: int, limit: int | None = None) -> It
     for row in islice(rows, limit):
         held.append(row)
         held_bytes += len(row[1])
+        # The last row may go over the limit: a row of 64 MiB is a shard of its own.
         if len(held) >= size or held_bytes >= MAX_SHARD_BYTES:
             yield Shard(index, held)
             held, held_bytes, index = [], 0, index + 1
@@ -175,7 +176,6 @@ def _parquet(path: Path) -> Iterator[Row]:
 
 
 def _records(table: Any) -> Iterator[bytes]:
-    """Yield the rows of an Arrow table."""
     try:
         yield from map(_row, table.to_pylist())
     except (ValueError, OverflowError) as error:

@@ -118,8 +118,8 @@ def _flat(line: bytes) -> Json:
 # --- batch services -------------------------------------------------------------------------------
 
 
+# Anthropic's rule for a `custom_id`; OpenAI takes these too.
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""Anthropic's rule for a `custom_id`; OpenAI takes these too."""
 
 
 class BatchService(NamedTuple):
@@ -209,7 +209,7 @@ class RequestFiles:
     def _fill(
         self, path: Path, request: _Request | None, more: Iterator[_Request], index: IO[bytes]
     ) -> _Request | None:
-        """Write one file with `request` and as many more as it may hold; return the next one."""
+        # The request that finds no room any more is handed back: it begins the next file.
         head, between, tail = self._service.around
         count, size, first_line = 0, len(head + tail), head.count(b"\n") + 1
         with write_whole(path) as file:

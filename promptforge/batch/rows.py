@@ -38,8 +38,8 @@ CONTEXT_ONLY = "context"
 ERROR_PREFIX = b'{"error":'
 """First bytes of an error record; the line of a result begins otherwise."""
 _OWN_KEYS = {"id", "profile", "items", "files", "knowledge", "user", "history", *PROMPT_TEXT_KEYS}
+# Figures of a prompt that has no context.
 _NO_CONTEXT = {"items_included": 0, "items_trimmed": 0, "items_dropped": 0, "truncated": False}
-"""Figures of a prompt that has no context."""
 
 
 # --- settings of a run ----------------------------------------------------------------------------
@@ -133,7 +133,7 @@ def _digest_of(value: object) -> str:
 
 
 def _files(folders: Sequence[str], kind: str) -> Iterator[tuple[str, str]]:
-    """Yield name and hash of each file in `folders` and in the shipped folder of that kind."""
+    # The shipped files too: a row may name any layout or profile.
     for folder in (*map(Path, folders), shipped_folder(kind)):
         for path in sorted(_walk(folder)):
             if path.suffix in (".j2", ".yaml", ".yml") and path.is_file():
@@ -142,12 +142,9 @@ def _files(folders: Sequence[str], kind: str) -> Iterator[tuple[str, str]]:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Yield the files below a folder; raises `OSError` for a folder that cannot be read.
-
-    `os.walk` and `Path.rglob` pass over such a folder in silence: a template that nobody could
-    read would then be missing from the hash.
-    """
-
+    # Raise for a folder that cannot be read.
+    # `os.walk` and `Path.rglob` pass over such a folder in silence: a template that nobody could
+    # read would then be missing from the hash.
     def refuse(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError | NotADirectoryError):
             raise error
@@ -323,7 +320,7 @@ class RowRenderer:
 
 
 def _confine(path: str) -> None:
-    """Refuse paths that a user may type and a row may not name: rows come from anywhere."""
+    # Refuse paths that a user may type and a row may not name: rows come from anywhere.
     if path == "-":
         raise ItemError("a row cannot name standard input", where=show_path(path))
     if os.path.isabs(path):
@@ -422,7 +419,6 @@ def _messages(
 
 
 def _figures(made: Any, context: Any) -> dict[str, Any]:
-    """Return the counts of a result or prompt, and of its context if it has one."""
     figures = _NO_CONTEXT
     if context is not None:
         figures = {name: getattr(context, name) for name in _NO_CONTEXT}

@@ -109,6 +109,7 @@ def run(
     results = _Results(paths, write, RunManifest(made_of=inputs, product=asked))
     before = paths.read_manifest()
     with closing(ShardStore(paths.shards)) as store:
+        # A killed run leaves half-written files; the lock says that it has gone.
         remove_unfinished(paths.folder)
         remove_unfinished(paths.results.parent, paths.results.name)
         if not before or (before.made_of, before.product) != (inputs, asked):
@@ -232,7 +233,7 @@ def _result_writer(
 def _worker_source(
     engine: str, spec: BatchSpec, fingerprint: str, address: str | None, count: int
 ) -> WorkerSource:
-    """Return a context that gives the maker of workers; nothing starts before it is entered."""
+    # Nothing starts before the context is entered: all rows may be done.
     if engine == "ray":
         return ray_workers(spec, fingerprint, address, count)
     if address is not None:
@@ -241,7 +242,6 @@ def _worker_source(
 
 
 def _changed(before: RunManifest | None, inputs: dict[str, str]) -> tuple[str, ...]:
-    """Name the inputs that differ from those of an earlier run."""
     if before is None:
         return ()
     other = tuple(name for name, value in inputs.items() if before.made_of.get(name) != value)

@@ -21,8 +21,8 @@ from .requests import Shard, digest
 from .rows import RenderedShard
 
 _FILE_SUFFIXES = (".jsonl", ".ndjson", ".parquet")
+# Suffixes of files that no batch writes: a folder of such a name would be a surprise.
 _OTHER_SUFFIXES = (".json", ".csv", ".tsv", ".txt", ".gz", ".zst", ".zip", ".arrow")
-"""Suffixes of files that no batch writes: a folder of such a name would be a surprise."""
 _SHARD_NAME = re.compile(r"[0-9]+-.*\.jsonl")
 
 
@@ -99,7 +99,7 @@ class OutputPaths:
         return None
 
     def _refuse_strangers(self) -> None:
-        """Raise `OptionError` unless a run that was killed early can have left this folder."""
+        # A run that was killed early may have left this folder without a manifest.
         for path in self.folder.iterdir() if self.folder.is_dir() else ():
             if path.name != "parts" and path.suffix != UNFINISHED_SUFFIX:
                 message = f"{self.folder} is there and holds no batch"
@@ -157,6 +157,7 @@ class ShardStore:
         if name not in there:
             self.outdated += bool(there)
             return None
+        # Without the last line end; a file cut short has another last line, or none.
         body, _, last = self._read(name)[:-1].rpartition(b"\n")
         try:
             summary = msgspec.json.decode(last, type=ShardSummary)
@@ -222,7 +223,7 @@ def _file_name(shard: Shard, key: str) -> str:
 
 
 def _lock(folder: Path) -> int:
-    """Lock the folder; the system releases the lock when this process ends, killed or not."""
+    # Lock the folder; the system releases the lock when this process ends, killed or not.
     handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
     # Windows, and some file systems, have no such lock: there two runs at once are the user's risk.
     with contextlib.suppress(ImportError, OSError):

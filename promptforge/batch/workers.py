@@ -235,7 +235,7 @@ class LocalWorker:
         raise WorkerDied(self._reason(process))
 
     def _reason(self, process: subprocess.Popen[bytes]) -> str:
-        """Tell how a process ended: its exit code, and the last line that it printed."""
+        # The last line of its log tells more than the exit code: the message of an exception.
         code = process.wait()
         self._log.seek(0)
         log = self._log.read().decode("utf-8", "replace").strip()
@@ -305,10 +305,8 @@ class ShardServer:
         return msgspec.msgpack.encode(rendered)
 
     def _set_deadline(self) -> None:
-        """End this process if the next row takes too long, even in C code that holds Python's lock.
-
-        Setting the deadline takes as long as a small row, so it is done once a second.
-        """
+        # End this process if the next row takes too long, even in C code that holds Python's lock.
+        # Setting the deadline takes as long as a small row, so it is done once a second.
         now = time.monotonic()
         if now - self._deadline_set > 1:
             self._deadline_set = now
@@ -328,7 +326,7 @@ def serve() -> None:
 
 
 def _listen(pipe: IO[bytes], inbox: SimpleQueue[bytes]) -> None:
-    """Read messages; end this process once the run has gone, even amid a row."""
+    # Read messages; end this process once the run has gone, even amid a row.
     while (message := _receive(pipe)) is not None:
         inbox.put(message)
     os._exit(0)
@@ -340,7 +338,7 @@ def _send(pipe: IO[bytes], message: bytes) -> None:
 
 
 def _receive(pipe: IO[bytes]) -> bytes | None:
-    """Return the next message; None if the other side has gone, even amid a message."""
+    # None if the other side has gone, even amid a message.
     head = pipe.read(8)
     size = int.from_bytes(head, "big")
     message = pipe.read(size)

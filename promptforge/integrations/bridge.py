@@ -36,21 +36,21 @@ from ..tokenizers.registry import get_tokenizer
 T = TypeVar("T")
 ScoreOrder = Literal["higher", "lower"] | None
 """The better one of two scores; None: nobody said."""
+# Stands for a distance that is infinite or no number: as 0 it would be the best.
 _FAR = 1e9
-"""Stands for a distance that is infinite or no number: as 0 it would be the best."""
 NOTE_KEY = "promptforge"
 """Key in a document's metadata for the note of a bridge about a shortened text."""
 TEXT_JOINER = "\n\n"
 """Text that frameworks put between the texts of documents."""
+# Ids made up by programs: as a heading such an id costs tokens and tells nothing.
 _MADE_UP = re.compile(
     r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}|[0-9a-f]{40}|[0-9a-f]{64}", re.IGNORECASE
 )
-"""Ids made up by programs: as a heading such an id costs tokens and tells nothing."""
 _OWN_TEMPLATES = Path(__file__).parent / "templates"
+# A retriever has chosen already, so these limits hold only where the user sets them.
 _CHOSEN = {"max_items": None, "min_score": None}
-"""A retriever has chosen already, so these limits hold only where the user sets them."""
+# Options for documents that the framework itself will join.
 _ALONE = {"layout": "contents", "format": "plain", "separator": TEXT_JOINER, "framing": "auto"}
-"""Options for documents that the framework itself will join."""
 
 
 class KeptDocument(NamedTuple):
@@ -234,7 +234,7 @@ class Bridge:
 
 
 def _is_single(documents: Any) -> bool:
-    """Tell one document from many; LangChain's are pydantic models, over which one can iterate."""
+    # LangChain's documents are pydantic models, and those can be iterated over.
     if isinstance(documents, str | Mapping) or hasattr(documents, "page_content"):
         return True
     return not isinstance(documents, Iterable)
@@ -343,10 +343,7 @@ def _calls(
 
 
 def _awaits(retriever: Any) -> bool:
-    """Tell if a retriever of LlamaIndex has async code of its own.
-
-    The `_aretrieve` that it inherits calls `_retrieve` amid the loop.
-    """
+    # The `_aretrieve` that a retriever of LlamaIndex inherits calls `_retrieve` amid the loop.
     for kind in type(retriever).__mro__:
         if "_aretrieve" in vars(kind) or "_retrieve" in vars(kind):
             return "_aretrieve" in vars(kind)
@@ -386,7 +383,7 @@ def _to_records(found: Any, order: ScoreOrder) -> list[Any]:
 
 
 def _as_found(record: Any) -> Any:
-    """Mark a record as found by a search, unless it says its `origin` itself."""
+    # A record that says its `origin` itself keeps it.
     if isinstance(record, str):
         record = {"content": record}
     if isinstance(record, dict):
@@ -432,8 +429,7 @@ def _negated(distance: Any) -> float:
 
 
 def _score_of(document: Any) -> Any:
-    """Return the score that the reader of records would find in a document; None without one."""
-
+    # Look where the reader of records looks.
     def read(name: str) -> Any:
         try:
             return document.get(name) if isinstance(document, dict) else getattr(document, name)
@@ -499,7 +495,7 @@ def embedding(embedder: Any) -> Embed:
 
 
 def _run_parameters(component: Any) -> Set[str]:
-    """Return the names of the parameters of a Haystack component's `run`."""
+    # A Haystack component is known by the parameters of its `run`; builtins have no signature.
     run = getattr(component, "run", None)
     try:
         return inspect.signature(run).parameters.keys() if callable(run) else set()
@@ -508,23 +504,22 @@ def _run_parameters(component: Any) -> Set[str]:
 
 
 def _warm_up(component: Any) -> None:
-    """Let a Haystack component load its model."""
     if callable(getattr(component, "warm_up", None)):
         component.warm_up()
 
 
 def _is_async(function: object) -> bool:
-    """Tell if a call of `function`, or of an object that is called, must be awaited."""
+    # An object with an async `__call__` is no coroutine function, but its calls must be awaited.
     return any(map(inspect.iscoroutinefunction, (function, getattr(function, "__call__", None))))  # noqa: B004
 
 
 # --- loops and threads ----------------------------------------------------------------------------
 
 
+# Awaits a coroutine for the thread, on the loop that the thread works for.
 _WAIT: ContextVar[Callable[[Coroutine[Any, Any, Any]], Any] | None] = ContextVar(
     "wait", default=None
 )
-"""Awaits a coroutine for the thread, on the loop that the thread works for."""
 
 
 async def run_in_thread(work: Callable[[], T]) -> T:
@@ -554,8 +549,7 @@ async def run_in_thread(work: Callable[[], T]) -> T:
 
 
 def _await_from_thread(made: Awaitable[T]) -> T:
-    """Return the result of an awaitable; for a thread that runs no loop itself."""
-
+    # For a thread that runs no loop itself: one cannot wait for a loop that waits for oneself.
     async def wait() -> T:
         return await made
 

@@ -141,7 +141,6 @@ class ContextPrompt(BaseChatPromptTemplate):
 
 
 def _document(given: Any) -> Document:
-    """Return the document of a pair with a score, or the document itself."""
     return given[0] if isinstance(given, tuple) else given
 
 

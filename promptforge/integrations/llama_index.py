@@ -123,7 +123,7 @@ def _read(scored: NodeWithScore) -> str:
 
 
 def _before(scored: NodeWithScore) -> list[str]:
-    """Return the lines of metadata that a synthesizer puts before a node's text."""
+    # A synthesizer puts metadata before a node's text, in lines that cost tokens too.
     text = str(scored.node.get_content(metadata_mode=MetadataMode.NONE))
     if not text:
         return []

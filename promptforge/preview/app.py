@@ -157,10 +157,11 @@ class PreviewApp:
                     task.cancel()
                 for queue in self._queues.values():
                     queue.close()
+                # A cancelled task raises when it is awaited, and all must have ended.
                 await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _warm(self) -> None:
-        """Render once before the page asks, so that its first request finds the sandbox warm."""
+        # Render once before the page asks, so that its first request finds the sandbox warm.
         wanted = {
             "what": "page",
             "settings": self.session.settings(View(), {}, self._drafts_folder),
@@ -211,8 +212,6 @@ class PreviewApp:
         )
 
     def _draw(self, what: str) -> Callable[[Request], Awaitable[Response]]:
-        """Return the handler of one kind of request that renders."""
-
         async def answer(request: Request) -> Response:
             session = self.session
             try:
@@ -301,7 +300,6 @@ class PreviewApp:
 
 
 def _seen(request: Request) -> str:
-    """Return the version that the page has seen; raises `SaveError`."""
     seen = request.headers.get("if-match", "").strip('"')
     if not seen:
         raise SaveError("say with If-Match what was seen", 428)

@@ -1,7 +1,7 @@
 """Authentication: only the browser that opened the link may send requests, and only from the page.
 
 Any web page in any browser of this machine can send requests to a local port. So every request,
-even for a static file, is checked for its host name, its origin and a secret cookie; see `AuthMiddleware`.
+even for a static file, is checked for its host name, its origin and a secret cookie.
 """
 
 from __future__ import annotations
@@ -224,7 +224,6 @@ def _check_writing(headers: Headers) -> None:
 
 
 async def _body(scope: Scope, receive: Receive) -> bytes:
-    """Read the whole body, within limits of size and time."""
     if scope["method"] in _READING:
         return b""
     body, more = b"", True
@@ -244,7 +243,7 @@ async def _body(scope: Scope, receive: Receive) -> bytes:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Give the application the body that was read already, then the events after it."""
+    # Give the application the body that was read already, then the events after it.
     given = False
 
     async def again() -> Message:

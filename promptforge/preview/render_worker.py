@@ -50,8 +50,8 @@ _OPTIONS = ("context_window", "reserve", "max_chars", "packing", "query")
 Request = Mapping[str, Any]
 Answer = dict[str, Any]
 _NEEDS_ITEMS: Answer = {"needs": "items"}
+# The items of the last request that brought some, under its `items_key`.
 _items: dict[str, list[Item]] = {}
-"""The items of the last request that brought some, under its `items_key`."""
 
 
 def draw(request: Request, begin: Callable[[], None]) -> Answer:
@@ -95,16 +95,15 @@ def record_case(request: Request, begin: Callable[[], None]) -> Answer:
 def _keep_items(request: Request) -> bool:
     """Keep the items of a request; return False where they are missing."""
     if request.get("items") is not None:
+        # One set of items is kept, however often their file changes.
         _items.clear()
         _items[request["items_key"]] = msgspec.convert(request["items"], list[Item])
     return request["items_key"] in _items
 
 
 def _warm_renderer(settings: Request, begin: Callable[[], None]) -> Renderer:
-    """Return the renderer, warmed up, then start the templates' time.
-
-    Loading a vocabulary takes a second, which is not the template's fault.
-    """
+    # The templates' time begins when all else is loaded.
+    # Loading a vocabulary takes a second, which is not the template's fault.
     renderer = _renderer(settings)
     given, profile = settings["options"].get("tokenizer"), renderer.profile.options.get("tokenizer")
     get_tokenizer(given or profile or "o200k_base").count("a text")
@@ -132,7 +131,7 @@ def _render(renderer: Renderer, request: Request, side: str) -> Result:
 
 
 def _refuse_stand_in(warnings: Iterable[Diagnostic]) -> None:
-    """Raise `TemplateError` where a template failed: the page shows the error, not the stand-in."""
+    # The page shows the error of a template, not the text that stands in for its output.
     for said in warnings:
         if said.code == "PF401":
             message = said.message.removesuffix(SHIPPED_TEMPLATES_USED)
@@ -141,7 +140,6 @@ def _refuse_stand_in(warnings: Iterable[Diagnostic]) -> None:
 
 
 def _prompt(renderer: Renderer, request: Request) -> Answer:
-    """Render the whole prompt in a provider's shape, with the tokens of its parts."""
     given = {**request["settings"]["options"], **request["texts"]}
     prompt = renderer.prompt(_items[request["items_key"]], to=request["to"], **given)
     _refuse_stand_in(prompt.warnings)
@@ -189,7 +187,7 @@ def _page(result: Result, tokens: bool) -> Answer:
 
 
 def _units(text: str) -> Callable[[int], int]:
-    """Return a function from places in `text` to places in UTF-16 units, as JavaScript counts."""
+    # JavaScript counts in UTF-16 units.
     wide: list[int] = []
     if not text.isascii():
         wide = [index for index, char in enumerate(text) if char > "\uffff"]
@@ -198,7 +196,7 @@ def _units(text: str) -> Callable[[int], int]:
 
 
 def _files(result: Result) -> list[list[str]]:
-    """Return `["templates" or "profiles", name]` of each file behind a text, its page first."""
+    # The template of the whole text first: the editor opens it.
     report = result.report
     page, templates, profile = report.page, report.templates, report.profile
     named = [
@@ -217,7 +215,7 @@ def _files(result: Result) -> list[list[str]]:
 
 
 def _gather(templates: Templates, name: str, found: dict[str, None]) -> None:
-    """Add a template and its parents to `found`, but no `shipped/` original of a user's copy."""
+    # With the parents of a template, but no `shipped/` original of a user's copy.
     if name not in found and not name.startswith("shipped/"):
         found[name] = None
         for parent in templates.facts(name).parents:
@@ -266,8 +264,7 @@ def _sections(a: Result, b: Result) -> list[dict[str, Any]]:
 
 
 def _case_keys(request: Request, result: Result, folder: Path) -> Answer:
-    """Return the keys of the new case; its paths are relative to `folder`."""
-
+    # Paths in the case are relative to its folder, so that both can move.
     def relative(other: str) -> str:
         return Path(os.path.relpath(other, folder)).as_posix()
 
@@ -297,7 +294,7 @@ def _case_keys(request: Request, result: Result, folder: Path) -> Answer:
 
 
 def _record(item: Item) -> dict[str, Any]:
-    """Return an item as a user writes it: without the fields that have their defaults."""
+    # As a user writes an item: without the fields that have their defaults.
     plain: dict[str, Any] = msgspec.to_builtins(item)
     default = msgspec.to_builtins(Item())
     return {name: value for name, value in plain.items() if value != default[name]}

@@ -65,8 +65,8 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def options(self) -> dict[str, Any]:
         """Return the options that are chosen."""
-        names = ("layout", "format", "max_tokens", "query")
-        return {name: value for name in names if (value := getattr(self, name)) is not None}
+        chosen: dict[str, Any] = msgspec.structs.asdict(self)
+        return {n: value for n, value in chosen.items() if n != "profile" and value is not None}
 
 
 class PageRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -174,12 +174,11 @@ class Session:
     """Bytes of the items, roughly."""
 
     def __post_init__(self) -> None:
-        profiles = list(self.profiles)
         if self.profile is not None and self.profile.endswith(YAML_SUFFIXES):
             # A profile given by its path: look in its folder first.
             path = Path(self.profile)
-            profiles, self.profile = [path.parent, *profiles], path.stem
-        self.profiles = [folder.resolve() for folder in profiles]
+            self.profiles, self.profile = [path.parent, *self.profiles], path.stem
+        self.profiles = [folder.resolve() for folder in self.profiles]
         self.templates = [folder.resolve() for folder in self.templates]
         self.tests = self.tests and self.tests.resolve()
         own = self.own_folder("templates") or self.own_folder("profiles")
@@ -199,24 +198,23 @@ class Session:
         """List the files anew and count a change."""
         self.stamp += 1
         self._known = Templates(self.templates)
-        found: list[tuple[str, str, Path]] = []
+        self.files = {}
         for name in self._known.names():
-            at = self._known.find(name)
-            if at is not None:
-                found.append(("templates", name, at.path))
-        found += [("profiles", name, path) for name, _, path in find_profiles(self.profiles)]
-        files = (self._file(*each) for each in found)
-        self.files = {file.id: file for file in files}
+            if at := self._known.find(name):
+                self._list_file("templates", name, at.path, self.templates)
+        for name, _, path in find_profiles(self.profiles):
+            self._list_file("profiles", name, path, self.profiles)
 
-    def _file(self, what: str, name: str, path: Path) -> EditableFile:
-        folders = self.templates if what == "templates" else self.profiles
+    def _list_file(self, what: str, name: str, path: Path, folders: list[Path]) -> None:
+        # Hashed, so that it is the same in each run, and the page finds its open tabs again.
+        key = hashlib.sha256(f"{what}/{name}".encode()).hexdigest()[:16]
         own = next((folder for folder in folders if path.is_relative_to(folder)), None)
-        return EditableFile(file_id(what, name), what, name, path, own or path.parent, own is None)
+        self.files[key] = EditableFile(key, what, name, path, own or path.parent, own is None)
 
     def own_folder(self, what: str) -> Path | None:
         """Return the user's first folder, for copies of shipped files; `None` without any."""
-        folders = self.templates if what == "templates" else self.profiles
-        return folders[0] if folders else None
+        folders = {"templates": self.templates, "profiles": self.profiles}[what]
+        return next(iter(folders), None)
 
     def settings(
         self, view: View, drafts: Mapping[str, str], drafts_folder: Path
@@ -255,8 +253,10 @@ class Session:
 
     def prompt_texts(self, view: View) -> dict[str, Any]:
         """Return the texts around the context; a query typed on the page is the question too."""
-        typed = view.query if "query" not in self.options else None
-        return {**self.texts._asdict(), "user": self.texts.user if typed is None else typed}
+        texts = self.texts._asdict()
+        if "query" not in self.options and view.query is not None:
+            texts["user"] = view.query
+        return texts
 
     def find_file(self, id: str) -> EditableFile:
         """Return the file with an id; raises `OptionError`."""
@@ -283,15 +283,9 @@ class Session:
                 layouts[name] = self._known.formats(name)
             except (TemplateError, OptionError):  # the error is shown when the layout is chosen
                 layouts[name] = []
-        profiles = [
-            {"name": n, "description": about} for n, about, _ in find_profiles(self.profiles)
-        ]
+        known = find_profiles(self.profiles)
+        profiles = [{"name": name, "description": about} for name, about, _ in known]
         return {"layouts": layouts, "profiles": profiles}
-
-
-def file_id(what: str, name: str) -> str:
-    """Return the id of a file, the same in each run: the page keeps its open tabs."""
-    return hashlib.sha256(f"{what}/{name}".encode()).hexdigest()[:16]
 
 
 def _with_draft(drafts_folder: Path, name: str, text: str, folders: list[str]) -> list[str]:
@@ -333,6 +327,7 @@ class RenderQueue:
         self._last += 1
         mine = self._last
         async with self._lock:
+            # Each keystroke asks for a rendering; only the latest is worth one.
             if mine != self._last:
                 raise OvertakenError
             if (
@@ -347,32 +342,26 @@ class RenderQueue:
                 **request,
             }
             try:
-                answer = await self._call(given)
+                answer: Answer = await asyncio.to_thread(self._sandbox.call, self._task, given)
                 # Items are sent once: megabytes, while a keystroke in a template is a few bytes.
                 if answer.get("needs") == "items":
-                    answer = await self._call({**given, "items": self._session.records})
+                    given["items"] = self._session.records
+                    answer = await asyncio.to_thread(self._sandbox.call, self._task, given)
             except PromptForgeError as error:
                 return {"error": describe_error(error, self._session)}
             return answer
-
-    async def _call(self, request: Answer) -> Answer:
-        return await asyncio.to_thread(self._sandbox.call, self._task, request)
 
     def close(self) -> None:
         """End the process of the sandbox."""
         self._sandbox.close()
 
 
-_PLACE = re.compile(r"^(?P<name>.*?):(?P<line>\d+)$", re.DOTALL)
-
-
 def describe_error(error: PromptForgeError, session: Session) -> dict[str, Any]:
     """Return kind, message and place of an error for the page, without a path of this machine."""
     where, message = error.where or "", error.bare
-    found = _PLACE.match(where)
     name, line = where, None
-    if found:
-        name, line = found["name"], int(found["line"])
+    if found := re.fullmatch(r"(.*?):(\d+)", where, re.DOTALL):
+        name, line = found[1], int(found[2])
     roots = [*session.templates, *session.profiles]
     roots += [shipped_folder("templates"), shipped_folder("profiles")]
     if session.tests:
@@ -393,7 +382,6 @@ def describe_error(error: PromptForgeError, session: Session) -> dict[str, Any]:
 
 
 def _bare(text: str, roots: list[Path]) -> str:
-    """Remove the paths of folders from a text."""
     paths = {path for root in roots for path in (str(root), str(root.resolve()))}
     for path in sorted(paths, key=len, reverse=True):  # an inner folder before the one around it
         if len(path) > 1:
@@ -440,25 +428,11 @@ def read_text(path: Path, shown: str) -> FileText:
         raise SaveError(f"{shown} cannot be read: {error.strerror}", status) from None
     except UnicodeDecodeError:
         raise SaveError(f"{shown} is not UTF-8 text", 409) from None
-    return FileText(text.replace("\r\n", "\n"), content_tag(data))
+    return FileText(text.replace("\r\n", "\n"), _content_tag(data))
 
 
-def content_tag(data: bytes) -> str:
-    """Hash the bytes of a file into the name of this version."""
+def _content_tag(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:32]
-
-
-def save_path(session: Session, file: EditableFile) -> Path:
-    """Return the path to save to: the file's own, or for a shipped file the user's first folder."""
-    if not file.shipped:
-        return file.path
-    folder = session.own_folder(file.what)
-    if folder is None:
-        message = (
-            f"there is no folder of your own to save it in; start again with --{file.what} DIR"
-        )
-        raise SaveError(message, 409)
-    return folder / file.shown
 
 
 def save_file(session: Session, file: EditableFile, text: str, seen: str) -> str:
@@ -478,12 +452,19 @@ def save_file(session: Session, file: EditableFile, text: str, seen: str) -> str
         raise SaveError(f"{file.shown} would be larger than {MAX_EDITABLE_BYTES // 1024} kB", 413)
     if read_file(file).tag != seen:
         raise SaveError(f"{file.shown} was changed by somebody else since it was opened here", 412)
-    path = save_path(session, file)
-    if file.shipped and path.exists():
-        raise SaveError(f"{file.shown} is in your folder meanwhile", 412)
-    folder = session.own_folder(file.what) if file.shipped else file.folder
-    write_file(path, folder or path.parent, data, file.shown)
-    return content_tag(data)
+    path, folder = file.path, file.folder
+    if file.shipped:  # its copy goes into the user's first folder
+        own = session.own_folder(file.what)
+        if own is None:
+            message = (
+                f"there is no folder of your own to save it in; start again with --{file.what}"
+            )
+            raise SaveError(f"{message} DIR", 409)
+        path, folder = own / file.shown, own
+        if path.exists():
+            raise SaveError(f"{file.shown} is in your folder meanwhile", 412)
+    write_file(path, folder, data, file.shown)
+    return _content_tag(data)
 
 
 def write_file(path: Path, folder: Path, data: bytes, shown: str) -> None:
@@ -531,7 +512,7 @@ def load_cases(session: Session, seen: str | None = None) -> CaseFile:
     if path.is_symlink() or session.tests.resolve() != session.tests:
         raise SaveError(f"{session.tests.name}/{CASES_FILE_NAME} lies behind a link", 409)
     shown = f"{session.tests.name}/{CASES_FILE_NAME}"
-    found = read_text(path, shown) if path.exists() else FileText("", content_tag(b""))
+    found = read_text(path, shown) if path.exists() else FileText("", _content_tag(b""))
     if seen is not None and seen != found.tag:
         raise SaveError(f"{shown} was changed by somebody else meanwhile", 412)
     cases = parse_cases(found.text, path) if found.text.strip() else []
