@@ -1,4 +1,4 @@
-"""The command line as a test runs it: inside this process, or as a real one where pipes and start-up matter."""
+"""Run the command line: inside this process, or as a real one where pipes or start-up matter."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from hypothesis import settings
 pytest_plugins = ["preview_browser"]  # one browser for all tests that want one
 
 WATCHED = 8
-"""The examples of a law that coverage sees: the rest reach what these have reached, at two or three times the cost."""
+"""Examples of a law that coverage sees: the rest reach the same code at thrice the cost."""
 
 settings.register_profile("promptforge", deadline=None)  # a slow machine is not a bug
 settings.load_profile("promptforge")
@@ -37,14 +37,14 @@ def pytest_configure(config: pytest.Config) -> None:
         )  # before any test is imported
     if config.getoption("--update-golden") and os.environ.get("CI"):
         raise pytest.UsageError(
-            "--update-golden is refused where CI is set: expected texts are changed by hand and read"
+            "--update-golden is refused where CI is set: change expected texts by hand and read them"
         )
     os.environ.pop("CI", None)  # the commands under test look at it too
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Take coverage off a law after its first examples, and off what is `unwatched`; put it on again after the test."""
+    """Watch the first examples of a law alone, and nothing `unwatched`; then watch again."""
     law = getattr(getattr(item, "obj", None), "hypothesis", None)
     watcher = Coverage.current()
     if watcher is not None and item.get_closest_marker("unwatched"):

@@ -1,4 +1,4 @@
-"""The command line: the product to standard output and nothing else, one line on standard error, the exit code."""
+"""The command line: its product on standard output, one line on standard error, its exit code."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def write(path: str, content: object) -> Path:
 
 
 def said(ran: Ran, code: int, *words: str) -> None:
-    """Assert one line on standard error with `words` in it, an empty standard output and the exit code.
+    """Assert one line with `words` on standard error, no output, and the exit code.
 
     Below it the line of a template may stand.
     """
@@ -52,7 +52,7 @@ def said(ran: Ran, code: int, *words: str) -> None:
     assert all(word in ran.err for word in words), ran.err
 
 
-# --- render: what goes in ---------------------------------------------------------------------------------------------
+# --- render: what goes in -------------------------------------------------------------------------
 
 
 def test_items_from_a_file() -> None:
@@ -158,7 +158,7 @@ def test_a_flag_wins_over_a_job_and_a_job_over_a_profile() -> None:
     assert [r["profile"] for r in (profile, job, flag)] == ["claude"] * 3
 
 
-# --- render: what comes out -------------------------------------------------------------------------------------------
+# --- render: what comes out -----------------------------------------------------------------------
 
 
 def test_json_is_every_field_of_the_result() -> None:
@@ -232,7 +232,7 @@ def test_an_output_that_is_no_file_is_written_to_and_stays_what_it_is() -> None:
     assert Path("link.md").is_symlink() and Path("real.md").read_text() == TEXT
 
 
-# --- warnings and strict ----------------------------------------------------------------------------------------------
+# --- warnings and strict --------------------------------------------------------------------------
 
 
 def test_warnings_go_to_standard_error_and_the_text_is_whole() -> None:
@@ -272,7 +272,7 @@ def test_a_source_that_is_missing_among_others_is_a_warning() -> None:
     assert "nope.py" in ran.err and "PF606" in ran.err
 
 
-# --- exit codes -------------------------------------------------------------------------------------------------------
+# --- exit codes -----------------------------------------------------------------------------------
 
 
 def test_2_an_option_that_takes_another_value() -> None:
@@ -501,7 +501,7 @@ def test_no_message_moves_the_terminal_or_forges_a_line(arguments: list[str]) ->
     assert ran.err.count("\n") == 1 and "\x1b" not in ran.err
 
 
-# --- folders of the user's --------------------------------------------------------------------------------------------
+# --- folders of the user's ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("by", ["flag", "environment"])
@@ -577,7 +577,7 @@ def test_a_folder_that_is_not_there_is_named(flag: str) -> None:
     said(ran, ran.code, "nowhere")
 
 
-# --- count, list, show, schema ----------------------------------------------------------------------------------------
+# --- count, list, show, schema --------------------------------------------------------------------
 
 
 def test_count_says_how_many_and_how_sure() -> None:
@@ -726,7 +726,7 @@ def test_a_yes_or_no_is_given_both_ways() -> None:
     assert "Relevance" in with_scores and "Lines" not in with_scores
 
 
-# --- as a process of its own ------------------------------------------------------------------------------------------
+# --- as a process of its own ----------------------------------------------------------------------
 
 
 def test_it_is_a_program() -> None:
@@ -740,9 +740,13 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     write("many.json", [{"content": f"{n} " * 500, "path": f"f{n}"} for n in range(300)])
     arguments = [sys.executable, "-m", "promptforge", "render", "many.json", "--max-tokens", "none"]
     with subprocess.Popen(
-        arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=Path.cwd(),
+        arguments,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=Path.cwd(),
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-    ) as process:  # fmt: skip
+    ) as process:
         assert process.stdout is not None and process.stderr is not None
         assert process.stdout.read(10)
         process.stdout.close()
@@ -755,9 +759,13 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 def test_a_standard_output_that_takes_nothing_is_said(redirection: str) -> None:
     line = f'exec "{sys.executable}" -m promptforge render items.json {redirection}'
     done = subprocess.run(
-        ["/bin/sh", "-c", line], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False, cwd=Path.cwd(),
+        ["/bin/sh", "-c", line],
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        check=False,
+        cwd=Path.cwd(),
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    )
     assert done.returncode == 4
     assert done.stderr.decode().startswith("promptforge: ") and done.stderr.count(b"\n") == 1, (
         done.stderr

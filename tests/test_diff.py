@@ -293,7 +293,7 @@ def test_what_cannot_be_compared_is_said_with_the_way_out() -> None:
     for text, words in {
         "{": "truncated",
         '{"promptforge": 1, "error": {"code": "budget"}}': "the report of an error",
-        '{"promptforge": 9, "text": "x", "tokens": 1, "items": []}': "version 9 of --json, and this is version 1",
+        '{"promptforge": 9, "text": "x", "tokens": 1, "items": []}': "it has version 9 of --json",
         '{"promptforge": 1, "text": "x", "tokens": "many", "items": []}': "`$.tokens`",
         '{"promptforge": 1, "text": "x", "tokens": 1, "items": [{"id": 3}]}': "`$.items[0].id`",
         '{"promptforge": 1, "text": "x", "tokens": 1}': "`items`",

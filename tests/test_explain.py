@@ -15,11 +15,30 @@ import promptforge as pf
 from promptforge.cli.output import Column, printable, shorten, table_lines, text_columns
 
 RECORDS: list[dict[str, Any]] = [
-    {"id": "a", "kind": "code", "path": "src/a.py", "start_line": 3, "end_line": 9, "content": "x = 1\n" * 9},
+    {
+        "id": "a",
+        "kind": "code",
+        "path": "src/a.py",
+        "start_line": 3,
+        "end_line": 9,
+        "content": "x = 1\n" * 9,
+    },
     {"id": "b", "kind": "document", "name": "guide", "content": "A sentence. " * 40, "score": 0.8},
-    {"id": "c", "kind": "document", "name": "notes", "content": "Words in a row. " * 30, "score": 0.7},
-    {"id": "d", "kind": "man_page", "name": "tar", "content": "tar - an archiving utility", "score": 0.6},
-]  # fmt: skip
+    {
+        "id": "c",
+        "kind": "document",
+        "name": "notes",
+        "content": "Words in a row. " * 30,
+        "score": 0.7,
+    },
+    {
+        "id": "d",
+        "kind": "man_page",
+        "name": "tar",
+        "content": "tar - an archiving utility",
+        "score": 0.6,
+    },
+]
 
 
 def explained(*arguments: str, records: Any = RECORDS) -> Ran:
@@ -28,7 +47,7 @@ def explained(*arguments: str, records: Any = RECORDS) -> Ran:
     return ran
 
 
-# --- the figures ------------------------------------------------------------------------------------------------------
+# --- the figures ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("budget", [0, 3, 40, 150, 10**6, None])
@@ -95,7 +114,7 @@ def test_very_many_sections_are_not_measured_one_by_one() -> None:
     )
 
 
-# --- on the command line ----------------------------------------------------------------------------------------------
+# --- on the command line --------------------------------------------------------------------------
 
 
 def test_a_table_says_what_is_in_and_what_brings_the_rest_back() -> None:

@@ -38,7 +38,8 @@ def block(text: str) -> str:
 def test_what_holds() -> None:
     cases(
         f"  - text: |\n{block(TEXT)}"
-        "  - {name: bounds, tokens_at_most: 30, chars_at_most: 99, contains: [x = 1], lacks: [zzz], warnings: []}\n"
+        "  - {name: bounds, tokens_at_most: 30, chars_at_most: 99, contains: [x = 1],"
+        " lacks: [zzz], warnings: []}\n"
         "  - {name: statuses, options: {max_tokens: 3}, statuses: {one: dropped}}\n"
         "  - {name: fails, options: {format: nope}, fails: no format}\n"
     )
@@ -127,7 +128,8 @@ def test_items_that_are_not_there_and_no_cases_at_all() -> None:
     assert run("test").code == 2
     assert run("test", "nowhere").code == 2
     cases(
-        "  - {items: nowhere.json, text: a}\n  - {name: b, file: a.yaml, items: [{content: a}], lacks: [a]}"
+        "  - {items: nowhere.json, text: a}\n"
+        "  - {name: b, file: a.yaml, items: [{content: a}], lacks: [a]}"
     )
     ran = run("test")
     assert (
@@ -140,8 +142,8 @@ def test_items_that_are_not_there_and_no_cases_at_all() -> None:
 
 def test_the_printed_texts_are_taken_over_and_nothing_else_changes() -> None:
     before = (
-        HEAD
-        + "  # the first\n  - name: one\n    text: |\n      old\n\n      old   \n\n    contains: [x]  # stays\n"
+        HEAD + "  # the first\n  - name: one\n    text: |\n      old\n\n      old   \n\n"
+        "    contains: [x]  # stays\n"
         '  - text: "two"\n    name: two\n\n  - {name: three, contains: [x]}\n  - file: three.txt\n'
     )
     path = Path("tests/a.yaml")
@@ -151,7 +153,8 @@ def test_the_printed_texts_are_taken_over_and_nothing_else_changes() -> None:
     assert path.read_text(encoding="utf-8") == (
         HEAD
         + f"  # the first\n  - name: one\n    text: |\n{block(TEXT)}\n    contains: [x]  # stays\n"
-        f"  - text: |\n{block(TEXT)}    name: two\n\n  - {{name: three, contains: [x]}}\n  - file: three.txt\n"
+        f"  - text: |\n{block(TEXT)}    name: two\n\n"
+        "  - {name: three, contains: [x]}\n  - file: three.txt\n"
     )
     assert Path("tests/three.txt").read_text().rstrip("\n") == TEXT
     assert run("test").code == 0

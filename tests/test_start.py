@@ -1,4 +1,4 @@
-"""What starting costs: help and an import load no library that only a rendering needs, and no vocabulary."""
+"""Cost of starting: help and imports load no library of the engine, and no vocabulary."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ except SystemExit as done:
 
 
 def watch(body: str, stdin: bytes = b"") -> tuple[set[str], list[str]]:
-    """Return the modules that are loaded and the files that were opened by `body` in a fresh interpreter."""
+    """Run `body` in a fresh interpreter; return the loaded modules and the opened files."""
     ran = python("-c", WATCH.replace("{body}", body), stdin=stdin)
     assert ran.code == 0, ran.err
     modules, opened = json.loads(ran.err.splitlines()[-1])

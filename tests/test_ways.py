@@ -1,4 +1,4 @@
-"""What an explanation says of an item that is missing is true: done as it says, the item is there."""
+"""Remedies are true: with the options that an explanation names, the item is back."""
 
 from __future__ import annotations
 
@@ -27,15 +27,65 @@ from promptforge.model import Remedy
 
 PACKINGS = ["score", "value", "proportional", "longest_first", "drop_last", "whole", "stop"]
 RECORDS: list[dict[str, Any]] = [
-    {"id": "a", "kind": "code", "path": "src/a.py", "start_line": 3, "end_line": 5, "content": "x = 1\nx = 2\nx = 3\n"},
-    {"id": "a2", "kind": "code", "path": "src/a.py", "start_line": 5, "end_line": 6, "content": "x = 3\ny = 4\n"},
-    {"id": "b", "kind": "document", "name": "guide", "content": "A sentence about it. " * 9, "score": 0.8},
-    {"id": "c", "kind": "document", "name": "notes", "content": "Words in a row. " * 9, "score": 0.7},
-    {"id": "c2", "kind": "document", "name": "copy", "content": "Words in a row. " * 9, "score": 0.7},
-    {"id": "s1", "origin": "similarity", "name": "first", "content": "Found by a search. " * 4, "score": 0.9},
-    {"id": "s2", "origin": "similarity", "name": "second", "content": "Found after it.", "score": 0.6},
-    {"id": "s3", "origin": "similarity", "name": "third", "content": "Found, and far off.", "score": 0.234},
-]  # fmt: skip
+    {
+        "id": "a",
+        "kind": "code",
+        "path": "src/a.py",
+        "start_line": 3,
+        "end_line": 5,
+        "content": "x = 1\nx = 2\nx = 3\n",
+    },
+    {
+        "id": "a2",
+        "kind": "code",
+        "path": "src/a.py",
+        "start_line": 5,
+        "end_line": 6,
+        "content": "x = 3\ny = 4\n",
+    },
+    {
+        "id": "b",
+        "kind": "document",
+        "name": "guide",
+        "content": "A sentence about it. " * 9,
+        "score": 0.8,
+    },
+    {
+        "id": "c",
+        "kind": "document",
+        "name": "notes",
+        "content": "Words in a row. " * 9,
+        "score": 0.7,
+    },
+    {
+        "id": "c2",
+        "kind": "document",
+        "name": "copy",
+        "content": "Words in a row. " * 9,
+        "score": 0.7,
+    },
+    {
+        "id": "s1",
+        "origin": "similarity",
+        "name": "first",
+        "content": "Found by a search. " * 4,
+        "score": 0.9,
+    },
+    {
+        "id": "s2",
+        "origin": "similarity",
+        "name": "second",
+        "content": "Found after it.",
+        "score": 0.6,
+    },
+    {
+        "id": "s3",
+        "origin": "similarity",
+        "name": "third",
+        "content": "Found, and far off.",
+        "score": 0.234,
+    },
+]
 SITUATIONS: list[dict[str, Any]] = [
     {"max_tokens": 60},
     {"max_tokens": 60, "max_items": 1, "combine": "combined", "stubs": True, "query": "sentence"},
@@ -98,9 +148,16 @@ ITEM = st.fixed_dictionaries(
     optional={"summary": st.just("in short"), "required": st.booleans()},
 )
 MORE: list[dict[str, Any]] = [
-    {}, {"max_items": 1}, {"max_chars": 150}, {"kinds": ["code"]}, {"context_window": 90},
-    {"section_budgets": {"document": {"max_tokens": 30}, "code": {"share": 0.3}}, "group_by": "kind"},
-]  # fmt: skip
+    {},
+    {"max_items": 1},
+    {"max_chars": 150},
+    {"kinds": ["code"]},
+    {"context_window": 90},
+    {
+        "section_budgets": {"document": {"max_tokens": 30}, "code": {"share": 0.3}},
+        "group_by": "kind",
+    },
+]
 
 
 @cases(45)
