@@ -17,6 +17,7 @@ import msgspec
 
 from ..errors import OptionError, ProfileError, did_you_mean, quote, show_value, suggest_name
 from ..text.escape import SURROGATE, to_label
+from ..yaml_reader import load_yaml_with_lines
 
 Where = Callable[[str], str | None]
 """A word → its `file:line`, or `None` for a word outside files."""
@@ -142,30 +143,26 @@ class Vocabulary:
 
         `file` is its name in messages. Raises `ProfileError` with `file:line`.
         """
-        # Imported late: a rendering without files needs no YAML.
-        from ..yaml_reader import load_yaml_with_lines as load_with_lines
-
-        values, lines = load_with_lines(text, file)
+        values, lines = load_yaml_with_lines(text, file)
         at = {str(path[0])[:80]: line for path, line in lines.items() if len(path) == 1}
 
         def where(name: str) -> str:
             return f"{file}:{at.get(name, 1)}"
 
-        if values is not None and not isinstance(values, dict):
-            raise ProfileError(
-                f"a file of {self.noun}s has lines of the form `key: value`", where=f"{file}:1"
-            )
-        # A file of comments alone is None.
-        given = values or {}
-        return {name: self.check(name, value, where) for name, value in given.items()}, where
+        if values is None:  # a file of comments alone
+            values = {}
+        if not isinstance(values, dict):
+            said = f"a file of {self.noun}s has lines of the form `key: value`"
+            raise ProfileError(said, where=f"{file}:1")
+        return {name: self.check(name, value, where) for name, value in values.items()}, where
 
 
 def rules_of(
     shape: type[msgspec.Struct],
     *,
-    none: Mapping[str, str] | None = None,
+    none: Mapping[str, str] = types.MappingProxyType({}),
     verbatim: tuple[str, ...] = (),
-    allow: Mapping[str, Callable[[Any], bool]] | None = None,
+    allow: Mapping[str, Callable[[Any], bool]] = types.MappingProxyType({}),
 ) -> dict[str, Rule]:
     """Return one rule for each field of `shape`: all are `Annotated` and have defaults.
 
@@ -179,23 +176,22 @@ def rules_of(
         inner, nullable = _without_none(described[0])
         if len(described) > 2:  # Annotated[Annotated[int, range], text] arrives flat
             inner = typing.Annotated[(inner, *described[1:-1])]
-        stands_for: Any = (none or {}).get(name, None if nullable else msgspec.UNSET)
         rules[name] = Rule(
             name=name,
             shape=inner,
             default=getattr(blank, name),
             doc=described[-1],
-            none=stands_for,
+            none=none.get(name, None if nullable else msgspec.UNSET),
             none_word=name not in verbatim,
-            allow=(allow or {}).get(name),
+            allow=allow.get(name),
         )
     return rules
 
 
 def _checked(rule: Rule, value: Any, where: Where | None) -> Any:
     if rule.none is not msgspec.UNSET:
-        means_none = value.__class__ is str and value == "none"
-        if value is None or (means_none and (rule.none_word or where is not None)):
+        is_word = value.__class__ is str and value == "none"
+        if value is None or (is_word and (rule.none_word or where is not None)):
             return rule.none
     if isinstance(value, Mapping) and not isinstance(value, dict):  # it may never end
         _refuse_value(rule, value, where)
@@ -310,7 +306,7 @@ def _refuse_value(rule: Rule, value: Any, where: Where | None) -> NoReturn:
 
 def _wrong_inside(shape: Any, value: dict[Any, Any]) -> tuple[tuple[str, ...], str] | None:
     """Return the keys of the first mistake and the message, for a mapping of texts to Structs."""
-    member = typing.get_args(shape)[-1:][0] if typing.get_origin(shape) is dict else None
+    member = (typing.get_args(shape) or (None,))[-1]
     if not (isinstance(member, type) and issubclass(member, msgspec.Struct)):
         return None
     fields = typing.get_type_hints(member, include_extras=True)
