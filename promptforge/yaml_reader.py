@@ -9,7 +9,7 @@ surrogates, more than a megabyte, nesting past 50.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
@@ -21,10 +21,13 @@ SCHEMA_MODELINE = "# yaml-language-server: $schema="
 MAX_YAML_BYTES = 1 << 20
 """Longest text, in bytes of UTF-8."""
 MAX_YAML_DEPTH = 50
+"""Deepest nesting of lists and maps."""
 MAX_YAML_VALUES = 50_000
 """Most values in one text: a megabyte of `- a` would take the scanner many seconds."""
-_DEEP = f"nested deeper than {MAX_YAML_DEPTH}"
+_TOO_DEEP = f"nested deeper than {MAX_YAML_DEPTH}"
+
 YamlPath = tuple[str | int, ...]
+"""Keys and indexes from the root to a value."""
 YamlLines = dict[YamlPath, int]
 _INT = re.compile(r"[-+]?[0-9]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
@@ -32,11 +35,8 @@ _WORDS: dict[str, Any] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
-    **{
-        sign + word: float(sign + "inf")
-        for sign in ("", "+", "-")
-        for word in (".inf", ".Inf", ".INF")
-    },
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), float("inf")),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
     **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
 }
 # Zero width, direction and tag characters: no reader of the file sees them.
@@ -55,33 +55,37 @@ def load_yaml(text: str, where: str) -> Any:
 
 
 def load_yaml_with_lines(text: str, where: str) -> tuple[Any, YamlLines]:
-    """Return the value as `load` does, and path → line (from 1) of each key and list member."""
+    """Return the value as `load_yaml` does, and path → line (from 1) of each key and member."""
     text = text.removeprefix("\ufeff")
     if len(text) > MAX_YAML_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_YAML_BYTES:
         raise ProfileError(
             f"longer than {MAX_YAML_BYTES} bytes; YAML of this size is not read", where=f"{where}:1"
         )
     builder = _Builder(where)
+    loader: Any = None
     try:
-        for event in _events(text, where):
-            builder.take(event)
+        loader = _Loader(text)
+        loader.name = where
+        while loader.check_event():
+            builder.take(loader.get_event())
     except ProfileError:
         raise
     except yaml.MarkedYAMLError as exc:
         line, column, said = _explained(exc, text)
-        raise ProfileError(
-            f"not valid YAML: {said}", where=f"{where}:{line}", column=column
-        ) from None
+        said = f"not valid YAML: {said}"
+        raise ProfileError(said, where=f"{where}:{line}", column=column) from None
     except yaml.reader.ReaderError as exc:
         line = text.count("\n", 0, exc.position) + 1
         said = "a character"
         if isinstance(exc.character, int):
             said = f"the character U+{exc.character:04X}"
-        raise ProfileError(
-            f"not valid YAML: {said} is not allowed", where=f"{where}:{line}"
-        ) from None
+        said = f"not valid YAML: {said} is not allowed"
+        raise ProfileError(said, where=f"{where}:{line}") from None
     except Exception as exc:  # hostile text may reach any error of the parser
         raise ProfileError(f"not valid YAML ({type(exc).__name__})", where=f"{where}:1") from None
+    finally:
+        if loader is not None:
+            loader.dispose()
     return builder.root, builder.lines
 
 
@@ -141,35 +145,27 @@ def find_invisible(text: str) -> list[tuple[int, str]]:
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses deep brackets early: looking ahead for their ends takes quadratic time."""
+    """The scanner in Python: the one in C dies on deep nesting.
+
+    It refuses deep brackets early, because looking ahead for their ends takes quadratic time.
+    """
 
     def fetch_flow_collection_start(self, kind: Any) -> None:
         mark = self.get_mark()
         if self.flow_level > MAX_YAML_DEPTH:
-            raise ProfileError(_DEEP, where=f"{self.name}:{mark.line + 1}", column=mark.column + 1)
+            raise ProfileError(
+                _TOO_DEEP, where=f"{self.name}:{mark.line + 1}", column=mark.column + 1
+            )
         super().fetch_flow_collection_start(kind)
 
 
-def _events(text: str, where: str) -> Iterator[Any]:
-    # The scanner in C dies on deep nesting, so this is the one in Python.
-    loader: Any = _Loader(text)
-    loader.name = where
-    try:
-        while loader.check_event():
-            yield loader.get_event()
-    finally:
-        loader.dispose()
+@dataclass(slots=True)
+class _Container:
+    """A map or list under construction, with the key that waits for its value."""
 
-
-class _Frame:
-    """A map or list under construction."""
-
-    __slots__ = ("key", "path", "value")
-
-    def __init__(self, value: dict[str, Any] | list[Any], path: YamlPath) -> None:
-        self.value = value
-        self.path = path
-        self.key: str | None = None
+    value: Any
+    path: YamlPath
+    key: str | None = None
 
 
 class _Builder:
@@ -183,7 +179,7 @@ class _Builder:
         self.root: Any = None
         self.lines: YamlLines = {(): 1}
         self._where = where
-        self._open: list[_Frame] = []
+        self._open: list[_Container] = []
         self._documents = 0
         self._nodes = 0
         self._column = 1
@@ -208,53 +204,48 @@ class _Builder:
         if self._nodes > MAX_YAML_VALUES:
             raise self._refusal(f"more than {MAX_YAML_VALUES} values", line)
         if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
-            raise self._refusal(
-                "anchors and aliases (& and *) are not read; write the value out", line
-            )
+            said = "anchors and aliases (& and *) are not read; write the value out"
+            raise self._refusal(said, line)
         if event.tag is not None:
-            raise self._refusal(
-                "tags (!) are not read; write plain text, numbers, lists and maps", line
-            )
-        frame = self._open[-1] if self._open else None
-        if frame is not None and isinstance(frame.value, dict) and frame.key is None:
-            frame.key = self._key(event, frame, line)
-            self.lines[(*frame.path, frame.key)] = line
+            said = "tags (!) are not read; write plain text, numbers, lists and maps"
+            raise self._refusal(said, line)
+        container = self._open[-1] if self._open else None
+        if container is not None and isinstance(container.value, dict) and container.key is None:
+            container.key = self._key(event, container, line)
+            self.lines[(*container.path, container.key)] = line
         elif isinstance(event, yaml.ScalarEvent):
-            self._put(frame, self._scalar(event, line), line)
+            self._put(container, self._scalar(event, line), line)
         else:
             if len(self._open) >= MAX_YAML_DEPTH:
-                raise self._refusal(_DEEP, line)
-            value: dict[str, Any] | list[Any] = (
-                {} if isinstance(event, yaml.MappingStartEvent) else []
-            )
-            self._open.append(_Frame(value, self._put(frame, value, line)))
+                raise self._refusal(_TOO_DEEP, line)
+            value: Any = [] if isinstance(event, yaml.SequenceStartEvent) else {}
+            self._open.append(_Container(value, self._put(container, value, line)))
 
-    def _key(self, event: Any, frame: _Frame, line: int) -> str:
+    def _key(self, event: Any, container: _Container, line: int) -> str:
         if not isinstance(event, yaml.ScalarEvent):
             raise self._refusal("a key must be one word or text, not a list or a map", line)
         key = self._text(event.value, line)
         if key == "<<" and event.style is None:
             raise self._refusal("merge keys (<<) are not read; write the values out", line)
-        if key in frame.value:
-            first = self.lines[(*frame.path, key)]
-            raise self._refusal(
-                f"the key {quote(key)} is there twice, first in line {first}; take one out", line
-            )
+        if key in container.value:
+            first = self.lines[(*container.path, key)]
+            said = f"the key {quote(key)} is there twice, first in line {first}; take one out"
+            raise self._refusal(said, line)
         return key
 
-    def _put(self, frame: _Frame | None, value: Any, line: int) -> YamlPath:
+    def _put(self, container: _Container | None, value: Any, line: int) -> YamlPath:
         """Put a value into the open container; return its path."""
-        if frame is None:
+        if container is None:
             self.root = value
             return ()
-        if isinstance(frame.value, list):
-            frame.value.append(value)
-            path: YamlPath = (*frame.path, len(frame.value) - 1)
+        if isinstance(container.value, list):
+            container.value.append(value)
+            path: YamlPath = (*container.path, len(container.value) - 1)
             self.lines[path] = line
             return path
-        key = frame.key or ""
-        frame.value[key], frame.key = value, None
-        return (*frame.path, key)
+        key = container.key or ""
+        container.value[key], container.key = value, None
+        return (*container.path, key)
 
     def _text(self, value: str, line: int) -> str:
         if value.isascii():
