@@ -12,7 +12,7 @@ from commandline import run
 from effort import cases
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizing import PIECES
+from reference_encodings import PIECES
 
 import promptforge as pf
 from promptforge.authoring.calibrate import ENOUGH_PAIRS

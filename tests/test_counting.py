@@ -11,7 +11,7 @@ import pytest
 import tiktoken
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tokenizing import (
+from reference_encodings import (
     COUNTERS,
     ENCODINGS,
     HOSTILE,
@@ -22,7 +22,7 @@ from tokenizing import (
     TIKTOKEN,
     count_by_tiktoken,
     counter_made_by,
-    fresh,
+    new_counter,
     random_parts,
 )
 
@@ -67,7 +67,7 @@ def test_long_texts_are_counted_in_stretches(name: str, parts: Sequence[str]) ->
         patch.setattr(bpe, "MAX_CHARS_ENCODED", 10)
         patch.setattr(bpe, "MIN_BLANKS_APART", 3)
         patch.setattr(bpe, "MIN_CHARS_SPLIT", 2)
-        assert fresh(name).count_parts(parts) == count_by_tiktoken(name, "".join(parts))
+        assert new_counter(name).count_parts(parts) == count_by_tiktoken(name, "".join(parts))
 
 
 @pytest.mark.unwatched
@@ -143,7 +143,7 @@ def test_a_cut_reads_only_the_beginning(name: str) -> None:
             counted.append(len(text))
             return super().encode(text)
 
-    counter = fresh(name, Watched)
+    counter = new_counter(name, Watched)
     text = "The quick brown fox, and so on.\n" * 100_000
     for unit in UNITS:
         assert counter.count(counter.cut(text, 500, unit)) in range(480, 501)
@@ -164,7 +164,7 @@ def test_a_cut_in_one_long_run_looks_at_it_a_few_times(
             return super().encode(text)
 
     for text in (" " * 60_000 + "x", "\t" * 60_000, "=" * 60_000 + "\n", "\u3000" * 9_000 + " y"):
-        counter = fresh(name, Watched)
+        counter = new_counter(name, Watched)
         cuts = [counter.cut(text, 400, unit) for unit in UNITS]
         assert sum(encoded) < 4 * len(text)
         encoded.clear()
@@ -210,7 +210,7 @@ def test_more_blanks_than_tiktoken_takes(name: str, before: str, blank: str, aft
         kept = many[1:] if after else many
         expected = len(encoding._encode_single_piece(kept)) + len(encoding.encode_ordinary(before))
         expected += len(encoding.encode_ordinary(blank + after)) if after else 0
-    assert fresh(name).count(before + many + after) == expected
+    assert new_counter(name).count(before + many + after) == expected
 
 
 @pytest.mark.unwatched
@@ -240,7 +240,7 @@ def test_a_huge_text_is_given_to_the_tokenizer_once(monkeypatch: pytest.MonkeyPa
             counted.append(len(text))
             return super().encode(text)
 
-    counter, word = fresh("o200k_base", Watched), "a" * 20_000
+    counter, word = new_counter("o200k_base", Watched), "a" * 20_000
     for text in (word, word, f"# x\n{word}\n", f"# another\n\n{word}\n```\n", f"{word} and more"):
         tokens = count_by_tiktoken("o200k_base", text)
         assert counter.count(text) == tokens

@@ -16,7 +16,7 @@ from effort import cases
 from hostile import STRINGS, TEXT, outside
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizing import HOSTILE, PARTS, random_parts
+from reference_encodings import HOSTILE, PARTS, random_parts
 
 from promptforge.errors import TokenizerError
 from promptforge.text.split_points import UNITS, unit_ends
@@ -241,7 +241,11 @@ def test_the_extras_are_those_of_the_project() -> None:
         assert f'\n{family.extra} = ["{family.package.replace("_", "-")}>=' in project
 
 
-def test_the_list_says_what_is_exact_what_is_declared_and_what_is_missing(nowhere: Path) -> None:
+def test_the_list_says_what_is_exact_what_is_declared_and_what_is_missing(
+    request: pytest.FixtureRequest,
+) -> None:
+    run("list", "tokenizers")  # the command imports late, and then nothing can be imported
+    request.getfixturevalue("nowhere")
     ran = run("list", "tokenizers")
     rows = {line.split()[0]: line for line in ran.out.splitlines()}
     assert set(TOKENIZER_PACKAGES) | set(FAMILY_FACTORS) | {"NAME*FACTOR", "file:PATH"} <= set(rows)

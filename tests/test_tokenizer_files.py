@@ -16,7 +16,7 @@ import tiktoken
 from build_vocabulary import format_tiktoken
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tokenizing import random_parts
+from reference_encodings import random_parts
 
 from promptforge.errors import TokenizerError
 from promptforge.text.split_points import UNITS

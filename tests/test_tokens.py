@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizing import (
+from reference_encodings import (
     BUILT_IN,
     PARTS,
     SCALE,

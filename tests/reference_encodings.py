@@ -37,7 +37,7 @@ def _encode_by(name: str, pattern: str) -> tiktoken.Encoding:
 
 TIKTOKEN = {name: _encode_by(name, SHIPPED_VOCABULARIES[name].pattern) for name in ENCODINGS}
 """The judges: tiktoken by the patterns as they are published."""
-EASED = {
+SPED_UP = {
     name: _encode_by(name, speed_up_pattern(SHIPPED_VOCABULARIES[name].pattern))
     for name in ENCODINGS
 }
@@ -116,12 +116,12 @@ def count_by_tiktoken(name: str, text: str) -> int:
     return len(TIKTOKEN[name].encode_ordinary(text))
 
 
-def fresh(name: str, kind: type[BytePairCounter] = BytePairCounter) -> BytePairCounter:
+def new_counter(name: str, kind: type[BytePairCounter] = BytePairCounter) -> BytePairCounter:
     """Return a counter that remembers nothing yet, without building its big table again."""
 
     def make(pattern: str, ranks: Mapping[bytes, int]) -> tiktoken.Encoding:
         if ranks is RANKS[name]:
-            return EASED[name]
+            return SPED_UP[name]
         if (name, pattern) not in BLANKS:
             BLANKS[name, pattern] = tiktoken.Encoding(
                 "blanks", pat_str=pattern, mergeable_ranks=dict(ranks), special_tokens={}
