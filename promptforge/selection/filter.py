@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
 
@@ -20,27 +21,20 @@ _SCORE = attrgetter("score")
 _ORIGIN = attrgetter("origin")
 
 
+@dataclass(frozen=True, eq=False)
 class Candidates(Mapping[int, Entry]):
     """The candidates by index, in the caller's order; entries are made on demand."""
 
-    def __init__(
-        self,
-        items: list[Item],
-        ranks: list[float],
-        kept: list[int],
-        dropped: dict[int, str],
-        asked: QueryRelevance | None = None,
-    ) -> None:
-        self.pool = items
-        """All given items, by index; a merged item stands in the place of its first range."""
-        self.ranks = ranks
-        """The rank of each item, by index; the best is the highest."""
-        self.kept = kept
-        """The indices of the candidates."""
-        self.dropped = dropped
-        """Index of an item → reason why it is no candidate."""
-        self.asked = asked
-        """The candidates in the light of the query; `None` without one."""
+    pool: list[Item]
+    """All given items, by index; a merged item stands in the place of its first range."""
+    ranks: list[float]
+    """The rank of each item, by index; the best is the highest."""
+    kept: list[int]
+    """The indices of the candidates."""
+    dropped: dict[int, str]
+    """Index of an item → reason why it is no candidate."""
+    asked: QueryRelevance | None = None
+    """The candidates in the light of the query; `None` without one."""
 
     @cached_property
     def origins(self) -> frozenset[str]:
@@ -66,7 +60,7 @@ class Candidates(Mapping[int, Entry]):
     def without(self, gone: Mapping[int, str]) -> Candidates:
         """Return the candidates without some, given with their reasons."""
         kept = [index for index in self.kept if index not in gone]
-        return Candidates(self.pool, self.ranks, kept, {**self.dropped, **gone}, self.asked)
+        return replace(self, kept=kept, dropped={**self.dropped, **gone})
 
 
 def select(

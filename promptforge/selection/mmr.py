@@ -75,13 +75,17 @@ def _to_unit_range(scores: Sequence[float]) -> list[float]:
 def _by_words(texts: Sequence[str]) -> _Likeness:
     """Return the cosine of two texts: tf-idf with 1 + ln of the count, over the heaviest words."""
     numbers: dict[str, int] = {}
+    known: dict[str, list[int]] = {}
     counted: list[Counter[int]] = []
     having: Counter[int] = Counter()
     for text in texts:
         counts: Counter[int] = Counter()
         for word, times in Counter(split_words(text[:MAX_CHARACTERS_COMPARED])).items():
-            for term in terms_of_word(word):
-                counts[numbers.setdefault(term, len(numbers))] += times
+            if word not in known:
+                terms = terms_of_word(word)
+                known[word] = [numbers.setdefault(term, len(numbers)) for term in terms]
+            for number in known[word]:
+                counts[number] += times
         having.update(counts.keys())
         counted.append(counts)
     rarity = [math.log(1 + len(texts) / having[number]) for number in range(len(numbers))]

@@ -12,6 +12,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 import msgspec
@@ -90,14 +91,16 @@ def search_files(search: Search, *, workspace: StrPath, diagnostics: Diagnostics
 def rank_texts(query: str, texts: Sequence[str]) -> list[float]:
     """Return the BM25 score of each text; 0 where it has no word of the query."""
     wanted = frozenset(terms_of_text(query))
+    terms_of = cache(terms_of_word)  # as large as the vocabulary, and gone with this call
     counts, sizes = [], []
     for text in texts:
         count, size = Counter[str](), 0
         for word, times in Counter(split_words(text)).items():
-            found = terms_of_word(word)
+            found = terms_of(word)
             size += times * len(found)
-            for term in wanted.intersection(found):
-                count[term] += times * found.count(term)
+            for term in found:
+                if term in wanted:
+                    count[term] += times
         counts.append(count)
         sizes.append(size)
     holders = Counter(term for count in counts for term in count)

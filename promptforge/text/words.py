@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Hashable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Hashable, Mapping
 from typing import TypeVar
 
 # Thai, Lao, Burmese, Khmer, kana and Han, which have no blanks between words, and Hangul, which
@@ -58,8 +57,7 @@ def terms_of_text(text: str) -> list[str]:
     return kept or [stem(word.lower()) for word in found]
 
 
-@lru_cache(maxsize=1 << 14)  # the words of a text come again and again
-def terms_of_word(word: str) -> Sequence[str]:
+def terms_of_word(word: str) -> list[str]:
     """Return the terms of one word; none for a stop word.
 
     An identifier gives its stem and those of its parts (`maxTokens`: maxtoken, max, token); a run
