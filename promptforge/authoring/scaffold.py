@@ -94,17 +94,22 @@ def write_files(files: Sequence[NewFile]) -> list[NewFile]:
         # An interrupt takes the files back too. A file that exists by now is somebody else's.
         if isinstance(error, FileExistsError):
             done = done[:-1]
-        for path in reversed(done):
-            with contextlib.suppress(OSError):
-                if path.is_dir():
-                    path.rmdir()
-                else:
-                    path.unlink(missing_ok=True)
+        _remove(done)
         if isinstance(error, OSError):
             name = quote(str(error.filename))
             raise OptionError(f"{name} cannot be written: {error.strerror}") from None
         raise
     return list(files)
+
+
+def _remove(made: Sequence[Path]) -> None:
+    """Remove files and folders made, the last first."""
+    for path in reversed(made):
+        with contextlib.suppress(OSError):
+            if path.is_dir():
+                path.rmdir()
+            else:
+                path.unlink(missing_ok=True)
 
 
 def _check_place(path: Path) -> None:

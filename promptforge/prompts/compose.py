@@ -41,7 +41,6 @@ from .messages import (
 
 MAX_TITLE_CHARS = 200
 """Characters kept of the title and of the source of a cited item."""
-
 # Parts that the caller wrote. To name a tag in them is no forgery; only closing one is.
 _CALLERS_PARTS = ("system", "instructions")
 # The roles of the parts that are not always the user's.

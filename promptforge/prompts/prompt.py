@@ -279,16 +279,6 @@ class Renderer(ContextRenderer):
         log_diagnostics(prompt, prompt.warnings, chosen.on_error == "raise")
         return prompt
 
-    def _result(
-        self,
-        items: Sequence[Item],
-        options: Mapping[str, Any],
-        current: TemplateSet,
-        beside: Sequence[str],
-    ) -> Result:
-        """Render a context to stand beside other texts; a strict run judges the whole prompt."""
-        return self._render(list(items), (), options, current, beside)[0]
-
 
 @dataclass(frozen=True, kw_only=True)
 class _PromptMaker:
@@ -372,19 +362,15 @@ class _PromptMaker:
         asked |= {"max_tokens": limit, "tokenizer": counter}
         # The nonce of tagged contents must be absent from the prompt's other texts too.
         beside = [*self.texts.values(), *(t for m in self.history for t in message_texts(m))]
-        return self.renderer._result(self.items, asked, current, beside)
+        return self.renderer._render(list(self.items), (), asked, current, beside)[0]
 
     def _show(self, result: Result) -> PromptContext | None:
         return show_context(result, self.cites, self.controls)
 
     def _fit(self, fitter: WindowFitter, counter: Counter) -> tuple[FittedPrompt, int | None]:
         """Fit the prompt; return it with the provider's count, if one was asked for."""
-        verify, make = self.verify, self.shape.make
-        if verify is not None:
-
-            def count(composed: ComposedPrompt) -> int:
-                return count_by_verify(verify, make(composed.messages))
-
+        if self.verify is not None:
+            count = functools.partial(count_by_verify, self.verify, self.shape.make)
             return fit_by_count(fitter, self.window, count, "verify")
         if isinstance(counter, RemoteTokenizer):
             recount = functools.partial(fitter.composer.recount, counter=counter)
@@ -404,8 +390,15 @@ class _PromptMaker:
         composed, result = fitted.composed, fitted.result
         history = PromptHistory(kept=fitted.turns, dropped=len(fitter.turns) - fitted.turns)
         diagnostics = self._report(composed, history)
-        if self.verify is None:
-            _report_estimate(counter, counted, diagnostics)
+        if self.verify is None and counted is not None:
+            message = (
+                f"the prompt was counted by {counter.name}; tokens of parts and items, and"
+                " fits_at, are estimates"
+            )
+            diagnostics.add("PF503", message, severity="info")
+        elif self.verify is None and not counter.exact:
+            message = f"tokens are an estimate by {counter.name}"
+            diagnostics.add("PF501", message, severity="info")
         for part, template in fitter.composer.unprinted(composed):
             message = f"the template does not print the {part}, which was given"
             diagnostics.add("PF119", message, where=template)
@@ -482,17 +475,6 @@ class _PromptMaker:
         for note in notes:
             diagnostics.add("PF118", note, severity="info")
         return diagnostics
-
-
-def _report_estimate(counter: Counter, counted: int | None, diagnostics: Diagnostics) -> None:
-    if counted is not None:
-        message = (
-            f"the prompt was counted by {counter.name}; tokens of parts and items, and fits_at,"
-            " are estimates"
-        )
-        diagnostics.add("PF503", message, severity="info")
-    elif not counter.exact:
-        diagnostics.add("PF501", f"tokens are an estimate by {counter.name}", severity="info")
 
 
 def _prefix(composed: ComposedPrompt, stable: Sequence[str]) -> dict[str, Any]:

@@ -12,17 +12,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .messages import CitedItem, Message, MessageBlock, TextBlock, ToolCall, ToolOutput
+from .messages import Message, MessageBlock, TextBlock, ToolCall, ToolOutput
 
 Request = dict[str, Any]
-
 # "developer" is the newer name of OpenAI for the same.
 SYSTEM_ROLES = ("system", "developer")
-
 _ANTHROPIC_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-
 _OPENAI_CACHE_MARK = {"prompt_cache_breakpoint": {"mode": "explicit"}}
-
 _ANTHROPIC_CACHE_MARK = {"cache_control": {"type": "ephemeral"}}
 
 
@@ -33,16 +29,12 @@ def text(messages: Sequence[Message]) -> Request:
 
 def roles(messages: Sequence[Message]) -> Request:
     """Return messages with `role`, `content` and `tool_calls`, as chat templates take them."""
-    return {"messages": [made for message in messages for made in _chat(message, _one_text)]}
+    return {"messages": [made for message in messages for made in _chat(message, lambda m: m.text)]}
 
 
 def openai(messages: Sequence[Message]) -> Request:
     """Return the keywords of `chat.completions.create`."""
     return {"messages": [made for message in messages for made in _chat(message, _chat_content)]}
-
-
-def _one_text(message: Message) -> str:
-    return message.text
 
 
 def _chat(message: Message, content: Callable[[Message], Any]) -> list[dict[str, Any]]:
@@ -59,16 +51,11 @@ def _chat(message: Message, content: Callable[[Message], Any]) -> list[dict[str,
     one: dict[str, Any] = {"role": message.role, "content": None}
     if any(isinstance(block, TextBlock) for block in message.blocks):
         one["content"] = content(message)
-    calls = [block for block in message.blocks if isinstance(block, ToolCall)]
-    if calls:
-        one["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments},
-            }
-            for call in calls
-        ]
+    for call in message.blocks:
+        if isinstance(call, ToolCall):
+            function = {"name": call.name, "arguments": call.arguments}
+            calls = one.setdefault("tool_calls", [])
+            calls.append({"id": call.id, "type": "function", "function": function})
     return [one]
 
 
@@ -115,9 +102,8 @@ def openai_responses(messages: Sequence[Message]) -> Request:
                 output: Any = block.text
                 if mark:
                     output = [{"type": "input_text", "text": block.text, **mark}]
-                items.append(
-                    {"type": "function_call_output", "call_id": block.id, "output": output}
-                )
+                named = {"call_id": block.id, "output": output}
+                items.append({"type": "function_call_output", **named})
         if said:
             items.append({"type": "message", "role": message.role, "content": said})
     return {"input": items}
@@ -162,17 +148,13 @@ def _anthropic_block(block: MessageBlock) -> dict[str, Any]:
         if block.failed:
             output["is_error"] = True
         return {"type": "tool_result", **output}
-    return _anthropic_citable(block)
-
-
-def _anthropic_citable(item: CitedItem) -> dict[str, Any]:
     citations = {"citations": {"enabled": True}}
-    if item.found:
-        content = [{"type": "text", "text": item.text}]
-        named = {"source": item.source, "title": item.title, "content": content}
+    if block.found:
+        content = [{"type": "text", "text": block.text}]
+        named = {"source": block.source, "title": block.title, "content": content}
         return {"type": "search_result", **named, **citations}
-    source = {"type": "text", "media_type": "text/plain", "data": item.text}
-    return {"type": "document", "source": source, "title": item.title, **citations}
+    source = {"type": "text", "media_type": "text/plain", "data": block.text}
+    return {"type": "document", "source": source, "title": block.title, **citations}
 
 
 def _anthropic_id(given: str) -> str:

@@ -23,7 +23,6 @@ MAX_COUNTS = 3
 """Counts asked for one prompt: each may be a call over the network."""
 AIMED_WINDOW_SHARE = 0.98
 """Share of the window to aim at if the provider counts less than the tokenizer here."""
-
 Verify = Callable[[dict[str, Any]], int]
 """Takes a finished request and returns its true tokens, such as a provider's counting endpoint."""
 Count = Callable[[ComposedPrompt], int]
@@ -215,10 +214,14 @@ def _too_small_by(needed: int, window: int, by: str) -> BudgetError:
     )
 
 
-def count_by_verify(verify: Verify, request: dict[str, Any]) -> int:
-    """Return the caller's count of a finished request; raises `TokenizerError`."""
+def count_by_verify(
+    verify: Verify,
+    make: Callable[[Sequence[Message]], dict[str, Any]],
+    composed: ComposedPrompt,
+) -> int:
+    """Return the caller's count of the finished request; raises `TokenizerError`."""
     try:
-        counted = verify(request)
+        counted = verify(make(composed.messages))
     except Exception as error:
         message = f"verify failed: {type(error).__name__}: {quote(str(error))}"
         raise TokenizerError(message) from error

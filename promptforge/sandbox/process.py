@@ -36,15 +36,13 @@ _PROGRAM = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[1])
 from promptforge.sandbox.worker import serve
+
 serve(float(sys.argv[2]), int(sys.argv[3]))
 """
-
 # Everything else in the environment, such as keys of services, is kept from templates.
 _KEPT = ("LANG", "LC_ALL", "LC_CTYPE", "PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR")
-
 # One thread and one arena: both reserve address space, and that is limited.
 _ALONE = {"MALLOC_ARENA_MAX": "1", "TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1"}
-
 _FACTS = ("where", "option", "field", "needed", "largest")
 
 

@@ -31,7 +31,6 @@ _FORBIDDEN = {
     *("os.chmod", "os.chown", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir"),
     *("os.symlink", "os.truncate", "socket.__new__", "socket.connect", "socket.bind"),
 }
-
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
