@@ -105,7 +105,7 @@ def records(path: str | Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in Path(path).read_text("utf-8").splitlines()]
 
 
-def parts(folder: str) -> list[str]:
+def shard_files(folder: str) -> list[str]:
     return sorted(path.name for path in Path(folder, "parts").glob("*.jsonl"))
 
 
@@ -156,7 +156,7 @@ def test_what_is_done_is_kept_and_what_changed_is_done_again(expected: bytes) ->
     other = batch.run("in.jsonl", "out.jsonl", part_rows=30, format="xml")
     assert (other.kept, other.changed) == (0, ("options",))
     assert records("out.jsonl")[0]["text"].startswith("<")
-    assert len(parts("out.jsonl.batch")) == 4
+    assert len(shard_files("out.jsonl.batch")) == 4
     Path("in.jsonl").write_bytes(b"".join(lines))
     batch.run("in.jsonl", "out.jsonl", part_rows=30)
     assert Path("out.jsonl").read_bytes() == expected
@@ -213,7 +213,7 @@ def test_a_damaged_part_is_done_again(expected: bytes) -> None:
     batch.run("in.jsonl", "out.jsonl", part_rows=30)
     Path("out.jsonl").unlink()
     folder = Path("out.jsonl.batch/parts")
-    names = parts("out.jsonl.batch")
+    names = shard_files("out.jsonl.batch")
     folder.joinpath(names[0]).write_bytes(b"")
     data = folder.joinpath(names[1]).read_bytes()
     folder.joinpath(names[1]).write_bytes(data[: len(data) // 2])
@@ -221,7 +221,7 @@ def test_a_damaged_part_is_done_again(expected: bytes) -> None:
     folder.joinpath(".000003-x.jsonl.abc.unfinished").write_bytes(data[:9])
     assert batch.run("in.jsonl", "out.jsonl", part_rows=30).kept == 30
     assert Path("out.jsonl").read_bytes() == expected
-    assert parts("out.jsonl.batch") == names
+    assert shard_files("out.jsonl.batch") == names
     assert not list(Path().rglob(".*.unfinished"))
 
 
@@ -445,7 +445,7 @@ def test_ctrl_c_stops_and_the_next_run_goes_on(expected: bytes) -> None:
     command_run = subprocess.Popen(
         arguments, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE
     )
-    while command_run.poll() is None and not parts("out.jsonl.batch"):
+    while command_run.poll() is None and not shard_files("out.jsonl.batch"):
         time.sleep(0.001)
     command_run.send_signal(signal.SIGINT)
     said = command_run.communicate()[1].decode()

@@ -23,8 +23,7 @@ pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {' and '.join(MISS
 if not MISSING:
     from starlette.applications import Starlette
 
-    from promptforge.preview import app as connections
-    from promptforge.preview import auth as guard
+    from promptforge.preview import app, auth
 PATHS = (
     "/",
     "/app.js",
@@ -40,7 +39,7 @@ PATHS = (
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Preview]:
-    folder = tmp_path_factory.mktemp("guard")
+    folder = tmp_path_factory.mktemp("auth")
     (folder / "mine").mkdir()
     with preview(folder, "--templates", folder / "mine", "--edit") as running:
         yield running.enter()
@@ -252,15 +251,15 @@ def test_a_file_is_known_by_its_id_alone(
     "path",
     [
         "//etc/passwd",
-        "/../desk.py",
-        "/%2e%2e/desk.py",
+        "/../session.py",
+        "/%2e%2e/session.py",
         "/vendor/",
         "/static/app.js",
         "/editor/package.json",
         "/app.js/",
         "/index.html%00",
         "/./app.js",
-        "/desk.py",
+        "/session.py",
         "/.env",
     ],
 )
@@ -319,13 +318,13 @@ def test_the_head_is_bounded(page: Preview) -> None:
 
 
 @pytest.fixture
-def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[guard.SessionSecrets]:
+def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[auth.SessionSecrets]:
     """Serve a small application that waits half a second for requests, not ten."""
-    monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.5)
-    monkeypatch.setattr(guard, "REQUEST_SECONDS", 0.5)
-    with connections.open_listener(0) as listener:
-        keys = guard.SessionSecrets(listener.getsockname()[1], lambda link: None)
-        server = connections.make_web_server(guard.AuthMiddleware(Starlette(), keys))
+    monkeypatch.setattr(app, "REQUEST_SECONDS", 0.5)
+    monkeypatch.setattr(auth, "REQUEST_SECONDS", 0.5)
+    with app.open_listener(0) as listener:
+        keys = auth.SessionSecrets(listener.getsockname()[1], lambda link: None)
+        server = app.make_web_server(auth.AuthMiddleware(Starlette(), keys))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         yield keys
@@ -333,7 +332,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[guard.SessionSecrets]:
         thread.join()
 
 
-def test_who_is_slow_is_left_and_others_are_served(hasty: guard.SessionSecrets) -> None:  # [W020]
+def test_who_is_slow_is_left_and_others_are_served(hasty: auth.SessionSecrets) -> None:  # [W020]
     def line(sent: str) -> socket.socket:
         made = socket.create_connection(("127.0.0.1", hasty.port), timeout=30)
         made.sendall(sent.encode())
