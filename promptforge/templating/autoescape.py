@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import takewhile
 from typing import Any, ClassVar, NamedTuple
 
 from jinja2 import nodes
@@ -19,6 +20,7 @@ from ..errors import TemplateError
 from ..text.escape import syntax_of
 from .failures import OPERATOR_SIGNS, excerpt_at, locate_node
 
+# A line of a template is compared with lines of content, so values in it are wildcards.
 PRINTED_VALUE = object()
 """A printed value, in a line of a template."""
 PRINTED_TITLE = object()
@@ -80,7 +82,7 @@ def _has_values(line: LineParts) -> bool:
 
 
 class _Markdown(SyntaxPlaces):
-    """CommonMark with GFM tables. Modes: `html` in a block of HTML, `fence` in the author's fence."""
+    """CommonMark with GFM tables. Modes: `html` in a block of HTML, `fence` in a fence."""
 
     # Marks of lists and quotes, after which a line begins anew.
     _marks = re.compile(r"(?:[ \t]*(?:[-+*>]|[0-9]{1,9}[.)]))*[ \t]*")
@@ -97,7 +99,8 @@ class _Markdown(SyntaxPlaces):
             opens = f'"{hidden[0].strip()}" opens a block of HTML'
             raise PlacementError(f"{opens}, and a fence in it is not one")
         first, *rest = text.split("\n")
-        if not _has_values(line):  # otherwise the line began long before
+        # After a value, nothing at the beginning of its line can be a mark any more.
+        if not _has_values(line):
             before = static_text(line)
             mode = self._after(mode, before + first, before, ended=bool(rest))
         for number, whole in enumerate(rest, 1):
@@ -108,8 +111,10 @@ class _Markdown(SyntaxPlaces):
         """Return the mode after a line; `before` is the part of it that has been read already."""
         if mode != "fence" and self._html.match(line):
             return "html"
+        # Text may come in parts: marks that an earlier part has counted are not counted again.
         if self._fence.match(line) and not self._fence.match(before):
             return "" if mode == "fence" else "fence"
+        # A blank line ends HTML, but only once its own end is written: `  {{ x }}` is not blank.
         if mode == "html" and ended and not line.strip():
             return ""
         return mode
@@ -124,9 +129,12 @@ class _Markdown(SyntaxPlaces):
             return "line"
         if before.count("[") > before.count("]"):
             return "link"
-        return "cell" if before.lstrip().startswith("|") else "inline"
+        if before.lstrip().startswith("|"):
+            return "cell"
+        return "inline"
 
     def _refusal(self, mode: str, before: str) -> str | None:
+        # An open backtick: inside of code nothing can be escaped.
         if before.lstrip().startswith(("```", "~~~")) or before.count("`") % 2:
             return "a value cannot stand between backticks; write {{ value | code }} without them"
         if mode == "fence":
@@ -174,7 +182,7 @@ class _Xml(SyntaxPlaces):
         at = 0
         while found := self._marks[mode].search(text, at):
             mark, at = found[0], found.end()
-            if mark == "'":
+            if mark == "'":  # the escape of attributes leaves this quote alone
                 at = text.find("'", at) + 1
                 if at == 0:
                     raise PlacementError("write attributes in double quotes")
@@ -194,10 +202,12 @@ class _Xml(SyntaxPlaces):
         if mode in ("tag", "comment"):
             where = f"a value cannot stand in a {mode}"
             raise PlacementError(f"{where}; put it in an attribute in double quotes")
-        if mode:
+        if mode:  # also `unknown`: in a macro or block, the escape that is right everywhere
             return mode
         # XML text must not hold `]]>`: after `]`, or a value that ends so, `]>` would make one.
-        return "joined" if _after_value(line) or static_text(line).endswith("]") else "text"
+        if _after_value(line) or static_text(line).endswith("]"):
+            return "joined"
+        return "text"
 
     def join(self, a: str, b: str) -> str:
         if {a, b} & {"tag", "comment"}:
@@ -215,9 +225,10 @@ class _Json(SyntaxPlaces):
     """JSON. Mode: `string` inside quotes that the template has opened."""
 
     def feed(self, mode: str, line: LineParts, text: str) -> str:
-        for mark in re.findall(r'\\.|"', text, re.DOTALL):
-            if mark == '"':
-                mode = "" if mode else "string"
+        # `\\"` and `\\\\` are one mark each, so that an escaped quote is none.
+        quotes = re.findall(r'\\.|"', text, re.DOTALL).count('"')
+        if quotes % 2:
+            mode = {"": "string", "string": ""}[mode]
         return mode
 
     def place(self, mode: str, line: LineParts) -> str:
@@ -319,6 +330,7 @@ class TemplateReader:
         other = node.template.value
         if template_syntax(other) != self.syntax:
             return f'"{other}" is of another syntax than this template, and so escaped otherwise'
+        # Compiled later, and only if it is reached: so missing ones are no error here.
         self.parents.append(other)
         if isinstance(node, nodes.FromImport):
             node.with_context = False  # a macro sees its arguments alone
@@ -347,11 +359,13 @@ class TemplateReader:
         mode = self._ask(node, self._syntax.feed, state.mode, state.line, node.data)
         if mode is None:
             return self._start(known=True)
-        first, *rest = node.data.split("\n")
-        line = (*state.line, first) if first else state.line
-        for following in rest:
-            self.lines.add(line)  # even a line with an unknown beginning: it may be whole
-            line = (following,) if following else ()
+        line = state.line
+        for number, text in enumerate(node.data.split("\n")):
+            if number:
+                self.lines.add(line)  # even one with an unknown beginning: it may be whole
+                line = ()
+            if text:
+                line = (*line, text)
         return OutputState(mode, line)
 
     def _join(self, a: OutputState, b: OutputState, node: nodes.Node) -> OutputState:
@@ -360,11 +374,8 @@ class TemplateReader:
             return a
         self._flush(a)  # what follows may begin with a line end, or with a value
         self._flush(b)
-        common: list[object] = []
-        for x, y in zip(a.line, b.line, strict=False):
-            if x != y:
-                break
-            common.append(x)
+        pairs = zip(a.line, b.line, strict=False)
+        common = [x for x, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
         mode = a.mode
         if a.mode != b.mode:
             mode = self._ask(node, self._syntax.join, a.mode, b.mode)
@@ -383,7 +394,9 @@ class TemplateReader:
     def _unknown(self, state: OutputState) -> OutputState:
         """Return the state after another template's text: same mode, unknown rest of the line."""
         self._flush(state)
-        return OutputState(state.mode, (*state.line, PRINTED_VALUE) if state.line else ())
+        if not state.line:  # then the next text may begin a line, and most do
+            return OutputState(state.mode, ())
+        return OutputState(state.mode, (*state.line, PRINTED_VALUE))
 
     def _walk(self, body: Iterable[nodes.Node], state: OutputState) -> OutputState:
         for node in body:
@@ -408,8 +421,9 @@ class TemplateReader:
             # The second round begins where the first has ended, perhaps amid a line.
             once = self._walk(node.body, state)
             again = self._join(state, once, node)
-            after = once if again == state else self._walk(node.body, again)
-            return self._join(after, self._walk(node.else_, state), node)
+            if again != state:
+                once = self._walk(node.body, again)
+            return self._join(once, self._walk(node.else_, state), node)
         if isinstance(node, nodes.Block):  # a child's block of the same name may stand here instead
             self._end(state, node)
             self._end(self._walk(node.body, state), node)
@@ -436,6 +450,7 @@ class TemplateReader:
             if self.syntax == "txt" and place == "line" and any(type(p) is str for p in parts):
                 place = "own"
             places.append(place)
+            # Two values in a row are one wildcard: a loop would make lines without end.
             if state.line[-1:] != (PRINTED_VALUE,):
                 state = state._replace(line=(*state.line, *parts))
             if len(state.line) > MAX_LINE_PARTS:
@@ -497,7 +512,9 @@ def _line_parts(node: nodes.Expr) -> LineParts:
         return (node.value,)
     if isinstance(node, nodes.Concat):
         return tuple(part for child in node.nodes for part in _line_parts(child))
-    return (PRINTED_TITLE,) if node == _SECTION_TITLE else (PRINTED_VALUE,)
+    if node == _SECTION_TITLE:
+        return (PRINTED_TITLE,)
+    return (PRINTED_VALUE,)
 
 
 def references(root: nodes.Template) -> Iterator[tuple[nodes.Node, nodes.Node, str]]:

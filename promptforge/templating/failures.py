@@ -18,6 +18,7 @@ from jinja2.debug import get_template_locals
 from ..errors import Excerpt, TemplateError, show_value, suggest_name
 from .limits import FuelSpentError, fuel_spent_error
 
+# A tag on one line, closed or not.
 _TAG = re.compile(r"\{[{%].*?(?:[}%]\}|$)")
 
 
@@ -83,6 +84,7 @@ def node_offset(node: nodes.Node) -> int:
     """Return the offset of a node in its text."""
     if isinstance(node.lineno, LineNumber):
         return node.lineno.offset
+    # Jinja makes some nodes itself, without a token; then the first token inside tells.
     lines = (inner.lineno for inner in node.find_all(nodes.Node))
     return next((line.offset for line in lines if isinstance(line, LineNumber)), 0)
 
@@ -90,9 +92,10 @@ def node_offset(node: nodes.Node) -> int:
 def word_after(text: str, start: int, before: str) -> tuple[int, int]:
     """Return offset and length of the word that follows the pattern `before` at `start`."""
     match = re.compile(before).match(text, start)
-    found = match.end() if match else start
-    word = re.compile(r"\w+").match(text, found)
-    return found, len(word[0]) if word else 1
+    if match is not None:
+        start = match.end()
+    word = re.compile(r"\w+").match(text, start)
+    return start, len(word[0]) if word else 1
 
 
 def word_length(text: str, start: int) -> int:
@@ -112,6 +115,7 @@ def locate_node(node: nodes.Node, message: str, text: str) -> tuple[int, int]:
     start = node_offset(node)
     if isinstance(node, nodes.Template):  # left open at the end
         return _opening(message, text)
+    # Jinja notes where an operation begins; its sign stands before the right side.
     if isinstance(node, nodes.BinExpr):
         sign = OPERATOR_SIGNS.get(type(node).__name__, "+")
         return max(text.rfind(sign, start, node_offset(node.right)), start), len(sign)
@@ -127,9 +131,10 @@ def locate_node(node: nodes.Node, message: str, text: str) -> tuple[int, int]:
         return start, word_length(text, start)
     if "in double quotes" in message:
         return max(text.find("'", start), start), 1
-    quoted = re.match(r'"(.+?)" ', message)
-    found = text.find(quoted[1], start) if quoted else -1
-    return (found, len(quoted[1])) if quoted and found >= 0 else (start, 1)
+    # A message about the template's own text quotes the part it means.
+    if (quoted := re.match(r'"(.+?)" ', message)) and quoted[1] in text[start:]:
+        return text.find(quoted[1], start), len(quoted[1])
+    return start, 1
 
 
 def _opening(message: str, text: str) -> tuple[int, int]:
@@ -195,7 +200,8 @@ def find_mistake(source: str, message: str, at: int) -> TemplateMistake:
     """Return the mistake behind Jinja's `message` about the offset `at` of `source`."""
     ended = "end of template" in message or "Missing end of" in message or not source[at:].strip()
     tags = list(_tags(source))
-    mistake = _structure(source, tags, len(source) if ended else at)
+    # Tags after the offset have not been read by Jinja: they may well have mistakes of their own.
+    mistake = _structure(source, tags, max(at, len(source) * ended))
     if mistake is not None:
         return mistake
     tag = next((tag for tag in tags if tag.start <= at < tag.end), None)
@@ -207,8 +213,9 @@ def _tags(source: str) -> Iterator[TagSpan]:
     at = 0
     while (begin := re.compile(r"\{[{%#]").search(source, at)) is not None:
         start, mark = begin.start(), begin[0]
-        word = re.compile(r"[-+]?\s*(\w*)").match(source, begin.end())
-        name = word[1] if word and mark == "{%" else ""
+        name = ""
+        if mark == "{%" and (word := re.compile(r"[-+]?\s*(\w*)").match(source, begin.end())):
+            name = word[1]
         at = _end(source, begin.end(), mark)
         closed = at > 0
         if name == "raw" and closed:  # nothing in it is a tag
@@ -227,7 +234,9 @@ def _tags(source: str) -> Iterator[TagSpan]:
 def _end(source: str, at: int, mark: str) -> int:
     """Return the offset past the end of the tag that `mark` opens, 0 if another one begins first."""
     if mark == "{#":
-        return source.find("#}", at) + 2 if "#}" in source[at:] else 0
+        end = source.find("#}", at)
+        return 0 if end < 0 else end + 2
+    # Quoted text is skipped: it may hold what looks like the end.
     for found in _IN_TAG.finditer(source, at):
         if found[0] == CLOSING_MARKS[mark]:
             return found.end()
@@ -256,6 +265,7 @@ def _structure(source: str, tags: list[TagSpan], until: int) -> TemplateMistake 
 def _follow(source: str, tag: TagSpan, opened: list[TagSpan]) -> TemplateMistake | None:
     """Open or close a pair, or return the mistake."""
     inside = source[tag.start : tag.end]
+    # `{% set x %}` without `=` has a body and an end, `{% set x = 1 %}` has none.
     sets_block = tag.word == "set" and not re.search(r"(?<![=!<>])=(?!=)", inside)
     if tag.word in PAIRED_TAGS or sets_block:
         opened.append(tag)
@@ -282,6 +292,7 @@ def _unclosed(source: str, tag: TagSpan) -> TemplateMistake:
         message = f"the comment that begins here is not closed; write {close} where it ends"
         return TemplateMistake(tag.start, 2, message)
     rest = source[tag.start + 2 : tag.end]
+    # A quote that is left after all whole texts are blanked out has no end.
     bare = _QUOTED_TEXT.sub(lambda quoted: "_" * len(quoted[0]), rest)
     if quote := re.search(r"[\"']", bare):
         return _quote(tag.start + 2 + quote.start(), quote[0])
@@ -324,7 +335,8 @@ def _no_tag(source: str, tag: TagSpan, opened: list[TagSpan]) -> TemplateMistake
     known = _SPELT.get(tag.word)
     if known is None:
         return _word(source, tag, message + suggest_name(tag.word, [*KNOWN_TAGS, *ends]))
-    new = known if known == "elif" else None
+    # Of these only `elif` is beyond doubt; `foreach` may need other words than `for`.
+    new = {"elif": known}.get(known)
     return _word(source, tag, f'{message}; did you mean "{known}"?', new)
 
 
@@ -367,7 +379,9 @@ def _sign(source: str, tag: TagSpan, at: int, said: str) -> TemplateMistake | No
         at, said = at - 1, "||"
     if said in _OPERATORS and (said != "=" or tag.word in ("if", "elif", "")):
         new = _OPERATORS[said]
-        why = "to compare, write ==" if said == "=" else f"write {new.strip()}"
+        why = f"write {new.strip()}"
+        if said == "=":
+            why = "to compare, write =="
         return TemplateMistake(
             at, len(said), f"{said} is no part of the template language; {why}", new
         )
@@ -390,7 +404,7 @@ def _bracket(source: str, tag: TagSpan) -> TemplateMistake | None:
     if not opened:
         return None
     mark = source[opened[-1]]
-    close = ")" if mark == "(" else "]"
+    close = {"(": ")", "[": "]"}[mark]
     return TemplateMistake(opened[-1], 1, f"{mark} is not closed; write {close} where it ends")
 
 
@@ -428,6 +442,7 @@ def explain_failure(
     if isinstance(error, TemplateError) and error.where:
         return error
     where = template.name or "<template>"
+    # The error may have come up in a template that this one includes or extends.
     trace: TracebackType | None = error.__traceback__
     seen = variables
     while trace is not None:
@@ -503,6 +518,7 @@ def _reached(path: str, variables: Mapping[str, Any]) -> Iterator[tuple[str, Any
 def _explain_python_error(error: Exception) -> str:
     """Return an error of Python in the words of the template's author."""
     message = str(error)
+    # Python puts the names of types in single quotes.
     names = [_KINDS.get(name, name) for name in re.findall(r"'(\w+)'", message)]
     if isinstance(error, TypeError):
         if "not supported between" in message and len(names) > 1:
