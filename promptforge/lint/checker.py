@@ -122,6 +122,7 @@ class _Check:
     def _walk_templates(self) -> None:
         """Follow every template with the variables it has, from pages and parts of prompts."""
         for layout in self._formats:
+            # Most layouts are shipped ones that nothing here touches.
             if self.asked.keys().isdisjoint(self.library.mentioned(layout.files)):
                 continue
             for stem, name in (("layout", layout.page), *layout.items.items()):
@@ -150,7 +151,10 @@ class _Check:
             readable = self._layouts.settings(name.split("/")[0]) is not None
             if name.endswith(".j2") and name not in self._used and readable:
                 why = self._why_unused(name)
-                unread[why if why.startswith("the layout") else f"{name}: {why}"].append(name)
+                key = why
+                if not why.startswith("the layout"):  # that may be said of many files
+                    key = f"{name}: {why}"
+                unread[key].append(name)
         for why, names in unread.items():
             message = why.removeprefix(f"{names[0]}: ")
             if len(names) > 1:
@@ -239,6 +243,7 @@ class _Check:
 
     def try_samples(self) -> list[LayoutFormat]:
         """Render samples of layouts and prompts; return the layouts that were good enough."""
+        # A file with errors fails in a sample too: that would say the same twice.
         wrong = {finding.path for finding in self.found if finding.severity == "error"}
         good = []
         for layout in self._formats:

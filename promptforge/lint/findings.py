@@ -125,7 +125,9 @@ class LintedText:
     def mistake(self, mistake: TemplateMistake) -> Finding:
         """Return a mistake of this text as a finding."""
         start, length, message, new, code = mistake
-        edit = None if new is None else Edit(start, start + length, new)
+        edit = None
+        if new is not None:
+            edit = Edit(start, start + length, new)
         return self.at(start, length, code, message, edit)
 
     def on(self, number: int, code: str, message: str, column: int | None = None) -> Finding:
@@ -136,8 +138,7 @@ class LintedText:
         if column is None:
             at, length = len(line) - len(line.lstrip()), len(line.strip())
         else:
-            word = re.compile(r"\w*").match(line, column - 1)
-            at, length = column - 1, len(word[0]) if word else 0
+            at, length = column - 1, len(re.findall(r"\A\w*", line[column - 1 :])[0])
         return self.at(sum(len(one) + 1 for one in lines[: number - 1]) + at, length, code, message)
 
     def whole(self, code: str, message: str) -> Finding:
@@ -165,6 +166,7 @@ _NOT_UNDERSTOOD = frozenset({"PF801", "PF805", "PF807", "PF830"})
 
 def drop_doubtful_edits(found: Sequence[Finding]) -> list[Finding]:
     """Return the findings; those in files that are not understood guess no words."""
+    # With a tag that is not closed, the variables after it may well be known.
     unknown = {f.path for f in found if f.code in _NOT_UNDERSTOOD}
     return [
         msgspec.structs.replace(f, edit=None) if f.path in unknown and f.code in _GUESSED else f

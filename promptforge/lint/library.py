@@ -113,6 +113,7 @@ class LintTargets:
     def _add_project(self, path: Path, names: set[str]) -> None:
         """Add a folder of templates, of profiles, or one with both in folders of these names."""
         found = True
+        # A folder of templates may well lie beside one of profiles, and be called anything.
         if _holds_layouts(path) or any(name.endswith(".j2") for name in names):
             self._add_whole(path)
         elif {"templates", "profiles"} & {name for name in names if (path / name).is_dir()}:
@@ -177,8 +178,11 @@ def _depth_in_templates(path: Path) -> int:
         return 2
     if _is_prompt_set(path.parent):
         return 3
+    # A file beside the layouts, where no template belongs: check says so.
     pages = any(_is_page(each.name) for each in path.parent.iterdir())
-    return 1 if _holds_layouts(path.parent) and not pages else 2
+    if _holds_layouts(path.parent) and not pages:
+        return 1
+    return 2
 
 
 def _other_use(path: Path) -> str:
@@ -216,9 +220,10 @@ def _list_files(folder: Path) -> Iterator[Path]:
         left -= len(folders) + len(files)
         if left < 0:
             return
-        deep = len(Path(root).relative_to(folder).parts) + 1 >= MAX_FOLDER_DEPTH
         shown = {name for name in folders if not name.startswith(".")} - _SKIPPED_FOLDERS
-        folders[:] = [] if deep else sorted(shown)
+        if len(Path(root).relative_to(folder).parts) + 1 >= MAX_FOLDER_DEPTH:
+            shown.clear()
+        folders[:] = sorted(shown)  # `os.walk` goes on with these
         yield from (Path(root, name) for name in sorted(files) if not name.startswith("."))
 
 
@@ -288,11 +293,10 @@ class LayoutFiles:
         # Most shipped layouts have no base, and reading YAML is slow.
         if found is None or (found.shipped and "base:" not in self._templates.source(name)[0]):
             return None
-        settings = self.settings(layout)
-        return settings.base if settings else None
+        return getattr(self.settings(layout), "base", None)
 
     def kinds(self, layout: str) -> set[str]:
-        """Return the kinds that a layout or its bases have templates for, and the bases' sections."""
+        """Return the kinds that a layout and its bases have templates for, and bases' sections."""
         chain = self.chain(layout)
         found = {parts.stem for folder in chain for parts, _ in self.templates[folder]}
         for settings in map(self.settings, chain[1:]):
@@ -302,8 +306,8 @@ class LayoutFiles:
 
     def named_kinds(self, layout: str) -> set[str]:
         """Return the kinds a layout names itself: in its settings, or in more than one ending."""
-        settings = self.settings(layout)
-        named = {*settings.sections, *settings.titles} if settings else set()
+        settings = self.settings(layout) or LayoutSettings()
+        named = {*settings.sections, *settings.titles}
         stems = [parts.stem for parts, _ in self.templates[layout]]
         return named | {stem for stem in stems if stems.count(stem) > 1}
 
@@ -331,7 +335,7 @@ def misspelt_kind(stem: str, named: Iterable[str] = ()) -> str | None:
     if stem in known:
         return None
     close = difflib.get_close_matches(stem, sorted(known), n=1, cutoff=0.8)
-    return close[0] if close else None
+    return next(iter(close), None)
 
 
 def prompt_part(name: str) -> str | None:
@@ -359,6 +363,11 @@ class LintedTemplate(NamedTuple):
     parsed: ParsedTemplate
     links: tuple[tuple[nodes.Node, int, str], ...]
     """The templates it extends, includes or imports from: statement, offset of the name, name."""
+
+    @property
+    def body(self) -> list[nodes.Node]:
+        """Its statements; none if it cannot be read."""
+        return getattr(self.parsed.root, "body", [])
 
     @property
     def parent(self) -> str | None:
@@ -419,7 +428,8 @@ class TemplateLibrary:
             if one not in found:
                 found.add(one)
                 template = self.template(one)
-                waiting += [other for _, _, other in template.links] if template else []
+                if template is not None:
+                    waiting += [other for _, _, other in template.links]
         return found
 
     def mentioned(self, names: Iterable[str]) -> set[str]:
@@ -447,11 +457,13 @@ class TemplateLibrary:
         if name not in self._steps:
             self._steps[name] = MAX_TRIAL_STEPS  # found by a template that draws on itself
             template = self.template(name)
-            root = template.parsed.root if template is not None else None
             try:
-                self._steps[name] = count_steps(root, self._count) if root is not None else 0
+                steps = 0
+                if template is not None and template.parsed.root is not None:
+                    steps = count_steps(template.parsed.root, self._count)
             except RecursionError:
                 return MAX_TRIAL_STEPS
+            self._steps[name] = steps
         return self._steps[name]
 
     # --- one file ---------------------------------------------------------------------------------
@@ -512,6 +524,7 @@ class TemplateLibrary:
 
         Returns the variables of its blocks, by their names.
         """
+        # The same template with the same variables has the same findings.
         key = (name, tuple(sorted(f"{word} {id(shape)}" for word, shape in scope.items())))
         if not within:
             self._walks_left = MAX_WALKS
@@ -560,7 +573,7 @@ class TemplateLibrary:
 def _unknown_blocks(template: LintedTemplate, outer: Mapping[str, Scope]) -> Iterator[Finding]:
     """Yield blocks that no parent has, so that nobody shows them."""
     text = template.text
-    for block in template.parsed.root.body if template.parsed.root else ():
+    for block in template.body:
         if isinstance(block, nodes.Block) and block.name not in outer:
             at = node_offset(block)
             place = max(text.text.find(block.name, at + 5), at)
@@ -573,14 +586,14 @@ def _outside_blocks(template: LintedTemplate) -> Iterator[Finding]:
     """Yield text outside the blocks of a template that extends another."""
     text = template.text
     extended = False
-    body = template.parsed.root.body if template.parsed.root else []
+    body = template.body
     if not any(isinstance(node, nodes.Extends) for node in body):  # only in an if or a loop
         return
     for node in body:
         extended = extended or isinstance(node, nodes.Extends)
-        for child in node.nodes if isinstance(node, nodes.Output) else ():
+        for child in getattr(node, "nodes", ()):  # of an `Output`, which prints
             at = node_offset(child)
-            data = child.data if isinstance(child, nodes.TemplateData) else "x"
+            data = getattr(child, "data", "x")  # a value prints something or other
             start = at + len(data) - len(data.lstrip())
             if data.strip() and extended:
                 message = "this stands outside of the blocks, so it is not printed"

@@ -210,10 +210,7 @@ PROMPT_VARIABLES: Mapping[str, Mapping[str, Shape]] = {
     "prompt": {"parts": list_of(_PART), "boundary": VALUE_SHAPE},
 }
 """The variables of `prompt/SET/PART.EXT.j2`, by the part."""
-
-
 # --- scopes ---------------------------------------------------------------------------------------
-
 _FILTERS = {
     **{"len": "length", "str": "trim", "round": "decimals(0)"},
     **{name: name for name in ("upper", "lower", "join")},
@@ -297,6 +294,7 @@ class _ScopeWalk(NodeVisitor):
 
     def visit_For(self, node: nodes.For, scope: Scope) -> None:
         given = self.visit(node.iter, scope)
+        # Names that a loop sets are gone after it, so its body gets a copy.
         inner = {**scope, "loop": LOOP_SHAPE}
         self._bind(node.target, (given and given.member) or ANY_SHAPE, inner)
         if node.test is not None:
@@ -318,6 +316,7 @@ class _ScopeWalk(NodeVisitor):
         self.visit_all(node.body, {**scope, **arguments, "caller": ANY_SHAPE})
 
     def visit_Block(self, node: nodes.Block, scope: Scope) -> None:
+        # A block sees what its parents' block of that name sees, and the loop around it if scoped.
         seen = scope if node.scoped else self.root
         inner = {**self._outer.get(node.name, {}), **seen, "super": ANY_SHAPE}
         self.blocks[node.name] = inner
@@ -325,6 +324,7 @@ class _ScopeWalk(NodeVisitor):
 
     def visit_Include(self, node: nodes.Include, scope: Scope) -> None:
         if isinstance(node.template, nodes.Const):
+            # Jinja hands all variables on, but for the loop.
             seen = {name: shape for name, shape in scope.items() if name != "loop"}
             self._follow(str(node.template.value), seen)
 
@@ -349,6 +349,7 @@ class _ScopeWalk(NodeVisitor):
                 if self._markdown and shape is LONG_TEXT_SHAPE:
                     message = "a long text without a filter is printed on one line"
                     self._say(child, "PF810", f"{message}; add | framed, or | prose")
+                # Together two values could make a link or an entity.
                 elif self._markdown and shape is before is VALUE_SHAPE:
                     message = "two values beside each other are escaped more than they need"
                     self._say(child, "PF811", f"{message}; put a blank between them")
@@ -389,7 +390,8 @@ class _ScopeWalk(NodeVisitor):
         return VALUE_SHAPE
 
     def visit_Call(self, node: nodes.Call, scope: Scope) -> Shape | None:
-        if isinstance(node.node, nodes.Getattr):  # a method: refused already
+        # The method of a value: the engine's own check has refused it.
+        if isinstance(node.node, nodes.Getattr):
             self.visit(node.node.node, scope)
             return None
         if not isinstance(node.node, nodes.Name) or node.node.name in (*scope, "super"):
@@ -417,6 +419,7 @@ class _ScopeWalk(NodeVisitor):
         self.generic_visit(node, scope)
         return VALUE_SHAPE
 
+    # Also the operators that the language has not: their operands have mistakes all the same.
     visit_Tuple = visit_List
     visit_And = visit_Or = visit_Add = visit_Sub = visit_Mul = visit_Div = _binary
     visit_FloorDiv = visit_Mod = visit_Pow = _binary
@@ -518,22 +521,22 @@ def _hint(owner: Shape, name: str, fields: Mapping[str, Shape]) -> tuple[str, st
         ) if near else None
     if name in _FIELDS:
         return f'; did you mean "{_FIELDS[name]}"?', None
-    new = certain_correction(name, fields) if near else None
-    if new is not None:
-        return near, new
     hint = f"; what an item alone knows is in its metadata: item.metadata.{name}"
-    return hint + (f"; or {near.removeprefix('; ')}" if near else ""), None
+    if not near:
+        return hint, None
+    if (new := certain_correction(name, fields)) is not None:
+        return near, new
+    return f"{hint}; or {near.removeprefix('; ')}", None
 
 
 # --- work -----------------------------------------------------------------------------------------
 
 MAX_TRIAL_STEPS = 200_000
 """Steps of a template that is still tried out; the shipped ones take some hundreds."""
-_ITEMS = 6
+_ROUNDS = dict.fromkeys(("items", "sections", "explicit", "similarity", "sources"), 6)
 """Rounds of a loop over items or sections; samples are as few."""
 _EACH = 45
 """Rounds of any other loop; the text of a sample has as many characters."""
-_LISTS = frozenset({"items", "sections", "explicit", "similarity", "sources"})
 _GROWING = 12
 """Assignments that join values: each can double the one before, so twelve make 4,096 times."""
 
@@ -542,12 +545,6 @@ def count_steps(root: nodes.Template, other: Callable[[str], int]) -> int:
     """Return the steps of a template; `other` returns those of a template that it draws on."""
     macros = {macro.name: macro for macro in root.find_all(nodes.Macro)}
     known: dict[str, int] = {}
-
-    def macro(name: str) -> int:
-        if name not in known:
-            known[name] = MAX_TRIAL_STEPS  # found by a macro that calls itself
-            known[name] = all_of(macros[name].body)
-        return known[name]
 
     def all_of(body: Iterable[nodes.Node]) -> int:
         return min(MAX_TRIAL_STEPS, sum(map(one, body)))
@@ -558,29 +555,30 @@ def count_steps(root: nodes.Template, other: Callable[[str], int]) -> int:
             return min(MAX_TRIAL_STEPS, 1 + turns * (1 + all_of(node.body)) + all_of(node.else_))
         if isinstance(node, nodes.Macro):
             return 1
-        if isinstance(node, nodes.Include | nodes.Extends) and isinstance(
-            node.template, nodes.Const
-        ):
-            return min(MAX_TRIAL_STEPS, 1 + other(str(node.template.value)))
         steps = 1 + all_of(node.iter_child_nodes())
-        callee = node.node if isinstance(node, nodes.Call) else None
-        if isinstance(callee, nodes.Name) and callee.name in macros:
-            steps += macro(callee.name)
+        if isinstance(node, nodes.Include | nodes.Extends):
+            if isinstance(node.template, nodes.Const):
+                steps = 1 + other(str(node.template.value))
+        elif isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name):
+            name = node.node.name
+            if name in macros and name not in known:
+                known[name] = MAX_TRIAL_STEPS  # found by a macro that calls itself
+                known[name] = all_of(macros[name].body)
+            steps += known.get(name, 0)
         return min(MAX_TRIAL_STEPS, steps)
 
-    growing = sum(
-        sum(1 for name in node.find_all(nodes.Name) if name.ctx == "load") > 1
-        for node in root.find_all((nodes.Assign, nodes.AssignBlock))
-    )
-    return MAX_TRIAL_STEPS if growing > _GROWING else all_of(root.body)
+    if sum(map(_joins_values, root.find_all((nodes.Assign, nodes.AssignBlock)))) > _GROWING:
+        return MAX_TRIAL_STEPS
+    return all_of(root.body)
+
+
+def _joins_values(node: nodes.Node) -> bool:
+    return sum(name.ctx == "load" for name in node.find_all(nodes.Name)) > 1
 
 
 def _turns(over: nodes.Node) -> int:
     if isinstance(over, nodes.List | nodes.Tuple):
         return len(over.items)
-    word = ""
-    if isinstance(over, nodes.Name):
-        word = over.name
-    elif isinstance(over, nodes.Getattr):
-        word = over.attr
-    return _ITEMS if word in _LISTS else _EACH
+    # `items`, or `section.items`
+    word = getattr(over, "name", "") or getattr(over, "attr", "")
+    return _ROUNDS.get(word, _EACH)

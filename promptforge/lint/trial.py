@@ -65,6 +65,7 @@ def _sample_items(kind: str) -> list[Item]:
 
 
 def _page(layout: Layout, counter: Counter, items: list[Item], changes: Mapping[str, Any]) -> Page:
+    # As a rendering does, without a profile: only the layout's own settings count.
     options = apply_options(apply_options(Options(), layout.settings.options), dict(changes))
     tag = LanguageTags({}).tags(options, layout.settings)
     entries = Candidates(list(items), [item.score for item in items], list(range(len(items))), {})
@@ -81,6 +82,7 @@ def try_layout(
 ) -> Iterator[Finding]:
     """Yield failures of samples, at the file that fails or else at one that is `asked` for."""
     kinds = sorted(set(layout.items) - {"item"})
+    # A failure in a shipped template is the fault of the file that makes it fail.
     for (code, where), message in _failures(library.templates, layout, kinds).items():
         name, _, line = (where or layout.page).partition(":")
         template = library.template(name) or library.template(layout.page)
@@ -105,6 +107,7 @@ def _failures(
     except PromptForgeError as error:
         return {("PF814", None): str(error)}
     for changes in _SETTINGS:
+        # All together, one with every field, one with few, none: each takes other branches.
         for some in (items, items[:1], items[1:2], []):
             try:
                 text = "".join(_print(_page(layout, counter, some, changes), len(some)))
@@ -124,13 +127,16 @@ def _malformed(text: str, syntax: str, page: str) -> str | None:
     if not text.strip():
         return None
     if syntax == "json":
-        lines = text.splitlines() if page.endswith(".jsonl.j2") else [text]
+        lines = [text]
+        if page.endswith(".jsonl.j2"):
+            lines = text.splitlines()
         try:
             for line in filter(str.strip, lines):
                 json.loads(line)
         except ValueError as error:
             return f"a sample of this page is no JSON: {error}"
     if syntax == "xml" and page.endswith((".xml.j2", ".svg.j2")):
+        # Items beside each other have no root element.
         body = re.sub(r"\A\s*<\?xml[^>]*\?>|<!DOCTYPE[^>]*>", "", text)
         try:
             expat.ParserCreate().Parse(f"<all>{body}</all>", True)
@@ -184,7 +190,7 @@ _CITATION = "Name the sources."
 def try_prompts(
     library: TemplateLibrary, asked: Mapping[str, Path], wrong: set[str]
 ) -> Iterator[Finding]:
-    """Yield failures of the prompt templates that are `asked` for, if no file of theirs is `wrong`."""
+    """Yield failures of the prompt templates that are `asked` for and draw on no `wrong` file."""
     names = [n for n in asked if n.startswith(f"{PROMPTS_FOLDER}/") and n.count("/") == 2]
     sets: dict[tuple[str, str], None] = {}
     for name in names:
@@ -219,14 +225,15 @@ def _try_prompt(
             yield first.text.whole("PF814", error.bare)
         return
     for name, parts in lost.items():
-        template = library.template(name) if name in asked else None
-        remedy = f"{{{{ {parts[0]} }}}}"
+        template = (library.template(name) if name in asked else None) or first
+        value = parts[0]
+        if parts == ["history"]:
+            value = "message.text"
+        remedy = f"{{{{ {value} }}}}"
         if name == prompt.template("prompt"):
             remedy = "{{ part.text }} of every part"
-        elif parts == ["history"]:
-            remedy = "{{ message.text }}"
         message = f"given and not printed: {', '.join(parts)}; print {remedy}"
-        yield (template or first).text.whole("PF818", message)
+        yield template.text.whole("PF818", message)
     if bare is not None:
         found = _find_mark(library, bare, names)
         if found is not None:

@@ -73,10 +73,13 @@ class YamlKeys:
     def key(self, key: str, code: str, message: str, new: str | None = None) -> Finding:
         """Return a finding about a key; `new` is the name that `--fix` writes."""
         start = self._start(key)
+        # Only on its own line: a key of the same name may stand inside another one below.
         found = re.compile(_quoted(key)).search(self.text.text, start)
         if found is None or "\n" in self.text.text[start : found.start()]:
             return self.text.on(self._lines.get((key,), 1), code, message)
-        edit = Edit(found.start(), found.end(), new) if new else None
+        edit = None
+        if new:
+            edit = Edit(found.start(), found.end(), new)
         return self.text.at(found.start(), len(found[0]), code, message, edit)
 
     def value(self, key: str, code: str, message: str, inside: tuple[str, ...] = ()) -> Finding:
@@ -123,7 +126,9 @@ def _quoted(key: str) -> str:
 def split_place(error: ProfileError, path: str) -> tuple[int, str]:
     """Return line and message of an error about the file `path`."""
     found = re.match(rf"{re.escape(path)}:(\d+): (.*)", str(error), re.DOTALL)
-    return (int(found[1]), found[2]) if found else (1, str(error).removeprefix(f"{path}: "))
+    if found is None:
+        return 1, str(error).removeprefix(f"{path}: ")
+    return int(found[1]), found[2]
 
 
 # --- layout.yaml ----------------------------------------------------------------------------------
@@ -197,14 +202,17 @@ def _merged_options(
 ) -> tuple[dict[str, Any], Finding | None]:
     """Return the options of a profile with those it builds on, and why these cannot be read."""
     broken = any(finding.severity == "error" for finding in keys.findings)
-    # A profile with mistakes of its own cannot be loaded; the one it extends can.
-    loaded = keys.values.get("extends") or "default" if broken else path
+    loaded: Path | str = path
+    if broken:  # it cannot be loaded itself; the one it extends can
+        loaded = keys.values.get("extends") or "default"
     try:
         return load_profile(loaded, folders).options, None
     except ProfileError as error:
         file = (error.where or "").rpartition(":")[0]
         if broken:
-            message = f"what this builds on is wrong: {error}" if file else str(error)
+            message = str(error)
+            if file:
+                message = f"what this builds on is wrong: {error}"
             if file and Path(file).resolve() == path.resolve():  # it leads back to here
                 message = f'"{keys.values.get("extends")}" builds on this file in turn, in a circle'
             return {}, keys.value("extends", "PF833", message)
@@ -231,7 +239,7 @@ def _absent_names(
         except PromptForgeError:  # said where the layout is checked
             have = [wanted]
         if wanted not in have:
-            key = "format" if "format" in keys.values else "layout"
+            key = next(key for key in ("format", "layout") if key in keys.values)
             hint = suggest_format(wanted, have)
             message = f'the layout "{layout}" has no format {quote(wanted)}{hint}'
             yield keys.value(key, "PF836", message)
@@ -248,7 +256,9 @@ def _absent_tokenizer(name: str) -> str | None:
     base = strip_factor(name)
     if base.startswith("file:"):
         file = base.removeprefix("file:")
-        return None if Path(file).is_file() else f"there is no file {quote(file)}"
+        if Path(file).is_file():
+            return None
+        return f"there is no file {quote(file)}"
     if (meant := suggest_spelling(name)) is not None:
         return f"unknown tokenizer {quote(name)}; did you mean {quote(meant)}?"
     known = [each for each, _ in (*list_tokenizers(), *plugin_names("tokenizers"))]
@@ -302,6 +312,7 @@ def _figures(keys: YamlKeys, merged: Mapping[str, Any]) -> Iterator[Finding]:
             sure = f"is sure of {budget.min_tokens:,} tokens and may take {budget.max_tokens:,}"
             found.append((sections, "PF842", f'"{name}" {sure}'))
     for names, code, message in found:
+        # The first of the names that this file sets is the one to change.
         here = [name for name in names if name in keys.values]
         if here:  # otherwise a file below is to blame, and has its own findings
             yield keys.value(here[0], code, message)

@@ -1,1 +1,1 @@
-"""The template language: what it may say, the escape of each place, its fuel, and errors that show their line."""
+"""Templates: loading, the language, escaping by itself, limits of work, and failures."""

@@ -138,7 +138,7 @@ def locate_node(node: nodes.Node, message: str, text: str) -> tuple[int, int]:
 
 
 def _opening(message: str, text: str) -> tuple[int, int]:
-    """Return offset and length of the delimiter that the template's own text opens and not closes."""
+    """Return offset and length of the delimiter that is left open in the template's own text."""
     own = blank_tags(text)
     for word, pattern in _OPENINGS.items():
         if word in message and (found := list(re.finditer(pattern, own, re.MULTILINE))):
@@ -232,7 +232,7 @@ def _tags(source: str) -> Iterator[TagSpan]:
 
 
 def _end(source: str, at: int, mark: str) -> int:
-    """Return the offset past the end of the tag that `mark` opens, 0 if another one begins first."""
+    """Return the offset past the end of the tag opened by `mark`, 0 if another begins first."""
     if mark == "{#":
         end = source.find("#}", at)
         return 0 if end < 0 else end + 2
@@ -418,7 +418,7 @@ def _plain(message: str) -> str:
     return re.sub(r"^unexpected (?:char )?'(.*)'$", r'"\1" does not belong here', message)
 
 
-# --- exceptions of a running template --------------------------------------------------------------
+# --- exceptions of a running template -------------------------------------------------------------
 
 _PATH = re.compile(r"(?<![\w.|])(?<!\| )[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 MAX_VALUES_SHOWN = 6

@@ -120,8 +120,8 @@ def join_output(parts: Iterable[str], mend: Callable[[list[str]], list[str]] | N
 def _join_traced(
     parts: Iterable[str | TracedPiece], mend: Callable[[list[str]], list[str]] | None = None
 ) -> Safe:
-    """Join where one text is needed even of traced pieces: `{{ super() }}`, an include in a macro."""
-    return join_output((p.text if isinstance(p, TracedPiece) else p for p in parts), mend)
+    """Join traced pieces where one text is needed: `{{ super() }}`, an include in a macro."""
+    return join_output([p.text if isinstance(p, TracedPiece) else p for p in parts], mend)
 
 
 def isolate_fences(parts: Iterable[str]) -> list[str]:
@@ -130,6 +130,7 @@ def isolate_fences(parts: Iterable[str]) -> list[str]:
     A fence opens only at the start of a line and outside a block of HTML, and closes only on a line
     that holds nothing else.
     """
+    # The text is only joined at the very end, so that a class can mark what each piece is.
     pieces = list(filter(None, parts))
     burn_for_text(sum(map(len, pieces)))
     if _FENCED.isdisjoint(map(type, pieces)):
@@ -166,6 +167,7 @@ def _ends_blank(pieces: list[str]) -> bool:
 
 def _tail(pieces: list[str]) -> str:
     """Return the end of the text, with at least its last line whole."""
+    # Pieces may be as short as a character: a page is not joined only to see its last line.
     tail = ""
     for piece in reversed(pieces):
         tail = piece + tail
@@ -188,8 +190,9 @@ def _join(values: Any, separator: str = ", ") -> str:
 
 
 def _default(value: Any, other: Any = "") -> Any:
-    missing = isinstance(value, jinja2.Undefined) or value is None or value == ""
-    return other if missing else value
+    if isinstance(value, jinja2.Undefined) or value is None or value == "":
+        return other
+    return value
 
 
 def _length(value: Any) -> int:
@@ -274,7 +277,9 @@ def _plugin_filter(name: str, plugin: Plugin, syntax: str) -> Callable[..., Any]
         if isinstance(value, jinja2.Undefined):
             str(value)  # raises, with the name of what is missing
         # A plug-in gets an ordinary string: no marker class of the engine may leak or come back.
-        given = str.__str__(value) if isinstance(value, str) else value
+        given = value
+        if isinstance(value, str):
+            given = str.__str__(value)
         label = f'filter "{name}"'
         made = call_plugin(plugin, label, TemplateError, given, *arguments, **named)
         found = copy_plain(made, lambda change: None)
@@ -337,20 +342,21 @@ class _TracingCodeGenerator(_CodeGenerator):
     """
 
     def visit_Output(self, node: nodes.Output, frame: Frame) -> None:  # noqa: N802
-        self._collects = frame.buffer is not None
+        self._begin, self._end = "(", ")"
         for child in node.nodes:
-            self._origin = f", {self.name!r}, {child.lineno})"
+            if frame.buffer is None:
+                self._begin = "environment.traced("
+                self._end = f", {self.name!r}, {child.lineno})"
             super().visit_Output(nodes.Output([child], lineno=child.lineno), frame)
 
     def _output_const_repr(self, group: Iterable[Any]) -> str:
-        text = super()._output_const_repr(group)
-        return text if self._collects else f"environment.traced({text}{self._origin}"
+        return f"{self._begin}{super()._output_const_repr(group)}{self._end}"
 
     def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
-        self.write("(" if self._collects else "environment.traced(")
+        self.write(self._begin)
 
     def _output_child_post(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
-        self.write(")" if self._collects else self._origin)
+        self.write(self._end)
 
 
 class Environment(jinja2.Environment):
@@ -370,6 +376,7 @@ class Environment(jinja2.Environment):
             # Folding constants takes time by the cube of an expression's depth.
             optimized=False,
         )
+        # Nothing of Jinja's own is kept: no `range`, no `cycler`, no filter that is not named here.
         self.globals.clear()
         self.filters = {name: metered_filter(name, change) for name, change in FILTERS.items()}
         self.filters |= METER_FUNCTIONS
@@ -400,7 +407,9 @@ class Environment(jinja2.Environment):
             return obj.get(attribute)
         if isinstance(obj, jinja2.Undefined):  # {{ itm.content }}: the message is about itm
             return obj
-        owner = "nothing (null)" if obj is None else f"a {kind.__name__}"
+        owner = f"a {kind.__name__}"
+        if obj is None:
+            owner = "nothing (null)"
         return self.undefined(f'"{attribute}" was asked of {owner}, which has no fields')
 
     def getitem(self, obj: Any, argument: Any) -> Any:
@@ -439,6 +448,7 @@ class Environment(jinja2.Environment):
         known = name or "<template>"
         reader = TemplateReader(known, template_syntax(known), source)
         check_filters(root, reader, lambda node: self._plug(node, reader))
+        # The older name of the same: in Markdown `framed` is a fence.
         for node in root.find_all(nodes.Filter):
             if node.name == "framed" and reader.syntax == "md":
                 node.name = "fence"
@@ -455,6 +465,7 @@ class Environment(jinja2.Environment):
         plugin = find_plugin("filters", node.name, lambda text: TemplateError(text, where=where))
         if plugin is None:
             return False
+        # A name of its own for each syntax: the same filter is cleaned otherwise in each.
         name = f"{reader.syntax}.plugged.{node.name}"
         self.filters.setdefault(name, _plugin_filter(node.name, plugin, reader.syntax))
         node.name = name

@@ -70,7 +70,9 @@ class TemplateName(NamedTuple):
         stem, _, ending = file.removesuffix(".j2").partition(".")
         if not file.endswith(".j2") or "/" in file or not ending:
             return None
-        return None if "_" in (layout[:1], stem[:1]) else cls(layout, stem, ending)
+        if layout.startswith("_") or stem.startswith("_"):
+            return None
+        return cls(layout, stem, ending)
 
 
 class FoundTemplate(NamedTuple):
@@ -157,9 +159,9 @@ class Templates:
         try:
             text, found = self.source(name)
         except TemplateError as error:
-            if error.where:
+            if error.where:  # the file is there, and cannot be read
                 raise
-            return None
+            return None  # so Jinja says that there is none
         return text, str(found.path), lambda: True
 
     # --- layouts and formats ----------------------------------------------------------------------
@@ -174,7 +176,7 @@ class Templates:
         return sorted({name.split("/")[1] for name in self._names if _is_prompt_part(name)})
 
     def formats(self, layout: str) -> list[str]:
-        """Return the formats of `layout` and its bases: the shipped ones, then the user's, sorted."""
+        """Return the formats of `layout` and its bases: the shipped ones, then the user's."""
         own = {
             format_of(parts.ending)
             for folder in self._chain(layout)
@@ -212,7 +214,7 @@ class Templates:
         return self._layouts[key]
 
     def _endings(self, format: str) -> list[str]:
-        """Return the endings of a format: `md` for markdown, `slides.md` or `slides` for a user's."""
+        """Return the endings of a format: `md` for markdown, `slides.md` for `slides`."""
         if format in FORMAT_EXTENSIONS:
             return [FORMAT_EXTENSIONS[format]]
         every = [parts for templates in self._by_layout.values() for parts, _ in templates]
@@ -246,7 +248,7 @@ class Templates:
 
     def _settings_place(self, layout: str) -> str:
         found = self.find(f"{layout}/layout.yaml")
-        return str(found.path) if found else layout
+        return layout if found is None else str(found.path)
 
     # --- compiling and printing -------------------------------------------------------------------
 
@@ -305,6 +307,7 @@ class Templates:
     def trace(self, name: str, variables: dict[str, Any]) -> Iterator[TracedPiece]:
         """Yield what the template `name` prints, each piece with its template and line."""
         if self._tracing is None:
+            # Compiled apart: traced templates are slower, and few ask for them.
             self._tracing = TracingEnvironment(jinja2.FunctionLoader(self._load))
         template = self._tracing.get_template(name)
         pieces: Any = template.root_render_func(template.new_context(variables, shared=True))
@@ -351,9 +354,10 @@ class Layout:
         self._files = files
         self._page = templates.compile(self.page_name)
         self._items: dict[str, jinja2.Template] = {}
+        self._lines = frozenset[LineParts]()
         # Only plain text has no syntax that tells the template's own lines from others.
-        lines = self.files() if self.syntax == "txt" else ()
-        self._lines = frozenset[LineParts]().union(*(templates.facts(n).lines for n in lines))
+        if self.syntax == "txt":
+            self._lines = self._lines.union(*(templates.facts(n).lines for n in self.files()))
         self.prints_titles = (PRINTED_TITLE,) in self._lines
         """In plain text a section's title is a whole line, so no line of content may equal it."""
         self._line_patterns: dict[tuple[str, ...], re.Pattern[str] | None] = {}
@@ -421,8 +425,8 @@ class Layout:
         """Return the function that prints items of `kind`, for use in one thread.
 
         It returns the text and the number of values in it that were marked, since they look like a
-        line of a template. `flags` are the options that templates see, `tank` holds the fuel, and `mend` may change the
-        pieces of an item's text before they are joined.
+        line of a template. `flags` are the options that templates see, `tank` holds the fuel, and
+        `mend` may change the pieces before they are joined.
         """
         tank = tank or FuelTank()
         template = self.item_template(kind)
@@ -450,6 +454,7 @@ class Layout:
         Each item's text is one of the pieces.
         """
         items = variables["items"]
+        # The texts of the items have been paid for; the page copies them.
         use_tank(tank, len(items), sum(len(item["text"]) for item in items))
         before = tank.imitations
         context = self._page.new_context(variables, shared=True)
