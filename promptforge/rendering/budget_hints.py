@@ -2,7 +2,7 @@
 
 A budget that is named for an item (`fits_at`) has been tried, or it is the measured cost of a page
 with that item and all before it. Trying means packing again on a page that remembers costs: much
-cheaper than rendering. The number of tries is limited, so a budget is true but not always the least.
+cheaper than rendering. Tries are limited, so a budget is true but not always the least.
 Remedies are other options, changed one after the other and rendered.
 """
 
@@ -30,6 +30,9 @@ MAX_PAGES_MEASURED = 64
 MIN_TRIES = 12
 MAX_TRIES = 40
 """Budgets tried; the fewer candidates, the more."""
+MIN_TRIES_OF_MANY_PAGES = 3
+MAX_CHARACTERS_TRIED = 600_000
+"""Characters in all tries together, with packings that measure many pages in each."""
 MAX_CANDIDATES_TRIED = 2000
 """With more candidates, only one larger budget is tried unasked."""
 MAX_OPTIONS_CHANGED = 6
@@ -165,14 +168,18 @@ class BudgetHints:
         return self._least(offers)
 
     def _number_of_tries(self) -> int:
-        candidates = max(1, len(self._page.entries))
         if self._ordered:
             return MIN_TRIES  # the curve is exact but for rare cases
+        candidates = max(1, len(self._order))
         tries = max(MIN_TRIES, min(MAX_TRIES, 480 // candidates))
-        if self._page.options.packing not in FIXED_SET_PACKINGS:
-            return tries
-        # These measure many pages in one try.
-        return min(tries, 240 // candidates) if candidates <= 64 else 1
+        if self._page.options.packing in FIXED_SET_PACKINGS:
+            # One try measures many pages: of three long documents 40 tries would take 40 times
+            # as long as the rendering.
+            texts = (self._page.variants(index)[0].text for index in self._order)
+            tries = min(
+                tries, 240 // candidates, MAX_CHARACTERS_TRIED // (sum(map(len, texts)) + 1)
+            )
+        return max(MIN_TRIES_OF_MANY_PAGES, tries)
 
     def _try(self, budget: int) -> None:
         if budget not in self._tried:
@@ -364,19 +371,24 @@ def _steps(report: Report, index: int) -> Iterator[dict[str, Any]]:
         found = [i for i in order if report.page.entries.pool[i].origin == "similarity"]
         yield {"max_items": found.index(index) + 1}
         yield {"max_items": len(found)}
-    elif reason == "section_budget":
-        yield from _more_for_section(report, index)
+    elif reason in _FOR_BUDGET:
+        yield from _budget_steps(report, index)
     elif reason in _SWITCHED:
         yield _SWITCHED[reason]
-    if reason in _FOR_BUDGET:
-        explicit = "explicit" in report.page.entries.origins
-        if item.origin == "similarity" and options.combine != "combined" and explicit:
-            yield {"combine": "combined"}
-        yield from _more_room(report, index)
-        if options.section_budgets:
-            yield {"section_budgets": None}
-        if options.packing == "stop":
-            yield {"packing": "whole"}
+
+
+def _budget_steps(report: Report, index: int) -> Iterator[dict[str, Any]]:
+    options, entries = report.page.options, report.page.entries
+    if report.reason(index) == "section_budget":
+        yield from _more_for_section(report, index)
+    found = entries.pool[index].origin == "similarity"
+    if found and options.combine != "combined" and "explicit" in entries.origins:
+        yield {"combine": "combined"}
+    yield from _more_room(report, index)
+    if options.section_budgets:
+        yield {"section_budgets": None}
+    if options.packing == "stop":
+        yield {"packing": "whole"}
 
 
 _SWITCHED: Mapping[str, dict[str, Any]] = {
@@ -387,7 +399,7 @@ _SWITCHED: Mapping[str, dict[str, Any]] = {
 
 
 def _more_for_section(report: Report, index: int) -> Iterator[dict[str, Any]]:
-    """Yield a maximum of the item's section with room for it after those before it, then for all."""
+    """Yield a maximum of the section with room up to the item, then with room for all."""
     page, budgets = report.page, report.page.options.section_budgets or {}
     key = section_key_of("kind" if page.by == "none" else page.by)
     name = key(page.entries.pool[index])
