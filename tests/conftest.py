@@ -37,7 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
         )  # before any test is imported
     if config.getoption("--update-golden") and os.environ.get("CI"):
         raise pytest.UsageError(
-            "--update-golden is refused where CI is set: change expected texts by hand and read them"
+            "--update-golden is refused where CI is set: change expected texts by hand, and read"
         )
     os.environ.pop("CI", None)  # the commands under test look at it too
 

@@ -39,7 +39,7 @@ print(json.dumps(seen))
 
 
 def complete(*lines: str) -> list[tuple[list[str], set[str]]]:
-    """Return the words that bash is offered at the end of each line, and the modules loaded then."""
+    """Return the words that bash is offered at the end of each line, and the modules loaded."""
     ran = python("-c", WATCH, stdin=json.dumps(lines).encode())
     assert (ran.code, ran.err) == (0, "")
     return [(offered, set(modules)) for offered, modules in json.loads(ran.out)]

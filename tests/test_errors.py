@@ -1,7 +1,8 @@
 """Error texts are outputs: a folder of `errors/` is a command, its files, and its message.
 
 `command.txt` is the line after `promptforge`, run in a copy of the folder; `message.txt` is the
-exit code and standard error. A message is read by somebody who is stuck: it says what, which, where, and the way out.
+exit code and standard error. A message is read by somebody who is stuck: it names the mistake,
+its place and the way out.
 """
 
 from __future__ import annotations
