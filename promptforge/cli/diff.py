@@ -112,7 +112,9 @@ def diff_command(
     found = compare_builds(builds[0], builds[1])
     changed: list[str] = []
     if given["with_text"]:
-        changed = _text_difference(builds, a, b)
+        # A manifest alone has no text.
+        old, new = (getattr(build, "text", "").split("\n") for build in builds)
+        changed = list(difflib.unified_diff(old, new, f"A {a}", f"B {b}", lineterm=""))
     if as_json:
         facts = {"a": a, "b": b, **msgspec.to_builtins(found)}
         if given["with_text"]:
@@ -270,12 +272,6 @@ def _read_saved(path: str) -> Build | BuildManifest:
 def printable_line(line: str) -> str:
     """Return a line of a text with escapes for controls and invisible characters; tabs stay."""
     return "\t".join(printable(part, max(200, len(part))) for part in line.split("\t"))
-
-
-def _text_difference(builds: Sequence[Build | BuildManifest], a: str, b: str) -> list[str]:
-    # A manifest alone has no text.
-    old, new = (getattr(build, "text", "").split("\n") for build in builds)
-    return list(difflib.unified_diff(old, new, f"A {a}", f"B {b}", lineterm=""))
 
 
 def _heading(builds: Sequence[Build | BuildManifest], texts: Sequence[str]) -> Iterator[str]:

@@ -97,7 +97,7 @@ def list_command(thing: str | None, as_json: bool, **given: Any) -> None:
         "profiles": lambda: _profiles(folders["profiles"]),
         "tokenizers": _tokenizers,
         "prompts": lambda: [_prompt(templates, name) for name in templates.prompts()],
-        "framings": lambda: [_framing(name) for name in FRAMING_DESCRIPTIONS],
+        "framings": _framings,
         "templates": lambda: list(_templates(templates)),
     }
     # Template files are many, so they are listed only when asked for.
@@ -190,9 +190,12 @@ def _prompt(templates: Templates, name: str) -> dict[str, Any]:
     return {"name": name, "description": ", ".join(parts), "whose": owner}
 
 
-def _framing(name: str) -> dict[str, Any]:
-    formats = [format_ for format_, ext in FORMAT_EXTENSIONS.items() if name in FRAMINGS[ext]]
-    return {"name": name, "description": FRAMING_DESCRIPTIONS[name], "formats": formats}
+def _framings() -> list[dict[str, Any]]:
+    found = []
+    for name, about in FRAMING_DESCRIPTIONS.items():
+        formats = [format_ for format_, ext in FORMAT_EXTENSIONS.items() if name in FRAMINGS[ext]]
+        found.append({"name": name, "description": about, "formats": formats})
+    return found
 
 
 def _tokenizers() -> list[dict[str, Any]]:
@@ -277,7 +280,10 @@ def show_command(name: str, as_json: bool, **given: Any) -> None:
 
     folders = take_folders(given)
     templates = Templates(folders["templates"])
-    profiles = _profile_paths(name, folders["profiles"])
+    own = folders["profiles"]
+    if name.startswith("shipped/"):
+        own = []
+    profiles = {profile: path for profile, _, path in find_profiles(own)}
     path = profiles.get(name.removesuffix(".yaml").removeprefix("shipped/"))
     # A layout comes before a profile of its name, a profile before a set of prompt templates.
     found = templates.find(name) or _first_template(templates, f"{name}/layout.")
@@ -305,13 +311,6 @@ def show_command(name: str, as_json: bool, **given: Any) -> None:
         return
     print_message(note)
     write_output(text)
-
-
-def _profile_paths(name: str, folders: Sequence[Path]) -> dict[str, Path]:
-    """Return the files of all profiles by name; for `shipped/NAME` those of the shipped alone."""
-    if name.startswith("shipped/"):
-        folders = []
-    return {profile: path for profile, _, path in find_profiles(folders)}
 
 
 def _first_template(templates: Templates, lead: str) -> FoundTemplate | None:

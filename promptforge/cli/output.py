@@ -304,15 +304,12 @@ def unused_folder_hint(name: str, arguments: Sequence[str]) -> str:
         ("profiles", (f"{name}.yaml", f"{name}.yml")),
     ):
         paths = [path for place in places if (path := Path(folder, place)).exists()]
-        if paths and not _is_folder_named(folder, arguments):
+        named = any(word.partition("=")[0] == f"--{folder}" for word in arguments)
+        named = named or bool(os.environ.get(f"PROMPTFORGE_{folder.upper()}"))
+        if paths and not named:
             found.append((quote(paths[0].as_posix())[1:-1], f"--{folder} {folder}"))
     if not found:
         return ""
     there, flags = (" and ".join(each) for each in zip(*found, strict=True))
     verb = ("is", "are")[len(found) > 1]
     return f"; {there} {verb} here: add {flags}"
-
-
-def _is_folder_named(folder: str, arguments: Sequence[str]) -> bool:
-    flags = any(word.partition("=")[0] == f"--{folder}" for word in arguments)
-    return flags or bool(os.environ.get(f"PROMPTFORGE_{folder.upper()}"))
