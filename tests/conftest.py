@@ -1,4 +1,4 @@
-"""`--update-golden` rewrites `tests/cases`, never where `CI` is set; `--effort N`: see `effort`."""
+"""`--update-golden` rewrites `tests/cases`, never where `CI` is set; `--effort N`: see `example_counts`."""
 
 from __future__ import annotations
 

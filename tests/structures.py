@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import judges
+from harmless_records import HarmlessCopier
 from judges import asked, once
-from rendering_all import Records, render
-from taming import Tamer
+from unfiltered import Records, render
 
 import promptforge as pf
 
@@ -16,7 +16,7 @@ COUNT = pf.get_tokenizer("o200k_base").count
 
 
 def structure_of(
-    text: str, format: str, tame_text: str, tamer: Tamer, tame: Records, layout: str
+    text: str, format: str, tame_text: str, tamer: HarmlessCopier, tame: Records, layout: str
 ) -> Any:
     """Return what the parsers of `format` see; in plain text, what a reader of lines sees who knows `tame_text`."""
     ask: Callable[..., Any] = once if text == tame_text else asked
@@ -47,9 +47,9 @@ def tame_text_of(tame: Records, layout: str, format: str, **options: Any) -> str
 
 def check_structure(
     records: Records, layout: str, format: str, **options: Any
-) -> tuple[str, str, Tamer]:
+) -> tuple[str, str, HarmlessCopier]:
     """Compare the structure of the text with that of stand-ins. Return both texts and the stand-ins."""
-    tamer = Tamer()
+    tamer = HarmlessCopier()
     tame = tamer.records(records)
     tame_text = tame_text_of(tame, layout, format, **options)
     result = render(records, layout, format, **options)
@@ -82,7 +82,7 @@ NORMAL: dict[str, Callable[[str], str]] = {
 }
 
 
-def check_contents(text: str, tame_text: str, tamer: Tamer, format: str) -> int:
+def check_contents(text: str, tame_text: str, tamer: HarmlessCopier, format: str) -> int:
     """Where a parser finds the stand-in of a content, it must find the content. Return how many were compared."""
     compared = 0
     for found, stood in zip(
@@ -104,7 +104,7 @@ def check_tagged(records: Records, layout: str, format: str, **options: Any) -> 
     """Check that contents between tags come back as they were, and that a parser sees beside them what it sees beside
     stand-ins. Return how many contents were compared.
     """
-    tamer = Tamer()
+    tamer = HarmlessCopier()
     tame = tamer.records(records)
     tame_text = tame_text_of(tame, layout, format, framing="tagged", **options)
     result = render(records, layout, format, framing="tagged", **options)

@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 import pytest
 from commandline import ROOT, command, run
-from effort import MULTIPLIER, cases
+from example_counts import MULTIPLIER, cases
 from hypothesis import given
 from hypothesis import strategies as st
 from kill_campaign import campaign, requests

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from effort import cases
+from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import clean
+import harmless_values
 import pytest
-from effort import cases
+from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
-from rendering_all import FORMATS, LAYOUTS, Records
+from unfiltered import FORMATS, LAYOUTS, Records
 
 import promptforge as pf
 
 PACKINGS = ["score", "value", "proportional", "longest_first", "drop_last", "whole", "stop"]
-QUERY = st.none() | clean.SENTENCE
+QUERY = st.none() | harmless_values.SENTENCE
 
 
 class Letters:
@@ -55,12 +55,14 @@ def item(number: int, **fields: Any) -> dict[str, Any]:
     }
 
 
-CONTENT = clean.CONTENT | st.lists(clean.SENTENCE, min_size=1, max_size=6).map(" ".join)
+CONTENT = harmless_values.CONTENT | st.lists(harmless_values.SENTENCE, min_size=1, max_size=6).map(
+    " ".join
+)
 ITEMS = st.lists(
     st.fixed_dictionaries(
         {"content": CONTENT},
         optional={
-            "summary": clean.SENTENCE,
+            "summary": harmless_values.SENTENCE,
             "expanded": CONTENT,
             "kind": st.sampled_from(["code", "document", "man_page", "function", "error"]),
             "origin": st.sampled_from(["explicit", "similarity"]),

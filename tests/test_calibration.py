@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from commandline import run
-from effort import cases
+from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from reference_encodings import PIECES

@@ -8,8 +8,8 @@ import re
 from pathlib import Path
 
 import hostile
-import naive
 import pytest
+import unsafe_framings
 from campaigns import (
     attacks,
     budgets,
@@ -25,7 +25,7 @@ from campaigns import (
     verdicts,
 )
 from campaigns.surfaces import records, web
-from effort import MULTIPLIER
+from example_counts import MULTIPLIER
 
 pytestmark = pytest.mark.unwatched
 
@@ -43,7 +43,7 @@ def test_hostile_items_change_nothing_that_a_parser_sees() -> None:
 
 
 def test_a_framing_without_care_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(naive.FRAMINGS, "nothing", ("markdown", lambda s: "the same"))
+    monkeypatch.setitem(unsafe_framings.FRAMINGS, "nothing", ("markdown", lambda s: "the same"))
     report = items.run(16)
     assert {"promise": "the control finds breaks", "control": "nothing"} in report.broken
 

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import hypothesis.strategies as st
 import pytest
 from commandline import run
-from effort import cases
+from example_counts import cases
 from hypothesis import given
 from lxml import etree
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import tiktoken
 from conversations import Messages, histories
-from effort import cases
+from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 import tiktoken
-from effort import cases
+from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
-from rendering_all import FORMATS, render
 from tokenizers import Tokenizer
+from unfiltered import FORMATS, render
 
 from promptforge.config.profiles import load_profile
 from promptforge.text.control_tokens import ControlTokens

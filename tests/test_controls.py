@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from effort import cases
+from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from judges import json_structure, markdown_structure, xml_structure
-from rendering_all import FORMATS, LAYOUTS, render
+from unfiltered import FORMATS, LAYOUTS, render
 
 import promptforge as pf
 from promptforge.config.profiles import load_profile

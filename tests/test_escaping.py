@@ -11,7 +11,7 @@ from pathlib import Path
 
 import hostile
 import pytest
-from effort import cases
+from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from judges import COMMONMARK, GFM, LABEL_INLINES, json_value, normal_markdown, normal_xml, xml_root

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 from commandline import Ran, run
-from rendering_all import FORMATS, LAYOUTS, render
+from unfiltered import FORMATS, LAYOUTS, render
 
 import promptforge as pf
 from promptforge.cli.output import Column, printable, shorten, table_lines, text_columns

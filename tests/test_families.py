@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from commandline import run
-from effort import cases
+from example_counts import cases
 from hostile import STRINGS, TEXT, outside
 from hypothesis import given
 from hypothesis import strategies as st

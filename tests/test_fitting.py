@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import pytest
-from effort import cases
+from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from edits import ITEMS, busy_editor, follower, save, texts, versions, whole
-from effort import MULTIPLIER
+from example_counts import MULTIPLIER
+from template_edits import ITEMS, busy_editor, follower, save, texts, versions, whole
 
 import promptforge as pf
 

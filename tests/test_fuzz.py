@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from effort import MULTIPLIER
+from example_counts import MULTIPLIER
 from fuzz import __main__ as fuzzing
 
 TARGETS = {"command": 4, "fitting": 10, "framing": 4, "http": 10, "profile": 10, "template": 2}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import clean
+import harmless_values
 import pytest
-from effort import cases
+from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import chunks
@@ -25,20 +25,20 @@ CAMEL = st.builds(
     st.fixed_dictionaries(
         {
             "filePath": st.sampled_from(["a.py", "src/b.cs", "lib/c d.ts", "Makefile"])
-            | clean.LABEL,
-            "content": clean.CONTENT,
-            "relevance": clean.SCORE,
+            | harmless_values.LABEL,
+            "content": harmless_values.CONTENT,
+            "relevance": harmless_values.SCORE,
         },
         optional={
-            "language": clean.LANGUAGE | st.none(),
-            "expandedContext": clean.CONTENT | st.none(),
+            "language": harmless_values.LANGUAGE | st.none(),
+            "expandedContext": harmless_values.CONTENT | st.none(),
         },
     ),
-    clean.RANGE,
+    harmless_values.RANGE,
 )
 RECORDS = st.lists(CAMEL | CAMEL.map(pascal), min_size=1, max_size=6)
 SEPARATOR = st.sampled_from(["\n\n", "\n", "\n\n\n", "\n* * *\n"])
-TEXT_ABOVE = st.none() | clean.SENTENCE
+TEXT_ABOVE = st.none() | harmless_values.SENTENCE
 
 
 def render(

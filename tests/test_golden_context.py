@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import clean
+import harmless_values
 import pytest
-from effort import cases
+from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import context
@@ -32,13 +32,13 @@ METADATA = st.builds(
         for k, v in {"filename": filename, "start-line": lines[0], "end-line": lines[1]}.items()
         if k in keys
     },
-    clean.RANGE,
+    harmless_values.RANGE,
     st.sets(st.sampled_from(["filename", "start-line", "end-line"])),
-    clean.LABEL,
+    harmless_values.LABEL,
 )
 RECORDS = st.lists(
     st.fixed_dictionaries(
-        {"type": st.sampled_from(KINDS), "content": clean.CONTENT},
+        {"type": st.sampled_from(KINDS), "content": harmless_values.CONTENT},
         optional={"metadata": METADATA | st.none()},
     ),
     max_size=5,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import clean
+import harmless_values
 import pytest
-from effort import cases
+from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import entities
@@ -23,17 +23,17 @@ KINDS = [
 PATHS = st.sampled_from([f"src/x.{e}" for e in entities.LANGUAGES] + ["a.d.ts", "B.PY", "py"])
 
 ENTITY = st.fixed_dictionaries(
-    {"name": clean.NAME, "type": st.sampled_from(KINDS)},
+    {"name": harmless_values.NAME, "type": st.sampled_from(KINDS)},
     optional={
         "filePath": PATHS | st.sampled_from(["", None]),
         "startLine": st.integers(0, 99_999) | st.none(),
-        "content": clean.CONTENT,
-        "summary": clean.SENTENCE,
+        "content": harmless_values.CONTENT,
+        "summary": harmless_values.SENTENCE,
     },
 ).filter(lambda e: e.get("content") or e.get("summary"))
 RECORDS = st.lists(
     st.fixed_dictionaries(
-        {"entityId": st.uuids().map(str), "score": clean.SCORE, "entity": ENTITY}
+        {"entityId": st.uuids().map(str), "score": harmless_values.SCORE, "entity": ENTITY}
     ),
     max_size=6,
 )

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-import clean
+import harmless_values
 import pytest
-from effort import cases
+from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import knowledge
 
 import promptforge as pf
 
-TEXT = clean.CONTENT.map(str.strip)
+TEXT = harmless_values.CONTENT.map(str.strip)
 NAMED = st.lists(
     st.fixed_dictionaries(
-        {"name": clean.LABEL.map(lambda s: s.replace("/", "-")), "content": TEXT}
+        {"name": harmless_values.LABEL.map(lambda s: s.replace("/", "-")), "content": TEXT}
     ),
     max_size=3,
 )
-WORDS = st.lists(clean.NAME, max_size=3)
+WORDS = st.lists(harmless_values.NAME, max_size=3)
 TECHNIQUES = st.lists(
     st.fixed_dictionaries(
         {
             "technique_id": st.from_regex(r"T[0-9]{4}(\.[0-9]{3})?", fullmatch=True),
-            "name": clean.NAME,
-            "content": clean.SENTENCE,
+            "name": harmless_values.NAME,
+            "content": harmless_values.SENTENCE,
             "tactics": WORDS,
             "tools": WORDS,
             "mitigations": WORDS,

@@ -8,12 +8,12 @@ from typing import Any
 import hostile
 import judges
 import pytest
-from effort import MULTIPLIER, cases
+from example_counts import MULTIPLIER, cases
+from harmless_records import STAND_INS, HarmlessCopier, harmless, records_of
 from hypothesis import given
 from hypothesis import strategies as st
-from rendering_all import FORMATS, LAYOUTS, Records, render
 from structures import COUNT, check_contents, check_known, check_structure
-from taming import STAND_INS, Tamer, harmless, records_of
+from unfiltered import FORMATS, LAYOUTS, Records, render
 
 PAIRS = [pytest.param(la, fo, id=f"{la}-{fo}") for la in LAYOUTS for fo in FORMATS]
 FENCED = ("context", "chunks", "chunks-compact", "entities")
@@ -56,7 +56,9 @@ def test_every_budget_holds_and_what_is_cut_is_still_one_block(
     result = render(records, layout, format, **options)
     assert result.tokens == COUNT(result.text) <= budget
     assert render(records, layout, format, **options).text == result.text
-    tame_text = render(Tamer().records(records), layout, format, sources=True, scores=True).text
+    tame_text = render(
+        HarmlessCopier().records(records), layout, format, sources=True, scores=True
+    ).text
     check_known(result.text, tame_text, format)
 
 

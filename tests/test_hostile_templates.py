@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from campaigns import templates as campaign
-from effort import MULTIPLIER
+from example_counts import MULTIPLIER
 
 import promptforge as pf
 from promptforge.errors import TemplateError

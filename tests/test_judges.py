@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 
 import hostile
 import judges
-import naive
 import pytest
+import unsafe_framings
 from lxml import etree
 
 GOOD = "### a\n\n```py\nx\n```"
@@ -94,14 +94,22 @@ def test_normal_forms_replace_what_cannot_be_carried() -> None:
     assert judges.unscreened("| a\nb") == "| a\nb"
 
 
-@pytest.mark.parametrize("framing", naive.FRAMINGS)
+@pytest.mark.parametrize("framing", unsafe_framings.FRAMINGS)
 def test_the_hostile_strings_break_a_naive_framing_and_the_judge_sees_it(framing: str) -> None:
-    format, frame = naive.FRAMINGS[framing]  # noqa: A001
+    format, frame = unsafe_framings.FRAMINGS[framing]  # noqa: A001
     assert (
-        sum(naive.breaks(judges.STRUCTURES[format], frame, value) for value in hostile.STRINGS) > 15
+        sum(
+            unsafe_framings.breaks(judges.STRUCTURES[format], frame, value)
+            for value in hostile.STRINGS
+        )
+        > 15
     )
 
 
 def test_the_hostile_strings_forge_lines_of_a_naive_plain_frame() -> None:
-    forged = [s for s in hostile.STRINGS if naive.breaks(naive.plain_judge, naive.plain, s)]
+    forged = [
+        s
+        for s in hostile.STRINGS
+        if unsafe_framings.breaks(unsafe_framings.plain_judge, unsafe_framings.plain, s)
+    ]
     assert len(forged) > 5

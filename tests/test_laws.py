@@ -13,13 +13,13 @@ from typing import Any
 
 import hostile
 import pytest
-from effort import cases
+from example_counts import cases
+from harmless_records import harmless
 from hostile_objects import ODD
 from hypothesis import given
 from hypothesis import strategies as st
-from rendering_all import FORMATS, LAYOUTS, render
 from structures import COUNT
-from taming import harmless
+from unfiltered import FORMATS, LAYOUTS, render
 
 import promptforge as pf
 from promptforge.errors import MAX_DIAGNOSTICS_PER_CODE

@@ -9,7 +9,7 @@ import pytest
 from commandline import run
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from rendering_all import FORMATS, LAYOUTS, render
+from unfiltered import FORMATS, LAYOUTS, render
 
 import promptforge as pf
 

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 import pytest
-from effort import cases
+from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rendering_all import FORMATS, LAYOUTS, render
+from unfiltered import FORMATS, LAYOUTS, render
 
 import promptforge as pf
 from promptforge.model import Span

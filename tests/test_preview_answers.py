@@ -10,7 +10,7 @@ from typing import Any
 import hypothesis.strategies as st
 import msgspec
 import pytest
-from effort import cases
+from example_counts import cases
 from hypothesis import given
 from preview_process import ITEMS
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from conversations import HOSTILE, ITEMS, TEXT, Messages, histories, texts_in
-from effort import cases
+from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 from conversations import CLEAN, HOSTILE, ITEMS, TEXT, Messages, histories
-from effort import cases
+from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
 

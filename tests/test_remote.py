@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from effort import cases
+from example_counts import cases
 from hostile import TEXT
 from hypothesis import given
 from hypothesis import strategies as st

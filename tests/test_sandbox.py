@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 from commandline import python
-from effort import MULTIPLIER
+from example_counts import MULTIPLIER
 
 import promptforge as pf
 from promptforge.errors import OptionError, PromptForgeError, StrictError, TemplateError

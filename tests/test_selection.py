@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from effort import cases
+from example_counts import cases
 from hypothesis import assume, given
 from hypothesis import strategies as st
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import bm25s
 import pytest
 from commandline import run
-from effort import cases
+from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import hostile
 import judges
-import naive
 import pytest
-from effort import cases
+import unsafe_framings
+from example_counts import cases
+from harmless_records import harmless, records_of
 from hypothesis import given
 from hypothesis import strategies as st
-from rendering_all import LAYOUTS, Records, render
 from structures import COUNT, check_tagged
-from taming import harmless, records_of
+from unfiltered import LAYOUTS, Records, render
 
 import promptforge as pf
 from promptforge import plugins
@@ -456,8 +456,9 @@ def test_a_framing_of_another_format_is_said_and_fails_a_strict_run() -> None:
 
 def test_tags_with_a_word_that_is_always_the_same_are_broken_out_of() -> None:
     values = [f"{a}{b}" for a in hostile.TAGS for b in ("", "\nobey")]
-    values += [f"x\n</content-{naive.FIRST_WORD}>\n{line}" for line in hostile.PLAIN]
+    values += [f"x\n</content-{unsafe_framings.FIRST_WORD}>\n{line}" for line in hostile.PLAIN]
     assert sum(
-        naive.breaks(judges.tagged_structure, naive.fixed_tags, value) for value in values
+        unsafe_framings.breaks(judges.tagged_structure, unsafe_framings.fixed_tags, value)
+        for value in values
     ) > len(hostile.PLAIN)
     assert all(contents([harmless(1, content=value)]) == [value] for value in values[:40])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from effort import cases
+from example_counts import cases
 from hostile import DATA, STRINGS, TEXT, outside
 from hypothesis import given
 from hypothesis import strategies as st

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 import pytest
-from effort import cases
+from example_counts import cases
 from hostile import DATA, STRINGS, TEXT, outside
 from hypothesis import example, given
 from hypothesis import strategies as st

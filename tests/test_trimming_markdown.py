@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from effort import cases
+from example_counts import cases
 from hostile import DATA, STRINGS, TEXT, outside
 from hypothesis import example, given
 from hypothesis import strategies as st

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from commandline import run
-from effort import cases
+from example_counts import cases
 from hypothesis import assume, given
 from hypothesis import strategies as st
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import pytest
-from effort import cases
+from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from knapsack import bound

@@ -42,7 +42,7 @@ _FORBIDDEN = (
 )
 _ALLOWED = (
     "tests.campaigns.surfaces.reference",
-    "tests/edits.py",
+    "tests/template_edits.py",
     "promptforge",
     "resource, sys",
     "socket.txt",

@@ -14,9 +14,9 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 import tiktoken
-from rendering_all import render
+from harmless_records import HarmlessCopier, harmless
 from structures import check_known, tame_text_of
-from taming import Tamer, harmless
+from unfiltered import render
 
 from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES, load_ranks
 
@@ -59,7 +59,10 @@ def run(cases: int, seed: int = 1) -> Report:
                 record["content"] = record["content"][:400]
         seen["sets of items"] += 1
         whole = tame_text_of(
-            Tamer().records(records), layout, format, **{**options, "sources": True, "scores": True}
+            HarmlessCopier().records(records),
+            layout,
+            format,
+            **{**options, "sources": True, "scores": True},
         )
         full = render(records, layout, format, **options).tokens
         known = ""

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from rendering_all import render
+from unfiltered import render
 
 from .hostility import Hostility
 from .items import framings

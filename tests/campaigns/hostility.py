@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import hostile
-from taming import KINDS, harmless
+from harmless_records import KINDS, harmless
 
 _FILLERS = ("a", " ", "    ", "\t", "word", "x = 1", "> ", "- ", "| ")
 _REPEATED = "`~<&#-=*_ \"'\\[]>|"

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from typing import Any
 
 import judges
-import naive
 import parsers
+import unsafe_framings
+from harmless_records import harmless
 from structures import check_contents, check_structure, check_tagged
-from taming import harmless
 
 from promptforge.files import FORMAT_EXTENSIONS
 from promptforge.templating.loader import Templates
@@ -132,19 +132,19 @@ def _control(content: str, found: Counter[str], tried: Counter[str]) -> None:
     for name, (judge, frame) in _controls().items():
         if found[name] < ENOUGH:
             tried[name] += 1
-            found[name] += naive.breaks(judge, frame, content)
+            found[name] += unsafe_framings.breaks(judge, frame, content)
 
 
 def _controls() -> dict[str, tuple[Callable[[str], Any], Callable[[str], str]]]:
     """Return the careless framings by name, each with a judge."""
-    fence = naive.FRAMINGS["fixed_fence"][1]
+    fence = unsafe_framings.FRAMINGS["fixed_fence"][1]
     return {
         **{
             name: (judges.STRUCTURES[syntax], frame)
-            for name, (syntax, frame) in naive.FRAMINGS.items()
+            for name, (syntax, frame) in unsafe_framings.FRAMINGS.items()
         },
-        "plain_lines": (naive.plain_judge, naive.plain),
-        "fixed_tags": (judges.tagged_structure, naive.fixed_tags),
+        "plain_lines": (unsafe_framings.plain_judge, unsafe_framings.plain),
+        "fixed_tags": (judges.tagged_structure, unsafe_framings.fixed_tags),
         **{
             f"fixed_fence to {name}": (parser, fence)
             for name, parser in parsers.judges_of_html().items()

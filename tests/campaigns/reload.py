@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jinja2
-from edits import ITEMS, SHOWN, busy_editor, save, texts, versions
+from template_edits import ITEMS, SHOWN, busy_editor, save, texts, versions
 
 import promptforge as pf
 from promptforge.files import SETTLE_SECONDS

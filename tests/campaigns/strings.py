@@ -14,9 +14,9 @@ from typing import Any
 
 import hostile
 import parsers
-from rendering_all import render
+from harmless_records import STAND_INS, HarmlessCopier, harmless
 from structures import COUNT, check_contents, check_known, check_structure, tame_text_of
-from taming import STAND_INS, Tamer, harmless
+from unfiltered import render
 
 from .corpus import CorpusError, listed
 from .items import framings
@@ -79,7 +79,7 @@ def check(field: str, values: Sequence[str], layout: str, format: str) -> int:
     )
     if field != "header":
         parsers.check_alike(text, tame_text, format, prose=field == "summary")
-    tame = Tamer().records(records)
+    tame = HarmlessCopier().records(records)
     whole = tame_text_of(tame, layout, format, sources=True, scores=True, **options)
     for budget in BUDGETS:
         result = render(records, layout, format, max_tokens=budget, **options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from campaigns.items import check, framings
-from taming import KINDS, harmless
+from harmless_records import KINDS, harmless
 
 from promptforge.files import FORMAT_EXTENSIONS
 from promptforge.text.delimiters import FRAMINGS

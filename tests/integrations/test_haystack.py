@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from documents import FACTS, TEXTS, tokens
-from effort import cases
+from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from loop_check import LoopCheck

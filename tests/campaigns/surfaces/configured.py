@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from commandline import run as command
-from rendering_all import FORMATS
-from taming import Tamer, harmless
+from harmless_records import HarmlessCopier, harmless
+from unfiltered import FORMATS
 
 import promptforge as pf
 from promptforge.config import profiles
@@ -84,7 +84,7 @@ def _variants(value: Any) -> list[bytes]:
 def _with(path: Path, format: str, options: dict[str, Any]) -> Seen:
     """Render hostile items and harmless ones in their places with a profile."""
     bad = harmless(0, content=_PWNED, name="# PWNED\n<b>", path='"],{[`x')
-    tamer = Tamer()
+    tamer = HarmlessCopier()
     tame = tamer.records([bad, harmless(1), harmless(2)])
     given: dict[str, Any] = {
         "profile": path,

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
 
-from edits import ITEMS, busy_editor, follower, save, texts, versions, whole
+from template_edits import ITEMS, busy_editor, follower, save, texts, versions, whole
 
 import promptforge as pf
 

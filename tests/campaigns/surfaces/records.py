@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rendering_all import FORMATS, render
-from taming import STAND_INS, Tamer, harmless
+from harmless_records import STAND_INS, HarmlessCopier, harmless
+from unfiltered import FORMATS, render
 
 import promptforge as pf
 
@@ -132,7 +132,7 @@ def _records(
 
 
 def _stand_in(bad: dict[str, Any], layout: str, format: str, budget: int) -> tuple[Any, ...]:
-    tamer = Tamer()
+    tamer = HarmlessCopier()
     tamed = {k: _tame(tamer, k, v) for k, v in bad.items()}
     tame = [
         *tamer.records([harmless(1, id="good-1")]),
@@ -152,18 +152,18 @@ def _others(layout: str, format: str) -> tuple[str, ...]:
     return tuple(item.text for item in render(records, layout, format).items if item.id != "bad")
 
 
-def _tame(tamer: Tamer, field: str, value: Any) -> Any:
+def _tame(tamer: HarmlessCopier, field: str, value: Any) -> Any:
     if field in ("id", "origin", "score", "start_line", "end_line", "required"):
         return value
     if isinstance(value, bytes) and field in ("path", "name"):
         value = value.decode("utf-8", "replace")  # as it is read
     if isinstance(value, str):
-        stand_in = tamer.tame(value, field if field in STAND_INS else "metadata")
+        stand_in = tamer.copy_value(value, field if field in STAND_INS else "metadata")
         ending = re.search(r"\.[A-Za-z0-9]{1,8}$", value) if field == "path" else None
         return f"{stand_in}{ending[0]}" if ending else stand_in  # which tells the language
     if type(value) in (list, dict) and len(value) < 50:
         try:
-            return tamer.tame(value, field if field in STAND_INS else "metadata")
+            return tamer.copy_value(value, field if field in STAND_INS else "metadata")
         except RecursionError:
             return {}
     if field == "metadata":

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from commandline import Ran
 from commandline import run as command
-from taming import Tamer
+from harmless_records import HarmlessCopier
 
 import promptforge as pf
 
@@ -34,7 +34,7 @@ class Seen(NamedTuple):
     format: str = ""
     """The format, where the structure can be judged."""
     layout: str = ""
-    tame: tuple[Any, Any, Tamer, Any] | None = None
+    tame: tuple[Any, Any, HarmlessCopier, Any] | None = None
     """The harmless text, the whole of it, the stand-ins and the harmless records."""
     budget: int | None = None
     given: str | None = None

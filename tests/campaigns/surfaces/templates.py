@@ -11,8 +11,8 @@ from typing import Any
 
 import judges
 from commandline import run as command
-from rendering_all import render
-from taming import Tamer, harmless
+from harmless_records import HarmlessCopier, harmless
+from unfiltered import render
 
 from promptforge import plugins
 
@@ -59,7 +59,7 @@ def template(attack: Attack, options: dict[str, Any], folder: Path, memo: Any) -
 
 def _tried(name: str, format: str, given: Any, options: dict[str, Any], memo: Any) -> Seen:
     bad = harmless(0, **BAD)
-    tamer = Tamer()
+    tamer = HarmlessCopier()
     tame = tamer.records([bad])
     key = (name, "", format, 0)
     if key not in memo:

@@ -1,4 +1,4 @@
-"""Strategies for harmless values: labels that print as they are, code-like text that looks like no frame."""
+"""Strategies for harmless values: labels that print as they are, text that imitates no template."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ STAND_INS = {
 }
 
 
-class Tamer:
+class HarmlessCopier:
     """Gives each value of each field one stand-in, the same wherever the value comes again."""
 
     def __init__(self) -> None:
@@ -54,20 +54,22 @@ class Tamer:
         self.original[stand_in] = value
         return stand_in
 
-    def tame(self, value: Any, field: str) -> Any:
+    def copy_value(self, value: Any, field: str) -> Any:
         """Return `value` with each string in it replaced."""
         if isinstance(value, str):
             return self._value(field, value)
         if isinstance(value, list):
-            return [self.tame(v, field) for v in value]
+            return [self.copy_value(v, field) for v in value]
         return (
-            {k: self.tame(v, field) for k, v in value.items()} if isinstance(value, dict) else value
+            {k: self.copy_value(v, field) for k, v in value.items()}
+            if isinstance(value, dict)
+            else value
         )
 
     def records(self, records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the records with stand-ins in every field of text but `id` and `origin`."""
         return [
-            {k: self.tame(v, k) if k in STAND_INS else v for k, v in record.items()}
+            {k: self.copy_value(v, k) if k in STAND_INS else v for k, v in record.items()}
             for record in records
         ]
 

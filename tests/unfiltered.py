@@ -1,4 +1,4 @@
-"""Render with nothing filtered, merged or limited, so that what goes in is what a test sees."""
+"""Render with nothing filtered, merged or limited: a test sees all it has given."""
 
 from __future__ import annotations
 

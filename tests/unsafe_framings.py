@@ -1,4 +1,4 @@
-"""Framings as they are often written, which an item breaks out of: what finds nothing here finds nothing anywhere."""
+"""Unsafe framings, as people write them: a judge that sees no item break out is blind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder of templates that draw on each other, and an editor that saves version after version of all of them."""
+"""A folder of templates that use each other, and an editor that saves version after version."""
 
 from __future__ import annotations
 
