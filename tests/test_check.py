@@ -1,4 +1,4 @@
-"""`promptforge check`: each code on a file that deserves it, at the right character, and silence where all is well."""
+"""`promptforge check`: each code at the right character, and silence where all is well."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def marked(out: str) -> list[str]:
     ]
 
 
-# --- each code --------------------------------------------------------------------------------------------------------
+# --- each code ------------------------------------------------------------------------------------
 
 TEMPLATES: dict[str, tuple[str, str, str]] = {
     # what an item's template says → the code, the place, what is marked
@@ -124,7 +124,8 @@ def test_what_was_meant_as_a_tag_becomes_one_and_braces_of_other_kinds_stay() ->
     assert fixed == "{# Uses: item. #}\n{% if item.name %}{{ item.name }}{% endif %}\n"
     write(
         {
-            "templates/mine/item.md.j2": "{# Uses: item. #}\n{a} { b } ${HOME} %} { 5 % } {{ '{ % if x % }' }}\n"
+            "templates/mine/item.md.j2": "{# Uses: item. #}\n{a} { b } ${HOME} %}"
+            " { 5 % } {{ '{ % if x % }' }}\n"
         }
     )
     assert "PF801" not in run("check", "--quiet").out
@@ -260,7 +261,7 @@ def test_notes_fail_nothing() -> None:
     ]
 
 
-# --- silence ----------------------------------------------------------------------------------------------------------
+# --- silence --------------------------------------------------------------------------------------
 
 
 def test_what_is_shipped_has_nothing_against_it() -> None:
@@ -285,7 +286,8 @@ def test_prompt_templates_and_kinds_of_ones_own_are_right_as_they_are() -> None:
 def test_what_may_be_absent_may_be_asked_about() -> None:
     text = (
         "{% if item.metadata.author.name is defined %}x{% endif %}{{ item.metadata.a }}\n"
-        '{{ nobody | default("x") }} {{ item.metadata["a b"] }} {% if nobody is undefined %}y{% endif %}\n'
+        '{{ nobody | default("x") }} {{ item.metadata["a b"] }} {% if nobody is undefined %}'
+        "y{% endif %}\n"
         "{% set a %}{{ item.name }}{% endset %}{{ a }} {% set b = item.name %} {{ b }}\n"
         "{% macro m(x) %}{{ x }}{% endmacro %}{{ m(item.name) }}\n"
     )
@@ -307,7 +309,8 @@ def test_a_block_sees_what_the_template_above_gives_it() -> None:
 def test_a_piece_sees_what_those_that_include_it_see() -> None:
     write(
         {
-            "templates/mine/layout.md.j2": '{% for one in items %}\n{% include "mine/_one.md.j2" %}\n{% endfor %}\n',
+            "templates/mine/layout.md.j2": "{% for one in items %}\n"
+            '{% include "mine/_one.md.j2" %}\n{% endfor %}\n',
             "templates/mine/_one.md.j2": "{{ one.text }} {{ query }}",
             "templates/mine/item.md.j2": ITEM,
         }
@@ -320,7 +323,7 @@ def test_a_piece_sees_what_those_that_include_it_see() -> None:
     ]
 
 
-# --- what the shapes say is what is so --------------------------------------------------------------------------------
+# --- what the shapes say is what is so ------------------------------------------------------------
 
 
 def test_the_shapes_are_what_templates_really_see() -> None:
@@ -369,7 +372,7 @@ def test_no_text_of_a_template_breaks_the_reading(text: str) -> None:
                 assert text.count("\n", 0, node.lineno.offset) + 1 == node.lineno
 
 
-# --- ways to say it ---------------------------------------------------------------------------------------------------
+# --- ways to say it -------------------------------------------------------------------------------
 
 
 def test_json_github_and_sarif_say_the_same() -> None:
@@ -450,14 +453,15 @@ def test_prices_are_measured_by_rendering() -> None:
     )
 
 
-# --- putting right ----------------------------------------------------------------------------------------------------
+# --- putting right --------------------------------------------------------------------------------
 
 
 FAR = {
     "profiles/mine.yaml": "model: x\noptions: [a]\nmax_tokens: 5\nmax_tokns: 6\n",
     "tests/mine.yaml": "items: a.json\noptions: {layout: x}\ncases:\n- text: x\n",
     "profiles/cases.yaml": "items: a.json\ncases: [\n",
-    "templates/mine/layout.md.j2": '{% extends "mine/layout.md.j2" %}\n{% block a %}{{ sectoins }}{% endblock %}\n',
+    "templates/mine/layout.md.j2": '{% extends "mine/layout.md.j2" %}\n{% block a %}'
+    "{{ sectoins }}{% endblock %}\n",
     "templates/mine/item.md.j2": '{% include "nowhere/at/all.j2" %}{{ itm.name | uper }}',
 }
 """Files with words that are not near to one other word, or that are not understood as a whole."""
@@ -475,8 +479,10 @@ def test_only_a_near_word_is_put_right_and_nothing_of_what_is_not_understood() -
 
 def test_what_can_be_put_right_is_and_a_difference_changes_nothing() -> None:
     files: dict[str, str | bytes] = {
-        "templates/context/layout.md.j2": b'\xef\xbb\xbf{# x #}\r\n\r\n{% extends "context/layout.md.j2" %}\r\n',
-        "templates/mine/item.md.j2": "{{ item.pth | uper }} {{ itm.name is defind }}\n{{ item.content }}",
+        "templates/context/layout.md.j2": b"\xef\xbb\xbf{# x #}\r\n\r\n"
+        b'{% extends "context/layout.md.j2" %}\r\n',
+        "templates/mine/item.md.j2": "{{ item.pth | uper }} {{ itm.name is defind }}\n"
+        "{{ item.content }}",
         "templates/mine/layout.yaml": "bse: chunks",
         "profiles/mine.yaml": "max_tokns: 500\n",
         "profiles/schema.json": "{}",
@@ -503,7 +509,8 @@ def test_what_can_be_put_right_is_and_a_difference_changes_nothing() -> None:
         == "# yaml-language-server: $schema=schema.json\nmax_tokens: 500\n"
     )
     assert [line for line in ran.out.splitlines() if ": PF" in line and " note: " not in line] == [
-        "templates/mine/item.md.j2:2:4: PF810 a long text without a filter is printed on one line; add | framed,"
+        "templates/mine/item.md.j2:2:4: PF810 a long text without a filter is printed on one "
+        "line; add | framed,"
         " or | prose"
     ]
     assert run("check", "--diff").out == ""
@@ -519,7 +526,7 @@ def test_a_word_with_two_near_ones_is_left_alone() -> None:
     assert not json.loads(run("check", "--json").out)["findings"][0]["fixable"]
 
 
-# --- hostile folders --------------------------------------------------------------------------------------------------
+# --- hostile folders ------------------------------------------------------------------------------
 
 
 def test_what_is_not_there_or_nothing_to_check_is_usage() -> None:
@@ -663,7 +670,7 @@ def test_thousands_of_files() -> None:
     assert report.files == 400 and len(report.findings) == 200
 
 
-# --- codes ------------------------------------------------------------------------------------------------------------
+# --- codes ----------------------------------------------------------------------------------------
 
 
 def test_every_code_that_the_source_says_is_explained_and_no_other() -> None:

@@ -1,7 +1,8 @@
-"""What `check` says of mistakes that people make: `errors/check/*.txt` hold the files and, word by word, the findings.
+"""The messages of `check` about common mistakes, word by word, in `errors/check/*.txt`.
 
-A file begins with what every case has; a case is `=== its title`, then its files, each after `--- its path`, then
-`>>>` and what is printed. A message says what, which, where and the way out, and the mark stands below the mistake.
+A file begins with the text that every case has. A case is `=== its title`, then its files, each
+after `--- its path`, then `>>>` and the printed findings. A message names the mistake, its place
+and the way out, and the mark stands below the mistake.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Each escape, judged by a reader of its syntax: tables for what authors see, laws for what nobody thought of."""
+"""Each escape, judged by a reader of its syntax: tables for authors, laws for all other input."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def read(text: str) -> str:
     return "".join(t.content for t in inlines(text))
 
 
-# --- labels -----------------------------------------------------------------------------------------------------------
+# --- labels ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_every_label_is_one_line_without_anything_invisible(value: object) -> No
     assert not re.search("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b\ufeff]", shown)
 
 
-# --- Markdown labels --------------------------------------------------------------------------------------------------
+# --- Markdown labels ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_label_at_the_start_of_a_line_is_a_paragraph_and_reads_back(text: str)
 
 
 def read_label(label: str) -> str:
-    """A blank that begins a line is shown as an escape, one that ends it is not seen; `_a_` may read as stressed."""
+    """A blank is an escape at the begin of a line and lost at its end; `_a_` may be stressed."""
     blank = re.match(r"\s", label)
     code = ord(label[0]) if blank else 0
     return (
@@ -211,7 +211,7 @@ def test_prose_is_whole_however_long_it_is() -> None:
         assert len(escaping.md_prose(text)) == len(text) + 1
 
 
-# --- fences -----------------------------------------------------------------------------------------------------------
+# --- fences ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -361,7 +361,7 @@ def test_prose_lets_out_no_more_than_paragraphs_of_words_do(page: str, tmp_path:
         assert structure(text) == structure(tame), text
 
 
-# --- XML --------------------------------------------------------------------------------------------------------------
+# --- XML ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -406,7 +406,7 @@ def test_what_is_fit_for_an_attribute_is_fit_for_text(text: str) -> None:
     assert (element.text or "") == escaping.to_label(text)
 
 
-# --- JSON -------------------------------------------------------------------------------------------------------------
+# --- JSON -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -455,7 +455,7 @@ def test_every_value_is_json(value: object) -> None:
     assert isinstance(json_value(f'"{escaping.json_string(value)}"'), str)
 
 
-# --- plain text -------------------------------------------------------------------------------------------------------
+# --- plain text -----------------------------------------------------------------------------------
 
 FRAME: list[tuple[object, ...]] = [
     ("File: ", PRINTED_VALUE, " (lines ", PRINTED_VALUE, ")"),
@@ -517,7 +517,7 @@ def test_the_guard_only_adds_its_mark_and_leaves_no_line_of_the_frame(text: str)
     assert cleaned.replace("| ", "") == clean_content(text, "txt").text.replace("| ", "")
 
 
-# --- content ----------------------------------------------------------------------------------------------------------
+# --- content --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -557,7 +557,7 @@ def test_what_is_clean_stays_as_it_is(text: str, syntax: str) -> None:
     once.encode()
 
 
-# --- safe text --------------------------------------------------------------------------------------------------------
+# --- safe text ------------------------------------------------------------------------------------
 
 QUOTED = [("xml", "attribute"), ("json", "string")]
 ESCAPES = [(syntax, place) for syntax, places in escaping.PLACES.items() for place in places]
@@ -626,7 +626,7 @@ def test_an_unknown_ending_is_plain_text() -> None:
     assert {escaping.syntax_of(e) for e in ("org", "", "MD", "x.md")} == {"txt"}
 
 
-# --- filters that make text -------------------------------------------------------------------------------------------
+# --- filters that make text -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

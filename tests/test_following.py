@@ -1,4 +1,4 @@
-"""Edits are followed: each rendering sees one whole version of all templates, never a torn or a mixed one."""
+"""Edits are followed: each rendering sees one whole version of all templates, never a mixed one."""
 
 from __future__ import annotations
 

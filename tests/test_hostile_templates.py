@@ -1,4 +1,4 @@
-"""Templates that run away, reach out or break the compiler: each is refused or ends, says why, and harms nothing."""
+"""Templates that run away, reach out or break the compiler: each is refused, or ends and says why."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ RUNAWAYS: dict[str, tuple[str, str]] = {
     "mappings in mappings": (doubled("{'a': a, 'b': a}", start="{'a': 1}"), "very many parts"),
     "join": (doubled("[a, a] | join(a)"), "too much work"),
     "a long separator": (
-        "{% set a = item.metadata.tags | join(item.content) %}{{ item.metadata.tags | join(a) | length }}\n"
+        "{% set a = item.metadata.tags | join(item.content) %}"
+        "{{ item.metadata.tags | join(a) | length }}\n"
         "{% for b in item.metadata.tags %}{% set c = item.metadata.tags | join(a) %}{% endfor %}",
         "a text of",
     ),
@@ -78,7 +79,8 @@ RUNAWAYS: dict[str, tuple[str, str]] = {
         "entered again and again",
     ),
     "a field that is not there": (
-        "{% for a in item.content %}{% for b in [1, 2] %}{{ item.nope is defined }}{% endfor %}{% endfor %}",
+        "{% for a in item.content %}{% for b in [1, 2] %}{{ item.nope is defined }}{% endfor %}"
+        "{% endfor %}",
         "the field 'nope', which is not there",
     ),
     "a long text searched": (
@@ -88,7 +90,8 @@ RUNAWAYS: dict[str, tuple[str, str]] = {
         "a text of",
     ),
     "a list printed": (
-        "{% for a in item.content %}{% for b in [1, 2, 3, 4, 5, 6, 7, 8] %}{{ item.metadata }}{% endfor %}{% endfor %}",
+        "{% for a in item.content %}{% for b in [1, 2, 3, 4, 5, 6, 7, 8] %}{{ item.metadata }}"
+        "{% endfor %}{% endfor %}",
         "too much work",
     ),
 }
@@ -207,7 +210,8 @@ def test_honest_templates_have_fuel_to_spare() -> None:
         for n in range(300)
     ]
     page = (
-        "{% for part in [explicit, similarity] %}{% for section in part %}{% for item in section.items %}\n"
+        "{% for part in [explicit, similarity] %}{% for section in part %}"
+        "{% for item in section.items %}\n"
         "{{ loop.index }}/{{ loop.length }} {{ item.text }}\n"
         "{% for other in items %}{% if other.name == item.name %}*{% endif %}{% endfor %}\n"
         "{% endfor %}{% endfor %}{% endfor %}"

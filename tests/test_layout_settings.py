@@ -84,7 +84,8 @@ def test_every_display_option_may_be_set_and_no_other() -> None:
         ),
         (
             "base: ..",
-            "layout.yaml:1: base takes a name of letters, digits, '_', '.' and '-', or none; got \"..\"",
+            "layout.yaml:1: base takes a name of letters, digits, '_', '.' and '-', or none; "
+            'got ".."',
         ),
         ("trim_end: 1", "layout.yaml:1: trim_end takes true or false; got 1"),
         ("sections: {a: b}", 'layout.yaml:1: sections takes a list of texts; got {"a": "b"}'),

@@ -40,7 +40,7 @@ SETTINGS: list[dict[str, Any]] = [
 
 
 def covering(result: pf.Result) -> dict[str | None, str]:
-    """Assert that the spans cover the text in order, side by side; return the text of each item, and the rest's."""
+    """Assert that the spans cover the text in order; return the text of each item and the rest."""
     at, texts = 0, defaultdict[str | None, str](str)
     for span in result.map:
         assert span.start == at < span.end
@@ -83,7 +83,7 @@ def test_every_character_of_every_look_has_its_place(
 
 
 def printable(line: str) -> str:
-    """Return the pattern of what a line of a template can print: what stands in it, perhaps, and any values."""
+    """Return the pattern of a line that a template can print: its own text and any values."""
     parts = re.split(r"({{.*?}}|{%.*?%}|{#.*?(?:#}|$))", line)
     return "".join(
         ".*"
@@ -133,11 +133,14 @@ def folder(path: Path, **files: str) -> Path:
 def test_templates_of_ones_own_with_blocks_includes_and_loops(tmp_path: Path) -> None:
     folder(
         tmp_path,
-        layout='{# P. #}\n{% extends "mine/_frame.md.j2" %}\n{% block body %}\n{% for item in items %}\n'
-        'Number {{ loop.index }}:\n{{ item.text }}\n{% include "mine/_after.md.j2" %}\n{% endfor %}\n{% endblock %}\n',
+        layout='{# P. #}\n{% extends "mine/_frame.md.j2" %}\n{% block body %}\n'
+        "{% for item in items %}\n"
+        'Number {{ loop.index }}:\n{{ item.text }}\n{% include "mine/_after.md.j2" %}\n'
+        "{% endfor %}\n{% endblock %}\n",
         _frame="{# F. #}\nTop\n{% block body %}\n{% endblock %}\nBottom\n",
         _after="{# A. #}\n\nafter {{ item.name }}\n{# b #}\n",
-        item="{# I. #}\n{% macro mark(x) %}\n<{{ x }}>\n{% endmacro %}\none\n{% if item.nowhere is defined %}\n"
+        item="{# I. #}\n{% macro mark(x) %}\n<{{ x }}>\n{% endmacro %}\none\n"
+        "{% if item.nowhere is defined %}\n"
         "never\n{% else %}\n{{ mark(item.name) }}{{ item.content }}\n{% endif %}\n",
     )
     items = [
@@ -170,7 +173,8 @@ def test_templates_of_ones_own_with_blocks_includes_and_loops(tmp_path: Path) ->
 def test_a_page_that_prints_fields_of_items_itself(tmp_path: Path) -> None:
     folder(
         tmp_path,
-        layout="{# P. #}\n{% for item in items %}\n- {{ item.name }} {{ item.content }}\n{{ separator }}\n{% endfor %}",
+        layout="{# P. #}\n{% for item in items %}\n- {{ item.name }} {{ item.content }}\n"
+        "{{ separator }}\n{% endfor %}",
         item="{# I. #}\n{{ item.content }}\n",
     )
     items = [

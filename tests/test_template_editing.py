@@ -1,4 +1,4 @@
-"""What a template author can do with files alone: every example of templates/README.md, and more of the same kind."""
+"""The work of a template author, with files alone: every example of templates/README.md, and more."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ITEMS = [
 
 
 class Step(NamedTuple):
-    """A file that is written, or a command and what it prints: standard output, then standard error."""
+    """A file that is written, or a command with its standard output, then its standard error."""
 
     name: str
     text: str
@@ -94,7 +94,7 @@ def look(folder: Path, files: Mapping[str, str], layout: str, format: str = "mar
     return result.text
 
 
-# --- the README -------------------------------------------------------------------------------------------------------
+# --- the README -----------------------------------------------------------------------------------
 
 
 def test_the_readme_has_an_example_of_each_kind_of_change() -> None:
@@ -140,7 +140,7 @@ def test_the_readme_names_every_filter_variable_and_switch() -> None:
     assert {name for name in used if f"`{name}`" not in README} == set()
 
 
-# --- beyond the README ------------------------------------------------------------------------------------------------
+# --- beyond the README ----------------------------------------------------------------------------
 
 
 def test_a_whole_shipped_template_can_be_copied_and_changed(folder: Path) -> None:
@@ -153,8 +153,10 @@ def test_a_whole_shipped_template_can_be_copied_and_changed(folder: Path) -> Non
 
 def test_sections_are_reordered_by_the_page_itself(folder: Path) -> None:
     page = (
-        "{# The search first, then what the user named. Uses: explicit, similarity (lists of sections). #}\n"
-        "{% for part in [similarity, explicit] %}{% for section in part %}{% for item in section.items %}\n"
+        "{# The search first, then what the user named. Uses: explicit, similarity (lists of "
+        "sections). #}\n"
+        "{% for part in [similarity, explicit] %}{% for section in part %}"
+        "{% for item in section.items %}\n"
         "{{ item.text }}\n"
         "{% endfor %}{% endfor %}{% endfor %}\n"
     )
@@ -173,7 +175,8 @@ def test_sections_are_reordered_by_the_page_itself(folder: Path) -> None:
 def test_a_new_section_comes_from_a_metadata_key(folder: Path) -> None:
     files = {
         "teams/layout.yaml": "group_by: author\ntitles: {Ada: By Ada}\nsections: [Ada]\n",
-        "teams/layout.txt.j2": "{% for section in sections %}\n[{{ section.title }}] {{ section.items | length }}\n"
+        "teams/layout.txt.j2": "{% for section in sections %}\n[{{ section.title }}"
+        "] {{ section.items | length }}\n"
         "{% endfor %}",
         "teams/item.txt.j2": "{{ item.content }}",
     }

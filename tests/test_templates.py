@@ -1,4 +1,4 @@
-"""The shipped templates and their contracts; what is found where; what a template may not do, and what it is told."""
+"""The shipped templates and their contracts, the order of folders, and refused templates."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def render(folder: Path, item: str, ending: str = "txt", page: str = PAGE, **rec
     return pf.render([{**ITEM, **record}], templates=folder, layout="t", format=format).text
 
 
-# --- the shipped ones -------------------------------------------------------------------------------------------------
+# --- the shipped ones -----------------------------------------------------------------------------
 
 
 def parse(name: str) -> nodes.Template:
@@ -69,7 +69,7 @@ def compiled(name: str) -> Any:
 
 
 def said(comment: str, word: str) -> set[str]:
-    """Return the names that follow `Uses:` or `Blocks:` in a comment, without what is said of each in brackets."""
+    """Return the names after `Uses:` or `Blocks:` in a comment, without the words in brackets."""
     match = re.search(rf"\b{word}s?: (.*?)\.(?:\s|$)", re.sub(r"\([^)]*\)", "", comment))
     return {re.split(r"\s", part.strip())[0] for part in match[1].split(",")} if match else set()
 
@@ -117,7 +117,7 @@ def test_every_shipped_template_is_read_by_some_look_or_by_another_template() ->
     assert used == set(NAMES)
 
 
-# --- what is found where ----------------------------------------------------------------------------------------------
+# --- what is found where --------------------------------------------------------------------------
 
 
 def test_the_first_folder_wins_and_shipped_is_always_the_original(tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_an_unknown_key_of_a_layout_names_file_line_and_the_nearest(tmp_path: Pa
         templates.settings("t")
 
 
-# --- what a template may not do ---------------------------------------------------------------------------------------
+# --- what a template may not do -------------------------------------------------------------------
 
 OUTSIDE: dict[str, tuple[str, str]] = {
     "multiplication": ("{{ 'a' * 9 }}", '"*" is not part'),
@@ -467,7 +467,7 @@ def test_a_template_that_draws_on_itself_is_told_of_the_original(tmp_path: Path)
         assert "itself" in result.warnings[0].message
 
 
-# --- a template that fails --------------------------------------------------------------------------------------------
+# --- a template that fails ------------------------------------------------------------------------
 
 FAILING = {
     "does not compile": {"chunks/item.md.j2": "{% if %}"},
@@ -513,7 +513,7 @@ def test_an_error_names_the_template_and_the_line_that_failed_not_the_page(tmp_p
     assert caught.value.where == "t/_part.txt.j2:4"
 
 
-# --- what filters and tests do ----------------------------------------------------------------------------------------
+# --- what filters and tests do --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -524,7 +524,8 @@ def test_an_error_names_the_template_and_the_line_that_failed_not_the_page(tmp_p
         ("{{ item.metadata.none | join }}", ""),
         ("{{ 'x' | join('/') }}", "x"),
         (
-            "{{ item.metadata.list | first }}{{ item.metadata.list | last }}{{ item.metadata.list | length }}",
+            "{{ item.metadata.list | first }}{{ item.metadata.list | last }}"
+            "{{ item.metadata.list | length }}",
             "ab2",
         ),
         ("{{ [] | first }}{{ [] | last }}{{ [] | length }}{{ 3 | length }}", "00"),
@@ -547,7 +548,8 @@ def test_an_error_names_the_template_and_the_line_that_failed_not_the_page(tmp_p
         ),
         ("{{ 'y' if nothing is undefined and item is defined else 'n' }}", "y"),
         (
-            "{% for a in item.metadata.list %}{{ loop.index }}{{ a }}{{ ',' if not loop.last }}{% endfor %}",
+            "{% for a in item.metadata.list %}{{ loop.index }}{{ a }}{{ ',' if not loop.last }}"
+            "{% endfor %}",
             "1a,2b",
         ),
         ("{% for a in [] %}{% else %}none{% endfor %}", "none"),

@@ -1,4 +1,4 @@
-"""Hostile templates by a grammar: what Jinja has, what other template languages have, and what grows."""
+"""Hostile templates by a grammar: of Jinja, of other template languages, and of growing texts."""
 
 from __future__ import annotations
 
@@ -424,7 +424,7 @@ class Grammar:
         return tags[0] * many + "x" + tags[1] * many
 
     def _mutated(self, ending: str) -> str:
-        """Return a shipped template with pieces cut, doubled, swapped, and put in from elsewhere."""
+        """Return a shipped template with parts cut, doubled, swapped, or taken from elsewhere."""
         r = self.random
         text = r.choice(self._sources)
         for _ in range(self._some(6)):

@@ -1,4 +1,4 @@
-"""Any text as a template or a `layout.yaml`: `check` says what is wrong with it; it is rendered or refused."""
+"""Any text as a template or a `layout.yaml`: `check` reads it, and it is rendered or refused."""
 
 from __future__ import annotations
 
