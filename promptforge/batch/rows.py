@@ -28,7 +28,6 @@ from ..sources.attack import TechniqueIndex, read_attack
 from ..sources.gather import SourceRequest, gather
 from ..sources.item_files import decode_json, load_messages, report_repeated_keys
 from ..sources.jobs import PROMPT_TEXT_KEYS, Job, job_of
-from ..sources.records import load_records
 from ..sources.workspace import show_path
 from ..tokenizers.registry import get_tokenizer
 from .requests import UNREADABLE_PREFIX, Shard, digest, encode_row
@@ -170,14 +169,6 @@ class RenderedShard(msgspec.Struct, frozen=True):
     """One hash per row that names files, man pages or techniques: of the data read for it."""
 
 
-class _Request(NamedTuple):
-    """A row, understood."""
-
-    job: Job
-    profile: str | None
-    options: dict[str, Any]
-
-
 class _Inputs(NamedTuple):
     """The data of a row, read."""
 
@@ -216,11 +207,11 @@ class RowRenderer:
     def references(self, shard: Shard) -> list[str]:
         """Compute `RenderedShard.references` for the files as they are now, without rendering."""
         found = []
-        for number, raw in shard.rows:
+        for _, raw in shard.rows:
             self._before_row()
             try:
-                request = _understand(decode_row(raw, {}), self._spec.to)
-                found.append(self._load(request, number).reference)
+                job, _ = _understand(decode_row(raw, {}), self._spec.to)
+                found.append(self._load(job).reference)
             except Exception:
                 continue  # a row that cannot be read names nothing
         return [reference for reference in found if reference]
@@ -232,35 +223,34 @@ class RowRenderer:
             twice: dict[str, None] = {}
             value = decode_row(raw, twice)
             name = _id_of(value, name)
-            request = _understand(value, self._spec.to)
-            inputs = self._load(request, number)
+            job, profile = _understand(value, self._spec.to)
+            inputs = self._load(job)
             reference = inputs.reference
             report_repeated_keys(twice, inputs.said, "row")
             if inputs.failure:
                 raise inputs.failure
-            facts = self._render(request, inputs)
+            facts = self._render(job, profile or self._spec.profile, inputs)
             return _line({"id": name, "line": number, **facts}), facts["tokens"], reference
         except Exception as error:  # any error at all: it must not end the other rows
             return error_line(name, number, type(error).__name__, str(error)), 0, reference
 
-    def _render(self, request: _Request, inputs: _Inputs) -> dict[str, Any]:
-        profile = request.profile or self._spec.profile
+    def _render(self, job: Job, profile: str | None, inputs: _Inputs) -> dict[str, Any]:
         renderer = self._renderers.get(profile)
         if renderer is None:
             renderer = self._renderers[profile] = make_renderer(self._spec, profile)
         before = tuple(inputs.said)
         if self._spec.to == CONTEXT_ONLY:
-            context = renderer.render(inputs.items, before=before, **request.options)
+            context = renderer.render(inputs.items, before=before, **job.options)
             return {"text": context.text, **_figures(context, context)}
         prompt = renderer.prompt(
             inputs.items,
-            system=request.job.texts.get("system"),
-            instructions=request.job.texts.get("instructions"),
-            user=request.job.texts.get("question"),
+            system=job.texts.get("system"),
+            instructions=job.texts.get("instructions"),
+            user=job.texts.get("question"),
             history=inputs.history,
             to=self._spec.to,
             before=before,
-            **request.options,
+            **job.options,
         )
         figures = _figures(prompt, prompt.context)
         if self._spec.to == "text":
@@ -269,27 +259,20 @@ class RowRenderer:
 
     # --- data that a row names --------------------------------------------------------------------
 
-    def _load(self, request: _Request, number: int) -> _Inputs:
-        job, said = request.job, Diagnostics()
-        named = [entry for entry in job.items if isinstance(entry, str)]
-        records = [entry for entry in job.items if not isinstance(entry, str)]
-        paths = [*named, *job.files, *job.documents]
+    def _load(self, job: Job) -> _Inputs:
+        said = Diagnostics()
+        names = [entry for entry in job.items if isinstance(entry, str)]
+        paths = [*names, *job.files, *job.documents]
         if isinstance(job.history, str):
             paths.append(job.history)
-        if not paths and not job.man_pages and not job.mitre_techniques:
-            items = load_records(records, where="items", diagnostics=said)
-            return _Inputs(items, _messages(job.history, "history", said), said, None, "")
-        attack_index = None
-        if job.mitre_techniques and self._spec.attack:
-            attack_index = self._attack
         wanted = SourceRequest(
-            items=named,
-            records=records,
+            items=names,
+            records=[entry for entry in job.items if not isinstance(entry, str)],
             files=job.files,
             documents=job.documents,
             man_pages=job.man_pages,
             techniques=job.mitre_techniques,
-            attack=attack_index,
+            attack=self._attack if job.mitre_techniques and self._spec.attack else None,
             workspace=self._spec.workspace,
         )
         items, history, failure = [], None, None
@@ -300,16 +283,19 @@ class RowRenderer:
             history = self._history(job.history, said)
         except ItemError as error:
             failure = error
-        # Errors and warnings are shard of the hash: a file that comes to be there changes it too.
+        if not paths and not job.man_pages and not job.mitre_techniques:
+            return _Inputs(items, history, said, failure, "")
+        # Errors and warnings are part of the hash: a file that comes to be there changes it too.
         read = repr((items, history, list(said), failure))
         reference = digest(read.encode("utf-8", "backslashreplace"))
         return _Inputs(items, history, said, failure, reference)
 
     def _history(self, given: Any, said: Diagnostics) -> list[Message] | None:
-        if not isinstance(given, str):
-            return _messages(given, "history", said)
-        records, locate = load_messages(given, diagnostics=said, workspace=self._spec.workspace)
-        return _messages(records, given, said, locate)
+        where, locate = "history", None
+        if isinstance(given, str):
+            where, workspace = given, self._spec.workspace
+            given, locate = load_messages(given, diagnostics=said, workspace=workspace)
+        return None if given is None else read_history(given, where, said, locate)
 
     @cached_property
     def _attack(self) -> TechniqueIndex:
@@ -374,8 +360,8 @@ def _id_of(value: Mapping[str, Any], derived: str) -> str:
     return str(given)
 
 
-def _understand(value: dict[str, Any], to: str) -> _Request:
-    """Check the keys of a row; raises `OptionError` for a key that rows do not take."""
+def _understand(value: dict[str, Any], to: str) -> tuple[Job, str | None]:
+    """Return the job and the profile of a row; raises `OptionError` for a key that no row takes."""
     given = {key: inner for key, inner in value.items() if key not in ("id", "profile", "user")}
     if value.get("user") is not None:
         if given.get("question") is not None:
@@ -401,7 +387,7 @@ def _understand(value: dict[str, Any], to: str) -> _Request:
         raise OptionError(
             f"{key}: a context alone has no place for it; --to text or openai makes a prompt"
         )
-    return _Request(job, profile, job.options)
+    return job, profile
 
 
 def _check_option(name: str, value: object) -> None:
@@ -410,12 +396,6 @@ def _check_option(name: str, value: object) -> None:
         raise OptionError(f"unknown key {quote(name)}{hint}", option=name)
     if name == "tokenizer" and isinstance(value, str) and value.startswith("file:"):
         raise OptionError("tokenizer: only the whole run can take one from a file", option=name)
-
-
-def _messages(
-    given: Any, where: str, said: Diagnostics, locate: Callable[[int], str] | None = None
-) -> list[Message] | None:
-    return None if given is None else read_history(given, where, said, locate)
 
 
 def _figures(made: Any, context: Any) -> dict[str, Any]:
