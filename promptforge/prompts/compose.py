@@ -59,29 +59,19 @@ class PromptContext(NamedTuple):
     cited: tuple[CitedItem, ...] = ()
 
 
-class GivenPart(NamedTuple):
-    """One part of the prompt, before it is printed."""
+class PromptSegment(NamedTuple):
+    """One part of the prompt, before or after it is printed."""
 
     name: str
     role: str
     text: str
     messages: tuple[Message, ...] = ()
-    """The history's messages, or the message of the cited items."""
+    """Given: those of the history or of the cited items. Printed: those of the request, if any."""
 
     @property
     def texts(self) -> list[str]:
         """Every text in it."""
         return [text for message in self.messages for text in message_texts(message)] or [self.text]
-
-
-class PrintedPart(NamedTuple):
-    """One part as it stands in the prompt."""
-
-    name: str
-    role: str
-    text: str
-    messages: tuple[Message, ...] = ()
-    """Its messages in the request; none if the prompt is one text."""
 
 
 class ComposedPrompt(NamedTuple):
@@ -90,7 +80,7 @@ class ComposedPrompt(NamedTuple):
     messages: tuple[Message, ...]
     text: str | None
     """The one text, if one text was asked for."""
-    parts: tuple[PrintedPart, ...]
+    parts: tuple[PromptSegment, ...]
     """The parts in the prompt's order; a part named twice is there twice."""
     boundary: str
     """`-` and the nonce of the delimiters; empty if no part imitates a delimiter."""
@@ -121,7 +111,7 @@ class Composer:
         printed = [(part, self._print(part, boundary)) for part in given]
         whole = None
         if self.one_text:
-            parts = tuple(PrintedPart(part.name, part.role, text) for part, text in printed)
+            parts = tuple(part._replace(text=text, messages=()) for part, text in printed)
             # `Safe.__str__` returns the `Safe` itself; a request holds plain strings.
             whole = str.__str__(self.templates.print_whole(printed, boundary))
             messages = [Message("user", (TextBlock(whole),))]
@@ -137,7 +127,7 @@ class Composer:
         if not self.one_text:
             return [sum(map(self.message_cost, turn)) + len(turn) for turn in turns]
         boundary = self._boundary(self._given_parts(None, [m for turn in turns for m in turn]))
-        parts = [GivenPart("history", "", "", tuple(turn)) for turn in turns]
+        parts = [PromptSegment("history", "", "", tuple(turn)) for turn in turns]
         return [self.count(self.templates.print_part(part, boundary)) + 2 for part in parts]
 
     def recount(self, composed: ComposedPrompt, counter: Counter) -> int:
@@ -192,30 +182,30 @@ class Composer:
 
     def _given_parts(
         self, context: PromptContext | None, history: Sequence[Message]
-    ) -> list[GivenPart]:
+    ) -> list[PromptSegment]:
         parts = []
         for name in self.options.prompt_order:
             if name == "history":
                 if history:
-                    parts.append(GivenPart(name, "", "", tuple(history)))
+                    parts.append(PromptSegment(name, "", "", tuple(history)))
             elif name == "context":
                 if context is not None:
                     cited = (Message("user", context.cited),) if context.cited else ()
-                    parts.append(GivenPart(name, "user", context.text, cited))
+                    parts.append(PromptSegment(name, "user", context.text, cited))
             elif self.texts.get(name):
                 role = self.options.system_role if name == "system" else "user"
-                parts.append(GivenPart(name, role, self.texts[name]))
+                parts.append(PromptSegment(name, role, self.texts[name]))
         return parts
 
-    def _boundary(self, parts: Sequence[GivenPart]) -> str:
+    def _boundary(self, parts: Sequence[PromptSegment]) -> str:
         return self.templates.boundary(parts, one_text=self.one_text, citation=self.citation)
 
-    def _print(self, part: GivenPart, boundary: str) -> str:
+    def _print(self, part: PromptSegment, boundary: str) -> str:
         if part.name == "history" and not self.one_text:
             return "\n\n".join(filter(None, part.texts))
         return str.__str__(self.templates.print_part(part, boundary, self.citation))
 
-    def _join(self, parts: Sequence[PrintedPart]) -> list[Message]:
+    def _join(self, parts: Sequence[PromptSegment]) -> list[Message]:
         """Join the messages of the parts, with a mark where a prefix to be cached ends."""
         messages: list[Message] = []
         marked = set(self.options.cache_after or ())
@@ -230,10 +220,10 @@ class Composer:
         return join_messages(messages)
 
 
-def _to_messages(part: GivenPart, text: str) -> PrintedPart:
+def _to_messages(part: PromptSegment, text: str) -> PromptSegment:
     """Make the messages of a part with its printed text."""
     if part.name == "history":
-        return PrintedPart(part.name, part.role, text, part.messages)
+        return part._replace(text=text)
     blocks = [block for message in part.messages for block in message.blocks]
     texts = [each for block in blocks for each in block_texts(block)]
     said = "\n\n".join(filter(None, [*texts, text]))
@@ -241,7 +231,7 @@ def _to_messages(part: GivenPart, text: str) -> PrintedPart:
         blocks.append(TextBlock(text))
     role: Role = part.role  # type: ignore[assignment]
     messages = (Message(role, tuple(blocks)),) if blocks else ()
-    return PrintedPart(part.name, part.role, said, messages)
+    return part._replace(text=said, messages=messages)
 
 
 class PromptTemplates:
@@ -290,7 +280,7 @@ class PromptTemplates:
     def _syntax(self, part: str) -> str:
         return syntax_of(self.template(part).removesuffix(".j2").rpartition(".")[2])
 
-    def print_part(self, part: GivenPart, boundary: str, citation: str | None = None) -> Safe:
+    def print_part(self, part: PromptSegment, boundary: str, citation: str | None = None) -> Safe:
         """Print a part by its template."""
         name = part.name
         made: type[Safe] | type[Content] = Content
@@ -307,7 +297,7 @@ class PromptTemplates:
             break_up = self._token_breaker(name, ())
         return self._templates.print(self.template(name), variables, break_up)
 
-    def print_whole(self, parts: Sequence[tuple[GivenPart, str]], boundary: str) -> Safe:
+    def print_whole(self, parts: Sequence[tuple[PromptSegment, str]], boundary: str) -> Safe:
         """Print the whole prompt as one text; each part comes with the text of its template."""
         syntax = self._syntax("prompt")
         shown = []
@@ -334,7 +324,9 @@ class PromptTemplates:
         breaker = TokenBreaker(self._controls, self._syntax(part), spare)
         return lambda pieces: breaker.break_up(pieces).parts
 
-    def boundary(self, parts: Sequence[GivenPart], *, one_text: bool, citation: str | None) -> str:
+    def boundary(
+        self, parts: Sequence[PromptSegment], *, one_text: bool, citation: str | None
+    ) -> str:
         """Return the text for the templates' delimiters: empty, or `-` and a nonce.
 
         `one_text`: the parts become one text, so the delimiters around them count too.
@@ -394,7 +386,7 @@ class PromptTemplates:
                     Message("user", (TextBlock(marks[0]),)),
                     Message("assistant", (TextBlock(marks[1]),)),
                 )
-            part = GivenPart(name, "user", marks[0], messages)
+            part = PromptSegment(name, "user", marks[0], messages)
             text = str(self.print_part(part, ""))
             # A template may change capitals, and has printed the part all the same.
             if all(mark in text.lower() for mark in marks):
@@ -410,7 +402,7 @@ class PromptTemplates:
     def _find_delimiters(self, boundary: str, one_text: bool, citation: str | None) -> _Delimiters:
         """Print all parts around nothing, in every role and with every kind of message."""
         parts = [
-            GivenPart(name, role, _HOLE, _every_message() if name == "history" else ())
+            PromptSegment(name, role, _HOLE, _every_message() if name == "history" else ())
             for name in PROMPT_PARTS
             if one_text or (name != "history" and self._syntax(name) in _VERBATIM)
             for role in _ROLES_OF.get(name, ("user",))

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from ..errors import Diagnostics, ItemError, quote, suggest_name
+from ..errors import Diagnostics, ItemError, Severity, quote, suggest_name
 from ..plaindata import copy_plain, type_name_of
 from ..text.control_tokens import ControlTokens
 from ..text.escape import SURROGATE
@@ -153,12 +153,12 @@ def read_history(
         try:
             found += reader.read(given)
         except _Refusal as refusal:
-            reader.warn(f"message skipped: {refusal}")
+            reader.say(f"message skipped: {refusal}")
         except (KeyboardInterrupt, SystemExit):
             raise
         # A stranger's object may raise anything at all when it is merely looked at.
         except BaseException as error:
-            reader.warn(f"message skipped: {type_name_of(error)} while looking at it")
+            reader.say(f"message skipped: {type_name_of(error)} while looking at it")
     return join_messages(pair_calls(join_messages(found), where, diagnostics))
 
 
@@ -194,11 +194,8 @@ class _MessageReader:
         self._diagnostics = diagnostics
         self._place = place
 
-    def warn(self, message: str) -> None:
-        self._diagnostics.add("PF208", message, where=self._place)
-
-    def _note(self, message: str) -> None:
-        self._diagnostics.add("PF208", message, where=self._place, severity="info")
+    def say(self, message: str, severity: Severity = "warning") -> None:
+        self._diagnostics.add("PF208", message, where=self._place, severity=severity)
 
     def read(self, given: Any) -> list[Message]:
         if isinstance(given, Message):
@@ -211,7 +208,7 @@ class _MessageReader:
             kind = type_name_of(given)
             raise _Refusal(f"expected an object with role and content, found {kind}")
         message = copy_plain(
-            value, lambda change: (self.warn if "left out" in change else self._note)(change)
+            value, lambda change: self.say(change, "warning" if "left out" in change else "info")
         )
         return list(map(self._sound, self._read(dict(message))))
 
@@ -219,7 +216,7 @@ class _MessageReader:
         """Replace lone surrogates in every text."""
         blocks = tuple(map(_sound_block, message.blocks))
         if blocks != message.blocks:
-            self.warn("lone surrogates in it were replaced by U+FFFD")
+            self.say("lone surrogates in it were replaced by U+FFFD")
         return Message(message.role, blocks)
 
     def _read(self, message: dict[str, Any]) -> list[Message]:
@@ -230,7 +227,7 @@ class _MessageReader:
         if kind == "function_call_output":
             return [Message("tool", (self._output(message, "output"),))]
         if kind in _THOUGHTS and "role" not in message:
-            self._note(f"an item of type {quote(kind)} was left out")
+            self.say(f"an item of type {quote(kind)} was left out", "info")
             return []
         role = _role(message)
         if "parts" in message:
@@ -244,7 +241,7 @@ class _MessageReader:
             if isinstance(message.get("refusal"), str):
                 blocks.append(TextBlock(message["refusal"]))
             if not blocks:
-                self._note("a message without text was left out")
+                self.say("a message without text was left out", "info")
         return join_messages(Message(_role_of(block, role), (block,)) for block in blocks)
 
     def _tool_calls(self, message: dict[str, Any]) -> list[MessageBlock]:
@@ -290,11 +287,11 @@ class _MessageReader:
             if kind == "tool_result":
                 return [self._output(part, "content")]
         if kind in _THOUGHTS:
-            self._note(f"content: a block of type {quote(kind)} was left out")
+            self.say(f"content: a block of type {quote(kind)} was left out", "info")
             return []
         if isinstance(kind, str):
             named = quote(kind)
-        self.warn(f"content: a block of type {named} is not text and was left out")
+        self.say(f"content: a block of type {named} is not text and was left out")
         return []
 
     def _parts(self, parts: Any) -> list[MessageBlock]:
@@ -318,7 +315,7 @@ class _MessageReader:
                 blocks += _text(part["text"])
             else:
                 key = quote(next(iter(part), ""))
-                self.warn(f"parts: a part with {key} is not text and was left out")
+                self.say(f"parts: a part with {key} is not text and was left out")
         return blocks
 
     def _call(self, given: dict[str, Any]) -> ToolCall:
@@ -334,7 +331,7 @@ class _MessageReader:
                 return ToolCall(_id(given), name, text)
             problem = "are no plain JSON object; they are kept as a text in one"
         if not isinstance(arguments, dict):
-            self.warn(f"the arguments of the call of {quote(name)} {problem}")
+            self.say(f"the arguments of the call of {quote(name)} {problem}")
             arguments = {"arguments": arguments}
         return ToolCall(_id(given), name, json.dumps(arguments, ensure_ascii=False))
 

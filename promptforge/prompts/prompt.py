@@ -349,9 +349,11 @@ class _PromptMaker:
 
     def _templates(self, current: TemplateSet) -> PromptTemplates:
         made_for = self.options.prompt, self.options.format, self.controls
-        found: PromptTemplates | None = current.frames.get(made_for)
+        found: PromptTemplates | None = current.prompt_templates.get(made_for)
         if found is None:
-            found = current.frames[made_for] = PromptTemplates(current.templates, *made_for)
+            found = current.prompt_templates[made_for] = PromptTemplates(
+                current.templates, *made_for
+            )
         return found
 
     def _render(self, counter: Counter, current: TemplateSet, limit: int | None) -> Result:
