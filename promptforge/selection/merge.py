@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 import msgspec
 
@@ -32,28 +33,35 @@ def merge_overlaps(
 
     The joined item stands at the index of its first range; the others are put into `dropped`.
     """
-    files: dict[str, list[int]] = defaultdict(list)
+    files: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
     for index in kept:
         item = items[index]
-        if item.path and item.start_line is not None and item.end_line is not None:
-            files[item.path].append(index)
-    for members in files.values():
-        if len(members) == 1:
-            continue
-        members.sort(key=lambda index: items[index].start_line or 0)  # stable: first given, first
-        run = _Run(members[0], items[members[0]])
-        for index in members[1:]:
-            item = items[index]
-            touching = (item.start_line or 0) <= run.end + 1
-            if touching and run.join(item):
-                run.index, gone = sorted((run.index, index))
-                dropped[gone] = "merged"
-                ranks[run.index] = max(ranks[run.index], ranks[gone])
-            elif not touching or (item.end_line or 0) >= run.end:
-                run.settle(items)
-                run = _Run(index, item)
-            # Else it disagrees, and ends first: the run may still be joined by the next.
-        run.settle(items)
+        start, end, path = item.start_line, item.end_line, item.path
+        if start is not None and end is not None and path:
+            files[path].append((start, index, end))
+    for ranges in files.values():
+        ranges.sort()
+        # Most files have no such ranges, and numbers alone tell it.
+        if any(start <= end + 1 for (_, _, end), (start, _, _) in pairwise(ranges)):
+            _merge_file(items, [index for _, index, _ in ranges], ranks, dropped)
+
+
+def _merge_file(
+    items: list[Item], members: list[int], ranks: list[float], dropped: dict[int, str]
+) -> None:
+    run = _Run(members[0], items[members[0]])
+    for index in members[1:]:
+        item = items[index]
+        touching = (item.start_line or 0) <= run.end + 1
+        if touching and run.join(item):
+            run.index, gone = sorted((run.index, index))
+            dropped[gone] = "merged"
+            ranks[run.index] = max(ranks[run.index], ranks[gone])
+        elif not touching or (item.end_line or 0) >= run.end:
+            run.settle(items)
+            run = _Run(index, item)
+        # Else it disagrees, and ends first: the run may still be joined by the next.
+    run.settle(items)
 
 
 class _Run:

@@ -26,7 +26,7 @@ from functools import wraps
 from math import isfinite
 from numbers import Real
 from operator import attrgetter
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -38,11 +38,11 @@ MAX_RECORDS = 1_000_000
 """Records that one call reads; the rest is left out, and said (PF204)."""
 MAX_UNSIZED_RECORDS = 100_000
 """The same for an iterable without a length, which may have no end."""
-_P = ParamSpec("_P")
 _T = TypeVar("_T")
 _Fields = dict[str, Any]
 _Records = list[Item]
 _METADATA = attrgetter("metadata")
+_NO_METADATA: _Fields = {}
 _TEXT_FIELDS = ("content", "expanded", "summary", "id", "name", "path", "language")
 _FIELDS = frozenset(Item.__struct_fields__)
 
@@ -108,7 +108,7 @@ def to_item(
         raise ItemError(message, where=where) from None
 
 
-def _guarded(look: Callable[_P, _T]) -> Callable[_P, _T | None]:
+def _guarded(look: Callable[[Any], _T]) -> Callable[[Any], _T | None]:
     """Let a function that looks at a caller's object return `None` where that raises.
 
     Such an object may raise anything, also exceptions beside `Exception`, as those of Rust's panics
@@ -116,9 +116,9 @@ def _guarded(look: Callable[_P, _T]) -> Callable[_P, _T | None]:
     """
 
     @wraps(look)
-    def guarded(*args: _P.args, **kwargs: _P.kwargs) -> _T | None:
+    def guarded(given: Any) -> _T | None:
         try:
-            return look(*args, **kwargs)
+            return look(given)
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException:
@@ -172,7 +172,7 @@ def _read_flawless(records: list[Any]) -> list[Item] | None:
     if {*map(type, columns)} - {dict}:
         return None
     if any(columns):
-        settled = [_with_plain_metadata(item) for item in items]
+        settled = [_with_plain(item, item.metadata) if item.metadata else item for item in items]
         return None if None in settled else settled  # type: ignore[return-value]
     return list(items)
 
@@ -182,21 +182,23 @@ def _read_native(record: object) -> Item | None:
     """Return the item of a flawless native record, `None` if anything has to be changed or said."""
     if not _is_convertible(record):
         return None
-    return _with_plain_metadata(msgspec.convert(record, Item))
+    item = msgspec.convert(record, Item)
+    if type(item.metadata) is not dict:
+        return None
+    return _with_plain(item, item.metadata)
 
 
 def _is_convertible(record: object) -> bool:
     """Tell whether msgspec may convert it; of other mappings it reads all pairs, maybe endless."""
     if type(record) is dict:
-        return type(record.get("metadata", {})) is dict
+        return type(record.get("metadata", _NO_METADATA)) is dict
     return type(record) is Item
 
 
-def _with_plain_metadata(item: Item) -> Item | None:
-    metadata = item.metadata
-    if type(metadata) is not dict or "source_type" in metadata:  # the latter is a RAG document
+def _with_plain(item: Item, metadata: _Fields) -> Item | None:
+    if "source_type" in metadata:  # a RAG document
         return None
-    if not metadata or is_flat(metadata):
+    if is_flat(metadata):
         return item
     changes: list[str] = []
     copied = copy_plain(metadata, changes.append)
@@ -265,6 +267,9 @@ def _read(record: object, notes: _Notes) -> Item:
 
 def _text_keys(record: Any, notes: _Notes) -> _Fields:
     """Return an ordinary dict of any mapping's text keys; values are not looked at yet."""
+    # The usual case, three times as fast.
+    if type(record) is dict and len(record) < MAX_DATA_VALUES and {*map(type, record)} <= {str}:
+        return record.copy()
     pairs: Iterable[tuple[Any, Any]] = ((key, record[key]) for key in record)
     if issubclass(type(record), dict):
         pairs = dict.items(record)  # not the methods of a subclass
@@ -384,8 +389,8 @@ _CHUNK = {
     **{"expandedContext": "expanded", "expandedContent": "expanded", "file_path": "path"},
     **{"content": "content", "language": "language"},
 }
-_CHUNK_MARKS = frozenset(_CHUNK) - {"content", "language"}
-_PASCAL_MARKS = frozenset(k[0].upper() + k[1:] for k in _CHUNK)
+# camelCase without the names of native fields, and all of PascalCase.
+_CHUNK_MARKS = (_CHUNK.keys() - {"content", "language"}) | {k[0].upper() + k[1:] for k in _CHUNK}
 _ENTITY = {"filePath": "path", "startLine": "start_line", "endLine": "end_line", "type": "kind"}
 _RAG_KINDS = {"markdown": "document"}
 _TECHNIQUE_NAMES = ("name", "technique_name", "technique")
@@ -412,7 +417,7 @@ def _to_native(record: _Fields, notes: _Notes) -> _Fields:
         return _read_retrieved(_mapping(record["kwargs"]), "page_content", "metadata")
     if isinstance(record.get("entity"), dict):
         return _read_entity(record, notes)
-    if not record.keys().isdisjoint(_CHUNK_MARKS | _PASCAL_MARKS):
+    if not record.keys().isdisjoint(_CHUNK_MARKS):
         return _read_chunk(record)
     if isinstance(record.get("node"), dict):
         return _read_retrieved({**record["node"], "score": record.get("score")}, "text", "metadata")
