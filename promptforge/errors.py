@@ -107,7 +107,9 @@ def suggest_name(word: str, known: Iterable[str]) -> str:
     names = sorted(set(known))
     if guess := did_you_mean(word, names):
         return guess
-    return f"; there are: {list_names(names)}" if names else ""
+    if names:
+        return f"; there are: {list_names(names)}"
+    return ""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -128,8 +130,10 @@ def _is_alike(word: str, name: str) -> bool:
 
 def list_names(names: Sequence[str]) -> str:
     """Return names with commas between them: the first 60, then the number of the others."""
-    more = f" and {len(names) - MAX_NAMES_LISTED} more" if len(names) > MAX_NAMES_LISTED else ""
-    return ", ".join(names[:MAX_NAMES_LISTED]) + more
+    listed = ", ".join(names[:MAX_NAMES_LISTED])
+    if (more := len(names) - MAX_NAMES_LISTED) > 0:
+        listed += f" and {more} more"
+    return listed
 
 
 def certain_correction(word: str, known: Iterable[str]) -> str | None:
@@ -137,6 +141,7 @@ def certain_correction(word: str, known: Iterable[str]) -> str | None:
 
     One letter may be wrong, missing, added or misplaced; in a long word two.
     """
+    # `check --fix` writes this into files, so it must be the only name in reach.
     known = set(known)
     wrong = 1 + (len(word) >= _LONG_WORD_LETTERS)
     near = [
@@ -157,8 +162,9 @@ def quote(value: object, limit: int = 80) -> str:
     """
     text = value if type(value) is str else _TYPE_NAME(type(value))
     shown = ascii(text[:limit])[1:-1].replace("\\'", "'")
-    cut = "…" if len(text) > limit else ""
-    return f'"{shown}{cut}"'
+    if len(text) > limit:
+        shown += "…"
+    return f'"{shown}"'
 
 
 class PromptForgeError(Exception):

@@ -154,7 +154,9 @@ def remove_unfinished(folder: Path, name: str = "") -> int:
     `name` limits this to files for the target of that name. Files that a process is writing now
     stay. Raises `OSError` with the name of the folder.
     """
-    lead = _lead(name) if name else "."
+    lead = "."
+    if name:
+        lead = _lead(name)
     with naming_path(folder):
         return sum(
             _remove_unlocked(folder / each)

@@ -99,8 +99,9 @@ def _is_sound(item: Item) -> bool:
 
 def path_with_lines(path: str, start: int | None, end: int | None) -> str:
     """Return a path with its lines, as far as they are known: `a.py:3-9`."""
-    last = "" if end is None else f"-{end}"
-    return path if start is None else f"{path}:{start}{last}"
+    if start is None:
+        return path
+    return f"{path}:{start}" if end is None else f"{path}:{start}-{end}"
 
 
 def item_texts(item: Item) -> Iterator[str]:

@@ -54,7 +54,7 @@ def is_flat(metadata: dict[str, Any]) -> bool:
 
 def exact_str(value: str) -> str:
     """Return a `str` proper, without calling any method of a subclass."""
-    return value if type(value) is str else str.__str__(value)
+    return str.__str__(value)
 
 
 def copy_plain(value: object, say: Callable[[str], None]) -> Any:
@@ -66,7 +66,9 @@ def copy_plain(value: object, say: Callable[[str], None]) -> Any:
     result = copier.value(value, 0)
     for change in sorted(copier.changes):
         say(change)
-    return None if result is _NOTHING else result
+    if result is _NOTHING:
+        return None
+    return result
 
 
 class _Copier:
@@ -81,6 +83,7 @@ class _Copier:
         if self._nodes > MAX_DATA_VALUES:
             self.changes.add(f"more than {MAX_DATA_VALUES} values; the rest is left out")
             return _NOTHING
+        # `type` cannot lie, unlike `isinstance`, which asks the object for its `__class__`.
         kind = type(value)
         if value is None or kind is bool or kind is str:
             return value
@@ -115,6 +118,7 @@ class _Copier:
         return repr(value)
 
     def _container(self, value: Any, kind: type, depth: int) -> Any:
+        # The methods of `dict`, `list` and `tuple` themselves: a subclass may have its own.
         if issubclass(kind, dict):
             return self._pairs(dict.items(value), depth)
         if issubclass(kind, list):

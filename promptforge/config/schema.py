@@ -55,7 +55,9 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     def takes(self) -> str:
         """Its values in words: `a whole number from 0 up, or none`."""
         said = _describe(self.shape)
-        return said if self.none is msgspec.UNSET or "none" in self.choices else f"{said}, or none"
+        if self.none is msgspec.UNSET or "none" in self.choices:
+            return said
+        return f"{said}, or none"
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the value as it stands in a file."""
@@ -174,6 +176,7 @@ def rules_of(
     for name, annotation in typing.get_type_hints(shape, include_extras=True).items():
         described = typing.get_args(annotation)
         inner, nullable = _without_none(described[0])
+        # `None` is checked apart: its meaning may be another value.
         if len(described) > 2:  # Annotated[Annotated[int, range], text] arrives flat
             inner = typing.Annotated[(inner, *described[1:-1])]
         rules[name] = Rule(
@@ -197,6 +200,7 @@ def _checked(rule: Rule, value: Any, where: Where | None) -> Any:
         _refuse_value(rule, value, where)
     if isinstance(value, set | frozenset):  # the order of a set differs from run to run
         value = sorted(value, key=show_value)
+    # msgspec is strict: NumPy's numbers and one text for a list get a second chance.
     try:
         checked = msgspec.convert(value, rule.shape)
     except (msgspec.ValidationError, ValueError):
@@ -222,7 +226,9 @@ def _member(shape: Any) -> Any:
 
 
 def _bare(shape: Any) -> Any:
-    return typing.get_args(shape)[0] if typing.get_origin(shape) is typing.Annotated else shape
+    if typing.get_origin(shape) is typing.Annotated:
+        return typing.get_args(shape)[0]
+    return shape
 
 
 def _plain(value: Any, rule: Rule) -> Any:
@@ -241,7 +247,7 @@ def _plain(value: Any, rule: Rule) -> Any:
 def _exact(value: Any) -> Any:
     """Return `value` with its texts as plain `str`: a Markup would pass every escaping."""
     if isinstance(value, str):
-        return value if value.__class__ is str else str.__str__(value)
+        return str.__str__(value)
     return tuple(map(_exact, value)) if isinstance(value, tuple) else value
 
 
@@ -251,7 +257,9 @@ def _encodable(value: Any) -> bool:
         return not SURROGATE.search(value)
     if isinstance(value, tuple):
         return all(map(_encodable, value))
-    return all(map(_encodable, (*value, *value.values()))) if isinstance(value, dict) else True
+    if isinstance(value, dict):
+        return all(map(_encodable, (*value, *value.values())))
+    return True
 
 
 def _inline(schema: dict[str, Any]) -> dict[str, Any]:
@@ -291,8 +299,11 @@ def _describe(shape: Any) -> str:
 
 
 def _refuse_value(rule: Rule, value: Any, where: Where | None) -> NoReturn:
-    text = value if isinstance(value, str) else ""
-    if rule.choices and isinstance(value, list | tuple):
+    # The text to guess from: the value itself, or the first wrong one of a list.
+    text = ""
+    if isinstance(value, str):
+        text = value
+    elif rule.choices and isinstance(value, list | tuple):
         texts = [part for part in value if isinstance(part, str) and part not in rule.choices]
         text = "".join(texts[:1])
     hint = did_you_mean(text, rule.choices)

@@ -74,7 +74,9 @@ class ControlTokens:
         """Return the original of a text made by `break_up`."""
         if self._barred is not None:
             text = self._barred.sub(lambda match: match[0][0], text)
-        return text if self._shown is None else self._shown.sub(_restore_number, text)
+        if self._shown is not None:
+            text = self._shown.sub(_restore_number, text)
+        return text
 
     def find(self, text: str) -> list[tuple[int, int]]:
         """Return start and end of every token in `text`, as a tokenizer reads it, with overlaps."""
@@ -151,7 +153,9 @@ def _rest(tokens: Iterable[_Token], between: str) -> str:
             # `between` may also stand between the digits of a number.
             atom = f"[0-9](?:{between}[0-9]){{{int(number[1]) - 1},{int(number[2]) - 1}}}"
         branches.append(atom + _rest(rests, between))
-    return between + (branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})")
+    if len(branches) == 1:
+        return between + branches[0]
+    return f"{between}(?:{'|'.join(branches)})"
 
 
 def _compiled(pattern: str) -> re.Pattern[str] | None:
@@ -171,8 +175,10 @@ def _show_number(match: re.Match[str]) -> str:
 
 
 def _restore_number(match: re.Match[str]) -> str:
-    run = len(match[1])
-    return "\\" * (run // 2) + (chr(int(match[2][1:], 16)) if run % 2 else match[2])
+    half, is_character = divmod(len(match[1]), 2)
+    if is_character:
+        return "\\" * half + chr(int(match[2][1:], 16))
+    return "\\" * half + match[2]
 
 
 Inside = Callable[[int], bool]
@@ -205,34 +211,35 @@ class TokenBreaker:
         """Return the parts of a finished text with the tokens across their ends broken up.
 
         Parts of exactly the type `str` are a template's own words. `settled` holds the `id`s of
-        parts that were mended before: only their ends matter.
+        parts that were broken up before: only their ends matter.
         """
         # Most texts hold no token: this search, over the ends of settled parts, is all they cost.
-        if not self.controls.holds(
-            "".join([self._ends(part) if id(part) in settled else part for part in parts])
-        ):
+        reach = self.controls.max_characters
+        seen = []
+        for part in parts:
+            if id(part) in settled and len(part) > 2 * reach:
+                seen += [part[:reach], part[-reach:]]
+            else:
+                seen.append(part)
+        if not self.controls.holds("".join(seen)):
             return BrokenUp(parts)
         own = [type(part) is str for part in parts]
         whole = [mine or id(part) in settled for mine, part in zip(own, parts, strict=True)]
-        mended, apart = list(parts), 0
+        changed, broken = list(parts), 0
         while True:  # a backslash may complete another token, so until none is left
-            text = "".join(mended)
-            ends = list(accumulate(map(len, mended)))
-            found = list(self._wrong(text, ends, own, whole))
+            text = "".join(changed)
+            ends = list(accumulate(map(len, changed)))
+            found = list(self._stray_tokens(text, ends, own, whole))
             places = self._places(text, ends, own, found)
             if not places:
-                return BrokenUp(mended, apart, len(found))
-            apart += len(places)
-            for place, part in reversed(places):
-                old = mended[part]
-                at = place - (ends[part] - len(old))
-                mended[part] = type(old)(old[:at] + self._bar + old[at:])
+                return BrokenUp(changed, broken, len(found))
+            broken += len(places)
+            for place, number in reversed(places):  # from the end, so that earlier places stay
+                old = changed[number]
+                at = place - (ends[number] - len(old))
+                changed[number] = type(old)(old[:at] + self._bar + old[at:])
 
-    def _ends(self, part: str) -> str:
-        reach = self.controls.max_characters
-        return part if len(part) <= 2 * reach else part[:reach] + part[-reach:]
-
-    def _wrong(
+    def _stray_tokens(
         self, text: str, ends: Sequence[int], own: Sequence[bool], whole: Sequence[bool]
     ) -> Iterator[tuple[int, int]]:
         """Yield start and end of the tokens that neither a template nor the caller wrote."""
@@ -258,7 +265,9 @@ class TokenBreaker:
                 continue
             for place in range(start + 1, end):
                 before, after = bisect_right(ends, place - 1), bisect_right(ends, place)
-                part = after if own[before] else before
+                part = before
+                if own[before]:
+                    part = after
                 # Beside another backslash the two would be read as one escape.
                 if not own[part] and "\\" not in text[place - 1 : place + 1] and inside(place):
                     places.append((place, part))
@@ -268,15 +277,15 @@ class TokenBreaker:
 
 def spread_insertions(text: str, parts: Sequence[str]) -> list[str]:
     """Return the `parts` of a text with the characters inserted into them: `text` is the result."""
-    found, at = [], 0
-    for number, part in enumerate(parts, 1):
-        begin = at
+    begins, at = [], 0
+    for part in parts:
+        begins.append(at)
         for char in part:
-            while text[at] != char:
+            while text[at] != char:  # an inserted backslash
                 at += 1
             at += 1
-        found.append(text[begin : at if number < len(parts) else len(text)])
-    return found
+    # What follows the last character of a part belongs to it.
+    return [text[begin:end] for begin, end in zip(begins, [*begins[1:], len(text)], strict=True)]
 
 
 _TAG = re.compile(

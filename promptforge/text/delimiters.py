@@ -1,9 +1,8 @@
-"""Delimiters: tags around a content as it is, with a nonce that no other text of the page holds.
+"""Delimiters of contents: framings by syntax, lines that plain text marks, tags with a nonce.
 
+The framing `tagged` prints a content as it is, between tags with a nonce that no other text holds.
 The nonce is no secret and not random. It is the first of a fixed sequence that no text holds, so
 equal input gets an equal nonce, and a provider's prompt cache keeps working.
-
-Framings of contents by syntax, and the pattern of lines that plain text must mark.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ FRAMING_DESCRIPTIONS = {
     "xml": "escapes, so that a parser reads the content back",
     "json": "quotes",
     "plain": "lines that could be taken for the template's own are marked",
-    TAGGED: "the content as it is, between tags with a word that nothing else on the page holds",
+    TAGGED: "the content as it is, between tags with a nonce that no other text holds",
 }
 FRAMINGS: dict[str, tuple[str, ...]] = {
     "md": ("fenced", TAGGED),
@@ -61,14 +60,16 @@ def template_line_pattern(lines: Iterable[tuple[object, ...]]) -> re.Pattern[str
     for parts in lines:
         merged = [p for p in parts if p != ""]
         visible = "".join("".join(p.split()) for p in merged if isinstance(p, str))
-        head = merged[0].lstrip() if merged and isinstance(merged[0], str) else ""
+        head = ""
+        if merged and isinstance(merged[0], str):
+            head = merged[0].lstrip()
         if len(merged) > 1 and sum(map(str.isalnum, head)) >= 2:
             anywhere.add(re.escape(head.rstrip()))
         elif len(visible) >= 2:
             value = f"[^{LINE_END_CHARACTERS}]*"
             line = "".join(re.escape(p) if isinstance(p, str) else value for p in merged)
             whole = re.sub(r"^(?:\\[ \t])+", "", line) + rf"[ \t]*(?=[{LINE_END_CHARACTERS}]|\Z)"
-            (anywhere if head else at_margin).add(whole)
+            {True: anywhere, False: at_margin}[bool(head)].add(whole)
     choices = []
     if anywhere:
         choices.append(rf"[ \t]*(?:{'|'.join(sorted(anywhere))})")
@@ -110,35 +111,37 @@ def pick_nonce(texts: Iterable[str]) -> str:
             row = "\n".join(texts[at : at + _TEXTS_SEARCHED_AT_ONCE])
             held.update(pattern.findall(row), pattern.findall(read_leniently(row)))
         for number in range(min(len(held) + 1, 10**digits)):
-            word = f"{(_FIRST + number * _STEP) % 10**digits:0{digits}}"
-            if word not in held:
-                return _LETTER + word
+            nonce = f"{(_FIRST + number * _STEP) % 10**digits:0{digits}}"
+            if nonce not in held:
+                return _LETTER + nonce
     raise AssertionError("longer nonces come without end")
 
 
-def check_delimiters(text: str, word: str, printed: Iterable[Set[str]]) -> None:
-    """Raise `UnkeptError` unless the nonce `word` stands only in delimiters around contents.
+def check_delimiters(text: str, nonce: str, printed: Iterable[Set[str]]) -> None:
+    """Raise `BrokenDelimiterError` unless `nonce` stands only in delimiters around contents.
 
     `printed` are the contents that were put between delimiters. Outside these, no line may look
     like a delimiter with any nonce: two labels may form one together, or a filter.
     """
     # Cut at the nonce, a good text alternates: outside, content, outside, … Every piece is then
     # known by its ends.
-    opened, *pieces = text.split(word)
+    opened, *pieces = text.split(nonce)
     outside = [opened]
-    known: set[str] = set().union(*printed) if pieces else set()
+    known: set[str] = set()
+    if pieces:  # most pages have none; the union is long
+        known = known.union(*printed)
     for number, piece in enumerate(pieces):
-        if number % 2 == 0:
+        if number % 2 == 0:  # from one nonce to the next: a content between its two tags
             body = piece[len(">\n") : -len(_CLOSE)]
             kept = f"\n{opened}".endswith(_OPEN) and piece == f">\n{body}{_CLOSE}" and body in known
-        else:
+        else:  # from a closing tag to the next opening one
             opened = piece.removeprefix(">")
             outside.append(opened)
             kept = piece[:1] == ">" and opened[:1] in ("", "\n")
         if not kept:
-            raise BrokenDelimiterError(f"{opened[-40:]}{word}{piece[:40]}".strip())
+            raise BrokenDelimiterError(f"{opened[-40:]}{nonce}{piece[:40]}".strip())
     if len(pieces) % 2:
-        raise BrokenDelimiterError(word)
+        raise BrokenDelimiterError(nonce)
     for part in outside:
         if alike := _ALIKE.search(read_leniently(part)):
             raise BrokenDelimiterError(alike[0].strip())
@@ -149,6 +152,7 @@ def read_leniently(text: str, keep: str = "") -> str:
 
     It has no case, no width, no unseen characters except `keep`, and no escapes of XML.
     """
+    # A reader may take `&lt;content-k1>` or full-width letters for a tag.
     if "&" in text:
         text = html.unescape(text)
     if text.isascii():

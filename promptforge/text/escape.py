@@ -74,7 +74,9 @@ class VerbatimContent(Content):
         """Take a text and a nonce that it does not hold."""
         made = super().__new__(cls, text)
         made.nonce = nonce
-        made.printed = set() if printed is None else printed
+        if printed is None:
+            printed = set()
+        made.printed = printed  # shared with the results of filters, which are printed instead
         return made
 
     def with_text(self, text: str) -> VerbatimContent:
@@ -189,7 +191,9 @@ def _md_opening(text: str, split: bool = False) -> str:
     escaped = _md_escape(text)
     if _MD_BLOCK.match(escaped) or (split and escaped.startswith("[") and "]" not in escaped):
         return "\\" + escaped
-    return _MD_ORDERED.sub(r"\1\\\2", escaped, count=1) if _MD_ORDERED.match(escaped) else escaped
+    if _MD_ORDERED.match(escaped):
+        return _MD_ORDERED.sub(r"\1\\\2", escaped, count=1)
+    return escaped
 
 
 def md_joined(value: object) -> Safe:
@@ -197,7 +201,10 @@ def md_joined(value: object) -> Safe:
     if isinstance(value, Safe):
         return value
     text = md_line(value)
-    return Safe("\\" + text) if text[:1] in ("(", "[", "#", "~", "!") else text
+    # After `]`, a bracket makes a link; after `&`, a `#` an entity; after `~` or `!`, more of them.
+    if text[:1] in ("(", "[", "#", "~", "!"):
+        return Safe("\\" + text)
+    return text
 
 
 def md_link(value: object) -> Safe:
@@ -333,7 +340,9 @@ def plain_line(value: object) -> Safe:
         return text
     if text[0].isspace():
         return Safe(_code(text[0]) + text[1:])
-    return Safe("\\" + text) if text[0] == "|" else text
+    if text[0] == "|":
+        return Safe("\\" + text)
+    return text
 
 
 def plain_own(value: object) -> Safe:
