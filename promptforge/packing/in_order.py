@@ -335,10 +335,8 @@ class Packer(PageState):
                 left = (i for i in chain(misfits, queue, walk[ahead:]) if i not in self.chosen)
                 self.reasons.update(dict.fromkeys(left, "max_items"))
                 return
-            whole = bool(queue)
-            if queue and misfits:
-                whole = step.level(queue[0]) == step.level(misfits[0])
-            index = queue.popleft() if whole else misfits.popleft()
+            whole = _next_is_whole(step, queue, misfits)
+            index = (queue if whole else misfits).popleft()
             is_new = index not in self.chosen
             take = self._take_whole if whole else self._take_shorter
             if take(index, limit):
@@ -467,6 +465,13 @@ class Packer(PageState):
             misses = 0 if shown else misses + 1
             if places is not None:
                 places -= shown
+
+
+def _next_is_whole(step: PackingStep, queue: Sequence[int], misfits: Sequence[int]) -> bool:
+    """Return True while whole items of the misfits' rank are left: these come before cut ones."""
+    if not queue or not misfits:
+        return bool(queue)
+    return step.level(queue[0]) == step.level(misfits[0])
 
 
 def _share(most: float, share: float) -> float:

@@ -30,7 +30,7 @@ class Packed(NamedTuple):
     """False where even the page without items exceeds the limit: then nothing is printed."""
 
 
-def pack(
+def pack(  # noqa: PLR0913  these are the options of packing
     steps: Iterable[PackingStep],
     page: PackablePage,
     limit: Cost,
