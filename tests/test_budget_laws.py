@@ -103,7 +103,7 @@ def check(records: Records, budget: int, tokenizer: Any, **options: Any) -> pf.R
     result = keep(records, budget, tokenizer, **options)
     items = (
         result.report.brief
-    )  # without the budgets for dropped items: test_ways.py looks at these
+    )  # without the budgets for dropped items: test_remedies.py looks at these
     assert sorted(entry.id for entry in items) == sorted(r["id"] for r in records)
     for entry in items:
         assert entry.status in ("included", "trimmed", "dropped")

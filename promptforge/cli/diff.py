@@ -189,8 +189,8 @@ def read_side(text: str) -> BuildOptions | Build | BuildManifest:
 def _parse_side(text: str) -> BuildOptions:
     profile, options = None, {}
     folders: dict[str, list[Path]] = {}
-    for part in filter(None, _NEXT_ASSIGNMENT.split(text)):
-        word, _, value = part.partition("=")
+    for assignment in filter(None, _NEXT_ASSIGNMENT.split(text)):
+        word, _, value = assignment.partition("=")
         name = word.replace("-", "_")
         if name == "profile":
             profile = value
@@ -300,18 +300,18 @@ def _input_lines(found: Difference) -> Iterator[str]:
     """Yield a table of the inputs that differ: options, profile, tokenizer, templates, items."""
     rows = [[pair.name, _value(pair.a), _value(pair.b)] for pair in found.options]
     own = {"a": 0, "b": 0}
-    for what, pairs in (
+    for kind, pairs in (
         ("profile", found.profile),
         ("tokenizer", found.tokenizer),
         ("template", found.templates),
     ):
         for pair in pairs:
             # Another layout has other files: their names alone would fill the table.
-            if what == "template" and None in (pair.a, pair.b):
+            if kind == "template" and None in (pair.a, pair.b):
                 own["a"] += pair.b is None
                 own["b"] += pair.a is None
             else:
-                rows.append([f"{what}: {printable(pair.name)}", _value(pair.a), _value(pair.b)])
+                rows.append([f"{kind}: {printable(pair.name)}", _value(pair.a), _value(pair.b)])
     if any(own.values()):
         rows.append(["templates", *(_number(count, "of its own") for count in own.values())])
     # The same item may be given several times to either side: numbers are compared, not names.

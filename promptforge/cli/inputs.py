@@ -371,8 +371,8 @@ def _trusted_folders(workspace: str, diagnostics: Diagnostics | None) -> dict[st
     except PromptForgeError as error:
         message = f"{error}; nothing in it is used"
     if diagnostics is not None:
-        way_out = f"`promptforge trust {printable(workspace)}` lists and trusts them"
-        diagnostics.add("PF706", f"{message}; {way_out}", where=PROJECT_FOLDER)
+        hint = f"`promptforge trust {printable(workspace)}` lists and trusts them"
+        diagnostics.add("PF706", f"{message}; {hint}", where=PROJECT_FOLDER)
     return {}
 
 

@@ -217,11 +217,11 @@ def excerpt_lines(source: str, line: int, column: int, end: int = 0) -> Iterator
     """Yield a numbered line of source, and a mark below its columns `column` to `end` - 1."""
     # A long line is cut around the column, so that the mistake stands in the middle.
     start = max(0, min(column - MAX_EXCERPT_CHARACTERS // 2, len(source) - MAX_EXCERPT_CHARACTERS))
-    part = source[start : start + MAX_EXCERPT_CHARACTERS]
+    visible = source[start : start + MAX_EXCERPT_CHARACTERS]
     # Each part is escaped alone: an escape is longer than its character, and the mark must fit.
-    before = _escape_tabs(part[: column - 1 - start])
-    marked = _escape_tabs(part[column - 1 - start : max(end, column + 1) - 1 - start])
-    after = _escape_tabs(part[max(end, column + 1) - 1 - start :])
+    before = _escape_tabs(visible[: column - 1 - start])
+    marked = _escape_tabs(visible[column - 1 - start : max(end, column + 1) - 1 - start])
+    after = _escape_tabs(visible[max(end, column + 1) - 1 - start :])
     cut = more = ""
     if start:
         cut = "…"
