@@ -89,7 +89,9 @@ class BudgetHints:
         options = page.options
         sides = len({page.entries.pool[i].origin for i in self._order})
         shared = options.section_budgets or (options.combine != "explicit_only" and sides > 1)
-        self._ordered = options.packing in _IN_ORDER and not shared and page.extractor() is None
+        self._ordered = (
+            options.packing in _IN_ORDER and not shared and page.query_passages() is None
+        )
         self._tried: dict[int, Collection[int]] = {}
         self._curve = _cost_curve(page, self._order, lost)
         self._on_curve: dict[int, int] = {}

@@ -1,6 +1,8 @@
-"""What templates see of items, and how items look: made once for an item in a form, and remembered.
+"""Views of items: all that templates see of an item, its printed text included.
 
-The language tag of an item: forced, its own, told from its path, or told from its kind.
+A view is made once for an item in a variant and remembered, also from one rendering to the next.
+`LanguageTags` tells the tag to print as an item's language. `Setting` is what the pages of one
+rendering share.
 """
 
 from __future__ import annotations
@@ -37,25 +39,27 @@ from ..trimming.pieces import append_marker
 
 
 class LanguageTags:
-    """Tells languages by the tags of a profile; remembers what paths and kinds gave."""
+    """Tell languages by the tags of a profile; remember results by path and kind."""
 
     def __init__(self, tags: Mapping[str, str]) -> None:
-        """`tags`: a kind (`man_page`), an extension (`.el`) or a language (`common-lisp`) → the tag to print."""
-        self._by = tags
+        """Take kinds (`man_page`), extensions (`.el`) and languages with the tags to print."""
+        self._tags = tags
         self._find = lru_cache(maxsize=10_000)(self._find_tag)
 
-    def tags(self, options: Options, settings: LayoutSettings) -> Callable[[Item], str | None]:
-        """Return the function that gives an item's tag, or `None` for none, under these options and in this layout."""
-        only = tuple(sorted(settings.languages.items())) if settings.languages is not None else None
+    def tags(self, options: Options, settings: LayoutSettings) -> Language:
+        """Return the function that gives an item's tag, or None for no tag."""
+        only = None
+        if settings.languages is not None:
+            only = tuple(sorted(settings.languages.items()))
         forced = options.fence_language
 
         def tag(item: Item) -> str | None:
             if forced:
                 return forced
             own = item.language
-            if own is not None:
-                return None if own == "none" else self._by.get(own, own)
-            return self._find(item.kind, item.path or "", only)
+            if own is None:
+                return self._find(item.kind, item.path or "", only)
+            return None if own == "none" else self._tags.get(own, own)
 
         return tag
 
@@ -65,27 +69,26 @@ class LanguageTags:
         extension = path.rpartition(".")[2].lower()
         if only is not None:
             return dict(only).get(extension)
-        found = (self._by.get(f".{extension}") or language_of(path)) if path else None
-        return self._by.get(found or "", found) or self._by.get(kind)
+        found = None
+        if path:
+            found = self._tags.get(f".{extension}") or language_of(path)
+        return self._tags.get(found or "", found) or self._tags.get(kind)
 
 
 CleaningNotes = tuple[tuple[str, str], ...]
-"""What cleaning a content had to change: (code, message) pairs."""
-
+"""Pairs of code and message on changes made to a content."""
 ViewMemory = dict[tuple[object, ...], dict[object, tuple[Fields, CleaningNotes]]]
-"""What items looked like, from one rendering to the next: by what its items have in common, then by item."""
-
+"""Views from one rendering to the next: by what the items share, then by item."""
 MAX_VIEWS_REMEMBERED = 4096
-"""How many items' looks a renderer remembers, of one rendering's setting and of those before it."""
-
-_LOOKS = attrgetter(
+"""Views that a renderer remembers."""
+_VISIBLE_FIELDS = attrgetter(
     "kind", "id", "name", "path", "start_line", "end_line", "score", "origin", "summary"
 )
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What the pages of one rendering share."""
+    """The common ground of the pages of one rendering."""
 
     layout: Layout
     options: Options
@@ -112,109 +115,114 @@ class ItemViews:
         titles: Iterable[str],
         tank: FuelTank,
     ) -> None:
-        """Make the views of `items`; `titles` are those that sections may have on this page."""
-        look, options, word = setting.layout, setting.options, setting.nonce
-        controls, language, memory = setting.controls, setting.tag, setting.memory
+        """Make the views of `items`; `titles` are those of sections that this page may have."""
+        layout, options, nonce = setting.layout, setting.options, setting.nonce
         self.notes: dict[tuple[int, Variant], CleaningNotes] = {}
-        """What cleaning the content of a form had to change."""
-        self._items = items
-        self._look = look
-        self._options = options
-        self._language = language
-        self._tank = tank
-        self._forms: dict[int, list[Variant]] = {}
+        """Changes made to the content of a variant, where there were any."""
+        self._items, self._layout, self._options, self._tank = items, layout, options, tank
+        self._tag, self._nonce, self._controls = setting.tag, nonce, setting.controls
+        self._variants: dict[int, list[Variant]] = {}
         self._printers: dict[str, Callable[[Fields], tuple[str, int]]] = {}
         self._views: dict[int, dict[Variant, Fields]] = {}
         self._last: dict[int, tuple[Variant, Fields]] = {}
         self._flags = {
-            "headers": options.headers,
-            "line_numbers": options.line_numbers,
-            "scores": options.scores,
-            "code": options.code,
-            "query": options.query,
+            name: getattr(options, name)
+            for name in ("headers", "line_numbers", "scores", "code", "query")
         }
+        # In plain text no line of a content may pass for a line of the templates, of the options
+        # or for a title. Titles come from items: they may not pass for lines of the templates
+        # either, so there a title is escaped, and the escaped one is what contents must not equal.
         lines = [separator, options.header or "", options.footer or "", options.marker]
-        self._word = word
-        tank.own_lines = own = look.line_pattern([line for line in lines if line.strip()])
-        printed: list[str] = [plain_line(title) for title in titles] if look.prints_titles else []
-        printed = ["\\" + title if own and own.match(title) else title for title in printed]
-        self._frame = (
-            None
-            if word
-            else look.line_pattern([line for line in [*lines, *printed] if line.strip()])
-        )
-        shown = {**self._flags, "query": options.query if look.uses("query") else None}
-        shared: tuple[object, ...] = (
-            look,
-            self._frame,
-            tank.own_lines,
-            tuple(shown.values()),
-            options.marker,
-            word,
-        )
-        self._controls = controls
-        self.joints: TokenBreaker | None = None
-        """What keeps texts that meet from making a control token; `None` where tokens are kept."""
+        tank.own_lines = own = layout.line_pattern([line for line in lines if line.strip()])
+        self._own_lines = None
+        if nonce is None:
+            printed: list[str] = []
+            for title in map(plain_line, titles if layout.prints_titles else ()):
+                printed.append("\\" + title if own and own.match(title) else title)
+            self._own_lines = layout.line_pattern(
+                [line for line in [*lines, *printed] if line.strip()]
+            )
+        flags = dict(self._flags)
+        if not layout.uses("query"):
+            flags["query"] = None  # so that another query finds the same views
+        shared: tuple[object, ...] = (layout, self._own_lines, own, tuple(flags.values()))
+        shared += (options.marker, nonce)
+        self.breaker: TokenBreaker | None = None
+        """Breaks up control tokens that texts make where they meet; None where they are kept."""
+        controls = setting.controls
         if controls is not None:
-            theirs = [*lines, options.query or "", *look.settings.titles.values(), look.sources()]
-            spare = {text[start:end] for text in theirs for start, end in controls.find(text)}
-            self.joints = TokenBreaker(controls, look.syntax, spare)
-            shared = (*shared, controls, self.joints.spare)
-        self._met = BrokenUp([])
-        if shared not in memory and sum(map(len, list(memory.values()))) >= MAX_VIEWS_REMEMBERED:
-            memory.clear()
+            titles_of_layout = layout.settings.titles.values()
+            given = [*lines, options.query or "", *titles_of_layout, layout.sources()]
+            spare = {text[start:end] for text in given for start, end in controls.find(text)}
+            self.breaker = TokenBreaker(controls, layout.syntax, spare)
+            shared += (controls, self.breaker.spare)
+        self._broken_up = BrokenUp([])
+        memory = setting.memory
+        if shared not in memory:
+            # list(): another thread may add to the memory meanwhile.
+            if sum(map(len, list(memory.values()))) >= MAX_VIEWS_REMEMBERED:
+                memory.clear()
         self._memory = memory.setdefault(shared, {})
 
     def variants(self, index: int) -> Sequence[Variant]:
-        """Return the whole forms of an item, the longest first."""
-        forms = self._forms.get(index)
-        if forms is None:
-            self._forms[index] = forms = _forms(self._items[index], self._options.item_max_chars)
-        return forms
+        """Return the whole variants of an item, the longest first."""
+        variants = self._variants.get(index)
+        if variants is None:
+            variants = _variants_of(self._items[index], self._options.item_max_chars)
+            self._variants[index] = variants
+        return variants
 
-    def view(self, index: int, form: Variant) -> Fields:
-        """Return what templates see of an item in a form, its `text` included."""
+    def view(self, index: int, variant: Variant) -> Fields:
+        """Return what templates see of an item in a variant, its `text` included."""
+        # Packing asks for the same view many times: the last one is found without hashing a text.
         last = self._last.get(index)
-        if last is not None and last[0] is form:
+        if last is not None and last[0] is variant:
             return last[1]
-        views = self._views.get(index)
-        if views is None:
-            views = self._views[index] = {}
-        view = views.get(form)
+        views = self._views.setdefault(index, {})
+        view = views.get(variant)
         if view is None:
             item = self._items[index]
-            language = self._language(item)
-            if item.metadata:
-                view, notes = self._view(item, form, language)
+            language = self._tag(item)
+            if item.metadata:  # it cannot be a key of the memory
+                view, notes = self._make(item, variant, language)
             else:
-                view, notes = self._remembered((form, language, _LOOKS(item)), item, form, language)
+                view, notes = self._remembered(item, variant, language)
             if notes:
-                self.notes[index, form] = notes
-            views[form] = view
-        self._last[index] = form, view
+                self.notes[index, variant] = notes
+            views[variant] = view
+        self._last[index] = variant, view
         return view
 
-    def _view(
-        self, item: Item, form: Variant, language: str | None
+    def _remembered(
+        self, item: Item, variant: Variant, language: str | None
     ) -> tuple[Fields, CleaningNotes]:
-        content, notes, apart = self._clean(form.text)
-        if form.cut:
+        key = variant, language, _VISIBLE_FIELDS(item)
+        known = self._memory.get(key)
+        if known is None:
+            if len(self._memory) >= MAX_VIEWS_REMEMBERED:
+                self._memory.clear()
+            known = self._memory[key] = self._make(item, variant, language)
+        return known
+
+    def _make(
+        self, item: Item, variant: Variant, language: str | None
+    ) -> tuple[Fields, CleaningNotes]:
+        content, notes, broken = self._clean(variant.text)
+        if variant.cut:
             marked = append_marker(content, self._options.marker)
-            content = (
-                content.with_text(marked)
-                if isinstance(content, VerbatimContent)
-                else Content(marked)
-            )
-        summary: Content | None = content if form.name == "summary" else None
+            if isinstance(content, VerbatimContent):
+                content = content.with_text(marked)
+            else:
+                content = Content(marked)
+        summary: Content | None = content if variant.name == "summary" else None
         if summary is None and item.summary is not None:
             summary, more, count = self._clean(item.summary)
-            notes += more
-            apart += count
-        kind = item.kind
-        if self._controls is not None:
-            item, language, count = self.written_apart(item, language)
-            apart += count
-        lines = item.start_line is not None and item.end_line is not None
+            notes, broken = notes + more, broken + count
+        kind = item.kind  # names the template, so the one given, even if it holds a control token
+        item, language, count = self.break_up_labels(item, language)
+        lines = None
+        if item.start_line is not None and item.end_line is not None:
+            lines = f"{item.start_line}-{item.end_line}"
         view = Fields(
             id=item.id,
             kind=item.kind,
@@ -223,7 +231,7 @@ class ItemViews:
             title=item.path if item.path is not None else item.name or item.id or item.kind,
             start_line=item.start_line,
             end_line=item.end_line,
-            lines=f"{item.start_line}-{item.end_line}" if lines else None,
+            lines=lines,
             line_range=line_range(item),
             language=language,
             score=item.score,
@@ -231,127 +239,105 @@ class ItemViews:
             metadata=OpenFields(item.metadata),
             content=content,
             summary=summary,
-            form=form.name,
+            form=variant.name,
         )
         show = self._printers.get(kind)
         if show is None:
-            mend = None if self.joints is None else self._mend
-            show = self._printers[kind] = self._look.printer(kind, self._flags, self._tank, mend)
-        self._met = BrokenUp([])
+            mend = None if self.breaker is None else self._break_up_printed
+            show = self._layout.printer(kind, self._flags, self._tank, mend)
+            self._printers[kind] = show
+        self._broken_up = BrokenUp([])
         view["text"], imitations = show(view)
-        notes += template_line_notes(imitations)
-        if self._controls is None:
-            return view, notes
-        return view, (*notes, *control_token_notes(apart + self._met.broken, self._met.left))
+        return view, (
+            *notes,
+            *template_line_notes(imitations),
+            *control_token_notes(broken + count + self._broken_up.broken, self._broken_up.left),
+        )
 
     def _clean(self, text: str) -> CleanedContent:
-        if self._word is None:
-            return clean_content(text, self._look.syntax, self._frame, self._controls)
+        if self._nonce is None:
+            return clean_content(text, self._layout.syntax, self._own_lines, self._controls)
         cleaned = clean_content(text, VERBATIM, None, self._controls)
-        return cleaned._replace(text=VerbatimContent(cleaned.text, self._word))
+        return cleaned._replace(text=VerbatimContent(cleaned.text, self._nonce))
 
     def check(self, parts: Sequence[str], chosen: Mapping[int, Variant]) -> None:
-        """Raise `UnkeptError` where a finished text of the `chosen` holds the tags of contents, or their word, beside
-        these.
-        """
-        if self._word is not None:
-            shown = (
-                self.view(index, form)[name]
-                for index, form in chosen.items()
-                for name in ("content", "summary")
-            )
-            check_delimiters(
-                "".join(parts),
-                self._word,
-                [text.printed for text in shown if isinstance(text, VerbatimContent)],
-            )
+        """Raise `BrokenDelimiterError` where a page holds tags or the nonce beside its contents."""
+        if self._nonce is None:
+            return
+        views = [self.view(index, variant) for index, variant in chosen.items()]
+        texts = (view[name] for view in views for name in ("content", "summary"))
+        printed = [text.printed for text in texts if isinstance(text, VerbatimContent)]
+        check_delimiters("".join(parts), self._nonce, printed)
 
-    def written_apart(
+    def break_up_labels(
         self, item: Item, language: str | None = None
     ) -> tuple[Item, str | None, int]:
-        """Return an item whose labels and metadata hold no control token, its language, and how many there were."""
+        """Break up control tokens in labels and metadata; return item, language and their number."""
         if self._controls is None:
             return item, language, 0
         given = [item.id, item.kind, item.name, item.path, language, item.metadata]
         made, count = self._controls.break_up_data(given)
         if count:
-            names = ("id", "kind", "name", "path", "metadata")
-            *labels, language, metadata = made
+            item_id, kind, name, path, language, metadata = made
             item = msgspec.structs.replace(
-                item, **dict(zip(names, (*labels, metadata), strict=True))
+                item, id=item_id, kind=kind, name=name, path=path, metadata=metadata
             )
         return item, language, count
 
-    def mend(self, parts: list[str]) -> BrokenUp:
-        """Return the parts of an item's text with no control token where they meet."""
-        return BrokenUp(parts) if self.joints is None else self.joints.break_up(parts)
+    def break_up(self, parts: list[str]) -> BrokenUp:
+        """Break up control tokens that the parts of an item's text make where they meet."""
+        return BrokenUp(parts) if self.breaker is None else self.breaker.break_up(parts)
 
-    def _mend(self, parts: list[str]) -> list[str]:
-        self._met = self.mend(parts)
-        return self._met.parts
+    def _break_up_printed(self, parts: list[str]) -> list[str]:
+        # A printer serves all items of its kind, so what it broke up is kept for the one at hand.
+        self._broken_up = self.break_up(parts)
+        return self._broken_up.parts
 
-    def bare(self, item: Item, form: Variant) -> str:
-        """Return what an item looks like that stands for all of its kind."""
-        return str(self._remembered((form, _LOOKS(item)), item, form, item.language)[0]["text"])
-
-    def _remembered(
-        self, key: object, item: Item, form: Variant, language: str | None
-    ) -> tuple[Fields, CleaningNotes]:
-        known = self._memory.get(key)
-        if known is None:
-            if len(self._memory) >= MAX_VIEWS_REMEMBERED:
-                self._memory.clear()
-            known = self._memory[key] = self._view(item, form, language)
-        return known
+    def bare(self, item: Item, variant: Variant) -> str:
+        """Return the text of an item that stands for all of its kind."""
+        return str(self._remembered(item, variant, item.language)[0]["text"])
 
     def forget(self, index: int) -> None:
-        """Forget how an item looked: it has changed."""
+        """Forget the views of an item: it has changed."""
         self._last.pop(index, None)
         self._views.pop(index, None)
 
 
-def _forms(item: Item, most: int | None) -> list[Variant]:
-    content, expanded, summary = item.content, item.expanded, item.summary
-    if content is not None and expanded is None and summary is None and most is None:  # as most are
-        return [Variant("content", content)]
-    forms = []
-    for name, text in (("expanded", expanded), ("content", content)):
+def _variants_of(item: Item, max_chars: int | None) -> list[Variant]:
+    variants = []
+    for name, text in (("expanded", item.expanded), ("content", item.content)):
         if text is not None:
-            forms.append(
-                Variant(name, text)
-                if most is None
-                else Variant(name, text[:most], len(text) > most)
-            )
-    if summary is not None:
-        forms.append(Variant("summary", summary))
-    return forms or [Variant("content", "")]
+            cut = max_chars is not None and len(text) > max_chars
+            variants.append(Variant(name, text[:max_chars], cut))
+    if item.summary is not None:
+        variants.append(Variant("summary", item.summary))
+    return variants or [Variant("content", "")]
 
 
-def control_token_notes(apart: int, left: int) -> CleaningNotes:
+def control_token_notes(broken: int, left: int) -> CleaningNotes:
     """Return the notes on control tokens broken up, and on those that could not be."""
-    notes = [("PF704", f"control tokens broken up: {apart}")] if apart else []
+    notes = []
+    if broken:
+        notes.append(("PF704", f"control tokens broken up: {broken}"))
     if left:
-        notes.append(
-            ("PF705", f"control tokens that the syntax leaves no room to write apart: {left}")
-        )
+        message = f"control tokens that the syntax leaves no room to break up: {left}"
+        notes.append(("PF705", message))
     return tuple(notes)
 
 
-def template_line_notes(taken: int) -> CleaningNotes:
-    """Return the note on values that would have passed for lines of the frame."""
-    message = f"values that could be taken for lines of the frame, with a backslash before them: {taken:,}"
-    return (("PF304", message),) if taken else ()
+def template_line_notes(imitations: int) -> CleaningNotes:
+    """Return the note on values that could be taken for lines of the templates."""
+    message = "values that could be taken for lines of the frame, with a backslash before them"
+    return (("PF304", f"{message}: {imitations:,}"),) if imitations else ()
 
 
 def line_range(item: Item) -> str | None:
-    """Return `line 5` or `lines 5-8`, or `None` where the lines are not known."""
+    """Return `line 5` or `lines 5-8`; None where the lines are not known."""
     if item.start_line is None or item.end_line is None:
         return None
-    return (
-        f"line {item.start_line}"
-        if item.start_line == item.end_line
-        else f"lines {item.start_line}-{item.end_line}"
-    )
+    if item.start_line == item.end_line:
+        return f"line {item.start_line}"
+    return f"lines {item.start_line}-{item.end_line}"
 
 
 def citation(item: Item) -> dict[str, Any]:

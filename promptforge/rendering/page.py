@@ -175,7 +175,7 @@ class Page:
         """Return the chosen item that contains this one's lines, and those this one contains."""
         return self._contained.find(index, chosen) if self.options.dedupe else (None, ())
 
-    def note_twins(self, packed: Packed, limit: Cost) -> Packed:
+    def note_duplicates(self, packed: Packed, limit: Cost) -> Packed:
         """Note in the metadata of items where their dropped duplicates are from, if that fits."""
         also: dict[int, list[Item]] = {}
         for duplicate, holder in sorted(packed.duplicates.items()):
@@ -204,7 +204,7 @@ class Page:
         """Return the longest shorter variant with a text within both bounds, if there is one."""
         return self._shortener.longest_within(index, tokens, chars)
 
-    def extractor(self) -> QueryPassages | None:
+    def query_passages(self) -> QueryPassages | None:
         """Return the passages that answer the query; None where whole items are packed."""
         asked, options = self.entries.asked, self.options
         wanted = ("score", "keyword_boost", "structure")
@@ -272,7 +272,7 @@ class Page:
         variables["total"] = len(self.entries)
         variables["sources"] = None
         if self.options.sources:
-            items = (self.views.written_apart(entry.item)[0] for entry in entries)
+            items = (self.views.break_up_labels(entry.item)[0] for entry in entries)
             variables["sources"] = [Fields(citation(item)) for item in items]
         if "sections" in self.look.page_uses:
             variables["sections"] = self._section_fields(sections, chosen)
@@ -281,7 +281,7 @@ class Page:
             variables[origin] = self._section_fields(these, chosen)
         self.notes = ()
         parts, imitations = self.look.render_page(variables, self.tank)
-        parts = self.mend(parts, chosen)
+        parts = self.break_up(parts, chosen)
         self.notes += template_line_notes(imitations)
         while parts and self.settings.trim_end:
             parts[-1] = parts[-1].rstrip(_WHITE)
@@ -290,12 +290,12 @@ class Page:
             parts.pop()
         return parts
 
-    def mend(self, parts: list[str], chosen: Mapping[int, Variant]) -> list[str]:
+    def break_up(self, parts: list[str], chosen: Mapping[int, Variant]) -> list[str]:
         """Break up control tokens that two parts of a page make where they meet."""
-        if self.views.joints is None:
+        if self.views.breaker is None:
             return parts
         settled = {id(self.views.view(index, variant)["text"]) for index, variant in chosen.items()}
-        parts, broken, left = self.views.joints.break_up(parts, settled)
+        parts, broken, left = self.views.breaker.break_up(parts, settled)
         notes = control_token_notes(broken, left)
         self.notes = tuple((code, f"where texts meet on the page, {said}") for code, said in notes)
         return parts
@@ -303,7 +303,7 @@ class Page:
     def _section_fields(
         self, sections: list[Section], chosen: Mapping[int, Variant]
     ) -> list[Fields]:
-        breaker = self.views.joints
+        breaker = self.views.breaker
         found = []
         for section in sections:
             key, title = section.key, section.title

@@ -126,7 +126,7 @@ class Pipeline:
         packings = Packings(every, setting)
         page, packed = packings.first(diagnostics)
         if packed.duplicates:
-            packed = page.note_twins(packed, _limit(options))
+            packed = page.note_duplicates(packed, _limit(options))
         _say_combined(page.entries, options, diagnostics)
         if not packed.overhead_fits:
             _say_overhead(packed, options, diagnostics)
@@ -253,7 +253,7 @@ def _pack_first(
             trim=options.trim != "none",
             stubs=options.stubs,
             section_limits=section_limits,
-            passages=page.extractor(),
+            passages=page.query_passages(),
         )
         if packed.chosen:
             break

@@ -78,9 +78,9 @@ def map_text(
 
     `ids` names the items by their indices.
     """
-    twin, listener = copy.copy(page), _Listener(page.look)
-    twin.look = listener  # type: ignore[assignment]
-    twin.render(chosen)
+    copied, listener = copy.copy(page), _Listener(page.look)
+    copied.look = listener  # type: ignore[assignment]
+    copied.render(chosen)
     asked: list[_Watched] = []
     variables = {**listener.heard, **_watch(page, chosen, listener.heard, asked)}
     switches = {name: getattr(page.options, name) for name in _SWITCHES}
@@ -88,7 +88,7 @@ def map_text(
     use_tank(page.tank, len(chosen), len(text))
     at = 0
     pieces = list(_whole(_trace(templates.trace(page.look.page_name, variables), asked)))
-    for piece, shown in zip(pieces, page.mend(_texts(pieces), chosen), strict=True):
+    for piece, shown in zip(pieces, page.break_up(_texts(pieces), chosen), strict=True):
         inner = [piece]
         index = piece.item.index if piece.item is not None else None
         if index is not None and piece.text is piece.item["text"]:  # type: ignore[index]
@@ -97,7 +97,7 @@ def map_text(
             item_template = page.look.item_template(view["kind"]).name or ""
             traced = templates.trace(item_template, {"item": view, **switches})
             inner = list(_whole(_trace(traced, [])))
-            inner = _with(inner, page.views.mend(_texts(inner)).parts)
+            inner = _with(inner, page.views.break_up(_texts(inner)).parts)
         if shown is not piece.text:
             inner = _with(inner, spread_insertions(shown, _texts(inner)))
         for part in inner:
