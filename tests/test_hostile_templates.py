@@ -1,4 +1,4 @@
-"""Templates that run away, reach out or break the compiler: each is refused, or ends and says why."""
+"""Templates that run away, reach out or break the compiler: each is refused, or ends early."""
 
 from __future__ import annotations
 
@@ -216,7 +216,8 @@ def test_honest_templates_have_fuel_to_spare() -> None:
         "{% for other in items %}{% if other.name == item.name %}*{% endif %}{% endfor %}\n"
         "{% endfor %}{% endfor %}{% endfor %}"
     )
-    item = "{% for tag in item.metadata.tags %}{{ tag | upper }}{% endfor %} {{ item.content ~ item.name }}"
+    item = "{% for tag in item.metadata.tags %}{{ tag | upper }}{% endfor %}"
+    item += " {{ item.content ~ item.name }}"
     text = render(item, page=page, items=items, max_tokens=200_000)
     assert text.count("*") == 300
     everything = pf.render(items, layout="knowledge", packing="longest_first", max_tokens=20_000)

@@ -17,10 +17,13 @@ from promptforge.model import Span
 from promptforge.templating.loader import Templates
 
 RECORDS: list[dict[str, Any]] = [
-    {"id": "c", "kind": "code", "path": "a.py", "start_line": 1, "end_line": 3, "content": "f:\n```\nx", "score": 0.9},
-    {"id": "same", "kind": "code", "path": "a.py", "start_line": 1, "end_line": 3, "content": "f:\n```\nx"},
+    {"id": "c", "kind": "code", "path": "a.py", "start_line": 1, "end_line": 3,
+        "content": "f:\n```\nx", "score": 0.9},
+    {"id": "same", "kind": "code", "path": "a.py", "start_line": 1, "end_line": 3,
+        "content": "f:\n```\nx"},
     {"id": "m", "kind": "man_page", "name": "tar", "content": "tar - archive", "summary": "short"},
-    {"id": "s", "kind": "class", "name": "C", "summary": "only this", "origin": "similarity", "score": 0.8},
+    {"id": "s", "kind": "class", "name": "C", "summary": "only this", "origin": "similarity",
+        "score": 0.8},
     {
         "id": "t",
         "kind": "mitre_attack",
@@ -28,7 +31,8 @@ RECORDS: list[dict[str, Any]] = [
         "content": "T",
         "metadata": {"technique_id": "T1003", "tactics": ["a"], "tools": ["b"], "url": "http://x"},
     },
-    {"id": "d", "kind": "document", "path": "d.md", "content": "many words " * 99, "origin": "similarity"},
+    {"id": "d", "kind": "document", "path": "d.md", "content": "many words " * 99,
+        "origin": "similarity"},
 ]  # fmt: skip
 SETTINGS: list[dict[str, Any]] = [
     {},

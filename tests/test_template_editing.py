@@ -1,4 +1,4 @@
-"""The work of a template author, with files alone: every example of templates/README.md, and more."""
+"""The work of a template author, with files alone: the examples of templates/README.md and more."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _PIECE = re.compile(r"(?ms)^#{2,3} ([^\n]+)$|^(?:`([^`\n]+)`\n{1,2})?(`{3,})(\w+
 
 ITEMS = [
     {
-        "kind": "code", "name": "digest", "path": "src/hash.py", "start_line": 3, "end_line": 4, "score": 0.9,
+        "kind": "code", "name": "digest", "path": "src/hash.py", "start_line": 3,
+        "end_line": 4, "score": 0.9,
         "content": "def digest(data):\n    return 1", "metadata": {"author": "Ada"},
     },
     {"kind": "man_page", "name": "sum(1)", "content": "check sums", "score": 0.8},

@@ -445,7 +445,8 @@ def test_what_is_not_there_is_named_with_the_nearest(
 
 
 def test_metadata_is_an_open_set(tmp_path: Path) -> None:
-    item = "{{ item.metadata.a.b }}|{{ item.metadata.a.none }}|{{ item.metadata.none }}|{{ item.metadata.none is none }}"
+    item = "{{ item.metadata.a.b }}|{{ item.metadata.a.none }}"
+    item += "|{{ item.metadata.none }}|{{ item.metadata.none is none }}"
     assert render(tmp_path, item, metadata={"a": {"b": 1}}).strip() == "1|||true"
 
 
@@ -565,7 +566,8 @@ def test_filters_tests_and_tags(source: str, printed: str, tmp_path: Path) -> No
 
 
 def test_line_ends_follow_the_rules_that_authors_are_told(tmp_path: Path) -> None:
-    item = "a{% if item.kind %}b{% endif %}\nc{% if item.kind %}d{% endif +%}\ne\n\n{%- if item.kind %}f{% endif %}\n"
+    item = "a{% if item.kind %}b{% endif %}\nc{% if item.kind %}d{% endif +%}\ne\n\n"
+    item += "{%- if item.kind %}f{% endif %}\n"
     assert (
         render(tmp_path, item, page="{% for item in items %}{{ item.text }}{% endfor %}")
         == "abcd\nef"

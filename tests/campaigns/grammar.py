@@ -336,10 +336,12 @@ class Grammar:
                 lambda: f"{{% set {name}.{r.choice(FIELDS)} = {e()} %}}",
                 lambda: f"{{% set {name} %}}{body()}{{% endset %}}",
                 lambda: (
-                    f"{{% macro {name}(a, b={e()}) %}}{body()}{{% endmacro %}}{{{{ {name}({e()}) }}}}"
+                    f"{{% macro {name}(a, b={e()}) %}}{body()}{{% endmacro %}}"
+                    f"{{{{ {name}({e()}) }}}}"
                 ),
                 lambda: (
-                    f"{{% macro {name}(a) %}}{{{{ {name}(a ~ a) }}}}{{% endmacro %}}{{{{ {name}(1) }}}}"
+                    f"{{% macro {name}(a) %}}{{{{ {name}(a ~ a) }}}}{{% endmacro %}}"
+                    f"{{{{ {name}(1) }}}}"
                 ),
                 lambda: f"{{% block {name} %}}{body()}{{{{ super() }}}}{{% endblock %}}",
                 lambda: f"{{% include '{self._name(ending)}' %}}",
@@ -400,7 +402,8 @@ class Grammar:
                 lambda: (
                     "{% macro m0(a) %}x{% endmacro %}"
                     + "".join(
-                        f"{{% macro m{n}(a) %}}{{{{ m{n - 1}({change}) }}}}{{{{ m{n - 1}(a) }}}}{{% endmacro %}}\n"
+                        f"{{% macro m{n}(a) %}}{{{{ m{n - 1}({change}) }}}}"
+                        f"{{{{ m{n - 1}(a) }}}}{{% endmacro %}}\n"
                         for n in range(1, steps)
                     )
                     + f"{{{{ m{steps - 1}({start}) }}}}"
