@@ -132,9 +132,7 @@ class EditableFile(msgspec.Struct, frozen=True):
     @property
     def shown(self) -> str:
         """Its name on the page."""
-        if self.what == "profiles":
-            return f"{self.name}.yaml"
-        return self.name
+        return f"{self.name}.yaml" if self.what == "profiles" else self.name
 
     def describe(self) -> dict[str, Any]:
         """Return its description for the page."""
@@ -330,25 +328,19 @@ class RenderQueue:
             # Each keystroke asks for a rendering; only the latest is worth one.
             if mine != self._last:
                 raise OvertakenError
-            if (
-                self._sandbox.seconds < self._allowed_seconds
-            ):  # the items were read anew, and are more
+            if self._sandbox.seconds < self._allowed_seconds:  # there are more items than before
                 self._sandbox.close()
                 self._sandbox = Sandbox(seconds=self._allowed_seconds, memory=MEMORY_LIMIT_BYTES)
-            given = {
-                "items_key": self._session.items_key,
-                "items": None,
-                "tokens": False,
-                **request,
-            }
+            session, call = self._session, self._sandbox.call
+            given = {"items_key": session.items_key, "items": None, "tokens": False, **request}
             try:
-                answer: Answer = await asyncio.to_thread(self._sandbox.call, self._task, given)
+                answer: Answer = await asyncio.to_thread(call, self._task, given)
                 # Items are sent once: megabytes, while a keystroke in a template is a few bytes.
                 if answer.get("needs") == "items":
-                    given["items"] = self._session.records
-                    answer = await asyncio.to_thread(self._sandbox.call, self._task, given)
+                    given["items"] = session.records
+                    answer = await asyncio.to_thread(call, self._task, given)
             except PromptForgeError as error:
-                return {"error": describe_error(error, self._session)}
+                return {"error": describe_error(error, session)}
             return answer
 
     def close(self) -> None:
@@ -358,17 +350,14 @@ class RenderQueue:
 
 def describe_error(error: PromptForgeError, session: Session) -> dict[str, Any]:
     """Return kind, message and place of an error for the page, without a path of this machine."""
-    where, message = error.where or "", error.bare
-    name, line = where, None
-    if found := re.fullmatch(r"(.*?):(\d+)", where, re.DOTALL):
+    name, line = error.where or "", None
+    if found := re.fullmatch(r"(.*?):(\d+)", name, re.DOTALL):
         name, line = found[1], int(found[2])
-    roots = [*session.templates, *session.profiles]
-    roots += [shipped_folder("templates"), shipped_folder("profiles")]
-    if session.tests:
-        roots.append(session.tests)
+    shipped = [shipped_folder("templates"), shipped_folder("profiles")]
+    roots = [*session.templates, *session.profiles, *shipped, session.tests]
     if session.items_file:
         roots.append(session.items_file.parent)
-    name, message = _bare(name, roots), _bare(message, roots)
+    name, message = (_without_roots(text, roots) for text in (name, error.bare))
     kind = type(error).__name__.removesuffix("Error").lower()
     said: dict[str, Any] = {"kind": kind, "message": message}
     if name:
@@ -381,8 +370,8 @@ def describe_error(error: PromptForgeError, session: Session) -> dict[str, Any]:
     return said
 
 
-def _bare(text: str, roots: list[Path]) -> str:
-    paths = {path for root in roots for path in (str(root), str(root.resolve()))}
+def _without_roots(text: str, roots: Sequence[Path | None]) -> str:
+    paths = {path for root in roots if root for path in (str(root), str(root.resolve()))}
     for path in sorted(paths, key=len, reverse=True):  # an inner folder before the one around it
         if len(path) > 1:
             text = text.replace(f"{path}/", "")
