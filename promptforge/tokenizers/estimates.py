@@ -66,32 +66,19 @@ def _single(value: float) -> float:
     return result
 
 
-class _Classes(NamedTuple):
-    ordinary: re.Pattern[str]
-    upper: re.Pattern[str]
-    lower: re.Pattern[str]
-
-
 @functools.cache
-def _classes() -> _Classes:
-    """Build the character classes of .NET, for characters of one UTF-16 unit."""
-    # A character of two units, an emoji say, counts by its halves: each is of category Cs, and so
-    # neither letter, digit nor white space.
-    members: dict[str, list[str]] = {}
+def _classes() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Build the character classes of .NET: letters, digits and blanks; upper case; lower case."""
+    # A character of two UTF-16 units, an emoji say, counts by its halves: each is of category Cs,
+    # and so neither letter, digit nor white space.
+    members: dict[str, str] = {}
     for category, run in itertools.groupby(map(chr, range(0x10000)), unicodedata.category):
         codes = [ord(char) for char in run]
-        members.setdefault(category, []).append(rf"\u{codes[0]:04x}-\u{codes[-1]:04x}")
-
-    def compile_class(*categories: str, more: str = "", repeat: str = "") -> re.Pattern[str]:
-        ranges = "".join(part for category in categories for part in members[category])
-        return re.compile(f"[{ranges}{more}]{repeat}")
-
-    letters_and_digits = ("Lu", "Ll", "Lt", "Lm", "Lo", "Nd")
-    return _Classes(
-        compile_class(*letters_and_digits, more=WHITE_SPACE_CHARACTERS, repeat="+"),
-        compile_class("Lu"),
-        compile_class("Ll"),
-    )
+        ranges = members.setdefault(category, "")
+        members[category] = rf"{ranges}\u{codes[0]:04x}-\u{codes[-1]:04x}"
+    ordinary = "".join(members[category] for category in ("Lu", "Ll", "Lt", "Lm", "Lo", "Nd"))
+    upper, lower = re.compile(f"[{members['Lu']}]"), re.compile(f"[{members['Ll']}]")
+    return re.compile(f"[{ordinary}{WHITE_SPACE_CHARACTERS}]+"), upper, lower
 
 
 def _units(text: str) -> int:
@@ -105,7 +92,7 @@ def _measure(text: str) -> tuple[int, int]:
     """Return the UTF-16 units of `text`, and those that are no letter, digit or white space."""
     if text.isascii():
         return len(text), len(text.encode("ascii").translate(None, _ASCII_ORDINARY))
-    return _units(text), _units(_classes().ordinary.sub("", text))
+    return _units(text), _units(_classes()[0].sub("", text))
 
 
 def _estimate_by_characters(units: int, special: int) -> int:
@@ -126,9 +113,9 @@ def _count_words(text: str) -> int:
         for word in text.encode("ascii").split():
             words += 1 + (len(word) > 10) + (word != word.lower() and word != word.upper())
         return words
-    classes = _classes()
+    _, upper, lower = _classes()
     for piece in filter(None, _WHITE.split(text)):
-        mixed = bool(classes.upper.search(piece) and classes.lower.search(piece))
+        mixed = bool(upper.search(piece) and lower.search(piece))
         words += 1 + (_units(piece) > 10) + mixed
     return words
 

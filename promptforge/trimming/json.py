@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import accumulate, islice
+from itertools import chain, islice
 from typing import Any, NamedTuple, NoReturn
 
 from ..text.split_points import last_unit_end
@@ -192,8 +192,6 @@ def _escape(written: str) -> str:
 
 def _value(value: Any, limits: Limits, depth: int) -> str:
     """Return a value as JSON, with `_MARK` where something is left out."""
-    if isinstance(value, (dict, list)):
-        return _container(value, limits, depth)
     if isinstance(value, _Number):
         return str(value)
     if isinstance(value, str):
@@ -201,7 +199,12 @@ def _value(value: Any, limits: Limits, depth: int) -> str:
             return _quote(value)
         kept = last_unit_end(value, "character", limits.string) or limits.string
         return f'{_quote(value[:kept])[:-1]} {_MARK} {len(value) - kept:,} characters more"'
-    return json.dumps(value)  # null, true, false
+    if isinstance(value, (dict, list)):
+        return _container(value, limits, depth)
+    return _WORDS[value]
+
+
+_WORDS = {None: "null", True: "true", False: "false"}
 
 
 def _container(value: dict[str, Any] | list[Any], limits: Limits, depth: int) -> str:
@@ -234,31 +237,35 @@ def _members(value: dict[str, Any], limits: Limits, depth: int) -> Iterator[str]
     while key in value:
         key += "…"
     mark = f'{_quote(key)}:"{_MARK} {len(value) - limits.keys:,} more keys"'
-    cut = len(value) > limits.keys and _exceeds(islice(value.items(), limits.keys, None), len(mark))
+    rest = islice(value.items(), limits.keys, None)
+    cut = len(value) > limits.keys and _exceeds(_flat(rest), len(mark))
     for name, member in islice(value.items(), limits.keys) if cut else value.items():
         yield f"{_quote(name)}:{_value(member, limits, depth + 1)},"
     if cut:
         yield mark + ","
 
 
+_flat = chain.from_iterable  # keys and values of an object, one after the other
+
+
 def _exceeds(values: Iterable[Any], size: int) -> bool:
     """Tell whether some values, written with commas between, have more than `size` characters."""
     # Lazily: of a huge value in place of a short mark, only the beginning is looked at.
-    return any(total > size + 1 for total in accumulate(_sizes(values)))
+    left = size + 1
+    for part in _sizes(values):
+        left -= part
+        if left < 0:
+            return True
+    return False
 
 
 def _sizes(values: Iterable[Any]) -> Iterator[int]:
     """Yield about the characters of values, and of all in them, with quotes, colons and commas."""
     for value in values:
-        if isinstance(value, tuple):  # key and value of an object
-            yield from _sizes(value)
-        elif isinstance(value, dict):
-            yield 3
-            yield from _sizes(value.items())
-        elif isinstance(value, list):
-            yield 3
-            yield from _sizes(value)
-        elif isinstance(value, str):
+        if isinstance(value, str):
             yield len(value) + 3 - 2 * isinstance(value, _Number)
+        elif isinstance(value, (dict, list)):
+            yield 3
+            yield from _sizes(value if isinstance(value, list) else _flat(value.items()))
         else:
             yield 5
