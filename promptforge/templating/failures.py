@@ -353,8 +353,8 @@ def _line(source: str, tag: TagSpan) -> int:
 def _inside(source: str, tag: TagSpan | None, message: str, at: int) -> TemplateMistake:
     """Return the mistake in the words of a tag, or in the text outside of all tags."""
     here = _WORD.match(source, at)
-    said = here[0] if here else ""
-    length = max(1, len(said))
+    word = here[0] if here else ""
+    length = max(1, len(word))
     if found := re.match(r"block '(.*)' defined twice", message):
         twice = f'the block "{found[1]}" is there twice; a name stands for one place'
         return TemplateMistake(at, length, twice)
@@ -363,32 +363,32 @@ def _inside(source: str, tag: TagSpan | None, message: str, at: int) -> Template
     brackets = r"unexpected '[%}]'|expected token '[,)\]]|expected '[)\]]"
     if re.search(brackets, message) and (bracket := _bracket(source, tag)) is not None:
         return bracket
-    if (mistake := _sign(source, tag, at, said)) is not None:
+    if (mistake := _sign(source, tag, at, word)) is not None:
         return mistake
     if tag.word == "for" and "expected token 'in'" in message:
         example = "{% for item in items %}"
-        return TemplateMistake(at, len(said), f'"{said}" stands where a loop says in: {example}')
-    if "unexpected end" in message or said in ("}", "%"):
+        return TemplateMistake(at, len(word), f'"{word}" stands where a loop says in: {example}')
+    if "unexpected end" in message or word in ("}", "%"):
         return tag.mistake("something is missing at the end of this tag")
     return TemplateMistake(at, length, _plain(message))
 
 
-def _sign(source: str, tag: TagSpan, at: int, said: str) -> TemplateMistake | None:
+def _sign(source: str, tag: TagSpan, at: int, word: str) -> TemplateMistake | None:
     """Return the mistake if the sign at `at` is another language's."""
-    if said.startswith("|") and source[at - 1 : at + 1] == "||":  # Jinja stops at the second
-        at, said = at - 1, "||"
-    if said in _OPERATORS and (said != "=" or tag.word in ("if", "elif", "")):
-        new = _OPERATORS[said]
+    if word.startswith("|") and source[at - 1 : at + 1] == "||":  # Jinja stops at the second
+        at, word = at - 1, "||"
+    if word in _OPERATORS and (word != "=" or tag.word in ("if", "elif", "")):
+        new = _OPERATORS[word]
         why = f"write {new.strip()}"
-        if said == "=":
+        if word == "=":
             why = "to compare, write =="
         return TemplateMistake(
-            at, len(said), f"{said} is no part of the template language; {why}", new
+            at, len(word), f"{word} is no part of the template language; {why}", new
         )
-    if said in ('"', "'"):
-        return _quote(at, said)
-    if said and said[0] in "“”„«»‘’‚":
-        return TemplateMistake(at, 1, f"{said[0]} is no quote to a template; write \" or '")
+    if word in ('"', "'"):
+        return _quote(at, word)
+    if word and word[0] in "“”„«»‘’‚":
+        return TemplateMistake(at, 1, f"{word[0]} is no quote to a template; write \" or '")
     return None
 
 

@@ -122,10 +122,10 @@ def burn_fuel(units: int, what: str) -> None:
         raise FuelSpentError(f"too much work for one text; it ended at {what}")
 
 
-def burn_for_text(chars: int, price: int = 1) -> None:
-    """Pay for a text of so many characters; copying it has the `price` 1."""
+def burn_for_text(chars: int, fuel_per_char: int = 1) -> None:
+    """Pay for a text of so many characters; copying it has a `fuel_per_char` of 1."""
     tank = _here.tank
-    tank.left -= chars * price // CHARS_PER_UNIT
+    tank.left -= chars * fuel_per_char // CHARS_PER_UNIT
     if tank.left < 0:
         burn_fuel(0, f"a text of {chars:,} characters")
 
@@ -233,12 +233,12 @@ def _is_short(node: nodes.Compare) -> bool:
 
 def metered_filter(name: str, change: Callable[..., Any]) -> Callable[..., Any]:
     """Return the filter `name`, paying for the text it reads and the text it makes."""
-    price = FILTER_FUEL_PER_CHAR.get(name, 1)
+    fuel_per_char = FILTER_FUEL_PER_CHAR.get(name, 1)
 
     def filtered(value: Any, *arguments: Any, **named: Any) -> Any:
         if isinstance(value, str):
             if len(value) > MAX_FREE_CHARS:
-                burn_for_text(len(value), price)
+                burn_for_text(len(value), fuel_per_char)
         elif isinstance(value, list | tuple | dict):
             burn_for_value(value, deep=True)
         found = change(value, *arguments, **named)
@@ -252,7 +252,7 @@ def metered_filter(name: str, change: Callable[..., Any]) -> Callable[..., Any]:
 def metered_escape(name: str, escape: Escape) -> Escape:
     """Return the escape `name`, paying for the text it reads and the text it makes."""
     syntax = name.partition(".")[0]
-    price = FILTER_FUEL_PER_CHAR.get(syntax, FILTER_FUEL_PER_CHAR["other"])
+    fuel_per_char = FILTER_FUEL_PER_CHAR.get(syntax, FILTER_FUEL_PER_CHAR["other"])
     most = sys.maxsize
     if syntax == "md":  # Markdown's escapes are slow, but cut a label first
         most = MAX_LABEL_CHARACTERS
@@ -264,10 +264,10 @@ def metered_escape(name: str, escape: Escape) -> Escape:
                 text = escape(value)
                 # Safe text passes untouched, but for attributes and quotes.
                 if text is not value and len(text) > MAX_FREE_CHARS:
-                    burn_for_text(len(text), price)
+                    burn_for_text(len(text), fuel_per_char)
                 return text
             if len(value) > MAX_FREE_CHARS:
-                burn_for_text(min(len(value), most), price)
+                burn_for_text(min(len(value), most), fuel_per_char)
         elif isinstance(value, list | tuple | dict):
             burn_for_value(value, deep=True)
         text = escape(value)
