@@ -264,6 +264,22 @@ class Page:
 
     def render(self, chosen: Mapping[int, Variant], *, only: str | None = None) -> list[str]:
         """Return the parts of the page; `only` leaves the items of one origin on it."""
+        variables = self.page_variables(chosen, only=only)
+        self.notes = ()
+        parts, imitations = self.look.render_page(variables, self.tank)
+        parts = self.break_up(parts, chosen)
+        self.notes += template_line_notes(imitations)
+        while parts and self.settings.trim_end:
+            parts[-1] = parts[-1].rstrip(_WHITE)
+            if parts[-1]:
+                break
+            parts.pop()
+        return parts
+
+    def page_variables(
+        self, chosen: Mapping[int, Variant], *, only: str | None = None
+    ) -> dict[str, Any]:
+        """Return what the template of the page sees."""
         indices = [i for i in chosen if only is None or self._items[i].origin == only]
         sections = self.sections(indices)
         entries = flatten_sections(sections)
@@ -279,16 +295,7 @@ class Page:
         for origin in {"explicit", "similarity"} & self.look.page_uses:
             these = self.sections([i for i in indices if self._items[i].origin == origin])
             variables[origin] = self._section_fields(these, chosen)
-        self.notes = ()
-        parts, imitations = self.look.render_page(variables, self.tank)
-        parts = self.break_up(parts, chosen)
-        self.notes += template_line_notes(imitations)
-        while parts and self.settings.trim_end:
-            parts[-1] = parts[-1].rstrip(_WHITE)
-            if parts[-1]:
-                break
-            parts.pop()
-        return parts
+        return variables
 
     def break_up(self, parts: list[str], chosen: Mapping[int, Variant]) -> list[str]:
         """Break up control tokens that two parts of a page make where they meet."""

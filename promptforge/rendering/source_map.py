@@ -1,4 +1,4 @@
-"""Which template line printed which characters of the text, and for which item.
+"""The source map: the template line and the item behind each part of a text.
 
 The page is printed once more by templates that are compiled otherwise: each piece they print comes
 with its template and line. So a map needs no marks in the text.
@@ -6,10 +6,9 @@ with its template and line. So a map needs no marks in the text.
 
 from __future__ import annotations
 
-import copy
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -19,28 +18,26 @@ from ..model import Span
 from ..packing.types import Variant
 from ..selection.group import flatten_sections
 from ..templating.language import Fields, Missing, TracedPiece, isolate_fences
-from ..templating.limits import FuelTank, use_tank
+from ..templating.limits import use_tank
 from ..templating.loader import Templates
 from ..text.control_tokens import spread_insertions
 from .page import Page
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-
-_SWITCHES = ("headers", "line_numbers", "scores", "code", "query")
-
-_origin = attrgetter("item", "form", "template", "line")
+_FLAGS = ("headers", "line_numbers", "scores", "code", "query")
+_origin_of = attrgetter("item", "form", "template", "line")
 
 
-class _Watched(Fields):
+class _WatchedItem(Fields):
     """An item on the page that tells when a template asks for one of its fields."""
 
     __slots__ = ("asked", "index")
 
-    asked: list[_Watched]
+    asked: list[_WatchedItem]
     index: int
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return a field, for `Environment.getattr`, which treats all mappings but plain `Fields` so."""
+        """Return a field. The templates' `getattr` asks by `get`, but for plain `Fields`."""
         self.asked.append(self)
         return self[key] if key in self else Missing()
 
@@ -49,22 +46,7 @@ class _Piece(NamedTuple):
     text: str
     template: str
     line: int
-    item: _Watched | None = None
-
-
-class _Listener:
-    """Stands for the look of a page, to hear what the page's template would be given."""
-
-    def __init__(self, look: Any) -> None:
-        self._look = look
-        self.heard: dict[str, Any] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._look, name)
-
-    def render_page(self, variables: Mapping[str, Any], tank: FuelTank) -> tuple[list[str], int]:
-        self.heard = dict(variables)
-        return [], 0
+    item: _WatchedItem | None = None
 
 
 def map_text(
@@ -74,134 +56,119 @@ def map_text(
     templates: Templates,
     text: str,
 ) -> list[Span]:
-    """Return what printed each part of `text`, the page of `chosen`: spans that cover it in order, side by side.
+    """Return spans that cover `text`, the page of `chosen`, in order and side by side.
 
     `ids` names the items by their indices.
     """
-    copied, listener = copy.copy(page), _Listener(page.look)
-    copied.look = listener  # type: ignore[assignment]
-    copied.render(chosen)
-    asked: list[_Watched] = []
-    variables = {**listener.heard, **_watch(page, chosen, listener.heard, asked)}
-    switches = {name: getattr(page.options, name) for name in _SWITCHES}
-    spans: list[Span] = []
+    asked: list[_WatchedItem] = []
+    variables = _watch(page, chosen, asked)
     use_tank(page.tank, len(chosen), len(text))
-    at = 0
-    pieces = list(_whole(_trace(templates.trace(page.look.page_name, variables), asked)))
+    pieces = _pieces(templates.trace(page.look.page_name, variables), asked)
+    spans: list[Span] = []
+    start = 0
     for piece, shown in zip(pieces, page.break_up(_texts(pieces), chosen), strict=True):
-        inner = [piece]
-        index = piece.item.index if piece.item is not None else None
-        if index is not None and piece.text is piece.item["text"]:  # type: ignore[index]
-            view = page.views.view(index, chosen[index])
-            use_tank(page.tank, 1, len(piece.text))
-            item_template = page.look.item_template(view["kind"]).name or ""
-            traced = templates.trace(item_template, {"item": view, **switches})
-            inner = list(_whole(_trace(traced, [])))
-            inner = _with(inner, page.views.break_up(_texts(inner)).parts)
+        inner, index, item_id, form = [piece], None, None, None
+        if piece.item is not None:
+            index = piece.item.index
+            item_id, form = ids[index], chosen[index].name
+            # The item's whole text is one piece of the page: print the item once more.
+            if piece.text is piece.item["text"]:
+                inner = _print_item(page, piece, templates, page.views.view(index, chosen[index]))
         if shown is not piece.text:
-            inner = _with(inner, spread_insertions(shown, _texts(inner)))
+            inner = _with_texts(inner, spread_insertions(shown, _texts(inner)))
         for part in inner:
             for line, printed in _lines(part):
-                end = min(at + len(printed), len(text))  # the end of a page may have been trimmed
-                if end > at:
-                    spans.append(
-                        Span(
-                            start=at,
-                            end=end,
-                            item=None if index is None else ids[index],
-                            form=None if index is None else chosen[index].name,
-                            template=part.template,
-                            line=line,
-                        )
-                    )
-                at = end
-    return _joined(spans)
+                end = min(start + len(printed), len(text))  # the end of the page may be trimmed
+                span = Span(
+                    start=start, end=end, item=item_id, form=form, template=part.template, line=line
+                )
+                if end == start:
+                    continue
+                if spans and _origin_of(spans[-1]) == _origin_of(span):
+                    spans[-1] = msgspec.structs.replace(spans[-1], end=end)
+                else:
+                    spans.append(span)
+                start = end
+    return spans
 
 
-def _watch(
-    page: Page, chosen: Mapping[int, Variant], variables: Mapping[str, Any], asked: list[_Watched]
-) -> dict[str, Any]:
-    """Return the variables that hold items, with these watched."""
+def _print_item(page: Page, piece: _Piece, templates: Templates, view: Fields) -> list[_Piece]:
+    use_tank(page.tank, 1, len(piece.text))
+    template = page.look.item_template(view["kind"]).name or ""
+    flags = {name: getattr(page.options, name) for name in _FLAGS}
+    inner = _pieces(templates.trace(template, {"item": view, **flags}), [])
+    return _with_texts(inner, page.views.break_up(_texts(inner)).parts)
 
-    def watched(views: Iterable[Fields], waiting: Mapping[int, deque[int]]) -> list[_Watched]:
-        found = []
-        for view in views:
-            one = _Watched(view)
-            one.asked, one.index = asked, waiting[id(view)].popleft()
-            found.append(one)
+
+def _watch(page: Page, chosen: Mapping[int, Variant], asked: list[_WatchedItem]) -> dict[str, Any]:
+    """Return the variables of the page with all items watched."""
+    variables = page.page_variables(chosen)
+    in_order = [e.index for e in flatten_sections(page.sections(chosen))]
+
+    def waiting() -> dict[int, deque[int]]:
+        # Equal items share one view, and stand on the page in the order of their indices here.
+        found: dict[int, deque[int]] = {}
+        for index in in_order:
+            found.setdefault(id(page.views.view(index, chosen[index])), deque()).append(index)
         return found
 
-    def in_order() -> dict[
-        int, deque[int]
-    ]:  # items that look the same share one view, and stand in the same order
-        waiting: dict[int, deque[int]] = {}
-        for entry in flatten_sections(page.sections(chosen)):
-            waiting.setdefault(
-                id(page.views.view(entry.index, chosen[entry.index])), deque()
-            ).append(entry.index)
-        return waiting
+    def watched(views: Iterable[Fields], indices: Mapping[int, deque[int]]) -> list[_WatchedItem]:
+        found = []
+        for view in views:
+            item = _WatchedItem(view)
+            item.asked, item.index = asked, indices[id(view)].popleft()
+            found.append(item)
+        return found
 
-    found: dict[str, Any] = {"items": watched(variables["items"], in_order())}
+    variables["items"] = watched(variables["items"], waiting())
     for names in (("sections",), ("explicit", "similarity")):
-        waiting = in_order()
-        for name in names:
-            if name in variables:
-                sections = variables[name]
-                found[name] = [
-                    Fields({**section, "items": watched(section["items"], waiting)})
-                    for section in sections
-                ]
-    return found
+        indices = waiting()
+        for name in variables.keys() & names:
+            variables[name] = [
+                Fields({**section, "items": watched(section["items"], indices)})
+                for section in variables[name]
+            ]
+    return variables
 
 
-def _trace(pieces: Iterable[TracedPiece], asked: list[_Watched]) -> Iterator[_Piece]:
-    """Yield the pieces, each with the item that was asked for one of its fields last."""
-    for text, template, line in pieces:
+def _pieces(traced: Iterable[TracedPiece], asked: list[_WatchedItem]) -> list[_Piece]:
+    """Return the pieces, each with the item asked for a field last, and line ends of fences."""
+    given = []
+    for text, template, line in traced:
         item = asked[-1] if asked else None
         asked.clear()
         if text:
-            yield _Piece(text, template, line, item)
+            given.append(_Piece(text, template, line, item))
+    return list(_with_line_ends(given))
 
 
-def _whole(pieces: Iterable[_Piece]) -> Iterator[_Piece]:
-    """Yield the pieces with the line ends that `weld` puts between them; such a one counts as the next one's."""
-    given = list(pieces)
-    at = 0
-    for text in isolate_fences([piece.text for piece in given]):
-        if text is given[at].text:
-            yield given[at]
-            at += 1
+def _with_line_ends(given: list[_Piece]) -> Iterator[_Piece]:
+    # A line end that keeps a fence at the beginning of a line belongs to the piece after it.
+    place = 0
+    for text in isolate_fences(_texts(given)):
+        if text is given[place].text:
+            yield given[place]
+            place += 1
         else:
-            yield given[at]._replace(text=text, item=None)
+            yield given[place]._replace(text=text, item=None)
 
 
 def _texts(pieces: Iterable[_Piece]) -> list[str]:
     return [piece.text for piece in pieces]
 
 
-def _with(pieces: Iterable[_Piece], texts: Iterable[str]) -> list[_Piece]:
+def _with_texts(pieces: Iterable[_Piece], texts: Iterable[str]) -> list[_Piece]:
     """Return the pieces with these texts, each of the type of the one it replaces."""
-    pairs = zip(pieces, texts, strict=True)
-    return [
-        piece if text is piece.text else piece._replace(text=type(piece.text)(text))
-        for piece, text in pairs
-    ]
+    found = []
+    for piece, text in zip(pieces, texts, strict=True):
+        if text is not piece.text:
+            piece = piece._replace(text=type(piece.text)(text))
+        found.append(piece)
+    return found
 
 
 def _lines(piece: _Piece) -> Iterable[tuple[int, str]]:
-    """Return lines and texts: what stands in the template itself line by line, and as one what a value printed."""
-    if type(piece.text) is not str:  # a value has been made safe, which is a type of its own
+    """Return numbers and texts of lines; the printed value of a variable is one text."""
+    if type(piece.text) is not str:  # a value has been made safe: that is a type of its own
         return [(piece.line, piece.text)]
     return enumerate(_LINE.findall(piece.text), piece.line)
-
-
-def _joined(spans: Sequence[Span]) -> list[Span]:
-    """Return the spans with neighbours of one origin made one."""
-    found: list[Span] = []
-    for span in spans:
-        last = found[-1] if found else None
-        if last is not None and _origin(last) == _origin(span):
-            found[-1] = msgspec.structs.replace(last, end=span.end)
-        else:
-            found.append(span)
-    return found
