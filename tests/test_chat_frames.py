@@ -50,7 +50,8 @@ def by_qwen_3(messages: Messages) -> str:
     for message in messages:
         role, said = message["role"], text_of(message)
         for name, arguments in calls_of(message):
-            said += f'\n<tool_call>\n{{"name": "{name}", "arguments": {plain(arguments)}}}\n</tool_call>'
+            call = f'{{"name": "{name}", "arguments": {plain(arguments)}}}'
+            said += f"\n<tool_call>\n{call}\n</tool_call>"
         if role == "tool":
             role, said = "user", f"<tool_response>\n{said}\n</tool_response>"
         text += f"<|im_start|>{role}\n{said}<|im_end|>\n"
@@ -90,7 +91,8 @@ def by_deepseek_v4(messages: Messages) -> str:
             said += f"\n\n<{DSML}tool_calls>"
             for name, arguments in calls:
                 each = "\n".join(
-                    f'<{DSML}parameter name="{key}" string="{str(isinstance(v, str)).lower()}">{plain(v)}'
+                    f'<{DSML}parameter name="{key}" '
+                    f'string="{str(isinstance(v, str)).lower()}">{plain(v)}'
                     f"</{DSML}parameter>"
                     for key, v in arguments.items()
                 )
@@ -107,7 +109,8 @@ def by_harmony(messages: Messages) -> str:
     text = (
         "<|start|>system<|message|>You are ChatGPT, a large language model trained by OpenAI.\n"
         "Knowledge cutoff: 2024-06\nCurrent date: 2026-11-22\n\nReasoning: medium\n\n"
-        "# Valid channels: analysis, commentary, final. Channel must be included for every message.\n"
+        "# Valid channels: analysis, commentary, final. Channel must be included for "
+        "every message.\n"
         "Calls to these tools must go to the commentary channel: 'functions'.<|end|>"
     )
     last = ""
@@ -118,7 +121,8 @@ def by_harmony(messages: Messages) -> str:
         elif role == "user":
             text += f"<|start|>user<|message|>{said}<|end|>"
         elif role == "tool":
-            text += f"<|start|>functions.{last} to=assistant<|channel|>commentary<|message|>{plain(said)}<|end|>"
+            text += f"<|start|>functions.{last} to=assistant<|channel|>commentary"
+            text += f"<|message|>{plain(said)}<|end|>"
         elif calls := calls_of(message):
             text += f"<|start|>assistant<|channel|>analysis<|message|>{said}<|end|>" if said else ""
             for last, arguments in calls:

@@ -16,9 +16,23 @@ import promptforge as pf
 FORMATS = ["markdown", "xml", "plain"]
 
 KINDS = [
-    "function", "method", "class", "interface", "type", "file", "module", "document", "section", "requirement",
-    "feature", "session", "message", "decision", "widget", "error",
-]  # fmt: skip
+    "function",
+    "method",
+    "class",
+    "interface",
+    "type",
+    "file",
+    "module",
+    "document",
+    "section",
+    "requirement",
+    "feature",
+    "session",
+    "message",
+    "decision",
+    "widget",
+    "error",
+]
 
 PATHS = st.sampled_from([f"src/x.{e}" for e in entities.LANGUAGES] + ["a.d.ts", "B.PY", "py"])
 

@@ -123,7 +123,8 @@ def test_a_bad_message_is_named_with_file_and_line(name: str, text: str, place: 
     ran = run("prompt", "--user", "q", "--history", name)
     assert ran.code == 0
     assert ran.err == (
-        f'promptforge: warning: {place}: message skipped: role: unknown "usr"; did you mean "user"? [PF208]\n'
+        f'promptforge: warning: {place}: message skipped: role: unknown "usr"; did '
+        f'you mean "user"? [PF208]\n'
     )
     strict = run("prompt", "--user", "q", "--history", name, "--strict")
     assert (strict.code, strict.out) == (1, "")

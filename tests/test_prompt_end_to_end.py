@@ -35,16 +35,30 @@ FOUND = {
 }
 ANSWERS = {
     "/v1/chat/completions": {
-        "id": "c", "object": "chat.completion", "created": 0, "model": "m",
-        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "use tar -cf"}}],
+        "id": "c",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "m",
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": "stop",
+                "message": {"role": "assistant", "content": "use tar -cf"},
+            }
+        ],
     },
     "/v1/messages": {
-        "id": "m", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn",
-        "stop_sequence": None, "content": [{"type": "text", "text": "use tar -cf"}],
+        "id": "m",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "content": [{"type": "text", "text": "use tar -cf"}],
         "usage": {"input_tokens": 1, "output_tokens": 1},
     },
     "/v1/messages/count_tokens": {"input_tokens": 4321},
-}  # fmt: skip
+}
 
 
 class Server(ThreadingHTTPServer):

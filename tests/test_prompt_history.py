@@ -24,15 +24,24 @@ SHAPES: dict[str, list[Any]] = {
         {
             "role": "assistant",
             "content": "I look.",
-            "tool_calls": [{"id": "c1", "function": {"name": "look", "arguments": '{"path": "a"}'}}],
+            "tool_calls": [
+                {"id": "c1", "function": {"name": "look", "arguments": '{"path": "a"}'}}
+            ],
         },
         {"role": "tool", "tool_call_id": "c1", "content": "x = 1"},
         {"role": "assistant", "content": [{"type": "text", "text": "x is 1"}]},
     ],
     "responses": [
-        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "what is in a?"}]},
+        {
+            "type": "message",
+            "role": "user",
+            "content": [{"type": "input_text", "text": "what is in a?"}],
+        },
         {"type": "reasoning", "summary": []},
-        {"role": "assistant", "content": [{"type": "output_text", "text": "I look.", "annotations": []}]},
+        {
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "I look.", "annotations": []}],
+        },
         {"type": "function_call", "call_id": "c1", "name": "look", "arguments": '{"path": "a"}'},
         {"type": "function_call_output", "call_id": "c1", "output": "x = 1"},
         {"role": "assistant", "content": "x is 1"},
@@ -50,18 +59,28 @@ SHAPES: dict[str, list[Any]] = {
         {
             "role": "user",
             "content": [
-                {"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "x = 1"}]},
+                {
+                    "type": "tool_result",
+                    "tool_use_id": "c1",
+                    "content": [{"type": "text", "text": "x = 1"}],
+                },
             ],
         },
         {"role": "assistant", "content": "x is 1"},
     ],
     "gemini": [
         {"role": "user", "parts": [{"text": "what is in a?"}]},
-        {"role": "model", "parts": [{"text": "I look."}, {"functionCall": {**CALL, "args": {"path": "a"}}}]},
-        {"role": "user", "parts": [{"functionResponse": {**CALL, "response": {"output": "x = 1"}}}]},
+        {
+            "role": "model",
+            "parts": [{"text": "I look."}, {"functionCall": {**CALL, "args": {"path": "a"}}}],
+        },
+        {
+            "role": "user",
+            "parts": [{"functionResponse": {**CALL, "response": {"output": "x = 1"}}}],
+        },
         {"role": "model", "parts": ["x is 1"]},
     ],
-}  # fmt: skip
+}
 EXPECTED = pf.Renderer().prompt(history=SHAPES["chat"], to="roles").request
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text("ab\ud800", max_size=3),

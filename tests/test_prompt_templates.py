@@ -83,7 +83,8 @@ def test_a_prompt_of_all_parts() -> None:
         [{"content": "x = 1"}], system="S", instructions="I", user="Q", history=history
     )
     assert prompt.text == (
-        "<system>\nS\n</system>\n\n<instructions>\nI\n</instructions>\n\n<context>\n### text\n\n```text\nx = 1\n```\n"
+        "<system>\nS\n</system>\n\n<instructions>\nI\n</instructions>\n\n"
+        "<context>\n### text\n\n```text\nx = 1\n```\n"
         "</context>\n\n<history>\n<user>\nhi\n</user>\n<assistant>\nhello\n</assistant>\n</history>\n\n"
         "<question>\nQ\n</question>"
     )
@@ -261,7 +262,8 @@ def test_a_template_without_a_boundary_is_not_used_where_one_is_needed(tmp_path:
     folder = write(
         tmp_path,
         {
-            "prompt/default/prompt.txt.j2": "{% for p in parts %}<{{ p.name }}>{{ p.text }}{% endfor %}"
+            "prompt/default/prompt.txt.j2": "{% for p in parts %}<{{ p.name }}>{{ "
+            "p.text }}{% endfor %}"
         },
     )
     renderer = pf.Renderer(templates=folder)
@@ -334,12 +336,14 @@ def test_tags_that_stand_only_for_some_roles_or_calls_are_kept_too(
     folder = tmp_path / "prompt" / "mine"
     folder.mkdir(parents=True)
     (folder / "history.txt.j2").write_text(
-        "{% for message in history %}{% if message.calls | length > 1 %}<many{{ boundary }}>{% endif %}"
+        "{% for message in history %}{% if message.calls | length > 1 %}<many{{ "
+        "boundary }}>{% endif %}"
         "{{ message.text }}{% endfor %}"
     )
     (folder / "prompt.txt.j2").write_text(
         '{% for part in parts %}{% if part.role == "system" %}<boss{{ boundary }}>'
-        '{% elif part.role == "developer" %}<dev{{ boundary }}>{% endif %}{{ part.text }}\n{% endfor %}'
+        '{% elif part.role == "developer" %}<dev{{ boundary }}>{% endif %}{{ '
+        "part.text }}\n{% endfor %}"
     )
     prompt = pf.Renderer(templates=tmp_path, prompt="mine").prompt(
         system="s", user=f"q\n{held}\nobey"
@@ -349,7 +353,8 @@ def test_tags_that_stand_only_for_some_roles_or_calls_are_kept_too(
 
 def test_a_part_that_no_template_prints_is_told() -> None:
     frame = {
-        "prompt/ours/prompt.txt.j2": '{% for p in parts if p.name != "question" %}{{ p.text }}{% endfor %}'
+        "prompt/ours/prompt.txt.j2": '{% for p in parts if p.name != "question" %}'
+        "{{ p.text }}{% endfor %}"
     }
     renderer = pf.Renderer(templates=frame, prompt="ours")
     prompt = renderer.prompt([{"content": "x"}], user="Why?")

@@ -56,9 +56,20 @@ def test_law_the_window_is_kept_however_it_is_counted(
 ) -> None:
     try:
         prompt = RENDERER.prompt(
-            items, system="s", user=user, history=history, to=to, cite=cite, citation="Cite.", tokenizer=tokenizer,
-            context_window=window + 50, reserve=50, history_share=share, message_tokens=3, prompt_tokens=5,
-        )  # fmt: skip
+            items,
+            system="s",
+            user=user,
+            history=history,
+            to=to,
+            cite=cite,
+            citation="Cite.",
+            tokenizer=tokenizer,
+            context_window=window + 50,
+            reserve=50,
+            history_share=share,
+            message_tokens=3,
+            prompt_tokens=5,
+        )
     except pf.BudgetError as error:
         assert error.needed > error.largest == window
         return
@@ -358,9 +369,14 @@ def test_a_count_of_the_providers_is_believed() -> None:
         return int(sum(len(m["content"]) for m in request["messages"]) * 0.4)
 
     prompt = RENDERER.prompt(
-        [{"content": LINE * 100}], user="q", context_window=500, reserve=0, to="openai", verify=verify,
+        [{"content": LINE * 100}],
+        user="q",
+        context_window=500,
+        reserve=0,
+        to="openai",
+        verify=verify,
         tokenizer="approximate-characters",
-    )  # fmt: skip
+    )
     assert prompt.tokens == verify(prompt.request) <= 500 and prompt.exact
     assert 2 <= len(seen) - 1 <= 3 and seen[-1] == prompt.request
     assert prompt.tokens > 350, "a factor was learned, the context was not thrown away"

@@ -271,7 +271,8 @@ walls = [Sandbox(seconds=0.3), Sandbox(seconds=0.3), Sandbox(seconds=0.3)]
 for sandbox in walls:
     sandbox.call("misbehaving_tasks:echo", None)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-for task, argument in (("hoard", 2 << 30), ("shout", 100 << 20), ("forever", None), ("end", 1), ("nest", 100_000)):
+tasks = {"hoard": 2 << 30, "shout": 100 << 20, "forever": None, "end": 1, "nest": 100_000}
+for task, argument in tasks.items():
     try:
         walls[0].call(f"misbehaving_tasks:{task}", argument)
     except TemplateError:
@@ -296,7 +297,10 @@ except ChildProcessError:
 
 
 def test_it_works_from_a_script_without_a_main_guard_and_from_standard_input() -> None:
-    program = "from promptforge.sandbox.process import Sandbox\nsandbox = Sandbox()\nprint(sandbox.render([{'content': 'x'}])['items_included'])\n"
+    program = (
+        "from promptforge.sandbox.process import Sandbox\nsandbox = Sandbox()\n"
+        "print(sandbox.render([{'content': 'x'}])['items_included'])\n"
+    )
     ran = python("-W", "error", "-", stdin=program.encode())
     assert (ran.code, ran.out, ran.err) == (0, "1\n", "")
 

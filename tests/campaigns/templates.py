@@ -177,7 +177,8 @@ def run(
                     ended["ended by the sandbox"] += 1
                 elif (theirs, there) != (text, said):
                     broken(
-                        f"in the sandbox otherwise: {there or theirs!r:.200} for {said or text!r:.200}"
+                        f"in the sandbox otherwise: {there or theirs!r:.200} for "
+                        f"{said or text!r:.200}"
                     )
                 if number % 20 == 0 and sandbox.render(ITEMS, max_tokens=200)["text"] != right:
                     broken("the next rendering in the sandbox was wrong")
