@@ -151,6 +151,7 @@ def _filter(
     if options.languages:
         wanted = frozenset(name.lower() for name in options.languages)
         tests["languages"] = lambda item: (language(item) or "").lower() in wanted
+    # A required item passes every filter, as it must appear whole.
     for index, item in enumerate(items):
         reason = next((name for name, test in tests.items() if not test(item)), None)
         if reason and not item.required:

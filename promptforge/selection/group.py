@@ -92,6 +92,7 @@ def group_entries(
     the sections of `first` come before the others, the best item first in each. `given` keeps the
     caller's order everywhere.
     """
+    # Sorted once: sections come in the order of their first entry, and entries within them.
     ranked = sorted(entries, key=_ORDERS.get(order, _best_first))
     if by == "none":
         if order == "edges":

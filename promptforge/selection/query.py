@@ -176,5 +176,6 @@ def _closest(query: str, items: Sequence[Item], order: Sequence[int]) -> list[in
         text = f"{item_title(item)} {readable_text(item)}".lower()
         held = sum(word in text for word in wanted) / max(1, len(wanted))
         found.append((held + 1 / (1 + place / MAX_CANDIDATES_READ), -place, index))
+    # Of equals the earlier: its place is less negative.
     closest = heapq.nlargest(MAX_CANDIDATES_READ, found)
     return [index for _, _, index in sorted(closest, key=lambda one: -one[1])]

@@ -237,6 +237,7 @@ class _Collection:
                 self._sources[kind, target].append(source)
                 self._targets[kind, source].append(target)
         self._objects = objects
+        # ATT&CK's order of tactics is the matrix's; a bundle of one domain has one matrix.
         self._tactics = {_text(t.get("x_mitre_shortname")): t for t in self._of("x-mitre-tactic")}
         self._order = {name: rank for rank, name in enumerate(_TACTICS)}
         for matrix in self._of("x-mitre-matrix"):
@@ -294,6 +295,7 @@ class _Collection:
             for phase in _list(pattern.get("kill_chain_phases"))
             if isinstance(phase, dict) and str(phase.get("kill_chain_name", "")).startswith("mitre")
         }
+        # Tactics that the matrix does not know come last, by name.
         ordered = sorted(names - {""}, key=lambda n: (self._order.get(n, len(self._order)), n))
         return [
             _text(self._tactics.get(name, {}).get("name")) or _tactic_title(name)

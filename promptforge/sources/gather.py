@@ -114,6 +114,7 @@ def load(
 
 def _names(given: PathNames) -> tuple[str, ...]:
     """Return names; one alone stands for a list of one."""
+    # A text is a sequence of its letters, which nobody means.
     if isinstance(given, str | os.PathLike):
         given = [given]
     return tuple(os.fspath(name) for name in given)

@@ -158,6 +158,7 @@ class _RecordFile:
                 continue
             places.append(where)
             report_repeated_keys(repeated, self.diagnostics, where)
+        # Of a broken file the good lines count; of a file of another syntax there are none.
         if failed and not records:
             message = f"not one line is valid JSON; {self.kind.expected}"
             raise ItemError(message, where=f"{self.where}:1")
@@ -188,6 +189,7 @@ def _member_lines(text: str, key: str | None) -> list[int]:
     at = _after_space(text, at)
     if text[at : at + 1] != "[":
         return [text.count("\n", 0, at) + 1]  # one object alone
+    # Line ends are counted from the last member on: linear, however long the list is.
     counted = 0
     while text[at : at + 1] in ("[", ","):
         at = _after_space(text, at + 1)

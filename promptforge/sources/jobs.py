@@ -23,6 +23,7 @@ JOB_KEYS = (
     *("attack", *PROMPT_TEXT_KEYS),
 )
 """Keys of a job that are no options."""
+# These two go on to the options, where flags may overrule them.
 _OPTION_KEYS = ("profile", "attack")
 KNOWLEDGE_LISTS = ("man_pages", "documents", "mitre_techniques")
 """The three lists of a `knowledge` block."""

@@ -26,6 +26,7 @@ MAX_PROGRAM_SECONDS = 20
 """Seconds that one program may take."""
 MAX_PAGE_BYTES = 64 << 20
 """Bytes of a packed page that are unpacked."""
+# `[` is a program with a man page. A name never begins with `-`, so it is no option of `man`.
 _NAME = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.+:@\[-]*")
 _SECTION = re.compile(r"[0-9][A-Za-z]{0,8}|[ln]")
 _OVERSTRIKE = re.compile(r".\x08|\x1b\[[0-9;]*m", re.DOTALL)

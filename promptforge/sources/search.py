@@ -149,6 +149,7 @@ def _list_files(
         except ItemError as error:
             failed.append(error)
             continue
+        # A file that is named, in a named folder and in a pattern is searched once.
         for name in map(os.path.normpath, found):
             if name not in seen:
                 seen.add(name)

@@ -140,6 +140,7 @@ def file_item(path: str, text: str, start: int | None = None, end: int | None = 
     """Return the item of a file or of some of its lines, without the line end that closes it."""
     language = language_of(path)
     kind = "code" if is_code(language) else "file"
+    # One line end, not all: blank lines at the end of a file are part of it.
     line_end = next((e for e in ("\r\n", "\n", "\r") if text.endswith(e)), "")
     text = text.removesuffix(line_end)
     return Item(
@@ -245,5 +246,6 @@ def _of_name(name: str) -> str | None:
     # `identify` adds the tags of LICENSE to those of LICENSE.md.
     if suffix == "md":
         return "markdown"
+    # Only tags of the fixed list pass, whatever `identify` says.
     fences = {_FENCES.get(tag, tag) for tag in tags}
     return min(fences & _RANK.keys(), key=_RANK.__getitem__, default=_SUFFIXES.get(suffix))

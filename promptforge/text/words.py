@@ -25,6 +25,7 @@ _APART = "".join(
     char if char.isalnum() or char == "_" else " " for char in map(chr, range(128))
 ).encode() + bytes(128)
 _RUN = re.compile(rf"[{_SPACELESS}]+")
+# The seams of `maxTokens` and of `max_tokens`.
 _PART = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_+")
 _IDENTIFIER = re.compile(r"_|[a-z0-9][A-Z]")
 _BRACKETS = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
