@@ -270,7 +270,8 @@ _MAX_STEPS_PER_CHUNK = 200
 
 # Parts of the names that the grammars give to nodes.
 _FUNCTION = re.compile(
-    r"func|method|constructor|destructor|closure|lambda|arrow|getter|setter|accessor|do_block|^init_"
+    r"func|method|constructor|destructor|closure|lambda|arrow|getter|setter|accessor|do_block"
+    r"|^init_"
 )
 _CONTAINER = re.compile(
     r"class|struct|enum|interface|trait|impl|mod_item|module|namespace|object_def|record|protocol|"
