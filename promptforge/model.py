@@ -278,7 +278,7 @@ class Result:
         self, report: "Report", warnings: tuple[Diagnostic, ...], build_seconds: float
     ) -> None:
         page, chosen = report.page, report.packed.chosen
-        options, shown = page.options, [page.entries[index].item for index in report.order]
+        options, shown = page.options, [page.candidates[index].item for index in report.order]
         self.report = report
         """Answers that are worked out when somebody asks."""
         self.text = report.text
@@ -299,10 +299,10 @@ class Result:
         """Items in the text, the trimmed ones among them."""
         self.items_trimmed = len(report.trimmed)
         self.items_dropped = len(report.given) - len(shown)
-        scores = [page.entries[index].item.score for index in chosen]
+        scores = [page.candidates[index].item.score for index in chosen]
         self.average_score = sum(scores) / len(scores) if scores else 0.0
         """Mean score of the included items; 0 with none."""
-        reasons = {*report.packed.reasons.values(), *page.entries.dropped.values()}
+        reasons = {*report.packed.reasons.values(), *page.candidates.dropped.values()}
         self.truncated = bool(report.trimmed or reasons & {"budget", "section_budget"})
         """True when the budget trimmed or dropped an item."""
         self.files = tuple(dict.fromkeys(item.path for item in shown if item.path is not None))

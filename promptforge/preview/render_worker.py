@@ -200,8 +200,8 @@ def _files(result: Result) -> list[list[str]]:
     report = result.report
     page, templates, profile = report.page, report.templates, report.profile
     named = [
-        page.look.page_name,
-        *(name for name in page.look.files() if name != page.look.page_name),
+        page.layout.page_name,
+        *(name for name in page.layout.files() if name != page.layout.page_name),
     ]
     drawn: dict[str, None] = {}
     for name in named:

@@ -51,10 +51,12 @@ _FOR_BUDGET = frozenset({"budget", "section_budget"})
 
 def packing_order(page: Page) -> list[int]:
     """Return the candidates in the order in which they are packed."""
-    pool, ranks, packing = page.entries.pool, page.entries.ranks, page.options.packing
-    order = [i for i in page.entries.kept if pool[i].required]
+    pool, ranks, packing = page.candidates.pool, page.candidates.ranks, page.options.packing
+    order = [i for i in page.candidates.kept if pool[i].required]
     for origin in ("explicit", "similarity"):
-        side = [i for i in page.entries.kept if pool[i].origin == origin and not pool[i].required]
+        side = [
+            i for i in page.candidates.kept if pool[i].origin == origin and not pool[i].required
+        ]
         if packing in BEST_FIRST_PACKINGS:
             side.sort(key=ranks.__getitem__, reverse=True)
         elif packing not in FIXED_SET_PACKINGS:
@@ -85,9 +87,9 @@ class BudgetHints:
         limited = page.options.max_tokens is not None and lost
         order = [i for i in packing_order(page) if packed.reasons.get(i) != "duplicate"]
         self._order = list(_without_max_items(page, order)) if limited else []
-        self._few = len(page.entries) <= MAX_CANDIDATES_TRIED
+        self._few = len(page.candidates) <= MAX_CANDIDATES_TRIED
         options = page.options
-        sides = len({page.entries.pool[i].origin for i in self._order})
+        sides = len({page.candidates.pool[i].origin for i in self._order})
         shared = options.section_budgets or (options.combine != "explicit_only" and sides > 1)
         self._ordered = (
             options.packing in _IN_ORDER and not shared and page.query_passages() is None
@@ -234,7 +236,7 @@ def _without_max_items(page: Page, order: Sequence[int]) -> Iterator[int]:
     """Yield the candidates but those past `max_items`: these come in only where others cannot."""
     left = UNLIMITED if page.options.max_items is None else page.options.max_items
     for index in order:
-        item = page.entries.pool[index]
+        item = page.candidates.pool[index]
         counts = item.origin == "similarity" and not item.required
         if left > 0 or not counts:
             left -= counts
@@ -300,7 +302,7 @@ def find_remedies(report: Report, rerender: _Rerender) -> Iterator[Remedy]:
     for reason, members in _lost_by_reason(report).items():
         best = members[0]
         if reason not in _FOR_BUDGET:
-            best = max(members, key=report.page.entries.ranks.__getitem__)
+            best = max(members, key=report.page.candidates.ranks.__getitem__)
         changes, after = _remedy(report, rerender, best)
         back = sum(after.status(index) == "included" for index in members) if after else 0
         plain: dict[str, Any] = msgspec.to_builtins(changes)  # as anyone can give them as options
@@ -313,7 +315,7 @@ def find_remedies(report: Report, rerender: _Rerender) -> Iterator[Remedy]:
 
 def _lost_by_reason(report: Report) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
-    left = UNLIMITED if len(report.page.entries) <= MAX_CANDIDATES_TRIED else MAX_ITEMS_ASKED
+    left = UNLIMITED if len(report.page.candidates) <= MAX_CANDIDATES_TRIED else MAX_ITEMS_ASKED
     for index in report.ranked:
         reason = report.reason(index)
         if reason in ("fits", "required"):
@@ -358,7 +360,7 @@ def _remedy(
 
 def _steps(report: Report, index: int) -> Iterator[dict[str, Any]]:
     """Yield changes that may remove the reason of an item, the likeliest first."""
-    options, item = report.page.options, report.page.entries.pool[index]
+    options, item = report.page.options, report.page.candidates.pool[index]
     reason = report.reason(index)
     if reason == "kinds":
         # A kind that no one can type as one word of an option: lift the filter.
@@ -370,7 +372,7 @@ def _steps(report: Report, index: int) -> Iterator[dict[str, Any]]:
         yield {"min_score": math.floor(item.score * 100) / 100 or None}
     elif reason == "max_items":
         order = packing_order(report.page)
-        found = [i for i in order if report.page.entries.pool[i].origin == "similarity"]
+        found = [i for i in order if report.page.candidates.pool[i].origin == "similarity"]
         yield {"max_items": found.index(index) + 1}
         yield {"max_items": len(found)}
     elif reason in _FOR_BUDGET:
@@ -380,7 +382,7 @@ def _steps(report: Report, index: int) -> Iterator[dict[str, Any]]:
 
 
 def _budget_steps(report: Report, index: int) -> Iterator[dict[str, Any]]:
-    options, entries = report.page.options, report.page.entries
+    options, entries = report.page.options, report.page.candidates
     if report.reason(index) == "section_budget":
         yield from _more_for_section(report, index)
     found = entries.pool[index].origin == "similarity"
@@ -403,11 +405,11 @@ _SWITCHED: Mapping[str, dict[str, Any]] = {
 def _more_for_section(report: Report, index: int) -> Iterator[dict[str, Any]]:
     """Yield a maximum of the section with room up to the item, then with room for all."""
     page, budgets = report.page, report.page.options.section_budgets or {}
-    key = section_key_of("kind" if page.by == "none" else page.by)
-    name = key(page.entries.pool[index])
+    key = section_key_of("kind" if page.group_by == "none" else page.group_by)
+    name = key(page.candidates.pool[index])
     if name not in budgets or budgets[name].max_tokens is None:
         return
-    section = [i for i in _distinct_order(report) if key(page.entries.pool[i]) == name]
+    section = [i for i in _distinct_order(report) if key(page.candidates.pool[i]) == name]
     for these in (section[: section.index(index) + 1], section):
         most = int(sum(page.item_cost(i, page.variants(i)[0])[0] for i in these))
         larger = msgspec.structs.replace(budgets[name], max_tokens=most)

@@ -78,9 +78,8 @@ class Page:
 
     def __init__(self, candidates: Candidates, setting: Setting) -> None:
         self.setting = setting
-        self.look, self.options, self.counter = setting.layout, setting.options, setting.counter
-        self.settings = self.look.settings
-        self.entries = candidates
+        self.layout, self.options, self.counter = setting.layout, setting.options, setting.counter
+        self.candidates = candidates
         # Of an estimate the ends of a text may count for more than the pair that they merge into.
         self.shared_end_tokens = 4 if self.counter.exact else 16
         self._items = candidates.pool
@@ -89,15 +88,15 @@ class Page:
         self._costs: dict[tuple[int, Variant], Cost] = {}
         self._last: tuple[dict[int, Variant], list[str], Cost] | None = None
         self._in_tokens = self.options.max_tokens is not None
-        self.by = self.options.group_by
-        if self.by == "auto":
-            self.by = self.settings.group_by
+        self.group_by = self.options.group_by
+        if self.group_by == "auto":
+            self.group_by = self.layout.settings.group_by
         self.separator = self.options.separator
         if self.separator is None:
-            self.separator = self.settings.separator or ""
+            self.separator = self.layout.settings.separator or ""
         # The caller's own words around the items stay as they are; only in syntaxes where they
         # could break the whole text they are escaped.
-        made: Callable[[str], str] = Safe if self.look.syntax in ("md", "txt") else Content
+        made: Callable[[str], str] = Safe if self.layout.syntax in ("md", "txt") else Content
         header, footer = self.options.header, self.options.footer
         self._around = {
             "separator": made(self.separator),
@@ -105,7 +104,7 @@ class Page:
             "footer": made(footer) if footer else None,
             "query": self.options.query,
         }
-        titles = [s.title for s in self.sections(candidates)] if self.look.prints_titles else []
+        titles = [s.title for s in self.sections(candidates)] if self.layout.prints_titles else []
         self.views = ItemViews(self._items, setting, self.separator, titles, self.tank)
         self.notes: CleaningNotes = ()
         """Notes on the page around its items."""
@@ -206,7 +205,7 @@ class Page:
 
     def query_passages(self) -> QueryPassages | None:
         """Return the passages that answer the query; None where whole items are packed."""
-        asked, options = self.entries.asked, self.options
+        asked, options = self.candidates.asked, self.options
         wanted = ("score", "keyword_boost", "structure")
         if asked is None or not asked.has_evidence:
             return None
@@ -247,11 +246,11 @@ class Page:
     def sections(self, indices: Iterable[int], by: str | None = None) -> list[Section]:
         """Return these items in sections, in the order of the page."""
         return group_entries(
-            self.entries.some(indices),
-            self.by if by is None else by,
+            self.candidates.some(indices),
+            self.group_by if by is None else by,
             order=self.options.order,
-            first=self.settings.sections,
-            titles=self.settings.titles,
+            first=self.layout.settings.sections,
+            titles=self.layout.settings.titles,
         )
 
     def walk(self, indices: Iterable[int]) -> list[int]:
@@ -259,17 +258,19 @@ class Page:
 
         That is the order of packing: `order` says how the chosen are shown, not which are chosen.
         """
-        sections = group_entries(self.entries.some(indices), self.by, first=self.settings.sections)
+        sections = group_entries(
+            self.candidates.some(indices), self.group_by, first=self.layout.settings.sections
+        )
         return [entry.index for entry in flatten_sections(sections)]
 
     def render(self, chosen: Mapping[int, Variant], *, only: str | None = None) -> list[str]:
         """Return the parts of the page; `only` leaves the items of one origin on it."""
         variables = self.page_variables(chosen, only=only)
         self.notes = ()
-        parts, imitations = self.look.render_page(variables, self.tank)
+        parts, imitations = self.layout.render_page(variables, self.tank)
         parts = self.break_up(parts, chosen)
         self.notes += template_line_notes(imitations)
-        while parts and self.settings.trim_end:
+        while parts and self.layout.settings.trim_end:
             parts[-1] = parts[-1].rstrip(_WHITE)
             if parts[-1]:
                 break
@@ -285,14 +286,14 @@ class Page:
         entries = flatten_sections(sections)
         variables: dict[str, Any] = dict(self._around)
         variables["items"] = [self.views.view(e.index, chosen[e.index]) for e in entries]
-        variables["total"] = len(self.entries)
+        variables["total"] = len(self.candidates)
         variables["sources"] = None
         if self.options.sources:
             items = (self.views.break_up_labels(entry.item)[0] for entry in entries)
             variables["sources"] = [Fields(citation(item)) for item in items]
-        if "sections" in self.look.page_uses:
+        if "sections" in self.layout.page_uses:
             variables["sections"] = self._section_fields(sections, chosen)
-        for origin in {"explicit", "similarity"} & self.look.page_uses:
+        for origin in {"explicit", "similarity"} & self.layout.page_uses:
             these = self.sections([i for i in indices if self._items[i].origin == origin])
             variables[origin] = self._section_fields(these, chosen)
         return variables
@@ -315,8 +316,8 @@ class Page:
         for section in sections:
             key, title = section.key, section.title
             # A title out of the layout's own settings is the layout's; any other came with items.
-            if key in self.settings.titles:
-                if self.look.syntax == "txt":
+            if key in self.layout.settings.titles:
+                if self.layout.syntax == "txt":
                     key, title = Safe(key), Safe(title)
             elif breaker is not None:
                 key, title = (breaker.controls.break_up(text)[0] for text in (key, title))
@@ -347,7 +348,7 @@ class LowerBounds:
 
     def __init__(self, page: Page) -> None:
         self._page = page
-        self._items = page.entries.pool
+        self._items = page.candidates.pool
         self._counter = page.counter
         self._empty: dict[str, EmptyItemCost] = {}
         self._max_characters = page.options.item_max_chars
@@ -455,7 +456,7 @@ class LowerBounds:
         if tokens < 0:
             return True
         text = text[: self._max_characters]
-        if self._page.look.syntax == "json":
+        if self._page.layout.syntax == "json":
             # JSON writes line ends as letters, and then runs of blanks are no longer one token.
             text = encode_basestring(text[: 48 * (tokens + 1)])
         return self._counter.at_least(text, tokens) > tokens
@@ -606,7 +607,7 @@ class Shortener:
     def longest_within(self, index: int, tokens: float, chars: float) -> Variant | None:
         """Return the longest shorter variant found with a text within both bounds, if any."""
         whole = content_variant(self._page.variants(index))
-        required = self._page.entries.pool[index].required
+        required = self._page.candidates.pool[index].required
         if whole.name == "summary" or required or tokens <= 0 or chars <= 0:
             return None
         structure = self._structure(index, whole)
@@ -632,7 +633,7 @@ class Shortener:
         return self._structures[index]
 
     def _read_structure(self, index: int, whole: Variant) -> TrimmedVariants | None:
-        asked, item = self._page.entries.asked, self._page.entries.pool[index]
+        asked, item = self._page.candidates.asked, self._page.candidates.pool[index]
         match = asked.match(index) if asked else None
         if asked and match is not None and (pieces := asked.divide(index)):
             return pieces.variants(match)

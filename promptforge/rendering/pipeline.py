@@ -127,7 +127,7 @@ class Pipeline:
         page, packed = packings.first(diagnostics)
         if packed.duplicates:
             packed = page.note_duplicates(packed, _limit(options))
-        _say_combined(page.entries, options, diagnostics)
+        _say_combined(page.candidates, options, diagnostics)
         if not packed.overhead_fits:
             _say_overhead(packed, options, diagnostics)
 
@@ -309,7 +309,7 @@ def plan_packing(
     page: Page, options: Options, diagnostics: Diagnostics
 ) -> tuple[list[PackingStep], SectionLimits]:
     """Return the steps in which the candidates of `page` are packed, and the sections' maxima."""
-    candidates, limit, max_items = page.entries, _limit(options), options.max_items
+    candidates, limit, max_items = page.candidates, _limit(options), options.max_items
     best_first = options.packing in BEST_FIRST_PACKINGS
     fixed_set = options.packing in FIXED_SET_PACKINGS
     walk: Sequence[int] = candidates.kept
@@ -397,12 +397,12 @@ def _limit_sections(
     budgets = options.section_budgets
     if not budgets:
         return SectionLimits({}, {}), []
-    key = section_key_of("kind" if page.by == "none" else page.by)
+    key = section_key_of("kind" if page.group_by == "none" else page.group_by)
     members: dict[str, list[int]] = {name: [] for name in budgets}
     for index in walk:
-        members.get(key(page.entries.pool[index]), []).append(index)
+        members.get(key(page.candidates.pool[index]), []).append(index)
     _say_absent_sections(
-        {key(page.entries.pool[i]) for i in page.entries.kept}, budgets, diagnostics
+        {key(page.candidates.pool[i]) for i in page.candidates.kept}, budgets, diagnostics
     )
     most, sure = {}, []
     for name, budget in budgets.items():

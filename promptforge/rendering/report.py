@@ -117,7 +117,7 @@ class Report:
 
     def _item(self, index: int) -> Item:
         # A candidate may have changed on its way: ranges were joined, duplicates noted.
-        entries = self.page.entries
+        entries = self.page.candidates
         return entries[index].item if index in entries else self.given[index]
 
     def reason(self, index: int) -> str:
@@ -126,7 +126,7 @@ class Report:
             return "budget"
         if index in self.packed.chosen:
             return "required" if self.given[index].required else "fits"
-        return self.packed.reasons.get(index) or self.page.entries.dropped.get(index, "fits")
+        return self.packed.reasons.get(index) or self.page.candidates.dropped.get(index, "fits")
 
     def status(self, index: int) -> Status:
         """Return `included`, `trimmed` or `dropped`."""
@@ -329,7 +329,7 @@ class Report:
         options = {name: value for name, value in options.items() if name not in PROMPT_OPTIONS}
         if not isinstance(page.options.tokenizer, str):  # the caller's own object
             options["tokenizer"] = page.counter.name
-        made_of = manifest_of(self.profile, self.templates, page.look.files(), page.counter)
+        made_of = manifest_of(self.profile, self.templates, page.layout.files(), page.counter)
         items = [_digest(item) for item in self.given]
         return {**made_of, "options": msgspec.to_builtins(options), "items": items}
 
@@ -446,7 +446,7 @@ _INFO_CODES = frozenset({"PF702", "PF703", "PF707"})
 def say_of_report(report: Report, diagnostics: Diagnostics) -> None:
     """Add what a user should know of a rendering."""
     page, packed, items = report.page, report.packed, report.given
-    reasons = Counts(packed.reasons.values()) + Counts(page.entries.dropped.values())
+    reasons = Counts(packed.reasons.values()) + Counts(page.candidates.dropped.values())
     if not items:
         diagnostics.add("PF115", "there were no items", severity="info")
     elif not packed.chosen:
@@ -486,11 +486,11 @@ def _say_of_items(page: Page, packed: Packed, diagnostics: Diagnostics) -> None:
     for code, message in page.notes:
         diagnostics.add(code, message)
     for index, variant in packed.chosen.items():
-        item = page.entries[index].item
+        item = page.candidates[index].item
         for code, message in page.views.notes.get((index, variant), ()):
             severity: Severity = "info" if code in _INFO_CODES else "warning"
             diagnostics.add(code, message, item=item_id(item), severity=severity)
-        _say_of_labels(item, page.look.syntax, diagnostics)
+        _say_of_labels(item, page.layout.syntax, diagnostics)
 
 
 def _say_dropped(report: Report, reasons: Counts[str], diagnostics: Diagnostics) -> None:
@@ -520,7 +520,7 @@ def _say_group_by(page: Page, packed: Packed, diagnostics: Diagnostics) -> None:
     by = page.options.group_by
     if by in _GROUPINGS or not packed.chosen:
         return
-    if not any(by in page.entries[index].item.metadata for index in packed.chosen):
+    if not any(by in page.candidates[index].item.metadata for index in packed.chosen):
         message = f"group_by: no item has {quote(by)} in its metadata{suggest_name(by, _GROUPINGS)}"
         diagnostics.add("PF104", message)
 

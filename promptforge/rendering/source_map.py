@@ -63,7 +63,7 @@ def map_text(
     asked: list[_WatchedItem] = []
     variables = _watch(page, chosen, asked)
     use_tank(page.tank, len(chosen), len(text))
-    pieces = _pieces(templates.trace(page.look.page_name, variables), asked)
+    pieces = _pieces(templates.trace(page.layout.page_name, variables), asked)
     spans: list[Span] = []
     start = 0
     for piece, shown in zip(pieces, page.break_up(_texts(pieces), chosen), strict=True):
@@ -94,7 +94,7 @@ def map_text(
 
 def _print_item(page: Page, piece: _Piece, templates: Templates, view: Fields) -> list[_Piece]:
     use_tank(page.tank, 1, len(piece.text))
-    template = page.look.item_template(view["kind"]).name or ""
+    template = page.layout.item_template(view["kind"]).name or ""
     flags = {name: getattr(page.options, name) for name in _FLAGS}
     inner = _pieces(templates.trace(template, {"item": view, **flags}), [])
     return _with_texts(inner, page.views.break_up(_texts(inner)).parts)
