@@ -175,7 +175,7 @@ class Renderer(ContextRenderer):
     Raises `ProfileError`, `TemplateError`, `OptionError`.
     """
 
-    def prompt(
+    def prompt(  # noqa: PLR0913  these are the parts and options of a prompt
         self,
         items: object = (),
         *,
