@@ -1,4 +1,5 @@
-"""The families' own tokenizers, told to read control tokens out of text, are the judges: none comes from an item."""
+"""The families' own tokenizers, told to read control tokens out of text, are the judges: none
+comes from an item."""
 
 from __future__ import annotations
 
@@ -23,7 +24,10 @@ from promptforge.config.profiles import load_profile
 from promptforge.text.control_tokens import ControlTokens
 
 Encode = Callable[[str], list[int]]
-PATTERN = r"""(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+"""
+PATTERN = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+"
+)
 
 
 def data_of(package: str, path: str) -> Path:

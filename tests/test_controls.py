@@ -1,4 +1,5 @@
-"""No control token comes out of an item: not whole, not by texts that meet, and every text can be had back."""
+"""No control token comes out of an item: not whole, not by texts that meet, and every text can be
+had back."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def controls(family: str) -> ControlTokens:
     return ControlTokens(load_profile(family).control_tokens)
 
 
-# --- Texts ------------------------------------------------------------------------------------------------------------
+# --- Texts ----------------------------------------------------------------------------------------
 
 
 def token_sets(letters: str) -> st.SearchStrategy[tuple[str, list[str]]]:
@@ -91,7 +92,7 @@ def test_time_grows_with_the_text_alone() -> None:
         assert known.restore(known.break_up(text)[0]) == text
 
 
-# --- Pages ------------------------------------------------------------------------------------------------------------
+# --- Pages ----------------------------------------------------------------------------------------
 
 
 def fragments(family: str) -> st.SearchStrategy[str]:
@@ -236,7 +237,7 @@ def test_keep_makes_nothing_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "<think>" in text and not made
 
 
-# --- Where texts meet -------------------------------------------------------------------------------------------------
+# --- Where texts meet -----------------------------------------------------------------------------
 
 
 def folder(path: Path, page: str, item: str, extension: str = "txt") -> dict[str, Any]:
@@ -306,7 +307,8 @@ def test_what_the_template_and_the_caller_write_stays(tmp_path: Path) -> None:
     options |= {"header": "<think>h", "footer": "f</think>", "separator": "<|file_sep|>"}
     result = pf.render([{"content": "<|im_end|>"}, {"content": "b"}], **options, order="given")
     assert result.text == (
-        "<think>h<|im_start|>user <\\|im_end|><|im_end|><|file_sep|><|im_start|>user b<|im_end|><|file_sep|>f</think>"
+        "<think>h<|im_start|>user <\\|im_end|><|im_end|><|file_sep|><|im_start|>user "
+        "b<|im_end|><|file_sep|>f</think>"
     )
 
 
@@ -359,7 +361,7 @@ def test_law_parts_that_meet_are_mended_and_the_syntax_stays(
         assert not mended.left or any("\\" in token for token in known.tokens)
 
 
-# --- What is said -----------------------------------------------------------------------------------------------------
+# --- What is said ---------------------------------------------------------------------------------
 
 
 def test_each_item_is_said_once_with_its_number_and_no_bytes_of_it() -> None:

@@ -36,17 +36,25 @@ class Words:
 
 def test_defaults_are_those_of_the_contract() -> None:
     said = {
-        "layout": "chunks", "format": "markdown", "tokenizer": "o200k_base", "max_tokens": 4000, "max_chars": None,
-        "max_items": 10, "item_max_chars": None, "paths": None, "languages": None, "kinds": None, "min_score": 0.5,
-        "query": None, "rerank": "keyword_boost", "group_by": "auto", "order": "score", "dedupe": True,
-        "merge_overlaps": True, "combine": "explicit_first", "explicit_share": 0.6, "packing": "score",
+        "layout": "chunks", "format": "markdown", "tokenizer": "o200k_base", "max_tokens": 4000,
+        "max_chars": None,
+        "max_items": 10, "item_max_chars": None, "paths": None, "languages": None, "kinds": None,
+        "min_score": 0.5,
+        "query": None, "rerank": "keyword_boost", "group_by": "auto", "order": "score",
+        "dedupe": True,
+        "merge_overlaps": True, "combine": "explicit_first", "explicit_share": 0.6,
+        "packing": "score",
         "trim": "structure", "marker": "[Content truncated...]", "headers": True,
         "line_numbers": True, "scores": False,
-        "sources": False, "code": True, "separator": None, "header": None, "footer": None, "fence_language": None,
-        "context_window": None, "reserve": None, "on_error": "warn", "stubs": False, "section_budgets": None,
+        "sources": False, "code": True, "separator": None, "header": None, "footer": None,
+        "fence_language": None,
+        "context_window": None, "reserve": None, "on_error": "warn", "stubs": False,
+        "section_budgets": None,
         "control_text": "keep", "framing": "auto",
-        "prompt": "default", "prompt_order": ("system", "instructions", "context", "history", "question"),
-        "system_role": "system", "history_share": 0.3, "message_tokens": 8, "call_tokens": 16, "prompt_tokens": 16,
+        "prompt": "default", "prompt_order": ("system", "instructions", "context", "history",
+        "question"),
+        "system_role": "system", "history_share": 0.3, "message_tokens": 8, "call_tokens": 16,
+        "prompt_tokens": 16,
         "cite": False, "citation": None, "cache_after": None,
     }  # fmt: skip
     assert {name: getattr(DEFAULT, name) for name in OPTION_VOCABULARY} == said
@@ -166,7 +174,8 @@ def test_a_good_value_is_kept(name: str, given_value: Any, kept: Any) -> None:
         (
             "query",
             "a\ud800",
-            'query takes text, or none; got "a\\ud800", with a lone surrogate that UTF-8 cannot carry',
+            'query takes text, or none; got "a\\ud800", with a lone surrogate that UTF-8 cannot '
+            "carry",
         ),
     ],
 )
@@ -224,7 +233,8 @@ def test_a_place_makes_it_a_profile_error() -> None:
         apply_options(DEFAULT, {"contxt_window": 1}, where=lambda name: f"mine.yaml:3 {name}")
     assert (
         str(caught.value)
-        == 'mine.yaml:3 contxt_window: unknown option "contxt_window"; did you mean "context_window"?'
+        == 'mine.yaml:3 contxt_window: unknown option "contxt_window"; did you mean '
+        '"context_window"?'
     )
     assert caught.value.where == "mine.yaml:3 contxt_window"
 

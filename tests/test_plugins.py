@@ -189,7 +189,8 @@ def test_a_tokenizer_is_found_by_its_name_and_called_so(site: Path) -> None:
     [
         (
             "broken",
-            'tokenizer "broken", a plug-in of plug-one 1.2, failed: RuntimeError: "broken on purpose"',
+            'tokenizer "broken", a plug-in of plug-one 1.2, failed: RuntimeError: "broken on '
+            'purpose"',
         ),
         ("missing", 'tokenizer "missing", a plug-in of plug-one 1.2, failed: AttributeError'),
         ("no-tokenizer", 'tokenizer "no-tokenizer", a plug-in of plug-one 1.2, is no tokenizer'),
@@ -335,8 +336,8 @@ def test_a_filter_makes_plain_data_that_is_escaped(site: Path, tmp_path: Path) -
     )
     ran = shown("\n{{ item.name | failing }}")
     assert (
-        'context/item.md.j2:3: filter "failing", a plug-in of plug-one 1.2, failed: RuntimeError: "no luck"'
-        in ran.err
+        'context/item.md.j2:3: filter "failing", a plug-in of plug-one 1.2, failed: RuntimeError: '
+        '"no luck"' in ran.err
     )
     assert ran.code == 5 and "abc" in ran.out, "the shipped template stands in"
     assert 'unknown filter "bakwards"' in shown("{{ item.name | bakwards }}").err

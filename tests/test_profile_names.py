@@ -1,4 +1,4 @@
-"""Which profile is for which LLM: every name that the providers' own packages list is for one, or for none and why."""
+"""The profile of each LLM: every name in the providers' packages has one, or a reason for none."""
 
 from __future__ import annotations
 
@@ -19,17 +19,21 @@ MATCH: dict[str, list[str]] = {
 }
 
 FOR_NONE = {
-    r"gpt-3\.5-.*|gpt-4|gpt-4-.*|chatgpt-4o-latest|codex-mini-latest|computer-use-.*": "far smaller, or retired",
+    r"gpt-3\.5-.*|gpt-4|gpt-4-.*|chatgpt-4o-latest|codex-mini-latest|computer-use-.*": "far "
+    "smaller, or retired",
     r"gpt-4o-.*(audio|search)-.*|gpt-audio-.*": "speech, or a search of its own",
     r"gpt-5.*-chat-latest|gpt-5.*-codex.*": "retired",
     r"gpt-5-pro.*": "an answer of 272,000 tokens: no figure of the others holds",
     r"gpt-6-cyber|gpt-rosalind-research|gpt-daybreak-.*": "their windows are not published",
     r"o[134](-.*)?": "retired by December 2026",
     r"claude-mythos-preview": "retired",
-    r"gemini-1\.5.*|gemini-2\.0-(?!.*(image|live)).*|gemini-pro|gemini-embedding-.*": "retired, or no LLM",
-    r"gemini-.*(image|live|tts|transcribe|audio|computer-use|robotics|omni|banana).*": "speech, images, a machine",
+    r"gemini-1\.5.*|gemini-2\.0-(?!.*(image|live)).*|gemini-pro|gemini-embedding-.*": "retired, "
+    "or no LLM",
+    r"gemini-.*(image|live|tts|transcribe|audio|computer-use|robotics|omni|banana).*": "speech, "
+    "images, a machine",
     r"gemini-4-(carbon|hydrogen)": "their windows are not published",
-    r"gemini-2\.5-(flash-001|pro-exp-.*)|gemini-2\.5-flash-[0-9a-f]{8}-.*": "names in tests of the package, or retired",
+    r"gemini-2\.5-(flash-001|pro-exp-.*)|gemini-2\.5-flash-[0-9a-f]{8}-.*": "names in tests of "
+    "the package, or retired",
 }
 """Names that no profile is for, and why."""
 
@@ -86,11 +90,14 @@ def test_no_name_is_for_two_profiles() -> None:
     [
         ("claude-opus-5-5", "claude"), ("claude-fable-5", "claude"), ("claude-opus-4-8", "claude"),
         ("claude-haiku-4-5", "claude-4.5"), ("claude-sonnet-4-5-20250929", "claude-4.5"),
-        ("gpt-6.2-astra-law", "gpt"), ("gpt-6-sol", "gpt"), ("gpt-5.6-luna", "gpt"), ("gpt-5.5-pro-2026-04-23", "gpt"),
-        ("gpt-5", "gpt-5"), ("gpt-5.4-nano", "gpt-5"), ("gpt-5.6-cyber", "gpt-5"), ("gpt-4.1-mini", "gpt-4.1"),
+        ("gpt-6.2-astra-law", "gpt"), ("gpt-6-sol", "gpt"), ("gpt-5.6-luna", "gpt"),
+        ("gpt-5.5-pro-2026-04-23", "gpt"),
+        ("gpt-5", "gpt-5"), ("gpt-5.4-nano", "gpt-5"), ("gpt-5.6-cyber", "gpt-5"), ("gpt-4.1-mini",
+        "gpt-4.1"),
         ("gpt-4o-mini", "gpt-4o"), ("gpt-oss-120b", "gpt-oss"), ("gemini-4-argon", "gemini"),
         ("gemini-3.8-flash", "gemini"), ("gemini-2.5-pro", "gemini"), ("gemma-4-31b-it", "gemma"),
-        ("gemma-3-27b-it", "gemma-3"), ("llama-4-scout", "llama"), ("mistral-large-2512", "mistral"),
+        ("gemma-3-27b-it", "gemma-3"), ("llama-4-scout", "llama"), ("mistral-large-2512",
+        "mistral"),
         ("deepseek-v4-pro", "deepseek"), ("deepseek-r1", "deepseek-r1"), ("qwen3.8-max", "qwen"),
         ("command-a-plus-05-2026", "command"),
     ],

@@ -54,7 +54,7 @@ def options_of(profile: Profile) -> Options:
     return apply_options(Options(), profile.options)
 
 
-# --- The shipped ones ----------------------------------------------------------------------------------------------
+# --- The shipped ones -----------------------------------------------------------------------------
 
 
 def test_default_holds_every_key_with_its_default() -> None:
@@ -168,7 +168,7 @@ def test_claude_names_the_old_turns_with_their_line_breaks() -> None:
     assert load_profile("claude").control_tokens == ("\n\nHuman:", "\n\nAssistant:")
 
 
-# --- Layers --------------------------------------------------------------------------------------------------------
+# --- Layers ---------------------------------------------------------------------------------------
 
 
 def test_a_profile_lies_on_what_it_extends_and_that_on_default(tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_only_comments_is_a_profile(tmp_path: Path) -> None:
     assert load_profile("mine", [tmp_path]).options == {}
 
 
-# --- Errors --------------------------------------------------------------------------------------------------------
+# --- Errors ---------------------------------------------------------------------------------------
 
 
 def test_an_unknown_key_is_named_with_its_line(tmp_path: Path) -> None:
@@ -288,7 +288,8 @@ def test_an_unknown_key_is_named_with_its_line(tmp_path: Path) -> None:
         ("references: {a: b}", ':1: references takes a list of texts; got {"a": "b"}'),
         (
             "language_tags: {a: 'b c'}",
-            ":1: language_tags takes a mapping of texts, each to a language tag such as python or c++; "
+            ":1: language_tags takes a mapping of texts, each to a language tag such as python or "
+            "c++; "
             'got {"a": "b c"}',
         ),
         ("- a", ":1: a file of keys has lines of the form `key: value`"),
@@ -392,7 +393,7 @@ def test_a_file_too_long_to_be_a_profile(tmp_path: Path) -> None:
     assert refused("mine", tmp_path) == f"{path}: is no profile: it has more than 1048576 bytes"
 
 
-# --- Lists and the schema ------------------------------------------------------------------------------------------
+# --- Lists and the schema -------------------------------------------------------------------------
 
 
 def test_the_list_has_each_name_once_and_the_users_first(tmp_path: Path) -> None:
@@ -414,7 +415,8 @@ def test_the_list_has_each_name_once_and_the_users_first(tmp_path: Path) -> None
 def test_the_schema_is_one_and_lies_beside_the_profiles() -> None:
     jsonschema.Draft202012Validator.check_schema(profile_schema())
     assert json.loads((SHIPPED / "schema.json").read_text(encoding="utf-8")) == profile_schema(), (
-        "profiles/schema.json is old; write json.dumps(promptforge.config.profiles.profile_schema(), indent=2) into it"
+        "profiles/schema.json is old; write "
+        "json.dumps(promptforge.config.profiles.profile_schema(), indent=2) into it"
     )
     assert all(value["description"] for value in profile_schema()["properties"].values())
 

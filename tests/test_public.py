@@ -1,4 +1,4 @@
-"""What is public: names, errors and their exit codes, the fields of a result, and that nothing else sways it."""
+"""The public interface: names, errors and their exit codes, the fields of a result."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ from promptforge.model import RESULT_FIELDS
 
 NAMES = [
     "BudgetError", "Diagnostic", "Item", "ItemError", "OptionError", "ProfileError", "Prompt",
-    "PromptForgeError", "RemoteTokenizer", "Renderer", "Result", "ResultItem", "ResultSection", "Source",
-    "StrictError", "TemplateError", "Tokenizer", "TokenizerError", "calibrate", "get_tokenizer", "load", "render",
+    "PromptForgeError", "RemoteTokenizer", "Renderer", "Result", "ResultItem", "ResultSection",
+    "Source",
+    "StrictError", "TemplateError", "Tokenizer", "TokenizerError", "calibrate", "get_tokenizer",
+    "load", "render",
 ]  # fmt: skip
 EXIT_CODES = {
     "PromptForgeError": 1,
@@ -64,7 +66,8 @@ LOOKS = [
 
 
 def render_all(renderer: pf.Renderer) -> list[dict[str, Any]]:
-    """Return results, as plain data, of the same records in many looks, less the one field that varies."""
+    """Return results, as plain data, of the same records in many looks, less the one field that
+    varies."""
     found = []
     for number, (layout, form) in enumerate(LOOKS):
         result = renderer.render(
@@ -74,7 +77,7 @@ def render_all(renderer: pf.Renderer) -> list[dict[str, Any]]:
     return found
 
 
-# --- names ------------------------------------------------------------------------------------------------------------
+# --- names ----------------------------------------------------------------------------------------
 
 
 def test_the_public_names_are_this_list_sorted() -> None:
@@ -96,7 +99,7 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     assert not hasattr(pf, "jinja2")
 
 
-# --- errors -----------------------------------------------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------------------
 
 
 def test_every_error_is_public_and_has_its_exit_code() -> None:
@@ -131,8 +134,10 @@ def test_errors_carry_facts() -> None:
 
 def test_no_error_of_another_library_comes_out() -> None:
     calls: list[dict[str, Any]] = [
-        {"layout": "nope"}, {"layout": "../chunks"}, {"format": "nope"}, {"tokenizer": "nope"}, {"profile": "nope"},
-        {"profile": "nope.yaml"}, {"templates": "nowhere"}, {"tokenizer": "file:nowhere.json"}, {"nope": 1},
+        {"layout": "nope"}, {"layout": "../chunks"}, {"format": "nope"}, {"tokenizer": "nope"},
+        {"profile": "nope"},
+        {"profile": "nope.yaml"}, {"templates": "nowhere"}, {"tokenizer": "file:nowhere.json"},
+        {"nope": 1},
     ]  # fmt: skip
     for call in calls:
         with pytest.raises(pf.PromptForgeError) as caught:
@@ -142,7 +147,7 @@ def test_no_error_of_another_library_comes_out() -> None:
         assert any(word in message for word in ("nope", "nowhere", "../chunks"))
 
 
-# --- results ----------------------------------------------------------------------------------------------------------
+# --- results --------------------------------------------------------------------------------------
 
 
 def test_a_result_has_these_fields_and_all_of_them_are_plain_data() -> None:
@@ -246,7 +251,7 @@ def test_the_callers_records_are_left_as_they_were() -> None:
     assert json.dumps(RECORDS) == before
 
 
-# --- equal input, equal bytes -----------------------------------------------------------------------------------------
+# --- equal input, equal bytes ---------------------------------------------------------------------
 
 
 @pytest.mark.unwatched
@@ -274,7 +279,8 @@ import hashlib, json, sys
 sys.path.insert(0, {tests!r})
 import test_public
 import promptforge as pf
-result = pf.render(test_public.RECORDS, kinds={{"text", "code", "x", "y"}}, languages={{"python", "lisp", "c"}})
+result = pf.render(test_public.RECORDS, kinds={{"text", "code", "x", "y"}}, languages={{"python",
+"lisp", "c"}})
 found = [test_public.render_all(pf.Renderer()), {{**result.to_dict(), "build_seconds": 0}}]
 print(hashlib.sha256(json.dumps(found).encode()).hexdigest())
 """

@@ -1,4 +1,5 @@
-"""Contents between tags: each comes back as it was, nothing forges a tag, and prices hold, whatever is in the items."""
+"""Contents between tags: each comes back as it was, nothing forges a tag, and prices hold,
+whatever is in the items."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ def word_of(text: str) -> str:
     return found[1]
 
 
-# --- laws -------------------------------------------------------------------------------------------------------------
+# --- laws -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -121,7 +122,7 @@ def test_the_word_is_the_first_that_is_in_no_text(texts: list[str]) -> None:
         earlier += 1
 
 
-# --- attacks on the word ----------------------------------------------------------------------------------------------
+# --- attacks on the word --------------------------------------------------------------------------
 
 
 def test_ten_thousand_words_in_contents_leave_others() -> None:
@@ -170,7 +171,8 @@ def test_nor_one_in_the_callers_own_words(option: str) -> None:
 
 
 def test_nor_one_in_a_title_or_in_a_template() -> None:
-    page = "{# P. #}\n{% for section in sections %}\n## {{ section.title }}\n{% for item in section['items'] %}\n"
+    page = "{# P. #}\n{% for section in sections %}\n## {{ section.title }}\n"
+    page += "{% for item in section['items'] %}\n"
     page += "{{ item.text }}\n{% endfor %}\n{% endfor %}\n"
     titles = "titles: {code: 'k417082'}\ngroup_by: kind\n"
     item = "{# I. #}\nk035115\n{{ item.content | framed }}\n"
@@ -211,14 +213,19 @@ def test_beside_a_question_or_a_history_the_word_is_another_one() -> None:
     )
 
 
-# --- attacks on the tags ----------------------------------------------------------------------------------------------
+# --- attacks on the tags --------------------------------------------------------------------------
 
 BODIES = {
-    "empty": "", "blank": " ", "line feed": "\n", "no last line end": "a\nb", "last line end": "a\n\n",
-    "opening line": f"<content-{FIRST}>", "closer": f"</content-{FIRST}>", "closer without end": f"</content-{FIRST}",
-    "half a closer": "</content-k417", "closer's beginning": "a\n</content-", "carriage returns": "a\rb\r\nc\r",
-    "NEL": f"a\x85</content-{FIRST}>\x85b", "U+2028": "a\u2028b", "zero width": "\u200b", "NUL": "a\0b",
-    "form feed": "\f", "CDATA": "]]>", "XML": "<a b='&lt;'>&</a>", "fences": "```\n" + "~" * 40 + "\n" + "`" * 40,
+    "empty": "", "blank": " ", "line feed": "\n", "no last line end": "a\nb",
+    "last line end": "a\n\n",
+    "opening line": f"<content-{FIRST}>", "closer": f"</content-{FIRST}>",
+    "closer without end": f"</content-{FIRST}",
+    "half a closer": "</content-k417", "closer's beginning": "a\n</content-",
+    "carriage returns": "a\rb\r\nc\r",
+    "NEL": f"a\x85</content-{FIRST}>\x85b", "U+2028": "a\u2028b", "zero width": "\u200b",
+    "NUL": "a\0b",
+    "form feed": "\f", "CDATA": "]]>", "XML": "<a b='&lt;'>&</a>",
+    "fences": "```\n" + "~" * 40 + "\n" + "`" * 40,
     "tabs": "\t\ta  ", "frame": "File: x (lines 1-2)\n" + "-" * 40, "replaced": "a\ufffdb",
     "bidi": "\u202eabc", "| ": "| a",
 }  # fmt: skip
@@ -350,7 +357,7 @@ def test_a_page_is_read_as_strictly_as_can_be(text: str, kept: bool) -> None:
             check_delimiters(text, "k1", [{"x", ""}])
 
 
-# --- templates --------------------------------------------------------------------------------------------------------
+# --- templates ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("format", ["markdown", "xml", "json", "plain"])
@@ -384,7 +391,8 @@ def test_one_item_template_works_under_each_framing(format: str) -> None:
         ("{{ item.content | trim | upper }}", ["A"]),
         ("{% set x %}{{ item.content }}{% endset %}{{ x }}", [" a "]),
         (
-            "{% macro m(x) %}{{ x }}{% endmacro %}{{ m(item.content) }} {{ item.content | framed }}.",
+            "{% macro m(x) %}{{ x }}{% endmacro %}{{ m(item.content) }} {{ item.content | framed "
+            "}}.",
             [" a ", " a "],
         ),
         ("{{ item.content | default('b') }}{{ item.content }}", [" a ", " a "]),
@@ -427,7 +435,7 @@ def test_control_tokens_are_written_apart_between_tags_too() -> None:
     assert judges.tagged(text)[0] == ["a <\\|im_start|> b"]
 
 
-# --- which goes with which --------------------------------------------------------------------------------------------
+# --- which goes with which ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("format", FORMAT_EXTENSIONS)

@@ -17,7 +17,8 @@ pf.render([], max_tokens="4k")
 pf.render([], packing="bets")
 pf.Renderer(max_token=3)
 pf.Renderer().prompt([], framing="xlm")
-pf.render([], max_tokens=900, packing="whole", paths=["src/**"], section_budgets={"a": {"share": 1}})
+pf.render([], max_tokens=900, packing="whole", paths=["src/**"],
+section_budgets={"a": {"share": 1}})
 """
 
 
