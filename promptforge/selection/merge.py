@@ -206,9 +206,10 @@ class ContainedTexts:
             return None, []
         text = self._text(index)
         for other in holders:
-            if other != index and other in chosen and _is_whole(chosen[other]):
-                if text in self._text(other):
-                    return other, []
+            if other == index or other not in chosen or not _is_whole(chosen[other]):
+                continue
+            if text in self._text(other):
+                return other, []
         others = {other for line in held for other in self._by_longest[line][:MAX_TEXTS_PER_LINE]}
         candidates = sorted(other for other in others - {index} if other in chosen)
         return None, [other for other in candidates if self._text(other) in text]

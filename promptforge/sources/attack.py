@@ -156,7 +156,7 @@ def _objects(text: str, where: str) -> list[_Object]:
             if exc.msg != "Extra data" or text.lstrip()[:1] != "{":
                 raise
             values = []
-            for line, each in enumerate(text.split("\n"), 1):
+            for line, each in enumerate(text.split("\n"), 1):  # noqa: B007  told when it fails
                 if each.strip():
                     values.append(json.loads(each))
     except (ValueError, RecursionError) as exc:

@@ -67,7 +67,7 @@ class SourceRequest:
     context_lines: int = 0
 
 
-def load(
+def load(  # noqa: PLR0913  these are public options
     *paths: str | os.PathLike[str],
     files: PathNames = (),
     documents: PathNames = (),
