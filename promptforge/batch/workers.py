@@ -110,40 +110,36 @@ def render_shards(
     if first is None:
         return
     with source as make:
-        yield from _distribute(chain([first], jobs), [make() for _ in range(count)])
+        workers = [make() for _ in range(count)]
+        # Workers that have begun go back to the left: a run of one shard starts one process only.
+        idle = deque((worker, False) for worker in workers)
 
+        def render(job: ShardJob) -> Outcome:
+            worker, begun = idle.popleft()
+            try:
+                if not begun:
+                    _start(worker)
+                    begun = True
+                return job, _render(worker, job)
+            finally:
+                idle.appendleft((worker, begun))
 
-def _distribute(jobs: Iterator[ShardJob], workers: list[Worker]) -> Generator[Outcome, None, None]:
-    # Workers that have begun go back to the left, so a run of one shard starts one process only.
-    idle = deque((worker, False) for worker in workers)
-
-    def render(job: ShardJob) -> Outcome:
-        worker, begun = idle.popleft()
+        waiting: set[Future[Outcome]] = set()
+        threads = ThreadPoolExecutor(count)
         try:
-            if not begun:
-                _start(worker)
-                begun = True
-            return job, _render(worker, job)
+            for job in chain([first], jobs):
+                waiting.add(threads.submit(render, job))
+                if len(waiting) == SHARDS_AHEAD_PER_WORKER * count:
+                    done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                    yield from (future.result() for future in done)
+            yield from (future.result() for future in as_completed(waiting))
         finally:
-            idle.appendleft((worker, begun))
-
-    waiting: set[Future[Outcome]] = set()
-    threads = ThreadPoolExecutor(len(workers))
-    try:
-        for job in jobs:
-            waiting.add(threads.submit(render, job))
-            if len(waiting) == SHARDS_AHEAD_PER_WORKER * len(workers):
-                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield future.result()
-        for future in as_completed(waiting):
-            yield future.result()
-    finally:
-        for worker in workers:
-            worker.stop()
-        threads.shutdown(cancel_futures=True)
-        for worker in workers:
-            worker.close()
+            # Threads wait for workers, so the workers end first.
+            for worker in workers:
+                worker.stop()
+            threads.shutdown(cancel_futures=True)
+            for worker in workers:
+                worker.close()
 
 
 def _start(worker: Worker) -> None:
