@@ -22,6 +22,7 @@ from promptforge.config.profiles import (
     find_profiles,
     load_profile,
     profile_schema,
+    read_values,
 )
 from promptforge.errors import ProfileError
 from promptforge.yaml_reader import load_yaml, load_yaml_with_lines
@@ -58,9 +59,8 @@ def options_of(profile: Profile) -> Options:
 
 
 def test_default_holds_every_key_with_its_default() -> None:
-    values, _ = PROFILE_VOCABULARY.read(
-        (SHIPPED / "default.yaml").read_text(encoding="utf-8"), "default.yaml"
-    )
+    text = (SHIPPED / "default.yaml").read_text(encoding="utf-8")
+    values, _ = read_values(PROFILE_VOCABULARY, text, "default.yaml")
     described = values.pop("description")
     assert described
     assert values.pop("language_tags") == GROUND

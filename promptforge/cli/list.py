@@ -20,7 +20,6 @@ import click
 from click.shell_completion import get_completion_class
 
 from ..config.options import Options, apply_options
-from ..config.profiles import find_profiles, load_profile
 from ..errors import OptionError, ProfileError, PromptForgeError, did_you_mean, quote
 from ..files import FORMAT_EXTENSIONS, shipped_folder
 from ..plugins import plugin_names
@@ -210,6 +209,8 @@ def _tokenizers() -> list[dict[str, Any]]:
 
 
 def _profiles(folders: Sequence[Path]) -> list[dict[str, Any]]:
+    from ..config.profiles import find_profiles
+
     found = []
     for name, about, path in find_profiles(folders):
         shipped = shipped_folder("profiles") / path.name
@@ -226,6 +227,8 @@ def _profiles(folders: Sequence[Path]) -> list[dict[str, Any]]:
 
 def _profile_figures(name: str, folders: Sequence[Path]) -> dict[str, Any]:
     """Return the figures that tell profiles apart, or nothing for a profile with a mistake."""
+    from ..config.profiles import load_profile
+
     try:
         profile = load_profile(name, folders)
     except ProfileError:
@@ -276,6 +279,7 @@ def show_command(name: str, as_json: bool, **given: Any) -> None:
     NAME is as `promptforge list` has it: a template such as chunks/item.md.j2, a layout (its
     settings), a profile, or a set of prompt templates such as prompt/lisp.
     """
+    from ..config.profiles import find_profiles
     from ..templating.loader import PROMPTS_FOLDER, Templates
 
     folders = take_folders(given)

@@ -18,7 +18,6 @@ import click
 import msgspec
 
 from ..config.options import OPTION_VOCABULARY
-from ..config.profiles import load_profile
 from ..errors import (
     Diagnostics,
     ItemError,
@@ -265,6 +264,8 @@ def count_command(
     """Count the tokens of FILES, or of standard input (`-`)."""
     folders = take_folders(given)
     if tokenizer is None:
+        from ..config.profiles import load_profile
+
         profile = load_profile(given["profile"] or "default", folders["profiles"])
         tokenizer = profile.options.get("tokenizer", OPTION_VOCABULARY.rules["tokenizer"].default)
     counter = get_tokenizer(tokenizer)

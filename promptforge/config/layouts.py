@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from ..errors import ProfileError
 from .options import OPTION_VOCABULARY, LibraryName
+from .profiles import read_values
 from .schema import Rule, Vocabulary, matching, rules_of
 
 LAYOUT_OPTIONS = (
@@ -80,7 +81,7 @@ def load_layout_settings(text: str, where: str) -> LayoutSettings:
 
     Raises `ProfileError` with `file:line` for an unknown key, an option of profiles, a bad value.
     """
-    values, place = LAYOUT_VOCABULARY.read(text, where)
+    values, place = read_values(LAYOUT_VOCABULARY, text, where)
     if values.get("group_by") == "auto":
         raise ProfileError(
             "group_by: auto has no meaning here; say none, file, kind, category, origin or a"

@@ -12,7 +12,7 @@ import fnmatch
 import functools
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +20,7 @@ import msgspec
 
 from ..errors import ProfileError, quote, suggest_name
 from ..files import YAML_SUFFIXES, read_bytes, shipped_folder
+from ..yaml_reader import load_yaml_with_lines
 from .options import OPTION_VOCABULARY, FenceTag, LibraryName
 from .schema import Vocabulary, matching, rules_of
 
@@ -255,5 +256,27 @@ def _read(path: Path) -> tuple[ProfileFile, dict[str, Any], str]:
 @functools.lru_cache(maxsize=256)
 def _parse(text: str, where: str) -> tuple[dict[str, Any], str]:
     """Return the checked values of a profile's text and the place of `extends`, or the file."""
-    values, place = PROFILE_VOCABULARY.read(text, where)
+    values, place = read_values(PROFILE_VOCABULARY, text, where)
     return values, place("extends") or where
+
+
+def read_values(
+    vocabulary: Vocabulary, text: str, file: str
+) -> tuple[dict[str, Any], Callable[[str], str]]:
+    """Return the checked values of a YAML text, and the place of each key.
+
+    `file` is its name in messages. Raises `ProfileError` with `file:line`.
+    """
+    # Not in `schema`: flags are made from a vocabulary, and must not wait for the import of YAML.
+    values, lines = load_yaml_with_lines(text, file)
+    at = {str(path[0])[:80]: line for path, line in lines.items() if len(path) == 1}
+
+    def where(name: str) -> str:
+        return f"{file}:{at.get(name, 1)}"
+
+    if values is None:  # a file of comments alone
+        values = {}
+    if not isinstance(values, dict):
+        said = f"a file of {vocabulary.noun}s has lines of the form `key: value`"
+        raise ProfileError(said, where=f"{file}:1")
+    return {name: vocabulary.check(name, value, where) for name, value in values.items()}, where

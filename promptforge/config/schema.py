@@ -17,7 +17,6 @@ import msgspec
 
 from ..errors import OptionError, ProfileError, did_you_mean, quote, show_value, suggest_name
 from ..text.escape import SURROGATE, to_label
-from ..yaml_reader import load_yaml_with_lines
 
 Where = Callable[[str], str | None]
 """A word → its `file:line`, or `None` for a word outside files."""
@@ -139,24 +138,6 @@ class Vocabulary:
         if word in self.elsewhere:
             hint = f": {self.elsewhere[word]}"
         _fail(f"unknown {self.noun} {quote(word)}{hint}", word, where)
-
-    def read(self, text: str, file: str) -> tuple[dict[str, Any], Where]:
-        """Return the checked values of a YAML text, and the place of each key.
-
-        `file` is its name in messages. Raises `ProfileError` with `file:line`.
-        """
-        values, lines = load_yaml_with_lines(text, file)
-        at = {str(path[0])[:80]: line for path, line in lines.items() if len(path) == 1}
-
-        def where(name: str) -> str:
-            return f"{file}:{at.get(name, 1)}"
-
-        if values is None:  # a file of comments alone
-            values = {}
-        if not isinstance(values, dict):
-            said = f"a file of {self.noun}s has lines of the form `key: value`"
-            raise ProfileError(said, where=f"{file}:1")
-        return {name: self.check(name, value, where) for name, value in values.items()}, where
 
 
 def rules_of(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+
 from promptforge import yaml_reader as yamltext
 from promptforge.config.layouts import load_layout_settings
-from promptforge.config.profiles import PROFILE_VOCABULARY
+from promptforge.config.profiles import PROFILE_VOCABULARY, read_values
 from promptforge.errors import ProfileError
 
 from .drawing import Draw
@@ -55,7 +57,8 @@ def one(data: bytes) -> None:
         text = "".join(
             draw.of((draw.of(KEYS), draw.of(MARKS), draw.text(9))) for _ in range(draw.number(60))
         )
-    for read in (yamltext.load_yaml, PROFILE_VOCABULARY.read, load_layout_settings):
+    profile = functools.partial(read_values, PROFILE_VOCABULARY)
+    for read in (yamltext.load_yaml, profile, load_layout_settings):
         try:
             read(text, "f.yaml")
         except ProfileError as error:
