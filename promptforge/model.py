@@ -293,7 +293,7 @@ class Result:
         self.format = options.format
         self.profile = report.profile.name
         self.mode = options.combine
-        """How explicit and similarity items were combined."""
+        """The option `combine`: the mix of explicit and similarity items."""
         self.query = options.query
         self.items_included = len(shown)
         """Items in the text, the trimmed ones among them."""

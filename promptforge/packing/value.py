@@ -3,7 +3,7 @@
 `WorthChooser` is arithmetic over rows. A row is one variant of one item: it has a worth, a size in
 characters that is cheap to know, and a cost that takes a rendering and a count to know. Rows are
 taken by worth per token, over costs that are looked up as late as can be; then one pass exchanges
-the last ones. Of the bound that no choice exceeds it reaches 99.5 % and more with 500 items or more.
+the last ones. Of the bound that no choice exceeds it reaches 99 % and more from 500 items on.
 `pack_most_worth` applies it to a page, where costs only roughly add up.
 """
 

@@ -86,7 +86,9 @@ class BudgetHints:
         self._now = page.options.max_tokens or 0
         limited = page.options.max_tokens is not None and lost
         order = [i for i in packing_order(page) if packed.reasons.get(i) != "duplicate"]
-        self._order = list(_without_max_items(page, order)) if limited else []
+        self._order: list[int] = []
+        if limited:
+            self._order = list(_without_max_items(page, order))
         self._few = len(page.candidates) <= MAX_CANDIDATES_TRIED
         options = page.options
         sides = len({page.candidates.pool[i].origin for i in self._order})
@@ -104,9 +106,9 @@ class BudgetHints:
         Then characters are short, or the number of items, or the window of the LLM.
         """
         found = self.near(index)
-        if found is None and not self._few and not self._ordered and index in self._lost:
-            found = self._cost_of_everything if index in self._order else None
-        return found
+        if found is not None or self._few or self._ordered or index not in self._lost:
+            return found
+        return self._cost_of_everything if index in self._order else None
 
     def near(self, index: int) -> int | None:
         """Return the same without asking for the cost of thousands of items."""
@@ -120,7 +122,9 @@ class BudgetHints:
     def beyond(self) -> int | None:
         """A budget that is too small for all items without one by `near`; None: not known."""
         limited = self._page.options.max_tokens is not None
-        return self._now + self._step if limited and not (self._few or self._ordered) else None
+        if not limited or self._few or self._ordered:
+            return None
+        return self._now + self._step
 
     def first(self) -> tuple[int, int] | None:
         """Return the least of these budgets, as far as is known, and the item it brings back."""
@@ -147,7 +151,9 @@ class BudgetHints:
     def _cost_of_everything(self) -> int | None:
         """The cost of a page with every item whole, if that is allowed."""
         cost = self._page.measure({i: self._page.variants(i)[0] for i in self._order})
-        return max(int(cost[0]), self._now + 1) if _is_allowed(self._page, cost) else None
+        if not _is_allowed(self._page, cost):
+            return None
+        return max(int(cost[0]), self._now + 1)
 
     # --- by trying ------------------------------------------------------------------------------
 

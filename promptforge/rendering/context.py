@@ -243,8 +243,10 @@ class ItemViews:
         )
         show = self._printers.get(kind)
         if show is None:
-            mend = None if self.breaker is None else self._break_up_printed
-            show = self._layout.printer(kind, self._flags, self._tank, mend)
+            change = None
+            if self.breaker is not None:
+                change = self._break_up_printed
+            show = self._layout.printer(kind, self._flags, self._tank, change)
             self._printers[kind] = show
         self._broken_up = BrokenUp([])
         view["text"], imitations = show(view)
@@ -286,7 +288,9 @@ class ItemViews:
 
     def break_up(self, parts: list[str]) -> BrokenUp:
         """Break up control tokens that the parts of an item's text make where they meet."""
-        return BrokenUp(parts) if self.breaker is None else self.breaker.break_up(parts)
+        if self.breaker is None:
+            return BrokenUp(parts)
+        return self.breaker.break_up(parts)
 
     def _break_up_printed(self, parts: list[str]) -> list[str]:
         # A printer serves all items of its kind, so what it broke up is kept for the one at hand.

@@ -81,7 +81,7 @@ class Page:
         self.layout, self.options, self.counter = setting.layout, setting.options, setting.counter
         self.candidates = candidates
         # Of an estimate the ends of a text may count for more than the pair that they merge into.
-        self.shared_end_tokens = 4 if self.counter.exact else 16
+        self.shared_end_tokens = (16, 4)[self.counter.exact]
         self._items = candidates.pool
         self.tank = FuelTank()
         """Fuel of all its templates together."""
@@ -100,11 +100,13 @@ class Page:
         header, footer = self.options.header, self.options.footer
         self._around = {
             "separator": made(self.separator),
-            "header": made(header) if header else None,
-            "footer": made(footer) if footer else None,
+            "header": (header and made(header)) or None,
+            "footer": (footer and made(footer)) or None,
             "query": self.options.query,
         }
-        titles = [s.title for s in self.sections(candidates)] if self.layout.prints_titles else []
+        titles = []
+        if self.layout.prints_titles:
+            titles = [section.title for section in self.sections(candidates)]
         self.views = ItemViews(self._items, setting, self.separator, titles, self.tank)
         self.notes: CleaningNotes = ()
         """Notes on the page around its items."""
@@ -166,13 +168,17 @@ class Page:
         """Drop items that certainly do not fit; with `trim` a shortened variant counts too."""
         if room[0] < 0 or room[1] < 0:
             return ()
-        return self._bounds.maybe_fitting(indices, room[0], trim) if self._in_tokens else indices
+        if not self._in_tokens:
+            return indices
+        return self._bounds.maybe_fitting(indices, room[0], trim)
 
     def duplicates(
         self, index: int, chosen: Mapping[int, Variant]
     ) -> tuple[int | None, Sequence[int]]:
         """Return the chosen item that contains this one's lines, and those this one contains."""
-        return self._contained.find(index, chosen) if self.options.dedupe else (None, ())
+        if not self.options.dedupe:
+            return None, ()
+        return self._contained.find(index, chosen)
 
     def note_duplicates(self, packed: Packed, limit: Cost) -> Packed:
         """Note in the metadata of items where their dropped duplicates are from, if that fits."""
@@ -247,7 +253,7 @@ class Page:
         """Return these items in sections, in the order of the page."""
         return group_entries(
             self.candidates.some(indices),
-            self.group_by if by is None else by,
+            by or self.group_by,
             order=self.options.order,
             first=self.layout.settings.sections,
             titles=self.layout.settings.titles,
@@ -364,7 +370,7 @@ class LowerBounds:
     @cached_property
     def _lengths(self) -> list[int]:
         # Characters of each content; 0 where a summary may stand in for it.
-        lengths = [len(content) if content else 0 for content in self._contents]
+        lengths = [len(content or "") for content in self._contents]
         for index, summary in enumerate(map(attrgetter("summary"), self._items)):
             if summary is not None:
                 lengths[index] = 0
@@ -374,7 +380,9 @@ class LowerBounds:
         """Return the least that an item of `kind` costs."""
         found = self._empty.get(kind)
         if found is None:
-            found = self._measure_empty(kind) if len(self._empty) < MAX_KINDS else _NOTHING_KNOWN
+            found = _NOTHING_KNOWN
+            if len(self._empty) < MAX_KINDS:
+                found = self._measure_empty(kind)
             self._empty[kind] = found
         return found
 
@@ -421,8 +429,10 @@ class LowerBounds:
             reach += self._page.shared_end_tokens
         left = {kind: int(reach) - e.tokens for kind, e in kinds.items() if e.tokens <= reach}
         cuttable = {kind for kind in left if trim and kinds[kind].cut <= tokens}
-        if not left or len(cuttable) == len(kinds):
-            return indices if left else ()
+        if not left:
+            return ()
+        if len(cuttable) == len(kinds):
+            return indices
         # Characters of a content that cannot fit, by kind. No limit where it can be cut, nor
         # where the template need not show it.
         far: dict[str, float] = dict.fromkeys(left, math.inf)
@@ -515,7 +525,9 @@ class QueryPassages:
             text = content_variant(self._page.variants(pick.item)).text
         else:
             text = divided.parts[pick.number].text
-        return len(text) if unit else self._page.counter.count(text)
+        if unit:
+            return len(text)
+        return self._page.counter.count(text)
 
     def variant_with_beginning(
         self, pick: ChosenPassage, passages: Collection[int], room: float, unit: int
@@ -524,7 +536,7 @@ class QueryPassages:
         divided = self._asked.divide(pick.item)
         if divided is None or not divided.cuttable:
             return None
-        counter = get_tokenizer("characters") if unit else self._page.counter
+        counter = (self._page.counter, get_tokenizer("characters"))[unit]
         text = counter.cut(divided.parts[pick.number].text, int(room) - 1, "word").rstrip()
         if not text:
             return None
@@ -587,7 +599,9 @@ class Shortener:
         for unit in (0, 1):
             if spare[unit] <= (MAX_UNUSED_TOKENS if limit[unit] < UNLIMITED else -1):
                 return None
-        tokens = self._counter.count(variant.text) if bounds[0] < UNLIMITED else 0
+        tokens = 0
+        if bounds[0] < UNLIMITED:
+            tokens = self._counter.count(variant.text)
         more = add_costs(spare, (tokens, len(variant.text)))
         if fits_within(more, bounds):
             return None
@@ -622,7 +636,9 @@ class Shortener:
         if tokens < UNLIMITED:
             tokens = min(tokens, self._counter.count_upto(whole.text, int(tokens)) - 1)
         text = self._cut(whole.text, tokens, chars)
-        return Variant("trimmed", text, cut=True) if text else None
+        if not text:
+            return None
+        return Variant("trimmed", text, cut=True)
 
     def _structure(self, index: int, whole: Variant) -> TrimmedVariants | None:
         """Return the variants by the structure of an item's text; None: it has no structure."""
@@ -656,7 +672,9 @@ class Shortener:
                 low = middle + 1
             else:
                 high, best = middle, variant
-        return Variant(best.name, best.text) if best is not None and best.text else None
+        if best is None or not best.text:
+            return None
+        return Variant(best.name, best.text)
 
     def _cut(self, text: str, tokens: float, chars: float) -> str:
         """Return the beginning of `text` within both bounds, up to the neatest end."""

@@ -273,7 +273,9 @@ def _lower_to_window(options: Options, diagnostics: Diagnostics) -> Options:
     window = max(0, options.context_window - (options.reserve or 0))
     if options.max_tokens is not None and options.max_tokens <= window:
         return options
-    given = "none" if options.max_tokens is None else f"{options.max_tokens:,}"
+    given = "none"
+    if options.max_tokens is not None:
+        given = f"{options.max_tokens:,}"
     message = f"max_tokens was lowered from {given} to {window:,}, the window less the reserve"
     diagnostics.add("PF102", message, severity="info")
     return msgspec.structs.replace(options, max_tokens=window)
@@ -285,7 +287,9 @@ def _is_tagged(layout: Layout, options: Options, diagnostics: Diagnostics) -> bo
     if problem:
         # A profile may well ask for tags wherever these can stand. Any other framing was meant
         # for another format.
-        severity: Severity = "info" if options.framing == TAGGED else "warning"
+        severity: Severity = "warning"
+        if options.framing == TAGGED:
+            severity = "info"
         diagnostics.add("PF107", f"{problem}; {framing} was used", severity=severity)
     return framing == TAGGED
 
@@ -320,7 +324,7 @@ def plan_packing(
     required, explicit, similar = _sides(walk, candidates)
     if not best_first and not fixed_set:
         explicit, similar = page.walk(explicit), page.walk(similar)
-    found = similar if max_items is None else similar[:max_items]
+    found = similar[:max_items]  # all of them where `max_items` is None
     limits, sure = _limit_sections(page, options, [*explicit, *found], diagnostics)
     steps = [PackingStep(required, required=True)]
     if fixed_set and limits.most:
@@ -351,7 +355,9 @@ def _sides(
     """Divide into required items, other items that the user named, and those a search found."""
     items, origins = candidates.pool, candidates.origins
     if len(origins) < 2 and True not in map(attrgetter("required"), items):
-        return ([], walk, []) if "explicit" in origins else ([], [], walk)
+        if "explicit" in origins:
+            return [], walk, []
+        return [], [], walk
     required = {i for i in walk if items[i].required}
     explicit = [i for i in walk if items[i].origin == "explicit" and i not in required]
     similar = [i for i in walk if items[i].origin != "explicit" and i not in required]
@@ -372,7 +378,7 @@ def _explicit_share(
         found_cost = add_costs(found_cost, (page.shared_end_tokens, 0))
     share = explicit_share_of(named_cost, found_cost, limit, options.explicit_share)
     # The sum may be too much and the page not: estimates are rounded up for each item.
-    nearly = 1.25 if page.counter.exact else 2
+    nearly = (2, 1.25)[page.counter.exact]
     if share < 1 and named_cost[0] + found_cost[0] < nearly * limit[0]:
         everything = {i: page.variants(i)[0] for i in (*required, *explicit, *similar)}
         if fits_within(page.measure(everything), limit):
@@ -441,8 +447,10 @@ def log_diagnostics(result: object, warnings: Sequence[Diagnostic], strict: bool
         _LOG.log(_LEVELS[diagnostic.severity], "%s", diagnostic)
     grave = tuple(diagnostic for diagnostic in warnings if diagnostic.severity != "info")
     if strict and grave:
-        more = f" (and {len(grave) - 1} more)" if len(grave) > 1 else ""
-        raise StrictError(f"{grave[0]}{more}", diagnostics=grave, result=result)
+        message = str(grave[0])
+        if len(grave) > 1:
+            message += f" (and {len(grave) - 1} more)"
+        raise StrictError(message, diagnostics=grave, result=result)
 
 
 def _say_broken_delimiter(error: BrokenDelimiterError, diagnostics: Diagnostics) -> None:
@@ -482,6 +490,8 @@ def _say_absent_sections(
         said = any(d.code == "PF104" and quote(name) in d.message for d in diagnostics)
         if name not in present and not said:
             message = f"section_budgets: no item is in a section {quote(name)}"
-            severity: Severity = "warning" if did_you_mean(name, known) else "info"
+            severity: Severity = "info"
+            if did_you_mean(name, known):  # a slip of the pen; else the section is only absent
+                severity = "warning"
             message += suggest_name(name, known)
             diagnostics.add("PF104", message, severity=severity)

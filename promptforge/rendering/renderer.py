@@ -54,9 +54,12 @@ class ContextRenderer:
         }
         self.profile: Profile = load_profile(profile or "default", folder_paths(profiles))
         sources = template_sources(templates)
-        self._followed = FollowedTemplates(sources) if follow_edits else None
-        read = self._followed.newest()[0] if self._followed else Templates(sources)
-        self._set = TemplateSet(read)
+        self._followed = None
+        if follow_edits:
+            self._followed = FollowedTemplates(sources)
+            self._set = TemplateSet(self._followed.newest()[0])
+        else:
+            self._set = TemplateSet(Templates(sources))
         self._given = options
         self._pipeline = Pipeline(self.profile, embed)
         self._settle(self._set, options, Diagnostics())

@@ -132,7 +132,9 @@ class Report:
         """Return `included`, `trimmed` or `dropped`."""
         if index not in self.packed.chosen:
             return "dropped"
-        return "trimmed" if index in self.trimmed else "included"
+        if index in self.trimmed:
+            return "trimmed"
+        return "included"
 
     @cached_property
     def placed(self) -> dict[int, PlacedItem]:
@@ -460,8 +462,9 @@ def say_of_report(report: Report, diagnostics: Diagnostics) -> None:
     ids = Counts(item.id for item in items if item.id)
     twice = [name for name, count in ids.items() if count > 1]
     if twice:
-        more = f" and {len(twice) - 1} more" if len(twice) > 1 else ""
-        message = f"several items have the id {quote(twice[0])}{more}"
+        message = f"several items have the id {quote(twice[0])}"
+        if len(twice) > 1:
+            message += f" and {len(twice) - 1} more"
         diagnostics.add("PF207", message, severity="info")
 
 
@@ -469,7 +472,9 @@ def _say_all_dropped(
     items: Sequence[Item], reasons: Mapping[str, int], diagnostics: Diagnostics
 ) -> None:
     counts = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items()))
-    subject = f"all {len(items)} were" if len(items) > 1 else "the only one was"
+    subject = "the only one was"
+    if len(items) > 1:
+        subject = f"all {len(items)} were"
     message = f"no item is in the text: {subject} left out ({counts})"
     severity: Severity = "warning"
     if reasons.keys() <= _FOR_BUDGET:
@@ -488,7 +493,9 @@ def _say_of_items(page: Page, packed: Packed, diagnostics: Diagnostics) -> None:
     for index, variant in packed.chosen.items():
         item = page.candidates[index].item
         for code, message in page.views.notes.get((index, variant), ()):
-            severity: Severity = "info" if code in _INFO_CODES else "warning"
+            severity: Severity = "warning"
+            if code in _INFO_CODES:  # they ask for no action
+                severity = "info"
             diagnostics.add(code, message, item=item_id(item), severity=severity)
         _say_of_labels(item, page.layout.syntax, diagnostics)
 
@@ -502,8 +509,10 @@ def _say_dropped(report: Report, reasons: Counts[str], diagnostics: Diagnostics)
         for number, verb in ((dropped, "left out"), (trimmed, "shortened")):
             if number and total == 1:
                 said.append(f"the item was {verb}")
+            elif number == 1:
+                said.append(f"1 of {total} items was {verb}")
             elif number:
-                said.append(f"{number} of {total} items {'was' if number == 1 else 'were'} {verb}")
+                said.append(f"{number} of {total} items were {verb}")
         diagnostics.add("PF111", f"{' and '.join(said)} to keep the budget", severity="info")
     if number := reasons["duplicate"]:
         one, many = (
