@@ -1,4 +1,4 @@
-"""Any request to the preview: only one that the page itself could send comes through, and every answer is guarded."""
+"""Any request to the preview: only those of the page come through; every answer has its headers."""
 
 from __future__ import annotations
 
