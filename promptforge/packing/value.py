@@ -206,7 +206,7 @@ class WorthChooser:
         self._owners = range(len(worths)) if owners is None else owners
         self._ask, self._costs = cost, dict[int, float]()
         self._orders: dict[float, _Order] = {}
-        # A row is charged this share of its lower bound at least: only so there is a bound of worth.
+        # A row is charged this share of its lower bound at least: so there is a bound of worth.
         self._charged = 1.0
         self._bounds = self._lower_bounds(sizes, kinds or [None] * len(worths))
         self._best_cases = sorted(

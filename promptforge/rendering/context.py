@@ -274,7 +274,7 @@ class ItemViews:
     def break_up_labels(
         self, item: Item, language: str | None = None
     ) -> tuple[Item, str | None, int]:
-        """Break up control tokens in labels and metadata; return item, language and their number."""
+        """Break up control tokens in labels and metadata; return item, language and number."""
         if self._controls is None:
             return item, language, 0
         given = [item.id, item.kind, item.name, item.path, language, item.metadata]

@@ -85,6 +85,7 @@ class Page:
         self._items = candidates.pool
         self.tank = FuelTank()
         """Fuel of all its templates together."""
+        # By the variant too: equal texts of two items cost different tokens under their labels.
         self._costs: dict[tuple[int, Variant], Cost] = {}
         self._last: tuple[dict[int, Variant], list[str], Cost] | None = None
         self._in_tokens = self.options.max_tokens is not None
@@ -188,6 +189,7 @@ class Page:
         before = {holder: self._items[holder] for holder in also}
         noted = {holder: with_also_in(item, also[holder]) for holder, item in before.items()}
         cost = packed.cost
+        # First with the notes; where these are too much for the limit, back to the items before.
         for items in (noted, before):
             for index, item in items.items():
                 self._items[index] = item

@@ -129,7 +129,7 @@ class ContextRenderer:
         """
         given = {"profile": profile, "templates": templates, "profiles": profiles, "embed": embed}
         named = {name: value for name, value in given.items() if value is not None}
-        if named:
+        if named:  # another profile or other templates: another renderer, for this call alone
             made_of = {**self._made_of, **named}
             return type(self)(**made_of, **self._given).render(items, before=before, **options)
         result, chosen = self._render(items, before, options)

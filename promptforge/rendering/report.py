@@ -242,6 +242,7 @@ class Report:
         """Yield the cost of each section: the page up to it, less the page up to the one before."""
         chosen = self.packed.chosen
         sections = self.page.sections(chosen) if placed else []
+        # Headings and separators belong to the section that brings them, so pages are measured.
         shown: dict[int, Variant] = {}
         before = overhead
         for section in sections:
@@ -365,6 +366,7 @@ def place_items(page: Page, packed: Packed) -> dict[int, PlacedItem]:
             index = entry.index
             tokens = item_tokens(page, index, packed.chosen[index])
             share = 1.0
+            # A trimmed variant may cost more than the whole: marks in a text of few tokens.
             if index in trimmed:
                 share = min(1.0, tokens / max(1, item_tokens(page, index, page.variants(index)[0])))
             worth = max(entry.rank, 0.0) * share

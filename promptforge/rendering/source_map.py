@@ -65,6 +65,7 @@ def map_text(
     use_tank(page.tank, len(chosen), len(text))
     pieces = _pieces(templates.trace(page.layout.page_name, variables), asked)
     spans: list[Span] = []
+    # Control tokens across pieces were broken up on the page, so pieces are paired with what shows.
     start = 0
     for piece, shown in zip(pieces, page.break_up(_texts(pieces), chosen), strict=True):
         inner, index, item_id, form = [piece], None, None, None
