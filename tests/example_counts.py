@@ -17,9 +17,11 @@ MULTIPLIER = max(1, int(EFFORT))
 
 
 def cases(number: int, *, shrink: bool = True) -> settings:
-    """Return settings for two thirds of `number` examples, times the multiplier. No deadline: slow is no bug.
+    """Return settings for two thirds of `number` examples, times the multiplier. No deadline: slow
+    is no bug.
 
-    Without `shrink` a failing example is shown as it was found, for tests where each example is much work.
+    Without `shrink` a failing example is shown as it was found, for tests where each example is
+    much work.
     """
     return settings(
         max_examples=max(1, int(number * EFFORT * 2 / 3)),

@@ -41,7 +41,8 @@ class HarmlessCopier:
         """The hostile value behind each stand-in."""
 
     def _value(self, field: str, value: str) -> str:
-        # A blank value may be shown as none at all, and "none" is a word of the language field: these stay.
+        # A blank value may be shown as none at all, and "none" is a word of the language field:
+        # these stay.
         if (
             not value.strip()
             or (field == "language" and value == "none")

@@ -20,7 +20,9 @@ TOKENS = [
     '"t"', "{", "}", "();", "//", "%d", "$", "\\n", "\t", "é", "日本", "😀", "_", "0.5", "if", "List<int>", "?", "!",
     ",", ";",
 ]  # fmt: skip
-"""No run of marks, no square bracket, no label with a colon: nothing that a fence or a plain frame is made of."""
+"""No run of marks, no square bracket, no label with a colon: nothing that a fence or a plain frame
+is made of.
+"""
 
 INDENT = st.sampled_from(["", "", "", "  ", "    ", "\t"])
 LINE = st.builds(

@@ -197,7 +197,9 @@ def _payload(attack: dict[str, Any]) -> str | None:
 
 @cache
 def outside() -> tuple[str, ...]:
-    """Return every hostile string of the collections beside the repository, or none where there are none."""
+    """Return every hostile string of the collections beside the repository, or none where there are
+    none.
+    """
     found: list[str] = []
     for path in sorted(DATA.glob("hostile/*.json")):
         found += json.loads(path.read_text("utf-8"))["strings"]

@@ -1,7 +1,8 @@
-"""Independent readers of the finished text: what do a Markdown parser, an XML parser, a JSON parser, a line reader see?
+"""Independent readers of the finished text: what do a Markdown parser, an XML parser, a JSON
+parser, a line reader see?
 
-A structure holds no value that came from an item, so a text made of hostile items must have the structure of the text
-made of the same items with harmless placeholders in them.
+A structure holds no value that came from an item, so a text made of hostile items must have the
+structure of the text made of the same items with harmless placeholders in them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ T = TypeVar("T")
 LABEL_INLINES = frozenset(
     {"text", "text_special", "code_inline", "em_open", "em_close", "strong_open", "strong_close"}
 )
-"""What may stand in a line that shows a label: no link, image or HTML. Line ends are judged by `markdown_breaks`."""
+"""What may stand in a line that shows a label: no link, image or HTML. Line ends are judged by
+`markdown_breaks`.
+"""
 
 INFO = re.compile(r"[A-Za-z0-9_+#.-]{0,40}")
 ROOT = ("<promptforge-judge>", "</promptforge-judge>")
@@ -39,7 +42,9 @@ SCREENED = "| "
 
 @functools.lru_cache(maxsize=2048)
 def once(ask: Callable[..., T], text: str, *more: Any, **named: Any) -> T:
-    """Return `ask(text, …)`, for a harmless text that comes again and again. What is returned is only read."""
+    """Return `ask(text, …)`, for a harmless text that comes again and again. What is returned is
+    only read.
+    """
     return ask(text, *more, **named)
 
 
@@ -91,7 +96,8 @@ def _blocks(tokens: list[Token]) -> Iterator[str]:
 def markdown_structure(text: str, *, prose: bool = False) -> list[list[str]]:
     """The blocks that each parser sees, in order, and whether a line holds more than labels may.
 
-    With `prose`, paragraphs that follow each other count as one: a summary may have paragraphs of its own.
+    With `prose`, paragraphs that follow each other count as one: a summary may have paragraphs of
+    its own.
     """
     structures = [list(_blocks(_tokens(parser, text))) for parser in PARSERS]
     return [_joined(s) for s in structures] if prose else structures
@@ -130,7 +136,9 @@ def unscreened(content: str) -> str:
 
 
 def xml_root(text: str) -> etree._Element:
-    """Parse `text` as the content of one element; what libxml2 or expat finds not well-formed is an error."""
+    """Parse `text` as the content of one element; what libxml2 or expat finds not well-formed is an
+    error.
+    """
     ElementTree.fromstring(f"{ROOT[0]}{text}{ROOT[1]}")
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, huge_tree=True, load_dtd=False
@@ -213,7 +221,9 @@ def json_strings(text: str) -> list[str]:
 
 
 def split_lines(text: str) -> list[str]:
-    """Lines as the most suspicious reader ends them: also at U+2028, U+0085, a form feed and their like."""
+    """Lines as the most suspicious reader ends them: also at U+2028, U+0085, a form feed and their
+    like.
+    """
     return text.splitlines()
 
 
@@ -230,7 +240,9 @@ KNOWN_FRAMES: dict[str, tuple[str, ...]] = {
     ),
     "entities": (r"=== .* ===", r"---"),
 }
-"""Lines of the plain frames whose bytes are promised, whether or not a given text happens to have them."""
+"""Lines of the plain frames whose bytes are promised, whether or not a given text happens to have
+them.
+"""
 
 
 def frame_patterns(
@@ -264,7 +276,9 @@ def frame_patterns(
 
 
 def plain_structure(text: str, patterns: list[re.Pattern[str]]) -> list[str]:
-    """Which frame lines there are, in order. No line of the frame begins with `| `, the prefix of guarded content."""
+    """Which frame lines there are, in order. No line of the frame begins with `| `, the prefix of
+    guarded content.
+    """
     seen = []
     for line in split_lines(text):
         if line.startswith("| "):
@@ -284,9 +298,11 @@ OPENING = re.compile("<content-(k[0-9]+)>")
 
 
 def tagged(text: str) -> tuple[list[str], list[str]]:
-    """The contents between tags and the lines beside them, to a reader who knows the word of the first opening line.
+    """The contents between tags and the lines beside them, to a reader who knows the word of the
+    first opening line.
 
-    A tag is a whole line with that word. An error: the word anywhere else, or a tag that is not closed.
+    A tag is a whole line with that word. An error: the word anywhere else, or a tag that is not
+    closed.
     """
     contents: list[str] = []
     beside: list[str] = []
@@ -327,4 +343,6 @@ STRUCTURES: dict[str, Callable[[str], Any]] = {
     "xml": xml_structure,
     "json": json_structure,
 }
-"""The judge of each format that has a parser. Plain text has `plain_structure`, tags have `tagged_structure`."""
+"""The judge of each format that has a parser. Plain text has `plain_structure`, tags have
+`tagged_structure`.
+"""

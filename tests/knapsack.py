@@ -13,10 +13,11 @@ def bound(
     limit: float,
     owners: Sequence[int] | None = None,
 ) -> float:
-    """Return the most that any choice can be worth: as if the last row taken could be taken in part.
+    """Return the most that any choice can be worth: as if the last row taken could be taken in
+    part.
 
-    That is the linear relaxation of the knapsack problem with classes (Sinha and Zoltners 1979, for one row an owner
-    Dantzig 1957), without the rows that alone are over the limit.
+    That is the linear relaxation of the knapsack problem with classes (Sinha and Zoltners 1979, for
+    one row an owner Dantzig 1957), without the rows that alone are over the limit.
     """
     classes: dict[int, list[tuple[float, float]]] = {}
     for row, (worth, price) in enumerate(zip(worths, prices, strict=True)):

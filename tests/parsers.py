@@ -1,6 +1,7 @@
 """More independent parsers, each where it is installed: what one of them forgives, another may not.
 
-Those of Markdown are judged by the HTML they make: a tag that an item brings along shows there, whatever made it.
+Those of Markdown are judged by the HTML they make: a tag that an item brings along shows there,
+whatever made it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ PARAGRAPHS = re.compile(r"(?:(?<= )|^)p /p (?:p /p )+")
 
 
 def html_structure(html: str, *, prose: bool = False) -> list[str]:
-    """Return the tags of an HTML text in order, but those that a label may bring, and strange languages of fences."""
+    """Return the tags of an HTML text in order, but those that a label may bring, and strange
+    languages of fences.
+    """
     tags = [
         (tag if judges.INFO.fullmatch(language or "") else f"{tag} with a strange tag")
         for tag, language in HTML_TAG.findall(html)

@@ -18,7 +18,9 @@ COUNT = pf.get_tokenizer("o200k_base").count
 def structure_of(
     text: str, format: str, tame_text: str, tamer: HarmlessCopier, tame: Records, layout: str
 ) -> Any:
-    """Return what the parsers of `format` see; in plain text, what a reader of lines sees who knows `tame_text`."""
+    """Return what the parsers of `format` see; in plain text, what a reader of lines sees who knows
+    `tame_text`.
+    """
     ask: Callable[..., Any] = once if text == tame_text else asked
     if format == "markdown":
         return ask(judges.markdown_structure, text, prose=any("summary" in r for r in tame))
@@ -48,7 +50,9 @@ def tame_text_of(tame: Records, layout: str, format: str, **options: Any) -> str
 def check_structure(
     records: Records, layout: str, format: str, **options: Any
 ) -> tuple[str, str, HarmlessCopier]:
-    """Compare the structure of the text with that of stand-ins. Return both texts and the stand-ins."""
+    """Compare the structure of the text with that of stand-ins. Return both texts and the
+    stand-ins.
+    """
     tamer = HarmlessCopier()
     tame = tamer.records(records)
     tame_text = tame_text_of(tame, layout, format, **options)
@@ -83,7 +87,9 @@ NORMAL: dict[str, Callable[[str], str]] = {
 
 
 def check_contents(text: str, tame_text: str, tamer: HarmlessCopier, format: str) -> int:
-    """Where a parser finds the stand-in of a content, it must find the content. Return how many were compared."""
+    """Where a parser finds the stand-in of a content, it must find the content. Return how many
+    were compared.
+    """
     compared = 0
     for found, stood in zip(
         read_back(text, format), once(read_back, tame_text, format), strict=True
@@ -101,8 +107,8 @@ BLOCKS = {"markdown": "```\nharmless\n```", "xml": "harmless", "plain": "harmles
 
 
 def check_tagged(records: Records, layout: str, format: str, **options: Any) -> int:
-    """Check that contents between tags come back as they were, and that a parser sees beside them what it sees beside
-    stand-ins. Return how many contents were compared.
+    """Check that contents between tags come back as they were, and that a parser sees beside them
+    what it sees beside stand-ins. Return how many contents were compared.
     """
     tamer = HarmlessCopier()
     tame = tamer.records(records)
@@ -120,7 +126,9 @@ def check_tagged(records: Records, layout: str, format: str, **options: Any) -> 
 
 
 def check_known(text: str, whole: str, format: str) -> None:
-    """Check that a text cut to a budget has no block, element or key that the harmless `whole` text has not."""
+    """Check that a text cut to a budget has no block, element or key that the harmless `whole` text
+    has not.
+    """
     if format == "json":
         judges.json_structure(text)
     elif format == "xml":

@@ -18,7 +18,9 @@ from promptforge.files import SETTLE_SECONDS
 
 ITEMS = [{"content": "x", "name": "n"}]
 SHOWN = 6
-"""How often a text says its version: each file at its beginning and its end, where these are printed."""
+"""How often a text says its version: each file at its beginning and its end, where these are
+printed.
+"""
 
 
 def texts(version: str) -> dict[str, str]:
@@ -64,9 +66,10 @@ def whole(text: str, pauses: Mapping[str, float]) -> bool:
 
 
 def edit(folder: Path, stop: Callable[[float], bool], *, in_place: bool) -> dict[str, float]:
-    """Write version after version until `stop` (which waits so many seconds) says so: file by file, slowly enough that
-    each write can be caught half done. Return the longest pause, in seconds, while each version was written: on a busy
-    machine an editor may stand still for as long as nobody waits for it.
+    """Write version after version until `stop` (which waits so many seconds) says so: file by file,
+    slowly enough that each write can be caught half done. Return the longest pause, in seconds,
+    while each version was written: on a busy machine an editor may stand still for as long as
+    nobody waits for it.
     """
     pauses: dict[str, float] = {}
     number, over = 2, False

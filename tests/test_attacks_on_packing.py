@@ -1,4 +1,6 @@
-"""Inputs on which a packing once went round for ever, fell over, or broke the text that it shortened."""
+"""Inputs on which a packing once went round for ever, fell over, or broke the text that it
+shortened.
+"""
 
 from __future__ import annotations
 

@@ -138,7 +138,8 @@ def test_every_budget_from_nothing_to_all_holds(
     options["stubs"] = sources
     full = check(records, 10**6, TOKENIZERS[tokenizer], **options)
     assert not full.truncated
-    # Up to 40 budgets, every one where there are no more; of each fifth the account of the items too.
+    # Up to 40 budgets, every one where there are no more; of each fifth the account of the items
+    # too.
     step = 1 if full.tokens < 40 else full.tokens // 40 + 1
     for number, budget in enumerate([*range(0, full.tokens, step), full.tokens - 1]):
         (keep if number % 5 else check)(records, max(budget, 0), TOKENIZERS[tokenizer], **options)
@@ -190,7 +191,8 @@ def test_what_is_required_is_whole_or_the_budget_is_an_error(
         result = check(records, budget, "o200k_base", **options)
     except pf.BudgetError as error:
         assert budget == error.largest < error.needed
-        # A few tokens may join differently; far above the price of the item alone there is no excuse.
+        # A few tokens may join differently; far above the price of the item alone there is no
+        # excuse.
         assert budget < alone + 8
         check(records, error.needed, "o200k_base", **options)
     else:

@@ -1,4 +1,6 @@
-"""Each folder of `cases/` is one rendering: `items.json` and `options.json` in, the bytes of `expected.txt` out."""
+"""Each folder of `cases/` is one rendering: `items.json` and `options.json` in, the bytes of
+`expected.txt` out.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Fitting as arithmetic: items are words on a page whose cost is its length; no template, no tokenizer."""
+"""Fitting as arithmetic: items are words on a page whose cost is its length; no template, no
+tokenizer.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ MARK = "…"
 
 
 class Words:
-    """A page of words: a frame, the words, and so much between two of them; a word may be cut and marked.
+    """A page of words: a frame, the words, and so much between two of them; a word may be cut and
+    marked.
 
     `rough` makes words cost one less on the page than alone, as tokens do where texts join.
     """
@@ -147,7 +150,7 @@ CHARS = st.one_of(st.just(UNLIMITED), st.integers(0, 80))
 PACKING = st.sampled_from(PACKINGS)
 
 
-# --- laws -------------------------------------------------------------------------------------------------------------
+# --- laws -----------------------------------------------------------------------------------------
 
 
 @cases(400)
@@ -226,7 +229,8 @@ def test_a_budget_for_all_shows_all_whole(
 ) -> None:
     everything = {index: scale.variants(index)[0] for index in range(len(scale.words))}
     enough = scale.measure(everything)
-    # Where texts join for less, prices alone may ask for more than the page takes: the page decides.
+    # Where texts join for less, prices alone may ask for more than the page takes: the page
+    # decides.
     assert pack(scale, enough[0], packing=packing, trim=trim, chars=enough[1]).chosen == everything
     assert pack(scale, UNLIMITED, packing=packing, trim=trim).chosen == everything
 
@@ -324,7 +328,7 @@ def test_no_text_is_shown_that_a_better_one_holds(
     assert fits_within(found.cost, (budget, UNLIMITED)) is found.overhead_fits
 
 
-# --- tables -----------------------------------------------------------------------------------------------------------
+# --- tables ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""No item changes what a parser sees outside its own block: any layout, any format, any field, any budget."""
+"""No item changes what a parser sees outside its own block: any layout, any format, any field, any
+budget.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,8 @@ def test_every_budget_holds_and_what_is_cut_is_still_one_block(
 
 
 def batches(field: str, layout: str) -> Iterator[tuple[str, ...]]:
-    """A third of the strings written here, the others with the next layouts, and a share of those from outside.
+    """A third of the strings written here, the others with the next layouts, and a share of those
+    from outside.
 
     All of them when more work is asked for.
     """

@@ -1,8 +1,8 @@
 """The laws of lenient and strict, over anything at all that a caller may hand in.
 
-L1 a lenient run never raises for data. L2 strict and lenient say the same. L3 where nothing is said, the bytes are the
-same. L4 nothing changes silently. L5 fallbacks keep escaping and budget. L6 one bad item costs itself alone. L7 what is
-said carries no bytes of an item, and is capped.
+L1 a lenient run never raises for data. L2 strict and lenient say the same. L3 where nothing is
+said, the bytes are the same. L4 nothing changes silently. L5 fallbacks keep escaping and budget. L6
+one bad item costs itself alone. L7 what is said carries no bytes of an item, and is capped.
 """
 
 from __future__ import annotations

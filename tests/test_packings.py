@@ -44,7 +44,7 @@ def kept(result: pf.Result) -> dict[str, tuple[str, int]]:
     }
 
 
-# --- a fixed set, all of which must be seen ---------------------------------------------------------------------------
+# --- a fixed set, all of which must be seen -------------------------------------------------------
 
 SET = [item("a", 40), item("b", 400), item("c", 160), item("d", 20)]
 
@@ -98,7 +98,7 @@ def test_where_not_even_attributions_fit_the_last_go(packing: str) -> None:
     assert statuses[0] != "dropped"
 
 
-# --- stubs ------------------------------------------------------------------------------------------------------------
+# --- stubs ----------------------------------------------------------------------------------------
 
 
 def test_a_stub_keeps_the_attribution_of_what_did_not_fit() -> None:
@@ -114,7 +114,7 @@ def test_a_stub_keeps_the_attribution_of_what_did_not_fit() -> None:
     assert "[Content truncated...]" in result.text
 
 
-# --- sections ---------------------------------------------------------------------------------------------------------
+# --- sections -------------------------------------------------------------------------------------
 
 KINDS = [item(f"m{n}", 120, kind="man_page", score=0.9) for n in range(6)]
 KINDS += [item(f"d{n}", 120, kind="document", score=0.3) for n in range(6)]
@@ -159,7 +159,7 @@ def test_a_budget_for_a_section_that_is_not_there_is_said() -> None:
     assert [w for w in result.warnings if w.code == "PF104" and '"document"' in w.message]
 
 
-# --- worth ------------------------------------------------------------------------------------------------------------
+# --- worth ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.unwatched
@@ -182,7 +182,7 @@ def test_value_comes_near_what_can_be_reached(seed: int, budget: int) -> None:
     assert worth >= sum(entry.score for entry in plain.items if entry.status == "included") - 1e-9
 
 
-# --- the query --------------------------------------------------------------------------------------------------------
+# --- the query ------------------------------------------------------------------------------------
 
 GUIDE = (
     "Boats need wind. Cats sleep most of the day and hunt at dusk. The harbour opens at six in the morning. "
@@ -239,7 +239,7 @@ def test_a_caller_s_embed_that_fails_is_named() -> None:
         pf.render([{"content": GUIDE}], query="cats", max_tokens=30, embed=embed)
 
 
-# --- together ---------------------------------------------------------------------------------------------------------
+# --- together -------------------------------------------------------------------------------------
 
 ALL = ["score", "value", "proportional", "longest_first", "drop_last", "whole", "stop"]
 
@@ -302,7 +302,7 @@ def test_what_another_item_holds_is_never_left_out_for_one_that_is_not_there() -
         assert entry.reason != "duplicate" or "big" in shown
 
 
-# --- attacks that once hung -------------------------------------------------------------------------------------------
+# --- attacks that once hung -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("chars", [0, 1, 40, 300])

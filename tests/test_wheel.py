@@ -42,7 +42,9 @@ def names(wheel: Path) -> set[str]:
 
 
 def files(folder: str) -> set[str]:
-    """Return the paths of the files in a folder of the checkout, less what an interpreter or an editor left there."""
+    """Return the paths of the files in a folder of the checkout, less what an interpreter or an
+    editor left there.
+    """
     found = (path.relative_to(ROOT) for path in (ROOT / folder).rglob("*") if path.is_file())
     return {
         path.as_posix()

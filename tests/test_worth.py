@@ -54,7 +54,9 @@ class Rows(NamedTuple):
 
 @st.composite
 def rows(draw: st.DrawFn, most: int = 40, prices: st.SearchStrategy[int] | None = None) -> Rows:
-    """Make rows with whole worths, whose sums are exact, of sizes that foretell prices well, badly or not at all."""
+    """Make rows with whole worths, whose sums are exact, of sizes that foretell prices well, badly
+    or not at all.
+    """
     count = draw(st.integers(0, most))
     rng = random.Random(draw(st.integers(0, 1 << 30)))
     if prices is None:
@@ -91,7 +93,7 @@ def check(given: Rows, limit: float, choice: WorthChoice) -> None:
     assert len(set(owners)) == len(owners)
 
 
-# --- laws -------------------------------------------------------------------------------------------------------------
+# --- laws -----------------------------------------------------------------------------------------
 
 
 @cases(400)
@@ -200,7 +202,7 @@ def test_any_worth_price_and_size(
     assert choice == WorthChooser(worths, sizes, prices.__getitem__, owners=owners).choose(limit)
 
 
-# --- tables -----------------------------------------------------------------------------------------------------------
+# --- tables ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -266,11 +268,13 @@ def test_the_bound_takes_the_last_in_part_and_what_is_too_large_not_at_all() -> 
     assert bound([1, math.nan, -1], [0, 0, 0], 0) == 1
 
 
-# --- many rows --------------------------------------------------------------------------------------------------------
+# --- many rows ------------------------------------------------------------------------------------
 
 
 def realistic(count: int, seed: int, *, forms: bool = False) -> Rows:
-    """Return rows as they are found in repositories: prices about a line over sizes, with a tenth of scatter."""
+    """Return rows as they are found in repositories: prices about a line over sizes, with a tenth
+    of scatter.
+    """
     rng = random.Random(seed)
     found = Rows([], [], [], [] if forms else None, [])
     assert found.kinds is not None

@@ -48,7 +48,9 @@ def _usual(judge: Callable[[str], Any], frame: Callable[[str], str]) -> Any:
 
 
 def breaks(judge: Callable[[str], Any], frame: Callable[[str], str], value: str) -> bool:
-    """Return whether `value` in the frame is seen otherwise than a harmless word there, or cannot be read."""
+    """Return whether `value` in the frame is seen otherwise than a harmless word there, or cannot
+    be read.
+    """
     try:
         return bool(judge(frame(value)) != _usual(judge, frame))
     except (ValueError, etree.XMLSyntaxError, ElementTree.ParseError):

@@ -50,7 +50,7 @@ class Progress(msgspec.Struct, frozen=True):
     """Bytes of the whole input; None where nobody knows them."""
 
 
-def run(
+def run(  # noqa: PLR0913  its options are public
     input: str | os.PathLike[str] | Iterable[Mapping[str, Any]],
     output: str | os.PathLike[str],
     *,

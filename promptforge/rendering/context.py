@@ -158,10 +158,9 @@ class ItemViews:
             shared += (controls, self.breaker.spare)
         self._broken_up = BrokenUp([])
         memory = setting.memory
-        if shared not in memory:
-            # list(): another thread may add to the memory meanwhile.
-            if sum(map(len, list(memory.values()))) >= MAX_VIEWS_REMEMBERED:
-                memory.clear()
+        # list(): another thread may add to the memory meanwhile.
+        if shared not in memory and sum(map(len, list(memory.values()))) >= MAX_VIEWS_REMEMBERED:
+            memory.clear()
         self._memory = memory.setdefault(shared, {})
 
     def variants(self, index: int) -> Sequence[Variant]:

@@ -1,1 +1,3 @@
-"""Speed and quality of packing, measured against a floor and peers in one run: `python -m tests.benchmarks`."""
+"""Speed and quality of packing, measured against a floor and peers in one run: `python -m
+tests.benchmarks`.
+"""

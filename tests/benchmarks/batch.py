@@ -1,7 +1,8 @@
 """The batch against a bare loop of the engine in one process: `python -m tests.benchmarks.batch`.
 
-Linux only: processor time and memory are those of a process and all that descend from it, read from /proc while it
-runs (memory as PSS, so that what two processes share counts once). Every subject has a process of its own.
+Linux only: processor time and memory are those of a process and all that descend from it, read from
+/proc while it runs (memory as PSS, so that what two processes share counts once). Every subject has
+a process of its own.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ PROSE = 0.3
 READ = 20
 """Modules whose docstrings are read as prose."""
 
-# What YAML (prompt-poet's parts) cannot hold, and fences that would have to be longer than three backticks.
+# What YAML (prompt-poet's parts) cannot hold, and fences that would have to be longer than three
+# backticks.
 _ODD = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff]|```+")
 _MARK = re.compile(r"[Pp]iece (\d+) of run \d+")
 _PARAGRAPHS = re.compile(r"\n\s*\n")
@@ -69,7 +70,9 @@ def make(count: int, seed: int = SEED) -> list[Piece]:
 
 
 def fresh(pieces: list[Piece], run: int) -> list[Piece]:
-    """Return the pieces with another last line, by which no two contents are equal, nor any to one of another run."""
+    """Return the pieces with another last line, by which no two contents are equal, nor any to one
+    of another run.
+    """
     found = []
     for number, piece in enumerate(pieces):
         mark = (
@@ -121,7 +124,9 @@ def _text(path: Path) -> str:
 
 
 def _code(rng: random.Random) -> Iterator[Piece]:
-    """Yield stretches of 5 to 60 lines that neither overlap nor touch; when all is used, again with other cuts."""
+    """Yield stretches of 5 to 60 lines that neither overlap nor touch; when all is used, again with
+    other cuts.
+    """
     round_ = 0
     while True:
         for path in modules():

@@ -59,7 +59,9 @@ def share(text: str, gold: Sequence[dict[str, Any]]) -> float:
 
 
 def packers(tokenizer: str, options: dict[str, Any]) -> dict[str, Packer]:
-    """Return the ways of packing: two simple ones in a plain frame, the same two in promptforge's, and promptforge."""
+    """Return the ways of packing: two simple ones in a plain frame, the same two in promptforge's,
+    and promptforge.
+    """
     count = get_tokenizer(tokenizer).count
 
     def frame(item: Item, text: str) -> str:

@@ -157,7 +157,9 @@ WAYS: dict[str, Callable[[], dict[str, Way]]] = {
 
 
 def _encoder() -> Callable[[str], list[int]]:
-    """Return an encoder of the vocabulary that ships with promptforge, for who wants the tokens themselves."""
+    """Return an encoder of the vocabulary that ships with promptforge, for who wants the tokens
+    themselves.
+    """
     from promptforge.tokenizers.bpe import make_encoding
     from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES as PUBLISHED
     from promptforge.tokenizers.vocabulary import load_ranks

@@ -1,4 +1,6 @@
-"""Packs the same items with every subject in turn, each in a process of its own, and weighs what came out."""
+"""Packs the same items with every subject in turn, each in a process of its own, and weighs what
+came out.
+"""
 
 from __future__ import annotations
 
@@ -153,7 +155,7 @@ def judge(
     return cells
 
 
-# --- a process a subject ----------------------------------------------------------------------------------------------
+# --- a process a subject --------------------------------------------------------------------------
 
 
 class _Worker:
@@ -192,7 +194,9 @@ class _Worker:
 
 
 def serve(pipe: Connection, name: str, work: Work, seed: int) -> None:
-    """Answer numbers of runs with None, when the items are made, and a `Sample`; or with a text that says why not."""
+    """Answer numbers of runs with None, when the items are made, and a `Sample`; or with a text
+    that says why not.
+    """
     subject = BY_NAME[name]
     why = None
     try:
@@ -240,18 +244,22 @@ class _TimedPipe(NamedTuple):
 
 
 def _watch(done: threading.Event) -> None:
-    """End the process when it has used too much CPU time. (A timer of the system's would make that clock coarse.)"""
+    """End the process when it has used too much CPU time. (A timer of the system's would make that
+    clock coarse.)
+    """
     start = time.process_time()
     while not done.wait(1):
         if time.process_time() - start > LIMIT:
             os._exit(GIVEN_UP)
 
 
-# --- memory -----------------------------------------------------------------------------------------------------------
+# --- memory ---------------------------------------------------------------------------------------
 
 
 def _reset_peak() -> int:
-    """Give free memory back, start the peak anew where Linux lets us, and return the bytes in use (else the peak)."""
+    """Give free memory back, start the peak anew where Linux lets us, and return the bytes in use
+    (else the peak).
+    """
     with suppress(AttributeError, OSError, TypeError):  # not glibc
         ctypes.CDLL(None).malloc_trim(0)
     with suppress(OSError), open("/proc/self/clear_refs", "w") as file:

@@ -1,6 +1,7 @@
 """Other libraries that fit texts to a budget, each in its own idiom, with an exact counter.
 
-Each gets the items best first, as its own objects, with the texts that promptforge's template makes of them.
+Each gets the items best first, as its own objects, with the texts that promptforge's template makes
+of them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ def _texts(pieces: list[Piece], budget: int) -> list[str]:
     return [reference.render_item(piece) for piece in reference.best_first(pieces)]
 
 
-# --- LangChain: messages, trimmed -------------------------------------------------------------------------------------
+# --- LangChain: messages, trimmed -----------------------------------------------------------------
 
 
 def _messages(pieces: list[Piece], budget: int) -> Any:
@@ -35,7 +36,7 @@ def _trim_messages(messages: Any, budget: int) -> str:
     return "".join(message.content for message in left).rstrip()
 
 
-# --- LlamaIndex: chunks, repacked into prompts of which the first is used ---------------------------------------------
+# --- LlamaIndex: chunks, repacked into prompts of which the first is used -------------------------
 
 
 def _repack(texts: list[str], budget: int) -> str:
@@ -46,7 +47,7 @@ def _repack(texts: list[str], budget: int) -> str:
     return str(helper.repack(core.PromptTemplate("{context_str}"), texts)[0])
 
 
-# --- prompt-poet: parts, the last to be named the first to go ---------------------------------------------------------
+# --- prompt-poet: parts, the last to be named the first to go -------------------------------------
 
 _PARTS = """{% for text in texts %}
 - name: item_{{ loop.index }}
@@ -77,15 +78,14 @@ def _poet_tokenizer() -> Any:
 
 
 def _truncate(texts: list[str], budget: int) -> str:
-    prompt = import_module(
-        "prompt_poet"
-    ).Prompt(
+    prompt = import_module("prompt_poet").Prompt(
         template_data={"texts": texts},
         raw_template=_PARTS,
         tokenizer=_poet_tokenizer(),
         token_limit=budget,
         truncation_step=1,
-        escaped_newline="\ue000",  # the default would also take the backslash and n of a program for a line end
+        # the default would also take the backslash and n of a program for a line end
+        escaped_newline="\ue000",
         escaped_carriage_return="\ue001",
         escaped_single_quote="\ue002",
     )

@@ -1,4 +1,6 @@
-"""What everything is measured by: tiktoken itself, a template equal to promptforge's, the best worth there can be."""
+"""What everything is measured by: tiktoken itself, a template equal to promptforge's, the best
+worth there can be.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ def _score(piece: Piece) -> float:
 
 
 def prices(pieces: Sequence[Piece]) -> list[int]:
-    """Return what each item costs on the page, its separator included; with all CPUs, so outside all timing."""
+    """Return what each item costs on the page, its separator included; with all CPUs, so outside
+    all timing.
+    """
     found: list[int] = []
     for start in range(0, len(pieces), 2000):
         texts = [render_item(piece) + SEPARATOR for piece in pieces[start : start + 2000]]
@@ -76,7 +80,8 @@ def prices(pieces: Sequence[Piece]) -> list[int]:
 
 
 def upper_bound(scores: Sequence[float], costs: Sequence[int], budget: int) -> float:
-    """Return the most that any choice of items can be worth: the best worth per token first, the last one in part.
+    """Return the most that any choice of items can be worth: the best worth per token first, the
+    last one in part.
 
     That is Dantzig's bound of the knapsack problem (1957).
     """

@@ -59,7 +59,9 @@ def _figure(value: float | None, digits: int = 1) -> str:
 
 
 def grown(works: Sequence[Work], cells: Sequence[Sequence[Cell]], subject: str) -> str:
-    """Return how the cost of `subject` grows from one work to the next, which differ in their items alone."""
+    """Return how the cost of `subject` grows from one work to the next, which differ in their items
+    alone.
+    """
     rows = []
     for work, found in zip(works, cells, strict=True):
         cell = next(cell for cell in found if cell.subject == subject)

@@ -32,7 +32,9 @@ class Cut(NamedTuple):
 
 
 def cut(size: int = LONG, runs: int = 5) -> list[Cut]:
-    """Cut a text of `size` characters to 2,000 tokens at each unit, and encode all of it; medians of CPU time."""
+    """Cut a text of `size` characters to 2,000 tokens at each unit, and encode all of it; medians
+    of CPU time.
+    """
     counter = pf.get_tokenizer(reference.TOKENIZER)
     counter.count("ready")
     reference.count("ready")

@@ -1,8 +1,9 @@
-"""Run a campaign: `python -m tests.campaigns templates --cases 100000`; a table, and with `--json FILE` the facts.
+"""Run a campaign: `python -m tests.campaigns templates --cases 100000`; a table, and with `--json
+FILE` the facts.
 
-A campaign is a module of this folder with a function `run(cases, seed)` that returns a `Report`, and with `corpus` too
-where it reads a file of cases. `--seeds 20 --jobs 2` runs it with twenty seeds, in two processes. Exit 1 where a
-promise was broken.
+A campaign is a module of this folder with a function `run(cases, seed)` that returns a `Report`,
+and with `corpus` too where it reads a file of cases. `--seeds 20 --jobs 2` runs it with twenty
+seeds, in two processes. Exit 1 where a promise was broken.
 """
 
 from __future__ import annotations

@@ -73,7 +73,9 @@ def run(
     ids: Sequence[str] = (),
     jobs: int = 1,
 ) -> Report:
-    """Run at most `cases` of the file, of the surfaces `only`, or those called `ids`. Raises `CorpusError`."""
+    """Run at most `cases` of the file, of the surfaces `only`, or those called `ids`. Raises
+    `CorpusError`.
+    """
     attacks = read(corpus)
     if strange := sorted({*ids} - {attack.id for attack in attacks}):
         raise CorpusError(f"{corpus}: no case has the id {', '.join(strange)}")

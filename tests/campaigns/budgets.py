@@ -1,8 +1,10 @@
-"""Every budget from nothing to the whole text, for hostile and harmless items in every shipped layout and format.
+"""Every budget from nothing to the whole text, for hostile and harmless items in every shipped
+layout and format.
 
-The promises: the finished text, counted afresh by tiktoken itself, is never over; it is never broken (it parses, and
-has no block that the harmless text has not). What is left unused is measured where there is something left to cut. The
-control spends what the frame leaves on tokens of the content, as is often done, and must go over.
+The promises: the finished text, counted afresh by tiktoken itself, is never over; it is never
+broken (it parses, and has no block that the harmless text has not). What is left unused is measured
+where there is something left to cut. The control spends what the frame leaves on tokens of the
+content, as is often done, and must go over.
 """
 
 from __future__ import annotations

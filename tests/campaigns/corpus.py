@@ -63,7 +63,9 @@ class Attack(NamedTuple):
             raise NotRunError(f"the payload is no {self.kind}: {type(error).__name__}") from None
 
     def repeated(self) -> tuple[str, int] | None:
-        """Return the text and the number of a payload `'text' * number` that is larger than a value may be."""
+        """Return the text and the number of a payload `'text' * number` that is larger than a value
+        may be.
+        """
         if self.kind != "python":
             return None
         try:

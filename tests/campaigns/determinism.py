@@ -1,7 +1,8 @@
 """Equal input gives equal bytes: over runs, threads, processes, hash seeds, locales and time zones.
 
-Each case is a digest of everything a result says but the time it took. The control is what a template engine prints
-that walks over a set: it must differ between hash seeds, or the processes were all alike.
+Each case is a digest of everything a result says but the time it took. The control is what a
+template engine prints that walks over a set: it must differ between hash seeds, or the processes
+were all alike.
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ def digest(case: tuple[list[dict[str, Any]], str, str, dict[str, Any]]) -> str:
 
 
 def run(cases: int, seed: int = 1) -> Report:
-    """Render so many texts in turn, again in threads in another order, and in processes of their own."""
+    """Render so many texts in turn, again in threads in another order, and in processes of their
+    own.
+    """
     report = Report("determinism", cases, seed)
     all_of = made(cases, seed)
     first = [digest(case) for case in all_of]
@@ -101,7 +104,9 @@ def _compare(report: Report, where: str, first: list[str], there: list[str]) -> 
 
 
 def _elsewhere(cases: int, seed: int, surroundings: dict[str, str]) -> tuple[list[str], str]:
-    """Return the digests of a process in other surroundings and another folder, and that of the control."""
+    """Return the digests of a process in other surroundings and another folder, and that of the
+    control.
+    """
     path = os.pathsep.join((str(ROOT), str(ROOT / "tests")))
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(

@@ -1,7 +1,8 @@
-"""A disk that fails: calls on files of one folder are counted, and from one number on they go wrong.
+"""A disk that fails: calls on files of one folder are counted, and from one number on they go
+wrong.
 
-Only what is done through Python's own doors (`open`, `os.open`, `os.read`, `os.fsync`, `os.replace` …) can be made to
-fail; calls on other files go through as they are.
+Only what is done through Python's own doors (`open`, `os.open`, `os.read`, `os.fsync`, `os.replace`
+…) can be made to fail; calls on other files go through as they are.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ BY_HANDLE = ["read", "write", "fsync", "fstat", "fchmod", "ftruncate"]
 
 ERRORS = ("EIO", "ENOSPC", "EACCES", "EMFILE", "EINTR")
 MODES = (*ERRORS, "short", "memory", "broken", "killed")
-"""What happens at a call: an error; half of the bytes; no memory; an error from then on; the end of the process."""
+"""What happens at a call: an error; half of the bytes; no memory; an error from then on; the end of
+the process.
+"""
 
 
 class KilledError(BaseException):

@@ -1,10 +1,12 @@
-"""Every call to the disk goes wrong, in every way, while templates, profiles and sources are read and files written.
+"""Every call to the disk goes wrong, in every way, while templates, profiles and sources are read
+and files written.
 
-The promises, at each call: what comes out is what comes out of a good disk, or a message names the file; nothing but
-the library's own errors comes out, and no traceback; each file is as it was or as it should be, never in between;
-where all files belong together, none is there alone; and done once more on a good disk it comes out right, with
-nothing half written left. `cases` is how many calls of each scenario fail in each mode, spread over all; the control
-is a plain `write_text`, which must leave a torn file.
+The promises, at each call: what comes out is what comes out of a good disk, or a message names the
+file; nothing but the library's own errors comes out, and no traceback; each file is as it was or as
+it should be, never in between; where all files belong together, none is there alone; and done once
+more on a good disk it comes out right, with nothing half written left. `cases` is how many calls of
+each scenario fail in each mode, spread over all; the control is a plain `write_text`, which must
+leave a torn file.
 """
 
 from __future__ import annotations

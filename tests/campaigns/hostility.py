@@ -1,4 +1,6 @@
-"""Hostile records from a seed: the strings of `tests/hostile.py`, mixed, in every field of a record."""
+"""Hostile records from a seed: the strings of `tests/hostile.py`, mixed, in every field of a
+record.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class Hostility:
         self.random = random.Random(seed)
 
     def text(self) -> str:
-        """Return hostile content: a known string, or up to fourteen parts, line ends, runs and code points."""
+        """Return hostile content: a known string, or up to fourteen parts, line ends, runs and code
+        points.
+        """
         r = self.random
         if r.random() < 0.2:
             return r.choice(hostile.STRINGS)

@@ -1,9 +1,11 @@
-"""Hostile items in every shipped layout and format, each between two harmless ones, before every parser at hand.
+"""Hostile items in every shipped layout and format, each between two harmless ones, before every
+parser at hand.
 
-The promise: what a parser sees outside an item's own block is what it sees with a harmless item in its place, and a
-content that stands in a block of its own is read back as it was. Every other round is made with tags around contents
-as they are, wherever these can stand. The control: the same contents in framings that are
-written without care, of which many must break, or the judges are asleep.
+The promise: what a parser sees outside an item's own block is what it sees with a harmless item in
+its place, and a content that stands in a block of its own is read back as it was. Every other round
+is made with tags around contents as they are, wherever these can stand. The control: the same
+contents in framings that are written without care, of which many must break, or the judges are
+asleep.
 """
 
 from __future__ import annotations
@@ -75,7 +77,9 @@ def run(cases: int, seed: int = 1) -> Report:
 
 
 def check(records: list[dict[str, Any]], layout: str, format: str, framing: str) -> int:
-    """Raise where a parser sees another structure, or another content. Return how many contents were compared."""
+    """Raise where a parser sees another structure, or another content. Return how many contents
+    were compared.
+    """
     ends = harmless(len(records)), harmless(len(records) + 1)
     if framing == TAGGED:
         return check_tagged([ends[0], *records, ends[1]], layout, format)

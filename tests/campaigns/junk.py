@@ -1,7 +1,9 @@
-"""Long texts of a few pieces repeated: no kind, language or query makes one take seconds, or end the process.
+"""Long texts of a few pieces repeated: no kind, language or query makes one take seconds, or end
+the process.
 
-Each text is rendered in a child process, which a grammar in C may bring down. The promises: a result within the
-budget; nothing but `PromptForgeError` comes out; at most two seconds of processor time, and one more a megabyte.
+Each text is rendered in a child process, which a grammar in C may bring down. The promises: a
+result within the budget; nothing but `PromptForgeError` comes out; at most two seconds of processor
+time, and one more a megabyte.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ STUCK = 120
 
 
 def run(cases: int, seed: int = 1, *, largest: int = SIZES[-1], seconds: float = SECONDS) -> Report:
-    """Render so many texts, of up to `largest` characters, `seconds` of processor time for each and MORE."""
+    """Render so many texts, of up to `largest` characters, `seconds` of processor time for each and
+    MORE.
+    """
     report = Report("junk", cases, seed)
     seen: Counter[str] = Counter()
     slowest = 0.0
@@ -109,7 +113,9 @@ class _Child:
         theirs.close()
 
     def render(self, case: dict[str, Any]) -> tuple[float, int] | str:
-        """Return seconds of processor time and tokens, or what went wrong, after which there is no process."""
+        """Return seconds of processor time and tokens, or what went wrong, after which there is no
+        process.
+        """
         try:
             self._pipe.send(case)
             if self._pipe.poll(STUCK):

@@ -1,4 +1,6 @@
-"""What promptforge does with files: each is prepared on a good disk, done on one that fails, and done again."""
+"""What promptforge does with files: each is prepared on a good disk, done on one that fails, and
+done again.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,7 @@ def _shown(result: pf.Result) -> Answer:
     return Answer(result.text, "\n".join(f"{d.where} {d.message}" for d in result.warnings))
 
 
-# --- reading ----------------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 LOOK = {
     "mine/chunks/item.md.j2": 'v1 {% include "chunks/_own.md.j2" %}\n{{ item.content | fence }}\n',
@@ -161,7 +163,7 @@ def _sources(folder: Path, _: object) -> Answer:
     )
 
 
-# --- writing ----------------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 def _rendered(folder: Path, _: object) -> Answer:

@@ -24,7 +24,9 @@ def report_of(name: str, cases: int, more: dict[str, Any], seed: int) -> Report:
 
 
 def each(one: Callable[[int], Report], seeds: range, jobs: int) -> Iterator[Report]:
-    """Yield the report of each seed; with two jobs or more, each run is in one of so many processes."""
+    """Yield the report of each seed; with two jobs or more, each run is in one of so many
+    processes.
+    """
     for report in map(one, seeds) if jobs < 2 else _pooled(one, seeds, jobs):
         print(
             f"  seed {report.seed}: {report.cases:,} cases, {len(report.broken)} broken",

@@ -1,6 +1,7 @@
 """What of H1 to H9 is broken in what was seen of a case.
 
-A profile, a YAML file or a strict run may be *refused* in a message of one line; whatever else may not.
+A profile, a YAML file or a strict run may be *refused* in a message of one line; whatever else may
+not.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from .surfaces.seen import OUTSIDE, Seen
 SECONDS = 2.0
 """Processor time of one try, where H8 must hold."""
 MIB = 256
-"""Memory of one try over what there was before, where H8 must hold; a payload of megabytes is not ours."""
+"""Memory of one try over what there was before, where H8 must hold; a payload of megabytes is not
+ours.
+"""
 WHOLE = 10**6
 """The budget under which nothing is cut."""
 
@@ -112,7 +115,9 @@ def _fidelity(seen: Seen, attack: Attack) -> str | None:
 
 
 def unsaid(attack: Attack, tries: list[Seen]) -> list[str]:
-    """Return what should have been said: nothing was, of a value that is no text of visible characters."""
+    """Return what should have been said: nothing was, of a value that is no text of visible
+    characters.
+    """
     value = None if attack.is_words else attack.value()
     quiet = attack.surface == "web" or (attack.is_words and all(s.text is not None for s in tries))
     if quiet or any(s.said for s in tries) or (isinstance(value, str) and is_visible(value)):

@@ -1,1 +1,3 @@
-"""Fuzz targets: modules with a function `one(data)`, which raises where what the bytes stand for breaks a promise."""
+"""Fuzz targets: modules with a function `one(data)`, which raises where what the bytes stand for
+breaks a promise.
+"""

@@ -1,4 +1,6 @@
-"""Any text as YAML, as a profile and as the settings of a layout: values, or one error with the file's name."""
+"""Any text as YAML, as a profile and as the settings of a layout: values, or one error with the
+file's name.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Knowledge chunks: `ContextAssembler.AssembleAsync` and its four formats, ported from C#, on a Unix machine."""
+"""Knowledge chunks: `ContextAssembler.AssembleAsync` and its four formats, ported from C#, on a
+Unix machine.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def shown(chunk: Mapping[str, Any]) -> str:
 
 
 def group_and_order(chunks: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Files by their best chunk, descending; chunks within a file by start line. Both sorts are stable in .NET."""
+    """Files by their best chunk, descending; chunks within a file by start line. Both sorts are
+    stable in .NET.
+    """
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for chunk in chunks:
         groups.setdefault(field(chunk, "filePath"), []).append(chunk)
@@ -62,7 +66,8 @@ def markdown(chunk: Mapping[str, Any], *, headers: bool, line_numbers: bool, sco
             out.append(f"Relevance: {percent(field(chunk, 'relevance'))}\n")
         out.append("\n")
     language = field(chunk, "language")
-    # Deviation: a longer fence where the content holds three backticks. Inputs given to this oracle hold none.
+    # Deviation: a longer fence where the content holds three backticks. Inputs given to this oracle
+    # hold none.
     out.append(f"```{'text' if language is None else language}\n{shown(chunk)}\n```\n")
     return "".join(out)
 
@@ -121,7 +126,8 @@ def assemble(
         return ""
     ordered = group_and_order(chunks) if group_by_file else list(chunks)
     if format == "json":
-        # Deviation: one array in place of objects joined by the separator, and UTF-8 as it is in place of \uXXXX.
+        # Deviation: one array in place of objects joined by the separator, and UTF-8 as it is in
+        # place of \uXXXX.
         objects = [
             json_object(c, headers=headers, line_numbers=line_numbers, scores=scores)
             for c in ordered

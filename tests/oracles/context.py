@@ -8,7 +8,8 @@ from typing import Any
 
 
 def string_capitalize(text: str) -> str:
-    """Common Lisp's `string-capitalize`: in each run of alphanumerics the first is upper case, the others lower.
+    """Common Lisp's `string-capitalize`: in each run of alphanumerics the first is upper case, the
+    others lower.
 
     A digit counts as the first character of its run, so `2nd` stays `2nd`.
     """
@@ -16,7 +17,9 @@ def string_capitalize(text: str) -> str:
 
 
 def context_to_string(items: Sequence[Mapping[str, Any]]) -> str:
-    """Print records `{type, content, metadata: {filename, start-line, end-line}}`; only `None` is false in Lisp."""
+    """Print records `{type, content, metadata: {filename, start-line, end-line}}`; only `None` is
+    false in Lisp.
+    """
     out = ["## Context\n\n"]
     for item in items:
         out.append(f"### {string_capitalize(item['type'].upper())}")
@@ -29,6 +32,7 @@ def context_to_string(items: Sequence[Mapping[str, Any]]) -> str:
                 if start is not None and end is not None:  # 0 is true
                     out.append(f":{start}-{end}")
                 out.append(")")
-        # Deviation: a longer fence where the content holds three backticks. Inputs given to this oracle hold none.
+        # Deviation: a longer fence where the content holds three backticks. Inputs given to this
+        # oracle hold none.
         out.append(f"\n```lisp\n{item['content']}\n```\n\n")
     return "".join(out)

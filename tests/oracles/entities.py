@@ -1,4 +1,6 @@
-"""Search results: `ContextAssembler.assemble`, ported from TypeScript. A falsy value is `None`, `""` or `0`."""
+"""Search results: `ContextAssembler.assemble`, ported from TypeScript. A falsy value is `None`,
+`""` or `0`.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,8 @@ def detect_language(path: str | None) -> str:
 
 def cut(content: str, limit: int | None) -> str:
     """The content, or its first `limit` characters and the marker on a line of its own."""
-    # Deviation: the limit is in characters, not UTF-16 units, so that no emoji is split; and a cut is always marked.
+    # Deviation: the limit is in characters, not UTF-16 units, so that no emoji is split; and a cut
+    # is always marked.
     # The origin's limit of 500 is an option here, so `None` is no cut.
     if limit is None or len(content) <= limit:
         return content
@@ -73,7 +76,8 @@ def markdown(entity: Mapping[str, Any], code: bool, limit: int | None) -> str:
     if entity.get("summary"):
         lines.append(entity["summary"])
     if code and entity.get("content"):
-        # Deviation: a longer fence where the content holds three backticks. Inputs given to this oracle hold none.
+        # Deviation: a longer fence where the content holds three backticks. Inputs given to this
+        # oracle hold none.
         lines += [
             "",
             "```" + detect_language(entity.get("filePath")),

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 def escape_text(text: str) -> str:
     """Escape for element content."""
-    # Deviation: the origin escapes five characters everywhere (or none at all); XML requires `&` and `<` here, and
+    # Deviation: the origin escapes five characters everywhere (or none at all); XML requires `&`
+    # and `<` here, and
     # `>` only where it would end a CDATA section that was never begun.
     return text.replace("&", "&amp;").replace("<", "&lt;").replace("]]>", "]]&gt;")
 

@@ -26,7 +26,9 @@ _PWNED = "a\n```\n# PWNED\n</document>\n"
 def profile(
     attack: Attack, options: dict[str, Any], folder: Path, _memo: Any = None
 ) -> Iterator[Seen]:
-    """Try the payload as a profile: as it is, with this library's names, each known key alone; and in a project."""
+    """Try the payload as a profile: as it is, with this library's names, each known key alone; and
+    in a project.
+    """
     value = attack.value()
     for number, data in enumerate(_variants(value)):
         path = folder / f"theirs{number}.yaml"
@@ -50,7 +52,9 @@ def profile(
 def yaml(
     attack: Attack, options: dict[str, Any], folder: Path, _memo: Any = None
 ) -> Iterator[Seen]:
-    """Try the payload as a profile, a file of items, a job, the settings of a layout, and the head of a document."""
+    """Try the payload as a profile, a file of items, a job, the settings of a layout, and the head
+    of a document.
+    """
     yield from profile(attack, options, folder)
     path = folder / "theirs0.yaml"
     data = path.read_bytes()
@@ -69,7 +73,9 @@ def yaml(
 
 
 def _variants(value: Any) -> list[bytes]:
-    """Return a text as it is, with this library's words for options, and each of its lines that sets one alone."""
+    """Return a text as it is, with this library's words for options, and each of its lines that
+    sets one alone.
+    """
     if isinstance(value, bytes):
         return [value]
     value = str(value)

@@ -1,4 +1,6 @@
-"""A payload as a file on the disk: its name, its bytes, its size, and what else a hostile folder holds."""
+"""A payload as a file on the disk: its name, its bytes, its size, and what else a hostile folder
+holds.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def on_disk(data: bytes, name: str, options: dict[str, Any], folder: Path) -> It
 
 
 def big(text: str, number: int, options: dict[str, Any], folder: Path) -> Iterator[Seen]:
-    """Try a text that is too large for a value as a file, read by a process whose memory is watched."""
+    """Try a text that is too large for a value as a file, read by a process whose memory is
+    watched.
+    """
     path = folder / "big.txt"
     try:
         with path.open("w") as file:
@@ -71,7 +75,9 @@ def big(text: str, number: int, options: dict[str, Any], folder: Path) -> Iterat
 
 
 def named(value: str | bytes, options: dict[str, Any], folder: Path) -> Iterator[Seen]:
-    """Try a payload as the name of a file: found by a pattern, named on the command line, and an id in a batch."""
+    """Try a payload as the name of a file: found by a pattern, named on the command line, and an id
+    in a batch.
+    """
     root = folder / "named"
     root.mkdir()
     (root / "good.txt").write_text(GOOD)
@@ -138,7 +144,7 @@ def _flags(options: dict[str, Any]) -> list[str]:
     return ["--strict"] if options.get("on_error") == "raise" else []
 
 
-# --- states of a folder ----------------------------------------------------------------------------------------------
+# --- states of a folder ---------------------------------------------------------------------------
 
 
 def _link(root: Path, words: str) -> None:

@@ -1,4 +1,6 @@
-"""Probes of a preview that runs: what has more to it than one request, chosen by the words that speak of it."""
+"""Probes of a preview that runs: what has more to it than one request, chosen by the words that
+speak of it.
+"""
 
 from __future__ import annotations
 

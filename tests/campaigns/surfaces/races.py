@@ -21,7 +21,9 @@ SECONDS = 1.0
 
 
 def race(words: str, folder: Path) -> Iterator[Seen]:
-    """Edit in the way that words describe: in place, by replacing, keeping time and size, or taking files away."""
+    """Edit in the way that words describe: in place, by replacing, keeping time and size, or taking
+    files away.
+    """
     threads = re.search(r"(\d+) threads", words)
     count = int(threads[1]) if threads else 8
     place = folder / "edited"

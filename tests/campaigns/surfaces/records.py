@@ -1,4 +1,6 @@
-"""A payload as content, as labels, as metadata, as the record: between two good items, in every framing."""
+"""A payload as content, as labels, as metadata, as the record: between two good items, in every
+framing.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ def content(attack: Attack, options: dict[str, Any], folder: Path, memo: Memo) -
 
 
 def filename(attack: Attack, options: dict[str, Any], folder: Path, memo: Memo) -> Iterator[Seen]:
-    """Try the payload as path, name and id, and as the name of a file; words as what they arrange in a folder."""
+    """Try the payload as path, name and id, and as the name of a file; words as what they arrange
+    in a folder.
+    """
     if attack.is_words:
         yield from setup(attack.payload, options, folder)
         return
@@ -81,7 +85,9 @@ def filename(attack: Attack, options: dict[str, Any], folder: Path, memo: Memo) 
 
 
 def metadata(attack: Attack, options: dict[str, Any], folder: Path, memo: Memo) -> Iterator[Seen]:
-    """Try the payload as the metadata of an item, as its fields, as the record itself and, if it can be, in a file."""
+    """Try the payload as the metadata of an item, as its fields, as the record itself and, if it
+    can be, in a file.
+    """
     if attack.is_words:
         raise NotRunError("words, where a value is expected")
     value = attack.value()
@@ -176,7 +182,9 @@ def _tame(tamer: HarmlessCopier, field: str, value: Any) -> Any:
 
 
 def _is_long(value: Any) -> bool:
-    """Return whether a text in a record is long, or a list or mapping in it, or there are very many of them."""
+    """Return whether a text in a record is long, or a list or mapping in it, or there are very many
+    of them.
+    """
     inside = list(dict.values(value)) if isinstance(value, dict) else [value]
     if len(inside) > LONG / 10:
         return True
@@ -229,7 +237,9 @@ def _roles(value: Any) -> list[str]:
 
 
 def _apart(value: str, options: dict[str, Any]) -> Iterator[Seen]:
-    """Try a content where control tokens are written apart: none of a family's is whole in the text."""
+    """Try a content where control tokens are written apart: none of a family's is whole in the
+    text.
+    """
     for profile, tokens in _families().items():
         record = [{"content": value, "name": value[:200]}]
 

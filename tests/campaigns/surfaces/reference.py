@@ -1,6 +1,8 @@
-"""The reference count: by tiktoken itself, in a process of its own, so that nothing of the library is believed.
+"""The reference count: by tiktoken itself, in a process of its own, so that nothing of the library
+is believed.
 
-As a process: a line `[encoding, text]` of JSON in, a line with the number out, or `null` where tiktoken panics.
+As a process: a line `[encoding, text]` of JSON in, a line with the number out, or `null` where
+tiktoken panics.
 """
 
 from __future__ import annotations

@@ -48,7 +48,8 @@ class Seen(NamedTuple):
     seconds: float = 0.0
     """Processor time."""
     mib: int = 0
-    """How much memory it took at its peak over what there was before; 0 where that cannot be told."""
+    """How much memory it took at its peak over what there was before; 0 where that cannot be told.
+    """
 
 
 def attempt(where: str, make: Callable[[], pf.Result], **more: Any) -> Seen:

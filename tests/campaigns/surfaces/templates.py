@@ -1,4 +1,6 @@
-"""A payload as a template: in place of a shipped item and page, and as what a folder of templates may hold."""
+"""A payload as a template: in place of a shipped item and page, and as what a folder of templates
+may hold.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ FILTERS = {
 
 
 def template(attack: Attack, options: dict[str, Any], folder: Path, memo: Any) -> Iterator[Seen]:
-    """Try the payload in place of a shipped item and page, in every format, and read it with `check`."""
+    """Try the payload in place of a shipped item and page, in every format, and read it with
+    `check`.
+    """
     if attack.is_words:
         yield from _arranged(attack.payload, options, folder)
         return
@@ -84,7 +88,9 @@ def _checked(place: Path) -> Seen:
 
 
 def _arranged(words: str, options: dict[str, Any], folder: Path) -> Iterator[Seen]:
-    """Arrange what words describe: a race, a filter that misbehaves, bytes, a size, a name, a file that is none."""
+    """Arrange what words describe: a race, a filter that misbehaves, bytes, a size, a name, a file
+    that is none.
+    """
     if re.search(r"edit|while|thread|race|reload|mtime|in place|delet|remov|renam", words):
         yield from race(words, folder)
         return

@@ -1,7 +1,9 @@
-"""Requests to a preview that runs, byte by byte: what words describe is asked, and each answer must be one that is due.
+"""Requests to a preview that runs, byte by byte: what words describe is asked, and each answer must
+be one that is due.
 
-The words are read for what a request is made of (a method and a path, header lines, lengths) and for what has a probe
-of its own (`PROBES`). A number from 200 to 599 in `must_hold` is a status that is due.
+The words are read for what a request is made of (a method and a path, header lines, lengths) and
+for what has a probe of its own (`PROBES`). A number from 200 to 599 in `must_hold` is a status that
+is due.
 """
 
 from __future__ import annotations
@@ -60,7 +62,9 @@ def web(attack: Attack, options: dict[str, Any], folder: Path, _memo: Any = None
 
 
 def asks(words: str) -> list[Callable[[Preview], Reply]]:
-    """Return the requests that words spell out: each combination of a target and the values of a header."""
+    """Return the requests that words spell out: each combination of a target and the values of a
+    header.
+    """
     found = _REQUEST.search(words)
     headers = {name: value.strip() for name, value in _HEADER.findall(words)}
     write = not found and (
