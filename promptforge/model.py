@@ -76,9 +76,10 @@ def _is_sound(item: Item) -> bool:
     # Loading a million items spends its time here: one tuple is twice as fast as fourteen
     # attributes, and plain comparisons beat any loop over the fields. A subclass of `str` is not
     # sound: a Markup would pass every escaping.
-    fields = _fields(item)
-    kind, content, expanded, summary, own_id, name, path = fields[:7]
-    start, end, language, score, origin, required, metadata = fields[7:]
+    # fmt: off
+    (kind, content, expanded, summary, own_id, name, path,
+     start, end, language, score, origin, required, metadata) = _fields(item)
+    # fmt: on
     return (
         type(kind) is str
         and kind != ""

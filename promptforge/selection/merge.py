@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 
 import msgspec
 
@@ -40,10 +39,21 @@ def merge_overlaps(
         if start is not None and end is not None and path:
             files[path].append((start, index, end))
     for ranges in files.values():
-        ranges.sort()
-        # Most files have no such ranges, and numbers alone tell it.
-        if any(start <= end + 1 for (_, _, end), (start, _, _) in pairwise(ranges)):
+        if len(ranges) > 1 and _touch(ranges):
             _merge_file(items, [index for _, index, _ in ranges], ranks, dropped)
+
+
+def _touch(ranges: list[tuple[int, int, int]]) -> bool:
+    """Sort ranges; return True if any two overlap or touch."""
+    # Most files have no such ranges, and numbers alone tell it. A plain loop: 100,000 candidates
+    # come through here, and a generator costs twice the time.
+    ranges.sort()
+    free = -1
+    for start, _, end in ranges:
+        if start <= free:
+            return True
+        free = end + 1
+    return False
 
 
 def _merge_file(
