@@ -26,6 +26,8 @@ there is room for little, more items are seen. A content still takes the place o
 an item a third as good is shown at all. Were a summary worth more, pages of summaries alone would
 win, and answers stand in contents.
 """
+MAX_UNUSED_UNITS = 8
+"""Tokens (or characters) left over that are worth no other choice: each one measures a page."""
 MAX_CHOICES = 6
 """Choices made for one page, each with what the page before has taught."""
 SAMPLE_SIZE = 48
@@ -105,7 +107,7 @@ class _PageRows:
             spare = self._limit[self._unit] - cost[self._unit]
             if fits_within(cost, self._limit):
                 best = rows
-                if target + spare >= too_large or spare < 1:
+                if target + spare >= too_large or spare <= MAX_UNUSED_UNITS:
                     break
                 target += spare
             elif turn == 0 and rows:
@@ -146,7 +148,8 @@ class _PageRows:
         shown = [i for i, _ in map(self._rows.__getitem__, chosen) if i in packer.chosen]
         packer.cost = self._page.measure(packer.chosen)
         while shown and not fits_within(packer.cost, self._limit):
-            packer.drop(shown.pop(), "budget")
+            refused.append(shown.pop())  # not for good: a shorter variant may still fit
+            packer.drop(refused[-1], "budget")
             packer.cost = self._page.measure(packer.chosen)
         rest = (self._rows[row][0] for row in self._chooser.rest(chosen))
         return list(dict.fromkeys([*refused, *rest]))
