@@ -125,10 +125,10 @@ def test_what_a_build_was_made_of_is_compared_by_name_and_hash(tmp_path: Path) -
 
 
 def test_items_of_one_id_and_items_that_only_one_was_given() -> None:
-    twins = [{"id": "t", "content": "one"}, {"id": "t", "content": "two"}]
+    equal_items = [{"id": "t", "content": "one"}, {"id": "t", "content": "two"}]
     a, b = (
-        build_from_result(pf.render(twins)),
-        build_from_result(pf.render([*twins, {"id": "n", "content": "new"}])),
+        build_from_result(pf.render(equal_items)),
+        build_from_result(pf.render([*equal_items, {"id": "n", "content": "new"}])),
     )
     found = compare_builds(a, b)
     assert [(change.how, change.a is None, change.delta > 0) for change in found.items] == [

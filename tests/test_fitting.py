@@ -108,7 +108,7 @@ class Words:
         return Variant("trimmed", self.words[index][:length] + MARK) if length > 0 else None
 
 
-class Twins(Words):
+class ContainedWords(Words):
     """Words among which one that stands within another is its twin."""
 
     def duplicates(
@@ -310,7 +310,7 @@ def test_two_sides_and_a_second_go(
 def test_no_text_is_shown_that_a_better_one_holds(
     words: list[str], budget: int, packing: Packing, trim: bool
 ) -> None:
-    found = pack(Twins(words), budget, packing=packing, trim=trim)
+    found = pack(ContainedWords(words), budget, packing=packing, trim=trim)
     assert set(found.chosen) | set(found.reasons) == set(range(len(words)))
     whole = {index: form.text for index, form in found.chosen.items() if form.name == "content"}
     assert not [b for n, a in whole.items() for m, b in whole.items() if n < m and b in a]
@@ -400,7 +400,7 @@ def test_what_is_after_a_stop_is_not_looked_at() -> None:
 
 
 def test_a_longer_text_takes_the_place_of_what_it_holds() -> None:
-    found = pack(Twins(["ab", "b", "cabc"]), 20)
+    found = pack(ContainedWords(["ab", "b", "cabc"]), 20)
     assert shown(found) == {2: "cabc"}
     assert found.reasons == {0: "duplicate", 1: "duplicate"}
 

@@ -205,9 +205,9 @@ def test_a_line_end_that_a_fence_needed_is_counted(tmp_path: Path) -> None:
 
 
 def test_equal_looks_are_told_apart() -> None:
-    twins = [{"id": name, "content": "same"} for name in ("a", "b")]
+    equal_items = [{"id": name, "content": "same"} for name in ("a", "b")]
     one = [{"summary": "same", "content": text * 99, "path": "p"} for text in ("a ", "b ")]
-    for items in (twins, one):
+    for items in (equal_items, one):
         result = pf.render(items, dedupe=False, max_tokens=60, trim="none")
         named = [span.item for span in result.map if span.item]
         assert list(dict.fromkeys(named)) == [item.id for item in result.items]

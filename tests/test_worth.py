@@ -281,15 +281,15 @@ def realistic(count: int, seed: int, *, forms: bool = False) -> Rows:
     for number in range(count):
         kind, rate = ("prose", 0.22) if rng.random() < 0.3 else ("code", 0.27)
         score, size = rng.random(), int(rng.lognormvariate(6.5, 0.8)) + 80
-        ladder: Sequence[tuple[str, int]] = [("content", size)]
+        variants: Sequence[tuple[str, int]] = [("content", size)]
         if forms and found.owners is not None:
-            ladder = [("content", size), ("summary", min(size, rng.randint(60, 250)))]
+            variants = [("content", size), ("summary", min(size, rng.randint(60, 250)))]
             found.owners.extend(itertools.repeat(number, 2))
-        for form, length in ladder:
-            found.worths.append(score * VARIANT_WORTH[form])
+        for variant, length in variants:
+            found.worths.append(score * VARIANT_WORTH[variant])
             found.sizes.append(length)
             found.prices.append(round(18 + rate * length * rng.lognormvariate(0, 0.1)))
-            found.kinds.append(f"{kind} {form}")
+            found.kinds.append(f"{kind} {variant}")
     return found
 
 
