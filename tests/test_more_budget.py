@@ -9,36 +9,12 @@ import pytest
 from commandline import run
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from sample_records import RECORDS
 from unfiltered import FORMATS, LAYOUTS, render
 
 import promptforge as pf
 
 PACKINGS = ["score", "value", "proportional", "longest_first", "drop_last", "whole", "stop"]
-RECORDS: list[dict[str, Any]] = [
-    {
-        "id": "a",
-        "kind": "code",
-        "path": "src/a.py",
-        "start_line": 3,
-        "end_line": 9,
-        "content": "x = 1\n" * 9,
-    },
-    {"id": "b", "kind": "document", "name": "guide", "content": "A sentence. " * 40, "score": 0.8},
-    {
-        "id": "c",
-        "kind": "document",
-        "name": "notes",
-        "content": "Words in a row. " * 30,
-        "score": 0.7,
-    },
-    {
-        "id": "d",
-        "kind": "man_page",
-        "name": "tar",
-        "content": "tar - an archiving utility",
-        "score": 0.6,
-    },
-]
 
 
 def test_more_budget_brings_what_is_said() -> None:
