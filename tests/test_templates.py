@@ -142,8 +142,8 @@ def test_a_kinds_own_look_comes_before_item_and_both_before_the_bases(tmp_path: 
         "high/item.txt.j2": "high item",
     }
     look = write(tmp_path, files).layout("high", "plain")
-    assert look.printer("text", {})(Fields())[0] == "high item"
-    assert look.printer("code", {})(Fields())[0] == "low code"
+    assert look.printer("text", {})(Fields(), 0)[0] == "high item"
+    assert look.printer("code", {})(Fields(), 0)[0] == "low code"
     assert look.page_name == "low/layout.txt.j2"
     assert look.files() == ["high/item.txt.j2", "low/code.txt.j2", "low/layout.txt.j2"]
 
@@ -155,7 +155,7 @@ def test_a_kind_that_is_no_plain_word_looks_like_any_item(kind: str, tmp_path: P
     look = write(
         tmp_path, {"t/layout.txt.j2": PAGE, "t/item.txt.j2": "item", "t/_part.txt.j2": "part"}
     ).layout("t", "plain")
-    assert look.printer(kind, {})(Fields())[0] == "item"
+    assert look.printer(kind, {})(Fields(), 0)[0] == "item"
 
 
 @pytest.mark.parametrize(

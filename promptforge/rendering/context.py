@@ -22,7 +22,7 @@ from ..packing.types import Variant
 from ..selection.query import Language
 from ..sources.text_files import language_of
 from ..templating.language import Fields, OpenFields
-from ..templating.limits import FuelTank
+from ..templating.limits import FuelTank, count_chars
 from ..templating.loader import Layout
 from ..text.control_tokens import BrokenUp, ControlTokens, TokenBreaker
 from ..text.delimiters import check_delimiters
@@ -122,7 +122,7 @@ class ItemViews:
         self._items, self._layout, self._options, self._tank = items, layout, options, tank
         self._tag, self._nonce, self._controls = setting.tag, nonce, setting.controls
         self._variants: dict[int, list[Variant]] = {}
-        self._printers: dict[str, Callable[[Fields], tuple[str, int]]] = {}
+        self._printers: dict[str, Callable[[Fields, int], tuple[str, int]]] = {}
         self._views: dict[int, dict[Variant, Fields]] = {}
         self._last: dict[int, tuple[Variant, Fields]] = {}
         self._flags = {
@@ -218,28 +218,10 @@ class ItemViews:
             summary, more, count = self._clean(item.summary)
             notes, broken = notes + more, broken + count
         kind = item.kind  # names the template, so the one given, even if it holds a control token
-        item, language, count = self.break_up_labels(item, language)
-        lines = None
-        if item.start_line is not None and item.end_line is not None:
-            lines = f"{item.start_line}-{item.end_line}"
-        view = Fields(
-            id=item.id,
-            kind=item.kind,
-            name=item.name,
-            path=item.path,
-            title=item.path if item.path is not None else item.name or item.id or item.kind,
-            start_line=item.start_line,
-            end_line=item.end_line,
-            lines=lines,
-            line_range=line_range(item),
-            language=language,
-            score=item.score,
-            origin=item.origin,
-            metadata=OpenFields(item.metadata),
-            content=content,
-            summary=summary,
-            form=variant.name,
-        )
+        if self._controls is not None:
+            item, language, count = self.break_up_labels(item, language)
+            broken += count
+        view, chars = _fields_of(item, variant, language, content, summary)
         show = self._printers.get(kind)
         if show is None:
             change = None
@@ -248,12 +230,13 @@ class ItemViews:
             show = self._layout.printer(kind, self._flags, self._tank, change)
             self._printers[kind] = show
         self._broken_up = BrokenUp([])
-        view["text"], imitations = show(view)
-        return view, (
-            *notes,
-            *template_line_notes(imitations),
-            *control_token_notes(broken + count + self._broken_up.broken, self._broken_up.left),
-        )
+        view["text"], imitations = show(view, chars)
+        if imitations:
+            notes += template_line_notes(imitations)
+        if self.breaker is not None:
+            broken += self._broken_up.broken
+            notes += control_token_notes(broken, self._broken_up.left)
+        return view, notes
 
     def _clean(self, text: str) -> CleanedContent:
         if self._nonce is None:
@@ -304,6 +287,37 @@ class ItemViews:
         """Forget the views of an item: it has changed."""
         self._last.pop(index, None)
         self._views.pop(index, None)
+
+
+def _fields_of(
+    item: Item, variant: Variant, language: str | None, content: Content, summary: Content | None
+) -> tuple[Fields, int]:
+    """Return the fields that templates see of an item, and the characters in them."""
+    lines = None
+    if item.start_line is not None and item.end_line is not None:
+        lines = f"{item.start_line}-{item.end_line}"
+    texts = {
+        "id": item.id,
+        "kind": item.kind,
+        "name": item.name,
+        "path": item.path,
+        "title": item.path if item.path is not None else item.name or item.id or item.kind,
+        "lines": lines,
+        "line_range": line_range(item),
+        "language": language,
+        "origin": item.origin,
+        "content": content,
+        "summary": summary,
+        "form": variant.name,
+    }
+    # Counted here, where all of these are known to be texts or nothing.
+    chars = sum(map(len, filter(None, texts.values())))
+    if item.metadata:
+        chars += count_chars(item.metadata.values())
+    view = Fields(texts)
+    view["start_line"], view["end_line"] = item.start_line, item.end_line
+    view["score"], view["metadata"] = item.score, OpenFields(item.metadata)
+    return view, chars
 
 
 def _variants_of(item: Item, max_chars: int | None) -> list[Variant]:

@@ -106,9 +106,21 @@ _JOINED = {
 """Type of a joined text: does its first piece open a fence, does its last one close one."""
 
 
-def join_output(parts: Iterable[str], mend: Callable[[list[str]], list[str]] | None = None) -> Safe:
-    """Return the pieces as one text, fences whole; `mend` may change the pieces first."""
-    pieces = isolate_fences(parts)
+def join_output(
+    parts: Iterable[str],
+    mend: Callable[[list[str]], list[str]] | None = None,
+    *,
+    isolated: bool = False,
+) -> Safe:
+    """Return the pieces as one text, fences whole; `mend` may change the pieces first.
+
+    With `isolated`, it is known that each fence has its own lines.
+    """
+    if isolated:
+        pieces = list(filter(None, parts))
+        burn_for_text(sum(map(len, pieces)))
+    else:
+        pieces = isolate_fences(parts)
     if mend is not None:
         pieces = mend(pieces)
     if not pieces:
@@ -118,10 +130,14 @@ def join_output(parts: Iterable[str], mend: Callable[[list[str]], list[str]] | N
 
 
 def _join_traced(
-    parts: Iterable[str | TracedPiece], mend: Callable[[list[str]], list[str]] | None = None
+    parts: Iterable[str | TracedPiece],
+    mend: Callable[[list[str]], list[str]] | None = None,
+    *,
+    isolated: bool = False,
 ) -> Safe:
     """Join traced pieces where one text is needed: `{{ super() }}`, an include in a macro."""
-    return join_output([p.text if isinstance(p, TracedPiece) else p for p in parts], mend)
+    texts = [part.text if isinstance(part, TracedPiece) else part for part in parts]
+    return join_output(texts, mend, isolated=isolated)
 
 
 def isolate_fences(parts: Iterable[str]) -> list[str]:
@@ -388,6 +404,7 @@ class Environment(jinja2.Environment):
         self.tests = {name: self.tests[name] for name in TEMPLATE_TESTS}
         self.undefined = Missing
         self._readers: dict[str, TemplateReader] = {}
+        self._trees: dict[str, nodes.Template] = {}
         self.names = defaultdict[str, tuple[set[str], set[str]]](lambda: (set(), set()))
         """By template, once it is compiled: names it looks up from outside, and names it sets."""
 
@@ -430,6 +447,10 @@ class Environment(jinja2.Environment):
         """
         return Parser(self, source, name, filename).parse()
 
+    def compiled_tree(self, name: str) -> nodes.Template:
+        """Return the tree that a compiled template was made of: escaped and metered."""
+        return self._trees[name]
+
     def facts(self, name: str) -> TemplateFacts:
         """Return the facts about a template that has been compiled."""
         reader = self._readers[name]
@@ -457,6 +478,7 @@ class Environment(jinja2.Environment):
         reader.wrap(root)
         self._readers[known] = reader
         meter_template(root, self)
+        self._trees[known] = root
         return root
 
     def _plug(self, node: nodes.Filter, reader: TemplateReader) -> bool:

@@ -39,6 +39,8 @@ FUEL_PER_MEMBER = 3
 """Units for one member of a list."""
 MAX_FREE_CHARS = 64
 """Characters of a text that is as cheap as any other value."""
+MAX_LABELS_REMEMBERED = 4096
+"""Short labels that an escape remembers."""
 
 
 class FuelSpentError(PromptForgeError):
@@ -275,7 +277,28 @@ def metered_escape(name: str, escape: Escape) -> Escape:
             burn_for_text(len(text))
         return text
 
-    return escaped
+    return remember_labels(escaped)
+
+
+def remember_labels(escape: Escape) -> Escape:
+    """Return the escape, with the short labels remembered that it was given last."""
+    known: dict[str, Safe] = {}
+
+    def remembered(value: object) -> Safe:
+        # Only a plain string: `Safe` and `Content` texts are equal to it, and escaped otherwise.
+        if type(value) is not str:
+            return escape(value)
+        text = known.get(value)
+        if text is None:
+            text = escape(value)
+            # Only a short one: a longer one burns fuel, each time.
+            if max(len(value), len(text)) <= MAX_FREE_CHARS:
+                if len(known) >= MAX_LABELS_REMEMBERED:
+                    known.clear()
+                known[value] = text
+        return text
+
+    return remembered
 
 
 def mark_imitations(escape: Escape) -> Escape:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jinja2
+from jinja2 import nodes
 
 from ..config.layouts import LayoutSettings, load_layout_settings
 from ..errors import OptionError, PromptForgeError, TemplateError, quote, suggest_name
@@ -40,7 +41,8 @@ from .language import (
     join_output,
     locate_mistake,
 )
-from .limits import FuelTank, count_chars, use_tank
+from .limits import FuelTank, burn_fuel, count_chars, use_tank
+from .specialiser import ItemFunction, begins_apart, specialise
 
 PROMPTS_FOLDER = "prompt"
 """The folder of the sets that print whole prompts. It is no layout."""
@@ -273,6 +275,10 @@ class Templates:
         except Exception as error:  # Jinja and Python's compiler: TypeError for {[1]: 2}, …
             raise TemplateError(f"does not compile: {type(error).__name__}", where=name) from None
 
+    def tree(self, name: str) -> nodes.Template:
+        """Return the tree of a compiled template, escaped and metered."""
+        return self._environment.compiled_tree(name)
+
     def facts(self, name: str, seen: tuple[str, ...] = ()) -> TemplateFacts:
         """Return the facts about `name` and all templates it draws on, as one."""
         if name in seen:
@@ -354,6 +360,7 @@ class Layout:
         self._files = files
         self._page = templates.compile(self.page_name)
         self._items: dict[str, jinja2.Template] = {}
+        self._functions: dict[tuple[object, ...], ItemFunction | None] = {}
         self._lines = frozenset[LineParts]()
         # Only plain text has no syntax that tells the template's own lines from others.
         if self.syntax == "txt":
@@ -415,31 +422,60 @@ class Layout:
                 self._items[kind] = template
         return template
 
+    def costs_add_up(self, kind: str, flags: Mapping[str, Any]) -> bool:
+        """Tell whether each text of this kind begins so that costs add up there after a line end.
+
+        It is proved of the template: its first character is visible, and the template's own. Then
+        the tokens of `before + text` are those of `before` and those of `text`, for each `before`
+        that is empty or ends with a line end. Control tokens that are broken up do not change it.
+        """
+        name = self.item_template(kind).name or ""
+        return begins_apart(self._templates.tree(name), flags)
+
+    def _function(self, template: jinja2.Template, flags: Mapping[str, Any]) -> ItemFunction | None:
+        name = template.name or ""
+        key = (name, *((flag, value) for flag, value in flags.items() if isinstance(value, bool)))
+        if key not in self._functions:
+            tree = self._templates.tree(name)
+            self._functions[key] = specialise(tree, template.environment, flags)
+        return self._functions[key]
+
     def printer(
         self,
         kind: str,
         flags: Mapping[str, Any],
         tank: FuelTank | None = None,
         mend: Mend | None = None,
-    ) -> Callable[[Fields], tuple[Safe, int]]:
+    ) -> Callable[[Fields, int], tuple[Safe, int]]:
         """Return the function that prints items of `kind`, for use in one thread.
 
-        It returns the text and the number of values in it that were marked, since they look like a
-        line of a template. `flags` are the options that templates see, `tank` holds the fuel, and
-        `mend` may change the pieces before they are joined.
+        It takes an item and the characters of its fields. It returns the text and the number of
+        values in it that were marked, since they look like a line of a template. `flags` are the
+        options that templates see, `tank` holds the fuel, and `mend` may change the pieces before
+        they are joined.
         """
         tank = tank or FuelTank()
         template = self.item_template(kind)
+        function = self._function(template, flags)
         variables: dict[str, Any] = {"item": None, **flags}
         context = template.new_context(variables, shared=True)
 
-        def show(item: Fields) -> tuple[Safe, int]:
+        def show(item: Fields, chars: int) -> tuple[Safe, int]:
+            use_tank(tank, 1, chars)
+            left, before = tank.left, tank.imitations
+            if function is not None:
+                try:
+                    burn_fuel(function.fuel, "the template of an item")
+                    pieces = function.pieces(item, flags)
+                    text = join_output(pieces, mend, isolated=function.isolated)
+                    return text, tank.imitations - before
+                except Exception:
+                    # Jinja meets it again, and `explain_failure` knows the line.
+                    tank.left, tank.imitations = left, before
             variables["item"] = item
             # One context serves all items; a variable set for the item before must not be seen.
             context.vars.clear()
             context.exported_vars.clear()
-            use_tank(tank, 1, count_chars(item.values()))
-            before = tank.imitations
             try:
                 text = join_output(template.root_render_func(context), mend)
             except Exception as error:

@@ -1,0 +1,260 @@
+"""One Python function for one item template: quicker than Jinja, and equal to it.
+
+A template of an item is mostly text, fields, filters and conditions on options. From its tree, as
+Jinja would compile it (checked, escaped, metered), `specialise` writes one Python function: the
+options that are yes or no are folded in, a field is one lookup, the fuel of entering is a constant.
+Filters, escapes, tests and payments are those of the environment, so nothing has a second meaning.
+A node that is not listed here leaves the template to Jinja. So does anything that goes wrong in the
+function: Jinja then runs the template again from the start, and says what is wrong and where.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import jinja2
+from jinja2 import nodes
+
+_VALUE, _FENCE = "\0", "\1"
+"""A printed value on one line, and a fence, in the end of a printed text."""
+_BEFORE_FENCE = re.compile(r"(?s:.*)\n(?:[ \t]*[^<\s\0\1][^\n\1]*)?\n")
+"""A text with a fence after it: a blank line, or a line that begins no block of HTML."""
+MAX_ENDS = 64
+"""Ends of a printed text that are followed; each condition may double them."""
+MAX_END_CHARS = 200
+_BEGINS_APART = re.compile(r"(?!/)[ \t]*[!-~]")
+"""Text that a line end may stand before, and counts of tokens add up between the two."""
+
+
+class ItemFunction(NamedTuple):
+    """An item template as a function."""
+
+    pieces: Callable[[Mapping[str, Any], Mapping[str, Any]], list[str]]
+    """From an item's fields and the options, the pieces that the template prints."""
+    fuel: int
+    """Units for entering the template."""
+    isolated: bool
+    """True where it is proved that each fence has lines of its own."""
+
+
+class _UnknownNodeError(Exception):
+    """The template holds something that only Jinja knows."""
+
+
+def specialise(
+    root: nodes.Template, environment: jinja2.Environment, options: Mapping[str, Any]
+) -> ItemFunction | None:
+    """Return the function of an item template; `None` where it is left to Jinja."""
+    writer = _Writer(environment, options)
+    try:
+        writer.block(root.body, "    ")
+        source = "\n".join(["def pieces(item, options):", "    out = []", *writer.lines])
+        exec(compile(f"{source}\n    return out\n", "<item template>", "exec"), writer.scope)
+    except (_UnknownNodeError, SyntaxError, RecursionError, MemoryError, ValueError):
+        return None
+    return ItemFunction(writer.scope["pieces"], writer.fuel, writer.isolated)
+
+
+def begins_apart(root: nodes.Template, options: Mapping[str, Any]) -> bool:
+    """Tell whether each text of an item template begins with a visible mark of the template's own.
+
+    After a line end, counts of tokens then add up at the beginning of the item's text.
+    """
+    return _beginning(root.body, options) is True
+
+
+def _beginning(body: Iterable[nodes.Node], options: Mapping[str, Any]) -> bool | None:
+    """Tell whether the first text of `body` begins apart; `None` where it may print nothing."""
+    for node in body:
+        found: bool | None = False
+        if isinstance(node, nodes.ExprStmt):  # the payment for entering
+            found = None
+        elif isinstance(node, nodes.Output):
+            found = _begins_so(node.nodes[0])
+        elif isinstance(node, nodes.If):
+            branches = [node.body, *(other.body for other in node.elif_), node.else_]
+            name = node.test.name if isinstance(node.test, nodes.Name) else ""
+            if isinstance(known := options.get(name), bool):
+                branches = branches[:1] if known else branches[1:]
+            ways = {_beginning(branch, options) for branch in branches}
+            if False not in ways:
+                found = None if None in ways else True
+        if found is not None:
+            return found
+    return None
+
+
+def _begins_so(printed: nodes.Node) -> bool:
+    if isinstance(printed, nodes.TemplateData):
+        return _BEGINS_APART.match(printed.data) is not None
+    # A fence begins with its marks, a delimited content with its tag.
+    return isinstance(printed, nodes.Filter) and _is_fence(printed.node)
+
+
+def _is_fence(node: nodes.Node | None) -> bool:
+    return isinstance(node, nodes.Filter) and node.name == "fence"
+
+
+class _Writer:
+    """Writes the lines of the function."""
+
+    _signs: ClassVar = {
+        **{"eq": "==", "ne": "!=", "gt": ">", "gteq": ">=", "lt": "<", "lteq": "<="},
+        **{"in": "in", "notin": "not in"},
+    }
+
+    def __init__(self, environment: jinja2.Environment, options: Mapping[str, Any]) -> None:
+        self.lines: list[str] = []
+        self.fuel = 0
+        self.isolated = True
+        # The ends that the printed text may have here. Where nothing is printed yet, a line begins.
+        self._ends = {"\n\n"}
+        self.scope: dict[str, Any] = {
+            "__builtins__": {"tuple": tuple},
+            "field": environment.getattr,
+        }
+        self._environment, self._options = environment, options
+
+    # --- statements -------------------------------------------------------------------------------
+
+    def block(self, body: Iterable[nodes.Node], indent: str) -> None:
+        """Write the statements of a template or branch."""
+        written = len(self.lines)
+        for node in body:
+            if isinstance(node, nodes.Output):
+                printed = ", ".join(map(self._printed, node.nodes))
+                self.lines.append(f"{indent}out += ({printed},)")
+            elif isinstance(node, nodes.If):
+                self._if(node, indent)
+            elif isinstance(node, nodes.ExprStmt):
+                self._enter(node.node)
+            else:
+                raise _UnknownNodeError
+        if len(self.lines) == written:
+            self.lines.append(f"{indent}pass")
+
+    def _if(self, node: nodes.If, indent: str) -> None:
+        test = self.expression(node.test)
+        if test in ("True", "False") and not node.elif_:
+            self.block(node.body if test == "True" else node.else_, indent)
+            return
+        before, after = self._ends, set[str]()
+        heads = [f"if {test}:", *(f"elif {self.expression(each.test)}:" for each in node.elif_)]
+        bodies = [node.body, *(each.body for each in node.elif_), node.else_]
+        for head, body in zip([*heads, "else:"], bodies, strict=True):
+            self._ends = before
+            self.lines.append(f"{indent}{head}")
+            self.block(body, f"{indent}    ")
+            after |= self._ends
+        self._ends = after
+        if len(after) > MAX_ENDS:
+            raise _UnknownNodeError
+
+    def _enter(self, paid: nodes.Node) -> None:
+        if not isinstance(paid, nodes.Filter) or not isinstance(paid.node, nodes.Const):
+            raise _UnknownNodeError
+        self.fuel += paid.node.value
+
+    def _printed(self, node: nodes.Expr) -> str:
+        if isinstance(node, nodes.TemplateData):
+            self._extend(node.data)
+            return repr(node.data)
+        if isinstance(node, nodes.Filter) and _is_fence(node.node):
+            self.isolated = self.isolated and all(map(_BEFORE_FENCE.fullmatch, self._ends))
+            self._extend(_FENCE)
+            return self.expression(node)
+        self._extend(_VALUE)
+        inside = {each.name for each in node.find_all(nodes.Filter)}
+        if "fence" in inside:
+            self.isolated = False
+        if "prose" in inside:  # it has several lines, and nothing is known of the last
+            self._ends = {_VALUE}
+        return self.expression(node)
+
+    def _extend(self, text: str) -> None:
+        """Note that `text` is printed: the line of a fence must end right behind it."""
+        if not text.startswith("\n") and any(end.endswith(_FENCE) for end in self._ends):
+            self.isolated = False
+        self._ends = {(end + text)[-MAX_END_CHARS:] for end in self._ends}
+
+    # --- expressions ------------------------------------------------------------------------------
+
+    def expression(self, node: nodes.Node | None) -> str:
+        """Return an expression of Python with the value of the node."""
+        write: Callable[[Any], str] | None = getattr(
+            self, f"_write_{type(node).__name__.lower()}", None
+        )
+        if write is None:
+            raise _UnknownNodeError
+        return write(node)
+
+    def _write_const(self, node: nodes.Const) -> str:
+        if node.value is not None and type(node.value) not in (str, int, float, bool):
+            raise _UnknownNodeError
+        return repr(node.value)
+
+    def _write_name(self, node: nodes.Name) -> str:
+        if node.name == "item":
+            return "item"
+        if node.name not in self._options:
+            raise _UnknownNodeError
+        if isinstance(self._options[node.name], bool):
+            return repr(self._options[node.name])
+        return f"options[{node.name!r}]"
+
+    def _write_getattr(self, node: nodes.Getattr) -> str:
+        # A field that is not there raises `KeyError`: Jinja says so in the author's words.
+        if isinstance(node.node, nodes.Name) and node.node.name == "item":
+            return f"item[{node.attr!r}]"
+        return f"field({self.expression(node.node)}, {node.attr!r})"
+
+    def _write_and(self, node: nodes.And) -> str:
+        left = self.expression(node.left)
+        if left in ("True", "False"):
+            return self.expression(node.right) if left == "True" else left
+        return f"({left} and {self.expression(node.right)})"
+
+    def _write_or(self, node: nodes.Or) -> str:
+        left = self.expression(node.left)
+        if left in ("True", "False"):
+            return self.expression(node.right) if left == "False" else left
+        return f"({left} or {self.expression(node.right)})"
+
+    def _write_not(self, node: nodes.Not) -> str:
+        inner = self.expression(node.node)
+        return {"True": "False", "False": "True"}.get(inner) or f"(not {inner})"
+
+    def _write_condexpr(self, node: nodes.CondExpr) -> str:
+        test, first, other = map(self.expression, (node.test, node.expr1, node.expr2))
+        return f"({first} if {test} else {other})"
+
+    def _write_compare(self, node: nodes.Compare) -> str:
+        rest = [f"{self._signs[each.op]} {self.expression(each.expr)}" for each in node.ops]
+        return f"({self.expression(node.expr)} {' '.join(rest)})"
+
+    def _write_list(self, node: nodes.List) -> str:
+        return f"[{', '.join(map(self.expression, node.items))}]"
+
+    def _write_tuple(self, node: nodes.Tuple) -> str:
+        return f"tuple({self._write_list(nodes.List(node.items))})"
+
+    def _write_test(self, node: nodes.Test) -> str:
+        return self._call(node, self._environment.tests[node.name], [])
+
+    def _write_filter(self, node: nodes.Filter) -> str:
+        if node.name.startswith("md.") and _is_fence(node.node):
+            return self.expression(node.node)  # safe text: no escape of Markdown changes it
+        change = self._environment.filters[node.name]
+        if ".plugged." in node.name:  # a stranger's function runs once, whatever it does
+            raise _UnknownNodeError
+        # The payments take Jinja's context, and do not look at it.
+        return self._call(node, change, ["None"] if node.name.startswith("fuel.") else [])
+
+    def _call(self, node: nodes.Test | nodes.Filter, called: Any, before: list[str]) -> str:
+        name = f"call_{node.name.replace('.', '_')}"
+        self.scope[name] = called
+        given = [*before, self.expression(node.node), *map(self.expression, node.args)]
+        given += [f"{each.key}={self.expression(each.value)}" for each in node.kwargs]
+        return f"{name}({', '.join(given)})"

@@ -1,0 +1,181 @@
+"""The functions made of item templates print what Jinja prints, at the same cost of fuel."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import Any
+
+import pytest
+from campaigns.grammar import Grammar
+from hostile import LABEL, STRINGS, TEXT
+from hypothesis import given
+from hypothesis import strategies as st
+
+from promptforge.errors import TemplateError
+from promptforge.files import FORMAT_EXTENSIONS
+from promptforge.templating.language import Fields, OpenFields
+from promptforge.templating.limits import FuelTank, count_chars
+from promptforge.templating.loader import Layout, Templates
+from promptforge.text.escape import VERBATIM, VerbatimContent, clean_content
+from promptforge.text.split_points import is_split_point
+
+SHIPPED = Templates()
+LAYOUTS = [
+    SHIPPED.layout(layout, syntax)
+    for layout in SHIPPED.layouts()
+    for syntax in SHIPPED.formats(layout)
+]
+KINDS = ["text", "code", "document", "man_page", "mitre_attack"]
+FLAGS = st.fixed_dictionaries(
+    {name: st.booleans() for name in ("headers", "line_numbers", "scores", "code")}
+    | {"query": st.none() | LABEL}
+)
+NUMBER = st.none() | st.integers(0, 10**6)
+METADATA = st.dictionaries(
+    st.sampled_from(["technique_id", "tactics", "tools", "mitigations", "deep"]),
+    st.none() | LABEL | st.lists(LABEL, max_size=3) | st.dictionaries(LABEL, NUMBER, max_size=2),
+    max_size=5,
+)
+OWN = [
+    "{{ item.content | fence }}",
+    "{{ item.title }}{{ item.content | fence(item.language) }}{{ item.name }}",
+    "<b>\n{{ item.content | fence }}\n{{ item.content | fence }}x",
+    "{% if item.name %}<i{% else %}# {% endif %}\n\n{{ item.content | fence }}\n",
+    "{{ item.summary | prose }}\n{{ item.content | fence }}\n",
+    "{{ (item.content | fence) if code else item.name | default('none', true) | upper }}.\n",
+    "{{ item.title }}\n{{ item.content | fence }}\n",
+    "# {{ item.title }}\n{{ item.content | fence }}{% if scores %}\nx{% endif %}",
+    "{% if item.score > 0.5 and not scores or item.kind in ('code', 'text') %}a{% elif code %}b{% endif %}",
+    "{{ item.metadata.deep.deeper is defined }}{{ item.metadata.deep.a }}{{ item.score | percent }}",
+    "{{ 'a' ~ item.name ~ 1.5 ~ query }}{{ item.start_line + 1 }}{{ item.metadata.tools | length }}",
+    "{{ item.nope }}{{ item.name }}",
+    "{{ item.name | default(1, x=2) }}{{ nowhere }}",
+    "{% for tool in item.metadata.tools %}{{ tool }}, {% endfor %}{{ item.content }}",
+    "{% set a = item.name %}{{ a }}",
+    "{% if query == item.name %}{{ query | code }}{% endif %}{{ [item.name, 'x'] | join('-') }}",
+    "/{{ item.name }}", " \n{{ item.name }}", "{% if item.name %}x{% endif %}y", "{# nothing #}",
+]  # fmt: skip
+
+
+@st.composite
+def items(draw: st.DrawFn) -> Fields:
+    """A hostile item as templates see it; its content may stand between delimiters."""
+    texts = {
+        name: draw(st.none() | LABEL)
+        for name in ("id", "name", "path", "lines", "line_range", "language", "origin")
+    }
+    syntax = draw(st.sampled_from(["md", "xml", "json", "txt", VERBATIM]))
+    content, summary = (
+        clean_content(text, syntax).text for text in (draw(TEXT), draw(TEXT) * draw(st.just(9)))
+    )
+    if syntax == VERBATIM:
+        content = VerbatimContent(content, "nonce")
+    return Fields(
+        **texts,
+        kind=draw(LABEL),
+        title=draw(LABEL),
+        form=draw(st.sampled_from(["content", "summary"])),
+        start_line=draw(NUMBER),
+        end_line=draw(NUMBER),
+        score=draw(st.none() | st.floats(allow_nan=True)),
+        metadata=OpenFields(draw(METADATA)),
+        content=content,
+        summary=draw(st.sampled_from([None, summary])),
+    )
+
+
+def printed(layout: Layout, kind: str, flags: dict[str, Any], item: Fields, fuel: int) -> Any:
+    """Print an item twice: text, type of text, marked values and fuel, or the error."""
+    tank = FuelTank(fuel)
+    tank.own_lines = re.compile("(?m)^(?:Source: .*|[a-z]+)$")
+    seen: list[list[str]] = []
+
+    def mend(pieces: list[str]) -> list[str]:
+        seen.append(pieces)
+        return pieces
+
+    found: list[Any] = []
+    for show in (layout.printer(kind, flags, tank), layout.printer(kind, flags, tank, mend)):
+        try:
+            text, marked = show(item, count_chars(item.values()))
+        except TemplateError as error:
+            return [*found, str(error), error.where, error.excerpt, tank.left, tank.spent is None]
+        found += [str.__str__(text), type(text), marked, tank.left, tank.imitations]
+    return [*found, seen[-1], list(map(type, seen[-1]))]
+
+
+def compare(layout: Layout, kind: str, flags: dict[str, Any], item: Fields, fuel: int) -> None:
+    by_function = printed(layout, kind, flags, item, fuel)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Layout, "_function", lambda *given: None)
+        by_jinja = printed(layout, kind, flags, item, fuel)
+    assert by_function == by_jinja
+    if layout.costs_add_up(kind, flags) and isinstance(by_jinja[1], type):
+        assert is_split_point(f"x\n{by_jinja[0]}", 2)
+
+
+def own_layout(body: str, ending: str = "md") -> Layout:
+    """A layout with one item template, whose name is that of its syntax."""
+    files = {f"own/item.{ending}.j2": body, f"own/layout.{ending}.j2": "{{ total }}"}
+    formats = {end: name for name, end in FORMAT_EXTENSIONS.items()}
+    return Templates([files]).layout("own", formats[ending])
+
+
+@given(st.sampled_from(LAYOUTS), st.sampled_from(KINDS), FLAGS, items())
+def test_a_shipped_template_prints_the_same_both_ways(
+    layout: Layout, kind: str, flags: dict[str, Any], item: Fields
+) -> None:
+    compare(layout, kind, flags, item, 3_000_000)
+
+
+@given(
+    st.sampled_from(OWN),
+    st.sampled_from(["md", "txt", "xml"]),
+    FLAGS,
+    items(),
+    st.sampled_from([3_000_000, 0, -7_000, -8_000]),
+)
+def test_a_template_of_ones_own_prints_the_same_both_ways(
+    body: str, ending: str, flags: dict[str, Any], item: Fields, fuel: int
+) -> None:
+    try:
+        layout = own_layout(body, ending)
+        layout.item_template("text")
+    except TemplateError:  # a filter of Markdown in another syntax
+        return
+    compare(layout, "text", flags, item, fuel)
+
+
+@given(st.integers(0, 10**6), FLAGS, items())
+def test_a_hostile_template_prints_the_same_both_ways(
+    seed: int, flags: dict[str, Any], item: Fields
+) -> None:
+    grammar = Grammar(seed)
+    body = f"{grammar.expression(1)}{{{{ {grammar.expression(2)} }}}}\n{{{{ item.title }}}}"
+    if random.Random(seed).random() < 0.5:
+        body = f"{{% if {grammar.expression(2)} %}}{body}{{% endif %}}"
+    try:
+        layout = own_layout(body)
+        layout.item_template("text")
+    except TemplateError:
+        return
+    compare(layout, "text", flags, item, 3_000_000)
+
+
+def test_every_shipped_item_template_has_a_function() -> None:
+    flags = {"headers": True, "line_numbers": True, "scores": True, "code": True, "query": None}
+    for layout in LAYOUTS:
+        for kind in KINDS:
+            template = layout.item_template(kind)
+            function = layout._function(template, flags)
+            assert function is not None and function.isolated, template.name
+
+
+def test_a_label_is_remembered_for_the_class_of_its_text_alone() -> None:
+    layout = own_layout("{{ item.name }}")
+    show = layout.printer("text", {})
+    plain = "<b>"
+    for name, text in ((plain, "\\<b>"), (clean_content(plain, "md").text, "\\<b>")):
+        assert show(Fields(name=name), 0)[0] == text
+    assert [show(Fields(name=text), 0)[1] for text in STRINGS] == [0] * len(STRINGS)
