@@ -437,7 +437,7 @@ class Layout:
         key = (name, *((flag, value) for flag, value in flags.items() if isinstance(value, bool)))
         if key not in self._functions:
             tree = self._templates.tree(name)
-            self._functions[key] = specialise(tree, template.environment, flags)
+            self._functions[key] = specialise(tree, template, flags)
         return self._functions[key]
 
     def printer(

@@ -44,14 +44,15 @@ class _UnknownNodeError(Exception):
 
 
 def specialise(
-    root: nodes.Template, environment: jinja2.Environment, options: Mapping[str, Any]
+    root: nodes.Template, template: jinja2.Template, options: Mapping[str, Any]
 ) -> ItemFunction | None:
-    """Return the function of an item template; `None` where it is left to Jinja."""
-    writer = _Writer(environment, options)
+    """Return the function of `template`, compiled from `root`; `None` where Jinja is to run it."""
+    writer = _Writer(template.environment, options)
     try:
         writer.block(root.body, "    ")
         source = "\n".join(["def pieces(item, options):", "    out = []", *writer.lines])
-        exec(compile(f"{source}\n    return out\n", "<item template>", "exec"), writer.scope)
+        code = compile(f"{source}\n    return out\n", template.name or "<template>", "exec")
+        exec(code, writer.scope)
     except (_UnknownNodeError, SyntaxError, RecursionError, MemoryError, ValueError):
         return None
     return ItemFunction(writer.scope["pieces"], writer.fuel, writer.isolated)
