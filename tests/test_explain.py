@@ -57,7 +57,7 @@ def test_the_figures_add_up_to_the_tokens(layout: str, format: str, budget: int 
 
 def test_the_frame_is_what_a_page_without_items_costs() -> None:
     items = [{"content": "x", "origin": "similarity", "score": 0.1}]
-    empty = pf.render(items, layout="context")
+    empty = pf.render(items, layout="context", min_score=0.5)
     assert empty.items_included == 0
     assert (
         pf.render(RECORDS, layout="context").explain().frame
@@ -120,6 +120,8 @@ def test_every_reason_that_occurs_is_explained() -> None:
         "combined",
         "--max-items",
         "2",
+        "--min-score",
+        "0.5",
         "--kinds",
         "text",
         "--kinds",

@@ -29,7 +29,9 @@ from promptforge.yaml_reader import load_yaml, load_yaml_with_lines
 
 SHIPPED = _shipped.shipped_folder("profiles")
 NAMES = sorted(path.stem for path in SHIPPED.glob("*.yaml"))
-FAMILIES = [name for name in NAMES if name not in ("default", "lisp", "knowledge-long")]
+FAMILIES = [
+    name for name in NAMES if name not in ("default", "lisp", "knowledge-long", "assembler")
+]
 VARIANTS = {
     **{"claude-4.5": "claude", "gpt-4.1": "gpt", "gpt-4o": "gpt", "gpt-5": "gpt", "gpt-oss": "gpt"},
     **{"gemma-3": "gemma", "deepseek-r1": "deepseek"},

@@ -157,19 +157,64 @@ def test_filters(options: dict[str, Any], expected: list[int], reason: str) -> N
 
 def test_a_score_counts_only_for_what_a_search_found() -> None:
     items = [item("named", score=0.1), found(0.1), found(0.5), found(0.49999)]
-    assert choose(items).dropped == {1: "min_score", 3: "min_score"}
+    assert choose(items, min_score=0.5).dropped == {1: "min_score", 3: "min_score"}
     assert indices(items, min_score=None) == indices(items, min_score=0) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("scores", [[0.1, 17.3], [-0.2, 0.9], [-8.0, -3.0]])
 def test_scores_outside_of_0_to_1_are_not_cut_and_it_is_said(scores: list[float]) -> None:
     said = Diagnostics()
-    chosen = select([found(score) for score in scores], Options(), lambda i: None, said)
+    chosen = select(
+        [found(score) for score in scores], Options(min_score=0.5), lambda i: None, said
+    )
     assert len(chosen) == len(scores)
     assert [(d.code, d.severity) for d in said] == [("PF103", "info")]
 
 
 # ---- ranking
+
+
+def by_rank(items: list[Item], **options: Any) -> list[int]:
+    return [e.index for e in sorted(choose(items, **options).values(), key=lambda e: -e.rank)]
+
+
+def stored(score: float, order: Any, content: str = "x") -> Item:
+    return Item(content=content, origin="similarity", score=score, score_order=order)
+
+
+def test_found_items_are_ranked_by_their_order() -> None:
+    distances = [stored(0.1, "given", "near"), stored(0.9, "given", "far")]
+    assert by_rank(distances) == [0, 1]
+    assert by_rank(distances, score_order="higher") == [1, 0]
+    backwards = [stored(0.9, "given", "far"), stored(0.1, "given", "near")]
+    assert by_rank(backwards, score_order="lower") == [1, 0]
+
+
+def test_documented_numbers_are_the_rank() -> None:
+    assert by_rank([stored(0.2, "higher", "a"), stored(0.9, "higher", "b")]) == [1, 0]
+    assert by_rank([stored(0.9, "lower", "a"), stored(-0.2, "lower", "b")]) == [1, 0]
+
+
+def test_numbers_of_two_meanings_do_not_compare() -> None:
+    both = [
+        stored(0.3, "higher", "a"), stored(0.2, "higher", "b"),
+        stored(900.0, "given", "c"), stored(800.0, "given", "d"),
+    ]  # fmt: skip
+    assert by_rank(both) == [0, 2, 1, 3]
+
+
+def test_min_score_judges_scores_alone() -> None:
+    said = Diagnostics()
+    items = [stored(0.1, "higher"), stored(0.1, "given", "y"), stored(0.1, "lower", "z")]
+    chosen = select(items, Options(min_score=0.5), lambda i: None, said)
+    assert chosen.dropped == {0: "min_score"}
+    (note,) = said
+    assert note.code == "PF103"
+    assert "was not applied to 2 of 3 found items" in note.message
+    chosen = select(
+        items, Options(min_score=0.5, score_order="higher"), lambda i: None, Diagnostics()
+    )
+    assert len(chosen.dropped) == 3
 
 
 def ranks(items: list[Item], **options: Any) -> list[float]:

@@ -12,9 +12,10 @@ from .schema import Rule, Vocabulary, matching, rules_of
 
 LAYOUT_OPTIONS = (
     "group_by", "separator", "order", "marker", "headers", "line_numbers", "scores", "sources",
-    "code", "header", "footer", "fence_language",
+    "code", "header", "footer", "fence_language", "combine", "score_order", "min_score",
+    "max_items",
 )  # fmt: skip
-"""Options that a layout may set: those of display. Choice and cost belong to profiles."""
+"""Options that a layout may set: display and the use of found items. Cost belongs to profiles."""
 _TagOrNone = Annotated[str, matching("[A-Za-z0-9_+#.-]*", "a language tag such as python or c++")]
 _Extension = Annotated[str, Meta(pattern=r"^\.?[a-z0-9_+#.-]+$(?!\n)")]
 

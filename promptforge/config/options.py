@@ -91,7 +91,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: Annotated[_Count | None, "Most tokens of the finished text; none: no limit."] = 4000
     max_chars: Annotated[_Count | None,
         "Most characters of the finished text; none: no limit."] = None
-    max_items: Annotated[_Count | None, "Most items found by a search; none: no limit."] = 10
+    max_items: Annotated[_Count | None, "Most items found by a search; none: no limit."] = None
     item_max_chars: Annotated[_Count | None,
         "Cut the content of each item to this many characters first; none: keep it."] = None
     paths: Annotated[tuple[str, ...] | None,
@@ -101,7 +101,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         "Keep items in these languages; none: keep all."] = None
     kinds: Annotated[tuple[str, ...] | None, "Keep items of these kinds; none: keep all."] = None
     min_score: Annotated[_Share | None,
-        "Drop found items with a lower score, if scores lie in 0 to 1; none: drop none."] = 0.5
+        "Drop found items with a lower score, if scores lie in 0 to 1; none: drop none."] = None
+    score_order: Annotated[Literal["given", "higher", "lower"],
+        "Meaning of the numbers of found items: more is better (higher), less is (lower), or only"
+        " the order of the search counts (given)."] = "given"
     query: Annotated[str | None,
         "The question: it ranks items, and passages that answer it stay when items are cut; none:"
         " no question."] = None
@@ -117,7 +120,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     merge_overlaps: Annotated[bool, "Join overlapping or touching ranges of one file."] = True
     combine: Annotated[
         Literal["explicit_only", "explicit_first", "combined", "similarity_fallback"],
-        "Use of named and of found items; only combined shows both."] = "explicit_first"
+        "Use of named and of found items; only combined shows both."] = "combined"
     explicit_share: Annotated[_Share,
         "Share of the budget for named items, with combine: combined; the unused rest"
         " moves."] = 0.6

@@ -168,7 +168,7 @@ LOOP_SHAPE = _with_fields("a loop", LOOP_FIELDS)
 ITEM_SHAPE = _with_fields(
     "an item",
     (
-        *("id", "kind", "name", "path", "title", "start_line", "end_line"),
+        *("id", "kind", "name", "path", "url", "title", "start_line", "end_line"),
         *("lines", "line_range", "language", "score", "origin", "form"),
     ),
     metadata=ANY_SHAPE,
@@ -178,7 +178,7 @@ ITEM_SHAPE = _with_fields(
 SHOWN_ITEM_SHAPE = Shape("an item", {**(ITEM_SHAPE.fields or {}), "text": FINISHED_TEXT_SHAPE})
 """An item on a page."""
 SECTION_SHAPE = _with_fields("a section", ("key", "title"), items=list_of(SHOWN_ITEM_SHAPE))
-SOURCE_SHAPE = _with_fields("a source", ("id", "name", "kind", "path", "line", "score"))
+SOURCE_SHAPE = _with_fields("a source", ("id", "name", "kind", "path", "url", "line", "score"))
 _MESSAGE = _with_fields(
     "a message",
     ("role", "text"),

@@ -17,7 +17,7 @@ import msgspec
 
 from ..config.layouts import LayoutSettings
 from ..config.options import Options
-from ..model import Item
+from ..model import Item, closeness
 from ..packing.types import Variant
 from ..selection.query import Language
 from ..sources.text_files import language_of
@@ -82,7 +82,17 @@ ViewMemory = dict[tuple[object, ...], dict[object, tuple[Fields, CleaningNotes]]
 MAX_VIEWS_REMEMBERED = 4096
 """Views that a renderer remembers."""
 _VISIBLE_FIELDS = attrgetter(
-    "kind", "id", "name", "path", "start_line", "end_line", "score", "origin", "summary"
+    "kind",
+    "id",
+    "name",
+    "path",
+    "url",
+    "start_line",
+    "end_line",
+    "score",
+    "score_order",
+    "origin",
+    "summary",
 )
 
 
@@ -259,12 +269,12 @@ class ItemViews:
         """Break up control tokens in labels and metadata; return item, language and number."""
         if self._controls is None:
             return item, language, 0
-        given = [item.id, item.kind, item.name, item.path, language, item.metadata]
+        given = [item.id, item.kind, item.name, item.path, item.url, language, item.metadata]
         made, count = self._controls.break_up_data(given)
         if count:
-            item_id, kind, name, path, language, metadata = made
+            item_id, kind, name, path, url, language, metadata = made
             item = msgspec.structs.replace(
-                item, id=item_id, kind=kind, name=name, path=path, metadata=metadata
+                item, id=item_id, kind=kind, name=name, path=path, url=url, metadata=metadata
             )
         return item, language, count
 
@@ -301,7 +311,8 @@ def _fields_of(
         "kind": item.kind,
         "name": item.name,
         "path": item.path,
-        "title": item.path if item.path is not None else item.name or item.id or item.kind,
+        "url": item.url,
+        "title": _title(item),
         "lines": lines,
         "line_range": line_range(item),
         "language": language,
@@ -316,7 +327,7 @@ def _fields_of(
         chars += count_chars(item.metadata.values())
     view = Fields(texts)
     view["start_line"], view["end_line"] = item.start_line, item.end_line
-    view["score"], view["metadata"] = item.score, OpenFields(item.metadata)
+    view["score"], view["metadata"] = shown_score(item), OpenFields(item.metadata)
     return view, chars
 
 
@@ -352,6 +363,19 @@ def template_line_notes(imitations: int) -> CleaningNotes:
     return (("PF304", f"{message}: {imitations:,}"),) if imitations else ()
 
 
+def _title(item: Item) -> str:
+    if item.path is not None:
+        return item.path
+    return item.name or item.url or item.id or item.kind
+
+
+def shown_score(item: Item) -> float:
+    """Return the score that is printed: of a distance its closeness, so that more is better."""
+    if item.score_order == "lower":
+        return closeness(item.score)
+    return item.score
+
+
 def line_range(item: Item) -> str | None:
     """Return `line 5` or `lines 5-8`; None where the lines are not known."""
     if item.start_line is None or item.end_line is None:
@@ -362,12 +386,13 @@ def line_range(item: Item) -> str | None:
 
 
 def citation(item: Item) -> dict[str, Any]:
-    """Return an item as a source to be cited: id, name, kind, path, line, score."""
+    """Return an item as a source to be cited: id, name, kind, path, url, line, score."""
     return {
         "id": item.id,
-        "name": item.name or item.path or item.id or item.kind,
+        "name": item.name or item.path or item.url or item.id or item.kind,
         "kind": item.kind,
         "path": item.path,
+        "url": item.url,
         "line": item.start_line,
         "score": item.score,
     }

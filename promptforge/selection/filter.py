@@ -9,7 +9,7 @@ from operator import attrgetter
 
 from ..config.options import Options
 from ..errors import Diagnostics
-from ..model import Item
+from ..model import Item, ScoreOrder, closeness
 from .group import Entry
 from .merge import drop_duplicates, merge_overlaps
 from .mmr import diversify
@@ -19,6 +19,9 @@ MAX_CANDIDATES_DIVERSIFIED = 1_000
 """Candidates that `rerank: mmr` compares with each other: the best."""
 _SCORE = attrgetter("score")
 _ORIGIN = attrgetter("origin")
+_SCORE_ORDER = attrgetter("score_order")
+FUSION_CONSTANT = 61
+"""Constant of reciprocal rank fusion: how little the very first ranks outweigh the next."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +84,9 @@ def select(
     if options.kinds or options.languages or options.paths:
         kept = _filter(left, options, language, dropped)
     if options.min_score:
-        _drop_low_scores(left, kept, options.min_score, dropped, diagnostics)
+        _drop_low_scores(left, kept, options, dropped, diagnostics)
         kept = _still(kept, dropped)
-    ranks: list[float] = list(map(_SCORE, left))
+    ranks = rank_items(left, options.score_order)
     # Merging before duplicates: two halves of a file, joined, may equal a third text.
     if options.merge_overlaps:
         merge_overlaps(left, kept, ranks, dropped)
@@ -95,7 +98,8 @@ def select(
     if kept and (options.query or options.rerank == "mmr"):
         order = sorted(kept, key=ranks.__getitem__, reverse=True)
         if options.query:
-            asked = QueryRelevance(options.query, left, order, language, options.marker, embed)
+            ranked = {index: ranks[index] for index in order}
+            asked = QueryRelevance(options.query, left, ranked, language, options.marker, embed)
         if asked and options.rerank != "none":
             asked.rank(ranks)
             order.sort(key=ranks.__getitem__, reverse=True)  # of equal worth, by the old rank
@@ -159,16 +163,55 @@ def _filter(
     return _still(list(range(len(items))), dropped)
 
 
+def _meaning(item: Item, score_order: ScoreOrder) -> ScoreOrder:
+    """Return what the number of an item means: the caller's word counts more than the store's."""
+    if item.origin != "similarity":
+        return "higher"
+    return item.score_order if score_order == "given" else score_order
+
+
+def rank_items(items: Sequence[Item], score_order: ScoreOrder) -> list[float]:
+    """Return the rank of each item, the best the highest: its number, or its place in a search.
+
+    Numbers of several meanings do not compare: then each found item's rank is its place among
+    those of the same meaning, as reciprocal rank fusion has it, from 1 down.
+    """
+    ranks: list[float] = list(map(_SCORE, items))
+    if score_order == "given" and {*map(_SCORE_ORDER, items)} <= {"higher"}:
+        return ranks
+    sides: dict[ScoreOrder, list[int]] = {}
+    for index, item in enumerate(items):
+        if item.origin == "similarity":
+            sides.setdefault(_meaning(item, score_order), []).append(index)
+    for meaning, found in sides.items():
+        if meaning == "lower":
+            for index in found:
+                ranks[index] = closeness(ranks[index])
+        if meaning != "given":
+            found.sort(key=ranks.__getitem__, reverse=True)
+        if meaning == "given" or len(sides) > 1:
+            for place, index in enumerate(found):
+                ranks[index] = FUSION_CONSTANT / (FUSION_CONSTANT + place)
+    return ranks
+
+
 def _drop_low_scores(
     items: Sequence[Item],
     kept: list[int],
-    least: float,
+    options: Options,
     dropped: dict[int, str],
     diagnostics: Diagnostics,
 ) -> None:
-    """Drop found items that score less than `least`, provided that all scores lie in 0…1."""
+    """Drop found items that score less than `min_score`, provided that all scores lie in 0…1."""
+    least = options.min_score or 0.0
     found = [index for index in kept if items[index].origin == "similarity"]
-    scores = [items[index].score for index in found]
+    judged = [i for i in found if _meaning(items[i], options.score_order) == "higher"]
+    if len(judged) < len(found):
+        number = len(found) - len(judged)
+        message = f"min_score {least:g} was not applied to {number} of {len(found)} found items"
+        message += ": their numbers are no scores, or it is not known that they are"
+        diagnostics.add("PF103", f"{message}; score_order: higher says so", severity="info")
+    scores = [items[index].score for index in judged]
     if not scores:
         return
     if min(scores) < 0 or max(scores) > 1:
@@ -177,6 +220,6 @@ def _drop_low_scores(
         message = f"min_score {least:g} was not applied: {span}"
         diagnostics.add("PF103", message, severity="info")
         return
-    for index in found:
+    for index in judged:
         if items[index].score < least and not items[index].required:
             dropped[index] = "min_score"

@@ -42,7 +42,7 @@ class Section(NamedTuple):
 def section_key_of(by: str) -> Callable[[Item], str]:
     """Return the function from an item to its section's key."""
     if by == "file":
-        return lambda item: item.path or ""
+        return lambda item: item.path or item.url or ""
     if by == "kind":
         return lambda item: item.kind
     if by == "category":
@@ -88,7 +88,8 @@ def group_entries(
     `by` is `none file kind category origin` or a metadata key; `order` is `score given file edges`.
     `first` names the sections that come first; `titles` gives headings by section.
 
-    By file, the file with the best item comes first, and its items stand by line. By anything else,
+    By file, the file with the best item comes first, and its items stand by line; items without a
+    path stand the best first. By anything else,
     the sections of `first` come before the others, the best item first in each. `given` keeps the
     caller's order everywhere.
     """
@@ -108,7 +109,7 @@ def group_entries(
     sections = []
     for name in names:
         members = groups[name]
-        if by_line and len(members) > 1:
+        if by_line and members[0].item.path and len(members) > 1:
             members.sort(key=_by_line)
         elif order == "edges":
             members = best_at_edges(members)

@@ -37,12 +37,12 @@ class QueryRelevance:
         self,
         query: str,
         items: Sequence[Item],
-        order: Sequence[int],
+        ranked: Mapping[int, float],
         language: Language,
         marker: str,
         embed: Embed | None = None,
     ) -> None:
-        """Take the candidates' indices in `items` by `order`, the best score first.
+        """Take the ranks of the candidates by their indices in `items`, the best first.
 
         `embed`, the caller's own, adds its likeness to the words; `OptionError` when it fails.
         """
@@ -55,12 +55,14 @@ class QueryRelevance:
         self._marker = marker
         self.divide: Callable[[int], Pieces | None] = cache(self._divide)
         """Returns the passages of an item's text by its index, or `None` if it is one."""
-        self.index_of = _closest(query, items, order)
+        self.index_of = _closest(query, items, list(ranked))
         """Number of a document in the evidence → index of the item; only those read closely."""
         self.number_of = {index: number for number, index in enumerate(self.index_of)}
         """The inverse of `index_of`."""
-        close = map(items.__getitem__, self.index_of)
-        documents = [RankedText(item_title(item), _everything(item), item.score) for item in close]
+        documents = [
+            RankedText(item_title(items[i]), _everything(items[i]), ranked[i])
+            for i in self.index_of
+        ]
         self.evidence = Evidence(query, documents, self._passages, self._measure)
 
     @property

@@ -21,7 +21,7 @@ from ..errors import Diagnostics, ItemError, quote
 from ..model import Item
 from ..plaindata import copy_plain
 from .item_files import explain_json_error
-from .records import names_in
+from .shapes import names_in
 from .workspace import StrPath, locate_file, read_text, show_path, system_reason
 
 MAX_ATTACK_FILES = 200_000

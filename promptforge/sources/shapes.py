@@ -1,0 +1,766 @@
+"""Read the records of stores, searches and frameworks as the fields of native records.
+
+`SHAPES` has one row for each shape of record, `ANSWERS` one for each shape of response around them.
+To read another store, add a row; `tests/test_shapes.py` has one recorded response for each.
+
+A shape says three things: the keys that mark it, the key of its body (payload, properties, …), and
+the keys of its number. `<` after such a key: less is better; `>`: more is; nothing: the store does
+not say, and the order of the search is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from math import isfinite
+from numbers import Real
+from typing import Any, NamedTuple, TypeVar
+
+from ..model import Item
+from ..plaindata import MAX_DATA_VALUES, copy_plain, exact_str, type_name, type_name_of
+
+Fields = dict[str, Any]
+_T = TypeVar("_T")
+_FIELDS = frozenset(Item.__struct_fields__)
+MISSING = object()
+_NOT_OBJECTS = (str, bytes, bytearray, int, float, list, tuple, set, type, type(None))
+
+
+def guarded(look: Callable[[Any], _T]) -> Callable[[Any], _T | None]:
+    """Let a function that looks at a caller's object return `None` where that raises.
+
+    Such an object may raise anything, also exceptions beside `Exception`, as those of Rust's panics
+    are. The two that belong to the user are let through.
+    """
+
+    @wraps(look)
+    def looked(given: Any) -> _T | None:
+        try:
+            return look(given)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:
+            return None
+
+    return looked
+
+
+# ---- what texts, names and places are called
+
+TEXT_KEYS = (
+    "content", "page_content", "text", "chunk_text", "chunk", "chunk_content", "body", "document",
+    "passage", "passage_text", "snippet", "memory", "raw_content", "markdown", "description",
+    "abstract", "answer", "caption", "message", "highlights", "Content", "DocumentExcerpt",
+)  # fmt: skip
+"""Keys of a record's text; the first that holds one is taken."""
+_NAME_KEYS = ("name", "title", "Title", "DocumentTitle", "headline", "document_title")
+_PLACE_KEYS = (
+    "path", "file_path", "filepath", "file", "url", "link", "href", "source", "source_url", "uri",
+    "source_uri", "web_url", "sourceURL", "DocumentURI", "x-amz-bedrock-kb-source-uri",
+    "file_name", "filename", "location",
+)  # fmt: skip
+"""Keys of a place: a path or, with a scheme in front, a URL."""
+_ID_KEYS = (
+    "id", "_id", "uuid", "id_", "node_id", "doc_id", "chunk_id", "point_id", "objectID",
+    "document_id", "file_id", "key", "DocumentId", "Id",
+)  # fmt: skip
+_NUMBER_KEYS = (
+    "relevance_score", "score", "_score", "similarity", "cosine_similarity", "relevance", "rank",
+    "distance", "_distance", "$dist", "dist", "vector_distance", "vector_score", "similarity_score",
+)  # fmt: skip
+_VECTOR_KEYS = frozenset(
+    ("vector", "vectors", "embedding", "embeddings", "values", "sparse_values", "$vector")
+)
+"""Lists of numbers under these keys are not kept: templates have no use for a thousand floats."""
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+
+
+@guarded
+def _text_of(value: object) -> str | None:
+    """Return a text, the texts of a list, or the text in an object, as several stores nest it."""
+    if isinstance(value, str):
+        return exact_str(value)
+    if isinstance(value, list | tuple):
+        parts = [_text_of(part) for part in value[:MAX_DATA_VALUES]]
+        return "\n\n".join(part for part in parts if part) or None
+    inner = mapping(value)
+    return next((inner[k] for k in (*TEXT_KEYS, "Text") if isinstance(inner.get(k), str)), None)
+
+
+@guarded
+def _place_of(value: object) -> str | None:
+    """Return a path or URL, also one inside an object: `{s3Location: {uri: …}}`."""
+    if isinstance(value, str):
+        return exact_str(value) or None
+    for inner in mapping(value).values():
+        if found := _place_of(inner) if isinstance(inner, dict) else None:
+            return found
+    inside = mapping(value)
+    return next((inside[k] for k in ("uri", "url") if isinstance(inside.get(k), str)), None)
+
+
+@guarded
+def number_of(value: object) -> float | None:
+    """Return a finite number, also one of NumPy or in a text as Redis has it, else `None`."""
+    plain = copy_plain(value, lambda change: None)
+    if isinstance(plain, bool) or not isinstance(plain, int | float | str):
+        return None
+    if isinstance(plain, str) and len(plain) > 100:
+        return None
+    try:
+        number = float(plain)
+    except (ValueError, OverflowError):
+        return None
+    return number if isfinite(number) else None
+
+
+def place_of(metadata: Mapping[str, Any]) -> Fields:
+    """Return the fields that free metadata tells without doubt: name, path, url, language, lines.
+
+    A value of the wrong type is no error here: it is metadata, and stays there.
+    """
+    found: Fields = {}
+    names = [metadata[key] for key in _NAME_KEYS if key in metadata]
+    if name := next(filter(None, map(_text_of, names)), None):
+        found["name"] = name
+    for key in _PLACE_KEYS:
+        place = _place_of(metadata[key]) if key in metadata else None
+        if place is not None:
+            found.setdefault("url" if _SCHEME.match(place) else "path", place)
+    if type(metadata.get("language")) is str:
+        found["language"] = metadata["language"]
+    for field in ("start_line", "end_line"):
+        value = metadata.get(field)
+        if type(value) is int and value >= 0:
+            found[field] = value
+    return found
+
+
+# ---- the rows
+
+
+class RecordShape(NamedTuple):
+    """One shape of record: its marks, and where its parts are."""
+
+    name: str
+    marks: str
+    """Keys that such a record has: `a.b` inside of `a`, `a|b` one of the two, `!a` not."""
+    body: str = ""
+    """The key of the object with the text and the metadata; empty: the record itself."""
+    numbers: str = ""
+    """Keys of its number, the first that is there: `<` less is better, `>` more is."""
+    read: Callable[[Fields, Any], Fields] | None = None
+    """A reader of its own, for the records of older systems."""
+
+
+def _has(record: Fields, mark: str) -> bool:
+    if mark.startswith("!"):
+        return mark[1:] not in record
+    return any(look(record, key) is not MISSING for key in mark.split("|"))
+
+
+@guarded
+def _look(given: tuple[Fields, str]) -> object:
+    record, key = given
+    if key in record:  # a key may hold a dot: `@search.score`
+        return record[key]
+    outer, dot, inner = key.partition(".")
+    if not dot or outer not in record:
+        return MISSING
+    return look(mapping(record[outer]), inner)
+
+
+def look(record: Fields, key: str) -> Any:
+    """Return the value under a dotted key, or `MISSING`."""
+    found = _look((record, key))
+    return MISSING if found is None and key not in record else found
+
+
+def find_shape(record: Fields) -> RecordShape | None:
+    """Return the first shape with all its marks in a record; `None` for a native record."""
+    texts = [record.get(key) for key in ("content", "summary", "expanded")]
+    native = record.keys() <= _FIELDS and any(type(text) is str for text in texts)
+    if native and "source_type" not in mapping(record.get("metadata")):
+        return None
+    for shape in SHAPES:
+        if all(_has(record, mark) for mark in shape.marks.split()):
+            return shape
+    return None
+
+
+def read_hit(record: Fields, shape: RecordShape) -> Fields:
+    """Return the native fields of a search result, with origin, place, number and metadata."""
+    body = record
+    if shape.body:
+        body = mapping(record.get(shape.body)) or {"text": record.get(shape.body)}
+    # LangChain and others keep their own metadata inside of a payload.
+    inner = mapping(body.get("metadata")) or mapping(body.get("attributes"))
+    text_key, text = _find_text(body)
+    outer = record if shape.body else {}
+    known = {**outer, **body, **inner}
+    fields: Fields = {"origin": "similarity", **place_of(known)}
+    own = {"kind", "summary", "expanded", "required", "origin"}
+    if not shape.body:
+        fields |= {k: v for k, v in record.items() if k in own and v is not None}
+    number, order, number_key = _find_number(record, shape)
+    gone = {text_key, number_key, shape.body, "metadata", "attributes", "_node_content", *own}
+    metadata = {
+        k: v
+        for k, v in {**outer, **body}.items()
+        if k not in gone and k not in ("id", "_id", "_additional") and not _is_vector(k, v)
+    }
+    metadata = {k: v for k, v in (metadata | inner).items() if v is not None}
+    if number is not None:
+        fields["score"] = metadata["score"] = number
+    return fields | {
+        "content": text,
+        "id": _find_id(record) or _find_id(mapping(record.get("_additional"))) or _find_id(body),
+        "score_order": order,
+        "metadata": metadata,
+    }
+
+
+def _find_text(body: Fields) -> tuple[str | None, str | None]:
+    for key in TEXT_KEYS:
+        if key in body and (text := _text_of(body[key])) is not None:
+            return key, text
+    node = body.get("_node_content")  # LlamaIndex writes a whole node as JSON
+    if type(node) is str:
+        text = guarded(json.loads)(node)
+        return "_node_content", _text_of(mapping(text).get("text"))
+    # Of one text alone there is no doubt; a name or a word is none.
+    left = [
+        key
+        for key, value in body.items()
+        if type(value) is str and " " in value.strip()
+        if key not in (*_NAME_KEYS, *_PLACE_KEYS, *_ID_KEYS, "summary", "expanded")
+    ]
+    if len(left) == 1 and "summary" not in body:
+        return left[0], body[left[0]]
+    return None, None
+
+
+def _find_number(record: Fields, shape: RecordShape) -> tuple[float | None, str, str]:
+    """Return the number of a result, its meaning and the key that held it."""
+    given = shape.numbers.split() or _NUMBER_KEYS
+    for each in given:
+        key = each.rstrip("<>")
+        number = number_of(look(record, key))
+        if number is not None:
+            order = {"<": "lower", ">": "higher"}.get(each[-1], "given")
+            return number, order, key
+    return None, "given", ""
+
+
+def _find_id(record: Fields) -> str | None:
+    found = [record[key] for key in _ID_KEYS if record.get(key) is not None]
+    # Databases hand out numbers and UUIDs, vector stores bytes.
+    return str(copy_plain(found[0], lambda change: None)) if found else None
+
+
+def _is_vector(key: str, value: object) -> bool:
+    return key in _VECTOR_KEYS and not isinstance(value, str | dict)
+
+
+def read_document(record: Fields, shape: RecordShape) -> Fields:
+    """Read a document of a retrieval library by the keys of its text and its metadata."""
+    text, about = shape.body.split()
+    own = {k: v for k, v in record.items() if k in _FIELDS and k != "metadata"}
+    consumed = {text, about, "type", "id_", "node_id"}
+    extra = {k: v for k, v in record.items() if k not in _FIELDS and k not in consumed}
+    metadata = extra | mapping(record.get(about))
+    known = {k: v for k, v in own.items() if v is not None}
+    fields: Fields = {"origin": "similarity", "score_order": "given"} | place_of(metadata)
+    numbers = (known.get("score"), metadata.get("score"), metadata.get("relevance_score"))
+    number = next((found for found in map(_real, numbers) if found is not None), None)
+    if number is not None:
+        metadata["score"] = number
+        fields["score"] = number
+    given = record.get("id") or record.get("id_") or record.get("node_id")
+    return fields | known | {"content": record.get(text), "id": given, "metadata": metadata}
+
+
+@guarded
+def _real(value: object) -> float | None:
+    return number_of(value) if isinstance(value, Real) else None
+
+
+_CHUNK = {
+    **{"filePath": "path", "startLine": "start_line", "endLine": "end_line", "relevance": "score"},
+    **{"expandedContext": "expanded", "expandedContent": "expanded", "file_path": "path"},
+    **{"content": "content", "language": "language"},
+}
+# camelCase without the names of native fields, and all of PascalCase.
+_CHUNK_MARKS = [*(_CHUNK.keys() - {"content", "language"}), *(k[0].upper() + k[1:] for k in _CHUNK)]
+_ENTITY = {"filePath": "path", "startLine": "start_line", "endLine": "end_line", "type": "kind"}
+_RAG_KINDS = {"markdown": "document"}
+_TECHNIQUE_NAMES = ("name", "technique_name", "technique")
+_TECHNIQUE_LISTS = {"tactics": "tactic", "tools": "related_tools", "mitigations": "mitigation"}
+
+
+def _split(record: Fields, *known: str) -> tuple[Fields, Fields]:
+    """Split a record into its native fields and the unknown keys, which become metadata."""
+    own = {k: v for k, v in record.items() if k in _FIELDS and k != "metadata"}
+    return own, {k: v for k, v in record.items() if k not in _FIELDS and k not in known}
+
+
+def _read_chunk(record: Fields, notes: Any) -> Fields:
+    camel = {k[:1].lower() + k[1:]: v for k, v in record.items()}
+    own, extra = _split(camel, *_CHUNK)
+    fields: Fields = {"kind": "code", "origin": "similarity"} | own
+    for key, field in _CHUNK.items():
+        if camel.get(key) is not None:
+            fields[field] = camel[key]
+    # This shape says its own language, or has none: it is not looked up by the path.
+    if fields.get("language") is None:
+        fields["language"] = "none"
+    return fields | {"metadata": extra | mapping(camel.get("metadata"))}
+
+
+def _read_entity(record: Fields, notes: Any) -> Fields:
+    entity = mapping(record["entity"])
+    own, inner = _split(entity, *_ENTITY)
+    _, outer = _split(record, "entity", "entityId")
+    fields: Fields = {"origin": "similarity"} | own
+    fields |= {_ENTITY[k]: v for k, v in entity.items() if k in _ENTITY}
+    # To the system of this shape "" is nothing; a native record may have an empty summary.
+    for field in ("path", "summary"):
+        if fields.get(field) == "":
+            fields[field] = None
+    fields |= {"id": record.get("entityId", entity.get("id")), "score": record.get("score")}
+    if fields.get("content") is None and fields.get("summary") is None:
+        message = "entity has neither content nor summary; shown by its name alone"
+        notes.say("PF201", message, "info")
+        fields["content"] = ""
+    outer |= mapping(record.get("metadata"))
+    return fields | {"metadata": outer | inner | mapping(entity.get("metadata"))}
+
+
+def _read_rag(record: Fields, notes: Any) -> Fields:
+    metadata = mapping(record.get("metadata"))
+    source_type, source = metadata["source_type"], metadata.get("source")
+    kind = None
+    if isinstance(source_type, str):
+        kind = _RAG_KINDS.get(source_type, source_type)
+    fields: Fields = {"kind": kind, "metadata": metadata}
+    if "page_content" in record:  # a document of a retrieval library with that key in its metadata
+        found = {"origin": "similarity", "score_order": "given"}
+        record = {**found, **record, "content": record["page_content"]}
+    if kind == "mitre_attack":
+        fields |= _read_technique(metadata, source)
+    elif isinstance(source, str):
+        fields["name"] = source
+        if kind == "document":
+            filename = metadata.get("filename")
+            fields |= {"path": source, "name": source.rpartition("/")[2]}
+            if isinstance(filename, str):
+                fields["name"] = filename
+    own, extra = _split(record, "page_content")
+    return fields | own | extra
+
+
+def _read_technique(metadata: Fields, source: object) -> Fields:
+    """Return the name and the metadata of an ATT&CK technique, with its source as its id."""
+    names = [metadata[key] for key in _TECHNIQUE_NAMES if key in metadata]
+    metadata = dict(metadata)
+    if isinstance(source, str):
+        metadata = {"technique_id": source, **metadata}
+    # Templates show lists of names; exports have one name, a list, or objects with names.
+    for plural, single in _TECHNIQUE_LISTS.items():
+        found = names_in(metadata.get(plural)) or names_in(metadata.get(single))
+        if found or plural in metadata:
+            metadata[plural] = found
+    return {"name": names[0] if names else None, "metadata": metadata}
+
+
+def names_in(value: object) -> list[str]:
+    """Return the names in a text, a list of texts, or a list of objects with a `name`."""
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, list | tuple):
+        return []
+    named = (v.get("name") if isinstance(v, dict) else v for v in value)
+    return [exact_str(v) for v in named if isinstance(v, str) and v.strip()]
+
+
+def _read_lisp(record: Fields, notes: Any) -> Fields:
+    """Read `{type: ":code", content, metadata: {filename, start-line, end-line}}`."""
+    metadata = mapping(record.get("metadata"))
+    plain = {k.lstrip(":").lower().replace("-", "_"): v for k, v in metadata.items()}
+    kind = record["type"]
+    if isinstance(kind, str):
+        kind = kind.lstrip(":").lower()
+    own, extra = _split(record, "type")
+    found = {"path": plain.get("filename")} | {k: plain.get(k) for k in ("start_line", "end_line")}
+    return found | own | extra | {"kind": kind, "metadata": record.get("metadata")}
+
+
+def _read_lc(record: Fields, notes: Any) -> Fields:
+    return read_document(mapping(record["kwargs"]), _LANGCHAIN)
+
+
+def _read_node(record: Fields, notes: Any) -> Fields:
+    node = {**mapping(record["node"]), "score": record.get("score")}
+    return read_document(node, RecordShape("", "", "text metadata"))
+
+
+_LANGCHAIN = RecordShape("LangChain document", "page_content", "page_content metadata")
+# The rarer mark goes first: chunks have `content` as native records have.
+SHAPES = (
+    RecordShape("RAG document", "metadata.source_type", read=_read_rag),
+    _LANGCHAIN,
+    RecordShape("LangChain document as JSON", "lc kwargs.page_content", read=_read_lc),
+    RecordShape("Qdrant point", "payload", "payload", "score>"),
+    RecordShape("Elasticsearch hit", "_source", "_source", "_score>"),
+    RecordShape("Pinecone record", "_score fields", "fields", "_score"),
+    RecordShape("Vespa hit", "relevance fields", "fields", "relevance>"),
+    RecordShape("Marqo hit", "_score _id", "", "_score>"),
+    RecordShape("Weaviate object", "properties", "properties",
+          "metadata.rerank_score> metadata.distance< metadata.certainty> metadata.score>"),
+    RecordShape("Weaviate object by GraphQL", "_additional", "",
+          "_additional.distance< _additional.certainty> _additional.score>"),
+    RecordShape("Azure AI Search document", "@search.score", "",
+          "@search.reranker_score> @search.rerankerScore> @search.score>"),
+    RecordShape("Milvus hit", "entity distance|id !entityId", "entity", "distance score"),
+    RecordShape("search result with an entity", "entity", read=_read_entity),
+    RecordShape("LlamaIndex node with a score", "node", read=_read_node),
+    RecordShape("Bedrock knowledge base result", "content.text|content.row|location.type",
+          "", "score>"),
+    RecordShape("OpenAI vector store result", "file_id filename|file_name", "", "score>"),
+    RecordShape("Vertex AI Search result", "document.structData", "document", "relevanceScore"),
+    RecordShape("reranked document", "relevance_score document", "document", "relevance_score>"),
+    RecordShape("Typesense hit", "document text_match|vector_distance|highlights", "document",
+          "vector_distance< text_match>"),
+    RecordShape("Chroma record", "document distance", "", "distance<"),
+    RecordShape("Kendra result", "DocumentTitle|DocumentExcerpt|DocumentURI"),
+    RecordShape("Vectara result", "document_metadata|part_metadata", "", "score"),
+    RecordShape("LanceDB row", "_distance|_relevance_score", "", "_relevance_score> _distance<"),
+    RecordShape("knowledge chunk", "|".join(_CHUNK_MARKS), read=_read_chunk),
+    RecordShape("Pinecone match", "metadata id score|values !content !text !document !body",
+          "metadata", "score"),
+    RecordShape("Haystack document", "meta !metadata", "content meta"),
+    RecordShape("web search result", "title url|link|href !path !origin !kind"),
+    RecordShape("row of a query", "distance|similarity|cosine_similarity|$dist|dist|vector_distance"
+          "|vector_score|similarity_score|embedding|$vector"),
+    RecordShape("LlamaIndex node", "text !content !summary !expanded", "text metadata"),
+    RecordShape("Lisp-style item", "type content !kind", read=_read_lisp),
+    RecordShape("text under another name", "!content !summary !expanded "
+          "chunk_text|chunk|body|document|passage|passage_text|snippet|memory|page_content"),
+)  # fmt: skip
+"""Every shape of record that is no native one; the first with its marks is taken."""
+_DOCUMENTS = frozenset(("LangChain document", "Haystack document", "LlamaIndex node"))
+_ROW = RecordShape("row of a table", "")
+
+
+class Row(dict[str, Any]):
+    """A row of a table, which is a search result, whatever its columns are called."""
+
+
+def read_shape(record: Fields, notes: Any) -> Fields:
+    """Return the native fields of a record of any shape.
+
+    Raises nothing: the builder of items judges wrong types, under the native name of the field.
+    """
+    shape = find_shape(record)
+    if shape is None and type(record) is Row:
+        shape = _ROW
+    if shape is None:
+        return _rename(record)
+    if shape.read is not None:
+        return shape.read(record, notes)
+    if shape.name in _DOCUMENTS:
+        return read_document(record, shape)
+    return read_hit(record, shape)
+
+
+def _rename(record: Fields) -> Fields:
+    """Read `title`, `source` and `link` of a native record under their native names."""
+    renamed = dict(record)
+    if "title" in record and record.get("name") is None and type(record["title"]) is str:
+        renamed["name"] = renamed.pop("title")
+    for key in ("source", "link"):
+        value = record.get(key)
+        if type(value) is str:
+            field = "url" if _SCHEME.match(value) else "path"
+            if renamed.get(field) is None:
+                renamed[field] = renamed.pop(key)
+    return renamed
+
+
+def describe(record: object) -> str:
+    """Return the shape of a record and its fields, those of its body too, for messages."""
+    fields = fields_of(record) or {}
+    shape = find_shape(fields)
+    names = []
+    for key in list(fields)[:12]:
+        inner = list(mapping(fields[key]))[:8]
+        names.append(f"{key} ({', '.join(inner)})" if inner else key)
+    if not names:
+        return type_name_of(record)
+    return f"{shape.name if shape else 'object'} with {', '.join(names)}"[:300]
+
+
+# ---- objects as dicts
+
+
+def text_keys(record: Any) -> Fields:
+    """Return an ordinary dict of any mapping's text keys; values are not looked at yet."""
+    pairs: Iterable[tuple[Any, Any]] = ((key, record[key]) for key in record)
+    if issubclass(type(record), dict):
+        pairs = dict.items(record)  # not the methods of a subclass
+    own: Fields = {}
+    for number, (key, value) in enumerate(pairs):
+        if number == MAX_DATA_VALUES:
+            break
+        if issubclass(type(key), str):
+            own[exact_str(key)] = value
+    return own
+
+
+@guarded
+def _read_mapping(value: object) -> Fields:
+    if issubclass(type(value), dict) or isinstance(value, Mapping):
+        return text_keys(value)
+    return _attributes(value) if _is_object(value) else {}
+
+
+def mapping(value: object) -> Fields:
+    """Return the text keys of a mapping or object as a dict; an empty one for others."""
+    if value is None or type(value) in (str, list, int, float, bool):
+        return {}
+    return _read_mapping(value) or {}
+
+
+def _is_object(value: object) -> bool:
+    return not issubclass(type(value), _NOT_OBJECTS)
+
+
+def fields_of(value: object) -> Fields | None:
+    """Return the fields of a mapping, a row with names, or a client's object; `None` for others."""
+    if issubclass(type(value), tuple) and hasattr(value, "_fields"):
+        return guarded(lambda row: text_keys(row._asdict()))(value)
+    return mapping(value) or None
+
+
+def _attributes(value: Any) -> Fields:
+    """Return what an object of a client holds: rows of databases, models, dataclasses."""
+    if (row := getattr(value, "_mapping", None)) is not None:  # SQLAlchemy
+        return text_keys(row)
+    if hasattr(type(value), "keys") and hasattr(type(value), "__getitem__"):  # sqlite3.Row
+        return {exact_str(key): value[key] for key in list(value.keys())}
+    if hasattr(type(value), "to_dict"):  # Pinecone's models hide their fields
+        made = value.to_dict()
+        if issubclass(type(made), dict):
+            return text_keys(made)
+    if hasattr(type(value), "__struct_fields__"):
+        return {name: getattr(value, name) for name in type(value).__struct_fields__}
+    if hasattr(type(value), "__slots__") and not hasattr(value, "__dict__"):
+        return {name: getattr(value, name) for name in type(value).__slots__}
+    return {k: v for k, v in vars(value).items() if not k.startswith("_")}
+
+
+class Document:
+    """A document of LangChain, LlamaIndex or Haystack; these are not imported."""
+
+    def __init__(self, given: object) -> None:
+        self._given = given
+        self.failed: dict[str, str] = {}
+        """Name of an attribute → type of the exception that it raised."""
+
+    def get(self, name: str) -> Any:
+        """Return an attribute, or `MISSING` where there is none or reading it raises."""
+        try:
+            return getattr(self._given, name, MISSING)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:
+            self.failed[name] = type_name(type(error))
+            return MISSING
+
+    def first(self, *names: str) -> Any:
+        """Return the first of these attributes that is there and not `None`, else `None`."""
+        values = (self.get(name) for name in names)
+        return next((v for v in values if v is not MISSING and v is not None), None)
+
+    def read(self) -> Fields | None:
+        """Return the fields of a document, as of LangChain's; `None` if it is none."""
+        text = self.get("page_content")
+        if text is not MISSING:
+            about = {"metadata": self.first("metadata"), "id": self.first("id")}
+            return {"page_content": text, **about}
+        node = self.first("node")
+        if node is not None:  # LlamaIndex's node with a score
+            inner = Document(node)
+            inner.failed = self.failed
+            if found := inner.read_node():
+                return {**found, "score": self.first("score")}
+        text = self.get("content")
+        metadata = self.first("meta", "metadata")
+        if text is MISSING or (metadata is None and self.get("meta") is MISSING):
+            return self.read_node()
+        if text is not None and not isinstance(text, str):
+            return None  # Bedrock's content is an object, OpenAI's a list
+        about = {"id": self.first("id"), "score": self.first("score")}
+        return {"page_content": text, "metadata": metadata, **about}
+
+    def read_node(self) -> Fields | None:
+        """Return the fields of a node of LlamaIndex; its text depends on its kind."""
+        if self.get("metadata") is MISSING:
+            return None
+        # A scored node raises at `text` if it holds no text node; all have `get_content`.
+        text = guarded(lambda method: method())(self.get("get_content"))
+        if not isinstance(text, str):
+            text = self.get("text")
+        if text is MISSING:
+            return None
+        about = {"metadata": self.first("metadata"), "id": self.first("node_id", "id_")}
+        return {"page_content": text, **about}
+
+
+# ---- responses around records
+
+
+class Answer(NamedTuple):
+    """One shape of response: its name, and the dotted key of its list of records."""
+
+    name: str
+    key: str
+
+
+ANSWERS = (
+    Answer("Elasticsearch response", "hits.hits"),
+    Answer("Pinecone search", "result.hits"),
+    Answer("Qdrant response", "result.points"),
+    Answer("Qdrant response", "result"),
+    Answer("Weaviate response", "data.Get"),
+    Answer("Brave search", "web.results"),
+    Answer("Bing search", "webPages.value"),
+    Answer("SerpAPI search", "organic_results"),
+    Answer("Solr response", "response.docs"),
+    Answer("Vespa response", "root.children"),
+    Answer("Vertex AI Search", "results"),
+    Answer("Bedrock response", "retrievalResults"),
+    Answer("Kendra response", "ResultItems"),
+    Answer("Vectara response", "search_results"),
+    Answer("Pinecone response", "matches"),
+    Answer("Qdrant query", "points"),
+    Answer("Weaviate query", "objects"),
+    Answer("Azure response", "value"),
+    Answer("OpenAI response", "data"),
+    Answer("Meilisearch response", "hits"),
+    Answer("LlamaIndex response", "source_nodes"),
+    Answer("LangChain chain", "context"),
+    *(Answer("list of records", key) for key in (
+        "documents", "docs", "nodes", "chunks", "rows", "records", "items", "passages"
+    )),
+)  # fmt: skip
+"""Every shape of response; the first with a list of records under its key is taken."""
+_COLUMNS = {
+    **{"ids": "id", "documents": "document", "metadatas": "metadata", "distances": "distance"},
+    **{"uris": "uri"},
+}
+"""Columns of Chroma, by the name that one of their values has in a record."""
+
+
+@guarded
+def open_answer(value: Any) -> list[list[Any]] | None:
+    """Return the searches in a response, each with its records; `None` where it is no response."""
+    if isinstance(value, Item) or issubclass(type(value), str | bytes | int | float | type(None)):
+        return None
+    if (rows := _rows_of(value)) is not None:
+        return [rows]
+    if issubclass(type(value), list):
+        return _nested(value)
+    found = mapping(value)
+    if not found or not set(found).isdisjoint(("content", "summary", "page_content", "text")):
+        return _read_columns(found)
+    if (columns := _read_columns(found)) is not None:
+        return columns
+    for answer in ANSWERS:
+        inside = look(found, answer.key)
+        if answer.key == "data.Get":  # one list for each class
+            inside = next(iter(mapping(inside).values()), None)
+        if isinstance(inside, list | tuple) and _are_records(inside):
+            found_in = _nested(list(inside)) or [list(inside)]
+            return [[Row(hit) if type(hit) is dict else hit for hit in hits] for hits in found_in]
+    return None
+
+
+def _nested(value: Any) -> list[list[Any]] | None:
+    """Return lists of records in a list, as Milvus gives one for each query."""
+    lists = [each for each in value if issubclass(type(each), list) and not is_pair(each)]
+    if not lists and value and not is_pair(value):  # one search in a list of them
+        lists = [value]
+    elif not value or len(lists) < len(value):
+        return None
+    return [list(each) for each in lists] if all(map(_are_records, lists)) else None
+
+
+def _are_records(members: Iterable[Any]) -> bool:
+    return all(not issubclass(type(each), int | float | type(None)) for each in members)
+
+
+@guarded
+def is_pair(value: Any) -> bool:
+    """Tell whether it is a record with its number, as `similarity_search_with_score` gives it."""
+    if not issubclass(type(value), tuple | list) or hasattr(type(value), "_fields"):
+        return False
+    length = list.__len__ if issubclass(type(value), list) else tuple.__len__
+    if length(value) != 2:
+        return False
+    first, second = value
+    return number_of(second) is not None and not isinstance(first, list | int | float)
+
+
+def _read_columns(found: Fields) -> list[list[Any]] | None:
+    """Return the records in columns: Chroma's `query` has a list for each query, `get` one."""
+    if type(found.get("ids")) is list and ("documents" in found or "metadatas" in found):
+        columns = {_COLUMNS[key]: found[key] for key in _COLUMNS if type(found.get(key)) is list}
+        if found["ids"] and all(type(one) is list for one in found["ids"]):
+            count = len(found["ids"])
+            return [
+                _zipped({k: v[n] for k, v in columns.items() if len(v) == count and v[n]})
+                for n in range(count)
+            ]
+        return [_zipped(columns)]
+    text = next((k for k in (*TEXT_KEYS, "documents") if type(found.get(k)) is list), None)
+    columns = {k: v for k, v in found.items() if type(v) is list}
+    texts = columns.get(text or "", [])
+    same = {len(v) for v in columns.values()} == {len(texts)}
+    if not texts or len(columns) < 2 or not same or not all(isinstance(t, str) for t in texts):
+        return None
+    if text == "documents":
+        columns["document"] = columns.pop("documents")
+    return [_zipped(columns)]
+
+
+def _zipped(columns: dict[str, list[Any]]) -> list[Any]:
+    length = max(map(len, columns.values()), default=0)
+    return [Row({k: v[n] for k, v in columns.items() if n < len(v)}) for n in range(length)]
+
+
+@guarded
+def _rows_of(value: Any) -> list[Any] | None:
+    """Return the rows of a table: pandas, polars, Arrow, or anything with the Arrow interface."""
+    kind = type(value)
+    marks = ("__arrow_c_stream__", "to_pylist", "iterrows")
+    if not any(hasattr(kind, mark) for mark in marks):
+        return None
+    if hasattr(kind, "to_pylist"):
+        rows = value.to_pylist()
+    elif hasattr(kind, "to_dicts"):
+        rows = value.to_dicts()
+    elif hasattr(kind, "iterrows"):
+        rows = value.to_dict("records")
+    else:
+        import pyarrow
+
+        rows = pyarrow.table(value).to_pylist()
+    # A missing cell of pandas is NaN, which equals nothing, itself neither.
+    return [Row({str(k): v for k, v in row.items() if _is_there(v)}) for row in rows]
+
+
+def _is_there(value: object) -> bool:
+    return value is not None and (not isinstance(value, float) or value == value)

@@ -1,0 +1,443 @@
+"""One recorded response of each store: every hit is an item with its text, place and number."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import types
+from collections import namedtuple
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+import promptforge as pf
+from promptforge.errors import Diagnostics, ItemError
+from promptforge.model import Item
+from promptforge.sources.records import load_records
+
+TAR = "tar saves many files together into one archive."
+FIND = "find walks a tree of folders and tests each file."
+
+
+def load(given: object) -> list[Item]:
+    diagnostics = Diagnostics()
+    items = load_records(given, where="items", diagnostics=diagnostics)
+    grave = [str(one) for one in diagnostics if one.severity != "info"]
+    assert grave == []
+    return items
+
+
+def es_hit(number: int, score: float | None, text: str) -> dict[str, Any]:
+    source = {"text": text, "title": f"T{number}", "url": f"https://example.org/{number}"}
+    return {"_index": "docs", "_id": str(number), "_score": score, "_source": source}
+
+
+RESPONSES: dict[str, tuple[object, dict[str, Any]]] = {
+    "chroma query": (
+        {
+            "ids": [["a", "b"]],
+            "embeddings": None,
+            "documents": [[TAR, FIND]],
+            "uris": None,
+            "included": ["metadatas", "documents", "distances"],
+            "data": None,
+            "metadatas": [[{"source": "tar.md", "page": 1}, {"source": "find.md", "page": 2}]],
+            "distances": [[0.25, 0.75]],
+        },
+        {"id": "a", "path": "tar.md", "score": 0.25, "score_order": "lower"},
+    ),
+    "chroma get": (
+        {
+            "ids": ["a", "b"],
+            "embeddings": None,
+            "documents": [TAR, FIND],
+            "metadatas": [{"source": "tar.md"}, None],
+            "included": ["metadatas", "documents"],
+        },
+        {"id": "a", "path": "tar.md", "score_order": "given"},
+    ),
+    "qdrant REST": (
+        {
+            "result": {
+                "points": [
+                    {"id": 1, "version": 0, "score": 0.9, "payload": {"text": TAR, "file": "t.md"}},
+                    {"id": 2, "version": 0, "score": 0.5, "payload": {"text": FIND}},
+                ]
+            },
+            "status": "ok",
+            "time": 0.001,
+        },
+        {"id": "1", "path": "t.md", "score": 0.9, "score_order": "higher"},
+    ),
+    "qdrant REST search": (
+        {
+            "result": [
+                {"id": "u", "score": 0.9, "payload": {"page_content": TAR, "metadata": {"p": 1}}},
+                {"id": "v", "score": 0.8, "payload": {"page_content": FIND, "metadata": {}}},
+            ],
+            "status": "ok",
+            "time": 0.1,
+        },
+        {"id": "u", "score": 0.9, "metadata": {"p": 1, "score": 0.9}},
+    ),
+    "elasticsearch": (
+        {
+            "took": 3,
+            "timed_out": False,
+            "_shards": {"total": 1, "successful": 1},
+            "hits": {
+                "total": {"value": 2, "relation": "eq"},
+                "max_score": 9.5,
+                "hits": [es_hit(1, 9.5, TAR), es_hit(2, 4.0, FIND)],
+            },
+        },
+        {"id": "1", "name": "T1", "url": "https://example.org/1", "score_order": "higher"},
+    ),
+    "opensearch hits": ([es_hit(1, 9.5, TAR), es_hit(2, 4.0, FIND)], {"id": "1", "score": 9.5}),
+    "sorted hits have no score": (
+        [es_hit(1, None, TAR), es_hit(2, None, FIND)],
+        {"score_order": "given"},
+    ),
+    "_source alone": (
+        [es_hit(1, 1, TAR)["_source"], es_hit(2, 1, FIND)["_source"]],
+        {"name": "T1", "origin": "similarity"},
+    ),
+    "elasticsearch fields": (
+        {"hits": {"hits": [
+            {"_id": "1", "_score": 2.0, "fields": {"text": [TAR], "path": ["a.md"]}},
+            {"_id": "2", "_score": 1.0, "fields": {"text": [FIND]}},
+        ]}},
+        {"id": "1", "score": 2.0},
+    ),
+    "pinecone": (
+        {
+            "matches": [
+                {"id": "v1", "score": 0.9, "values": [], "metadata": {"text": TAR, "source": "a"}},
+                {"id": "v2", "score": 0.8, "values": [0.1], "metadata": {"text": FIND}},
+            ],
+            "namespace": "n",
+            "usage": {"read_units": 1},
+        },
+        {"id": "v1", "path": "a", "score": 0.9, "score_order": "given"},
+    ),
+    "pinecone records": (
+        {
+            "result": {
+                "hits": [
+                    {"_id": "r1", "_score": 0.3, "fields": {"chunk_text": TAR, "category": "x"}},
+                    {"_id": "r2", "_score": 0.2, "fields": {"chunk_text": FIND}},
+                ]
+            },
+            "usage": {"read_units": 1},
+        },
+        {"id": "r1", "score": 0.3, "metadata": {"category": "x", "score": 0.3}},
+    ),
+    "weaviate graphql": (
+        {"data": {"Get": {"Page": [
+            {"text": TAR, "title": "T", "_additional": {"id": "w1", "distance": 0.1}},
+            {"text": FIND, "title": "F", "_additional": {"id": "w2", "distance": 0.4}},
+        ]}}},
+        {"id": "w1", "name": "T", "score": 0.1, "score_order": "lower"},
+    ),
+    "milvus": (
+        [[
+            {"id": 7, "distance": 0.8, "entity": {"text": TAR, "subject": "x"}},
+            {"id": 8, "distance": 0.2, "entity": {"text": FIND}},
+        ]],
+        {"id": "7", "score": 0.8, "score_order": "given"},
+    ),
+    "milvus REST": (
+        {"code": 0, "cost": 0, "data": [
+            {"id": 7, "distance": 0.8, "text": TAR},
+            {"id": 8, "distance": 0.2, "text": FIND},
+        ]},
+        {"id": "7", "score": 0.8},
+    ),
+    "pgvector dicts": (
+        [
+            {"id": 3, "content": TAR, "metadata": {"source": "t.md"}, "distance": 0.1},
+            {"id": 4, "content": FIND, "metadata": {}, "distance": 0.3},
+        ],
+        {"id": "3", "path": "t.md", "score": 0.1, "score_order": "given"},
+    ),
+    "supabase": (
+        [
+            {"id": 3, "content": TAR, "metadata": {"source": "t.md"}, "similarity": 0.9},
+            {"id": 4, "content": FIND, "metadata": {}, "similarity": 0.3},
+        ],
+        {"id": "3", "path": "t.md", "score": 0.9},
+    ),
+    "azure": (
+        {
+            "@odata.context": "…",
+            "value": [
+                {"@search.score": 2.5, "id": "z1", "content": TAR, "sourcepage": "t.pdf"},
+                {"@search.score": 1.5, "id": "z2", "content": FIND, "sourcepage": "f.pdf"},
+            ],
+        },
+        {"id": "z1", "score": 2.5, "score_order": "higher"},
+    ),
+    "bedrock": (
+        {
+            "ResponseMetadata": {"HTTPStatusCode": 200},
+            "retrievalResults": [
+                {
+                    "content": {"text": TAR, "type": "TEXT"},
+                    "location": {"type": "S3", "s3Location": {"uri": "s3://b/tar.md"}},
+                    "score": 0.7,
+                    "metadata": {"page": 3},
+                },
+                {
+                    "content": {"text": FIND},
+                    "location": {"type": "WEB", "webLocation": {"url": "https://e.org/f"}},
+                    "score": 0.6,
+                },
+            ],
+        },
+        {"url": "s3://b/tar.md", "score": 0.7, "score_order": "higher"},
+    ),
+    "openai": (
+        {
+            "object": "vector_store.search_results.page",
+            "search_query": ["tar"],
+            "data": [
+                {
+                    "file_id": "file-1",
+                    "filename": "tar.md",
+                    "score": 0.95,
+                    "attributes": {"author": "A"},
+                    "content": [{"type": "text", "text": TAR}],
+                },
+                {
+                    "file_id": "file-2",
+                    "filename": "find.md",
+                    "score": 0.79,
+                    "attributes": None,
+                    "content": [{"type": "text", "text": FIND}],
+                },
+            ],
+            "has_more": False,
+            "next_page": None,
+        },
+        {"id": "file-1", "path": "tar.md", "score": 0.95, "score_order": "higher"},
+    ),
+    "cohere": (
+        {
+            "id": "07",
+            "results": [
+                {"index": 3, "relevance_score": 0.9, "document": {"text": TAR}},
+                {"index": 0, "relevance_score": 0.4, "document": {"text": FIND}},
+            ],
+            "meta": {"api_version": {"version": "1"}},
+        },
+        {"score": 0.9, "score_order": "higher"},
+    ),
+    "web: tavily": (
+        {
+            "query": "tar",
+            "answer": None,
+            "images": [],
+            "results": [
+                {"title": "T", "url": "https://e.org/t", "content": TAR, "score": 0.8},
+                {"title": "F", "url": "https://e.org/f", "content": FIND, "score": 0.7},
+            ],
+        },
+        {"name": "T", "url": "https://e.org/t", "score": 0.8, "score_order": "given"},
+    ),
+    "web: snippets": (
+        [
+            {"title": "T", "link": "https://e.org/t", "snippet": TAR, "position": 1},
+            {"title": "F", "link": "https://e.org/f", "snippet": FIND, "position": 2},
+        ],
+        {"name": "T", "url": "https://e.org/t"},
+    ),
+    "web: texts": (
+        [
+            {"title": "T", "url": "https://e.org/t", "text": TAR},
+            {"title": "F", "url": "https://e.org/f", "text": FIND},
+        ],
+        {"name": "T", "url": "https://e.org/t"},
+    ),
+    "vespa": (
+        {"root": {"id": "toplevel", "relevance": 1.0, "children": [
+            {"id": "v1", "relevance": 0.9, "source": "d", "fields": {"body": TAR}},
+            {"id": "v2", "relevance": 0.2, "source": "d", "fields": {"body": FIND}},
+        ]}},
+        {"id": "v1", "score": 0.9},
+    ),
+    "typesense": (
+        {"found": 2, "hits": [
+            {"document": {"id": "1", "text": TAR}, "text_match": 578730, "highlights": []},
+            {"document": {"id": "2", "text": FIND}, "text_match": 57, "highlights": []},
+        ]},
+        {"score": 578730.0, "id": "1"},
+    ),
+    "meilisearch": (
+        {"hits": [{"id": 1, "overview": TAR}, {"id": 2, "overview": FIND}], "query": "tar"},
+        {},
+    ),
+    "lancedb": (
+        [
+            {"text": TAR, "vector": [0.1, 0.2], "_distance": 0.1},
+            {"text": FIND, "vector": [0.3, 0.2], "_distance": 0.6},
+        ],
+        {"score": 0.1, "score_order": "lower", "metadata": {"score": 0.1}},
+    ),
+    "llama index in a payload": (
+        [
+            {"id": "a", "score": 0.9, "payload": {"_node_content": json.dumps({"text": TAR})}},
+            {"id": "b", "score": 0.8, "payload": {"_node_content": json.dumps({"text": FIND})}},
+        ],
+        {"id": "a"},
+    ),
+    "plain strings": ([TAR, FIND], {"origin": "similarity", "score_order": "given"}),
+    "pairs of dicts": (
+        [[{"page_content": TAR, "metadata": {"source": "t.md"}}, 0.3],
+         [{"page_content": FIND, "metadata": {}}, 0.6]],
+        {"path": "t.md", "score": 0.3, "score_order": "given"},
+    ),
+    "pairs of texts": ([(TAR, 0.3), (FIND, 0.6)], {"score": 0.3, "score_order": "given"}),
+    "columns": (
+        {"content": [TAR, FIND], "source": ["t.md", "f.md"], "score": [3.0, 9.0]},
+        {"path": "t.md", "score": 3.0, "score_order": "given"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RESPONSES)
+def test_a_recorded_response(name: str) -> None:
+    given, expected = RESPONSES[name]
+    first, second = load(given)
+    assert (first.content, second.content) == (TAR, FIND)
+    assert first.origin == second.origin == "similarity"
+    for key, value in expected.items():
+        assert getattr(first, key) == value, key
+    if first.score != 1:
+        assert first.metadata["score"] == first.score
+    text = pf.render(given, min_score=None).text
+    assert text.index(TAR) < text.index(FIND)
+
+
+# Objects of clients, as their classes have them.
+
+
+@dataclass
+class Returned:
+    distance: float | None = None
+    certainty: float | None = None
+    score: float | None = None
+
+
+@dataclass
+class WeaviateObject:
+    uuid: str
+    metadata: Returned
+    properties: dict[str, Any]
+    vector: dict[str, list[float]] = field(default_factory=dict)
+    collection: str = "Page"
+
+
+class Hidden:
+    """A model that keeps its fields to itself, as generated clients do."""
+
+    __slots__ = ("_data_store",)
+
+    def __init__(self, **fields: Any) -> None:
+        self._data_store = fields
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(self._data_store)
+
+
+def test_objects_of_clients() -> None:
+    weaviate = types.SimpleNamespace(
+        objects=[
+            WeaviateObject("w1", Returned(distance=0.1), {"text": TAR, "title": "T"}),
+            WeaviateObject("w2", Returned(distance=0.4), {"text": FIND}),
+        ]
+    )
+    found = load(weaviate)
+    assert [(i.id, i.content, i.score, i.score_order) for i in found] == [
+        ("w1", TAR, 0.1, "lower"),
+        ("w2", FIND, 0.4, "lower"),
+    ]
+    match = Hidden(id="p1", score=0.5, values=[], metadata={"text": TAR})
+    assert load(Hidden(matches=[match]))[0].content == TAR
+    assert load([match])[0].id == "p1"
+    part = types.SimpleNamespace(type="text", text=TAR)
+    page = types.SimpleNamespace(
+        data=[
+            types.SimpleNamespace(
+                file_id="f", filename="t.md", score=0.5, content=[part], attributes={}
+            )
+        ]
+    )
+    (item,) = load(page)
+    assert (item.content, item.path, item.score) == (TAR, "t.md", 0.5)
+
+
+def test_rows_with_names() -> None:
+    row = namedtuple("row", "id content distance")
+    first, second = load([row(1, TAR, 0.1), row(2, FIND, 0.2)])
+    assert (first.id, first.content, first.score) == ("1", TAR, 0.1)
+    base = sqlite3.connect(":memory:")
+    base.row_factory = sqlite3.Row
+    base.execute("create table chunk (id, body, source, embedding)")
+    base.executemany("insert into chunk values (?, ?, ?, ?)", [
+        (1, TAR, "t.md", b"\0"), (2, FIND, "f.md", b"\1")
+    ])  # fmt: skip
+    query = "select id, body, source, 0.1 * id as distance from chunk"
+    first, second = load(base.execute(query).fetchall())
+    assert (first.content, first.path, first.score) == (TAR, "t.md", 0.1)
+    assert second.content == FIND
+
+
+def test_a_tuple_without_names_is_refused_with_the_way_out() -> None:
+    with pytest.raises(ItemError, match="2 records is usable"):
+        load([(1, TAR, 0.1), (2, FIND, 0.2)])
+
+
+# Records without a text.
+
+
+def test_no_usable_record_is_an_error_with_shape_and_fields() -> None:
+    points = [{"id": n, "score": 0.5, "payload": {"year": 1999}} for n in range(3)]
+    result = pf.render(points)
+    (error,) = [one for one in result.warnings if one.severity == "error"]
+    assert error.code == "PF204"
+    expected = "none of 3 records is usable: content: missing; an item needs content or summary"
+    assert expected in error.message
+    assert "Qdrant point with id, score, payload (year)" in error.message
+
+
+def test_a_few_unusable_records_are_said_with_their_places() -> None:
+    good = {"id": 1, "score": 0.5, "payload": {"text": TAR}}
+    result = pf.render([good, {"id": 2, "payload": {}}, good])
+    (said,) = [one for one in result.warnings if one.code == "PF204"]
+    assert (said.where, said.severity) == ("items[1]", "warning")
+    many = pf.render([good, *[{"id": 2, "payload": {}}] * 30])
+    skipped = [one for one in many.warnings if one.code == "PF204"]
+    assert len(skipped) == 11
+    assert skipped[-1].message.startswith("30 records were skipped in all, also items[11], ")
+
+
+def test_an_answer_without_results_is_no_error() -> None:
+    assert load({"matches": [], "namespace": ""}) == []
+    assert load({"hits": {"hits": []}}) == []
+
+
+# Several searches.
+
+
+def test_several_searches_are_interleaved_by_rank() -> None:
+    answer = {
+        "ids": [["a", "b", "c"], ["c", "d"]],
+        "documents": [["one", "two", "three"], ["three", "four"]],
+        "distances": [[0.1, 0.2, 0.3], [10.0, 20.0]],
+        "metadatas": None,
+    }
+    items = load(answer)
+    # "three" is in both: its two ranks add up.
+    assert [item.content for item in items] == ["three", "three", "one", "two", "four"]
+    assert {item.score_order for item in items} == {"given"}
