@@ -306,26 +306,25 @@ def _fields_of(
     lines = None
     if item.start_line is not None and item.end_line is not None:
         lines = f"{item.start_line}-{item.end_line}"
-    texts = {
-        "id": item.id,
-        "kind": item.kind,
-        "name": item.name,
-        "path": item.path,
-        "url": item.url,
-        "title": _title(item),
-        "lines": lines,
-        "line_range": line_range(item),
-        "language": language,
-        "origin": item.origin,
-        "content": content,
-        "summary": summary,
-        "form": variant.name,
-    }
-    # Counted here, where all of these are known to be texts or nothing.
-    chars = sum(map(len, filter(None, texts.values())))
+    view = Fields(
+        id=item.id,
+        kind=item.kind,
+        name=item.name,
+        path=item.path,
+        url=item.url,
+        title=_title(item),
+        lines=lines,
+        line_range=line_range(item),
+        language=language,
+        origin=item.origin,
+        content=content,
+        summary=summary,
+        form=variant.name,
+    )
+    # Counted here, where all of the values are known to be texts or nothing.
+    chars = sum(map(len, filter(None, view.values())))
     if item.metadata:
         chars += count_chars(item.metadata.values())
-    view = Fields(texts)
     view["start_line"], view["end_line"] = item.start_line, item.end_line
     view["score"], view["metadata"] = shown_score(item), OpenFields(item.metadata)
     return view, chars

@@ -259,7 +259,6 @@ def metered_escape(name: str, escape: Escape) -> Escape:
     if syntax == "md":  # Markdown's escapes are slow, but cut a label first
         most = MAX_LABEL_CHARACTERS
 
-    # This runs for every printed value: so the usual case, a short text, makes no further call.
     def escaped(value: object) -> Safe:
         if isinstance(value, str):
             if isinstance(value, Safe):
@@ -277,28 +276,29 @@ def metered_escape(name: str, escape: Escape) -> Escape:
             burn_for_text(len(text))
         return text
 
-    return remember_labels(escaped)
+    return _remember_labels(escape, escaped)
 
 
-def remember_labels(escape: Escape) -> Escape:
-    """Return the escape, with the short labels remembered that it was given last."""
+def _remember_labels(escape: Escape, metered: Escape) -> Escape:
+    """Return `metered`, with the short labels remembered that `escape` made: they burn no fuel."""
     known: dict[str, Safe] = {}
 
-    def remembered(value: object) -> Safe:
+    def escaped(value: object) -> Safe:
         # Only a plain string: `Safe` and `Content` texts are equal to it, and escaped otherwise.
-        if type(value) is not str:
-            return escape(value)
+        if type(value) is not str or len(value) > MAX_FREE_CHARS:
+            return metered(value)
         text = known.get(value)
         if text is None:
             text = escape(value)
-            # Only a short one: a longer one burns fuel, each time.
-            if max(len(value), len(text)) <= MAX_FREE_CHARS:
-                if len(known) >= MAX_LABELS_REMEMBERED:
-                    known.clear()
-                known[value] = text
+            if len(text) > MAX_FREE_CHARS:
+                burn_for_text(len(text))
+                return text
+            if len(known) >= MAX_LABELS_REMEMBERED:
+                known.clear()
+            known[value] = text
         return text
 
-    return remembered
+    return escaped
 
 
 def mark_imitations(escape: Escape) -> Escape:

@@ -41,7 +41,7 @@ from .language import (
     join_output,
     locate_mistake,
 )
-from .limits import FuelTank, burn_fuel, count_chars, use_tank
+from .limits import FuelTank, count_chars, use_tank
 from .specialiser import ItemFunction, begins_apart, specialise
 
 PROMPTS_FOLDER = "prompt"
@@ -465,8 +465,9 @@ class Layout:
             left, before = tank.left, tank.imitations
             if function is not None:
                 try:
-                    burn_fuel(function.fuel, "the template of an item")
+                    tank.left -= function.fuel
                     pieces = function.pieces(item, flags)
+                    # This pays for the text, and so raises if too little was left before.
                     text = join_output(pieces, mend, isolated=function.isolated)
                     return text, tank.imitations - before
                 except Exception:
