@@ -98,6 +98,13 @@ def _is_fence(node: nodes.Node | None) -> bool:
     return isinstance(node, nodes.Filter) and node.name == "fence"
 
 
+def _check_varies(node: nodes.Expr) -> None:
+    """Leave it to Jinja if a value is the same each time: Jinja works that out as it compiles."""
+    # By names: `{{ "a" if true else item.name }}` does not vary, and so its test is looked at.
+    if not isinstance(node, nodes.Name) and node.find(nodes.Name) is None:
+        raise _UnknownNodeError
+
+
 class _Writer:
     """Writes the lines of the function."""
 
@@ -166,6 +173,7 @@ class _Writer:
             self.isolated = self.isolated and all(map(_BEFORE_FENCE.fullmatch, self._ends))
             self._extend(_FENCE)
             return self.expression(node)
+        _check_varies(node)
         self._extend(_VALUE)
         inside = {each.name for each in node.find_all(nodes.Filter)}
         if "fence" in inside:
@@ -212,12 +220,14 @@ class _Writer:
         return f"field({self.expression(node.node)}, {node.attr!r})"
 
     def _write_and(self, node: nodes.And) -> str:
+        _check_varies(node.left)
         left = self.expression(node.left)
         if left in ("True", "False"):
             return self.expression(node.right) if left == "True" else left
         return f"({left} and {self.expression(node.right)})"
 
     def _write_or(self, node: nodes.Or) -> str:
+        _check_varies(node.left)
         left = self.expression(node.left)
         if left in ("True", "False"):
             return self.expression(node.right) if left == "False" else left
@@ -228,6 +238,7 @@ class _Writer:
         return {"True": "False", "False": "True"}.get(inner) or f"(not {inner})"
 
     def _write_condexpr(self, node: nodes.CondExpr) -> str:
+        _check_varies(node.test)
         test, first, other = map(self.expression, (node.test, node.expr1, node.expr2))
         return f"({first} if {test} else {other})"
 
