@@ -468,7 +468,6 @@ def test_5_a_template_of_the_users_that_fails_is_replaced_by_the_shipped_one() -
     ("content", "code", "words"),
     [
         ("max_tokns: 3\nitems: [items.json]\n", 2, ("job.yaml:1", 'did you mean "max_tokens"')),
-        ("items: [items.json]\nformat: 5\n", 2, ("job.yaml:2", "format")),
         ("knowledge:\n  documnts: [a]\n", 2, ("job.yaml:2", 'did you mean "documents"')),
         ("profile: 5\nitems: [items.json]\n", 4, ("job.yaml:1", "profile")),
         ("items: [items.json\n", 2, ("job.yaml:", "YAML")),
@@ -481,6 +480,23 @@ def test_5_a_template_of_the_users_that_fails_is_replaced_by_the_shipped_one() -
 def test_a_job_that_is_wrong(content: str, code: int, words: tuple[str, ...]) -> None:
     write("job.yaml", content)
     said(run("render", "--job", "job.yaml"), code, *words)
+
+
+def test_a_bad_value_in_a_job_is_left_out_and_said() -> None:
+    write("job.yaml", "items: [items.json]\nformat: 5\n")
+    ran = run("render", "--job", "job.yaml")
+    assert ran.code == 0
+    assert ran.out
+    assert ran.err.startswith("promptforge: warning: job.yaml:2: format takes ")
+    assert ran.err.endswith("; left out [PF101]\n")
+    assert run("render", "--job", "job.yaml", "--strict").code == 1
+
+
+def test_records_without_a_text_are_bad_input() -> None:
+    write("hits.json", '[{"id": 1, "score": 0.5, "payload": {"year": 1999}}]')
+    said(
+        run("render", "hits.json"), 4, "hits.json:1", "Qdrant point with id, score, payload (year)"
+    )
 
 
 def test_an_error_as_json_is_one_object() -> None:

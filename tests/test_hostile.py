@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from structures import COUNT, check_contents, check_known, check_structure
 from unfiltered import FORMATS, LAYOUTS, Records, render
 
+import promptforge as pf
+
 PAIRS = [pytest.param(la, fo, id=f"{la}-{fo}") for la in LAYOUTS for fo in FORMATS]
 FENCED = ("context", "chunks", "chunks-compact", "entities")
 """Layouts whose markdown shows every content in a fence of its own."""
@@ -118,6 +120,10 @@ def test_each_known_string_in_each_field(layout: str, format: str, field: str) -
 @pytest.mark.parametrize("format", ["markdown", "xml", "json"])
 def test_options_that_hold_text_do_not_break_the_text(format: str, text: str) -> None:
     long = harmless(1, content="word " * 300, kind="text")
+    if "\ud800" in text:
+        with pytest.raises(pf.OptionError, match="marker takes text"):
+            render([long], "chunks", format, marker=text)
+        return
     result = render([long, harmless(2)], "chunks", format, marker=text, max_tokens=150)
     assert result.tokens == COUNT(result.text) <= 150
     if format == "markdown":

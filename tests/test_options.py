@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
+import promptforge as pf
 from promptforge.config.options import (
     OPTION_VOCABULARY,
     Options,
     apply_options,
-    apply_options_leniently,
 )
-from promptforge.errors import Diagnostics, OptionError, ProfileError
+from promptforge.errors import OptionError, ProfileError
 
 DEFAULT = Options()
 
@@ -186,21 +186,14 @@ def test_a_bad_value_is_named(name: str, value: Any, message: str) -> None:
     assert caught.value.option == name
     assert not isinstance(caught.value, ProfileError)
 
-    diagnostics = Diagnostics()
-    assert apply_options_leniently(
-        DEFAULT, {name: value, "code": False}, diagnostics
-    ) == apply_options(DEFAULT, {"code": False})
-    (said,) = diagnostics
-    assert (said.code, said.severity) == ("PF101", "warning")
-    assert said.message.startswith(f"{message}; used ")
 
-
-def test_a_lenient_fallback_is_the_base_not_the_default() -> None:
-    diagnostics = Diagnostics()
-    base = apply_options(DEFAULT, {"max_tokens": 700})
-    assert apply_options_leniently(base, {"max_tokens": "many"}, diagnostics).max_tokens == 700
-    (said,) = diagnostics
-    assert said.message.endswith('got "many"; used 700 instead')
+def test_python_refuses_what_no_rendering_can_use() -> None:
+    bad: list[tuple[str, Any]] = [("max_tokens", -1), ("layout", ["x"]), ("on_error", "never")]
+    for option, value in bad:
+        with pytest.raises(OptionError, match=f"{option} takes "):
+            pf.render([{"content": "x"}], **{option: value})
+        with pytest.raises(OptionError, match=f"{option} takes "):
+            pf.Renderer(**{option: value})
 
 
 @pytest.mark.parametrize(
@@ -210,12 +203,10 @@ def test_a_lenient_fallback_is_the_base_not_the_default() -> None:
         ("max-tokens", '; did you mean "max_tokens"?'),
     ],
 )
-def test_an_unknown_name_is_an_error_in_both_modes(name: str, hint: str) -> None:
+def test_an_unknown_name_is_an_error(name: str, hint: str) -> None:
     with pytest.raises(OptionError, match="unknown option") as strict:
         apply_options(DEFAULT, {name: 1})
-    with pytest.raises(OptionError) as lenient:
-        apply_options_leniently(DEFAULT, {name: 1}, Diagnostics())
-    assert str(strict.value) == str(lenient.value) == f'unknown option "{name}"{hint}'
+    assert str(strict.value) == f'unknown option "{name}"{hint}'
 
 
 def test_in_a_file_none_is_no_query() -> None:
@@ -301,16 +292,11 @@ ANYTHING = st.recursive(
 @given(st.dictionaries(st.sampled_from(sorted(OPTION_VOCABULARY)), ANYTHING, max_size=5))
 @cases(150)
 def test_law_any_value_gives_good_options_or_an_option_error(changes: dict[str, Any]) -> None:
-    diagnostics = Diagnostics()
-    lenient = apply_options_leniently(DEFAULT, changes, diagnostics)
-    assert (
-        apply_options(lenient, {name: getattr(lenient, name) for name in OPTION_VOCABULARY})
-        == lenient
-    )
     try:
-        strict = apply_options(DEFAULT, changes)
+        settled = apply_options(DEFAULT, changes)
     except OptionError as error:
-        assert len(diagnostics) > 0
-        assert error.option in changes and str(error).isprintable()
+        assert error.option in changes
+        assert str(error).isprintable()
     else:
-        assert strict == lenient and len(diagnostics) == 0
+        values = {name: getattr(settled, name) for name in OPTION_VOCABULARY}
+        assert apply_options(settled, values) == settled

@@ -53,7 +53,7 @@ def test_one_object_and_none() -> None:
 def test_a_bad_record_is_named_by_file_and_line() -> None:
     text = '[\n  {"content": "a"},\n\n  {"content":\n   ["x"]},\n'
     text += '  {"content": "b"}, {"content": 1}, 7\n]'
-    assert parse(text) == (["a", "b", "1"], ["PF202 f.json:6", "PF204 f.json:4", "PF204 f.json:6"])
+    assert parse(text) == (["a", "b", "1"], ["PF204 f.json:4", "PF202 f.json:6", "PF204 f.json:6"])
     inside = '{"about": "list",\n "items"\n:\n[{"content": {}},\n{"content": "b"}]}'
     assert parse(inside) == (["b"], ["PF201 f.json", "PF204 f.json:4"])
     with pytest.raises(ItemError, match=r"f\.json:2: the record is not usable: content: expected"):

@@ -435,7 +435,7 @@ def read_request(
     given, diagnostics, job = dict(given), Diagnostics(), Job()
     if given["job"]:
         job = load_job(given["job"], diagnostics=diagnostics)
-    options = _job_options(job.options, job.lines, given["job"])
+    options = _job_options(job.options, job.lines, given["job"], diagnostics)
     profile, attack = options.pop("profile", None), options.pop("attack", None)
     wanted = _source_request(items, given, job)
     named = (*wanted.items, *wanted.records, *wanted.files, *wanted.documents)
@@ -514,8 +514,13 @@ def _search(words: str | None, within: tuple[str, ...], job: Job) -> Search | No
     return Search(words, within or paths)
 
 
-def _job_options(options: dict[str, Any], lines: Any, path: str) -> dict[str, Any]:
-    """Return a job's options, checked, with `profile` and `attack`; errors name the line."""
+def _job_options(
+    options: dict[str, Any], lines: Any, path: str, diagnostics: Diagnostics
+) -> dict[str, Any]:
+    """Return a job's options, checked, with `profile` and `attack`; a bad value is said (PF101).
+
+    Raises `ProfileError`, with the line, for a name that is no option.
+    """
 
     def where(word: str) -> str:
         return f"{path}:{lines.get((word,), 1)}"
@@ -527,8 +532,14 @@ def _job_options(options: dict[str, Any], lines: Any, path: str) -> dict[str, An
             if not isinstance(value, str):
                 raise ItemError(f"{name}: expected a text", where=where(name), field=name)
             checked[name] = value
-        elif name in OPTION_VOCABULARY or name in OPTION_VOCABULARY.elsewhere:
-            checked[name] = OPTION_VOCABULARY.check(name, value, where)
+        elif name in OPTION_VOCABULARY:
+            try:
+                checked[name] = OPTION_VOCABULARY.check(name, value, where)
+            except ProfileError as error:
+                message = f"{error.bare}; left out"
+                diagnostics.add("PF101", message, where=error.where)
+        elif name in OPTION_VOCABULARY.elsewhere:
+            OPTION_VOCABULARY.check(name, value, where)
         else:
             from ..sources.jobs import JOB_KEYS
 

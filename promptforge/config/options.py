@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import Meta
 
-from ..errors import Diagnostics, OptionError, show_value
 from .schema import Vocabulary, Where, matching, rules_of
 
 LibraryName = Annotated[
@@ -212,22 +211,3 @@ def apply_options(
         return base
     checked = {name: OPTION_VOCABULARY.check(name, changes[name], where) for name in changes}
     return msgspec.structs.replace(base, **checked)
-
-
-def apply_options_leniently(
-    base: Options, changes: Mapping[str, Any], diagnostics: Diagnostics
-) -> Options:
-    """Return `base` with the good values of `changes`; say each bad one as PF101.
-
-    Raises `OptionError` for an unknown name: a misspelt option must not go unnoticed.
-    """
-    good = {}
-    for name, value in changes.items():
-        if name not in OPTION_VOCABULARY:
-            OPTION_VOCABULARY.refuse(name)
-        try:
-            good[name] = OPTION_VOCABULARY.check(name, value)
-        except OptionError as error:
-            used = show_value(getattr(base, name))
-            diagnostics.add("PF101", f"{error}; used {used} instead")
-    return msgspec.structs.replace(base, **good)

@@ -227,7 +227,7 @@ class Renderer(ContextRenderer):
         diagnostics.extend(before)
         asked = {**self._given, **options}
         current = self._current(diagnostics)
-        chosen = self._settle(current, asked, diagnostics)
+        chosen = self._settle(current, asked)
         loaded = load_items(items, diagnostics)
         texts = {
             "system": _text(system, "system", diagnostics),

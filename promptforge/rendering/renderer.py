@@ -11,7 +11,7 @@ from typing import Any, Unpack
 
 from ..config.layouts import LayoutSettings
 from ..config.option_types import OptionKeywords
-from ..config.options import Options, apply_options, apply_options_leniently
+from ..config.options import OPTION_VOCABULARY, Options, apply_options
 from ..config.profiles import Profile, load_profile
 from ..errors import Diagnostic, Diagnostics, ItemError, TemplateError
 from ..files import Folders, TemplateSources, folder_paths, template_sources
@@ -62,7 +62,7 @@ class ContextRenderer:
             self._set = TemplateSet(Templates(sources))
         self._given = options
         self._pipeline = Pipeline(self.profile, embed)
-        self._settle(self._set, options, Diagnostics())
+        self._settle(self._set, options)
 
     def _current(self, diagnostics: Diagnostics) -> TemplateSet:
         """Return the templates of a rendering, the same from its beginning to its end."""
@@ -76,25 +76,23 @@ class ContextRenderer:
                 current = self._set = TemplateSet(templates)
         return current
 
-    def _settle(
-        self, current: TemplateSet, changes: Mapping[str, Any], diagnostics: Diagnostics
-    ) -> Options:
-        """Return the options in force: default < layout < profile < `changes`."""
+    def _settle(self, current: TemplateSet, changes: Mapping[str, Any]) -> Options:
+        """Return the options in force: default < layout < profile < `changes`.
+
+        Raises `OptionError` for an option that no rendering can use.
+        """
         own = self.profile.options
-        layout = str(changes.get("layout") or own.get("layout", Options().layout))
+        layout = own.get("layout", Options().layout)
+        if "layout" in changes:
+            layout = OPTION_VOCABULARY.check("layout", changes["layout"])
         if layout not in current.bases:
             settings = current.templates.settings(layout)
             ground = apply_options(apply_options(Options(), settings.options), own)
             current.bases[layout] = settings, ground
-        ground = current.bases[layout][1]
-        # Not simply `==`: the value of on_error may be an object of the caller's.
-        strictness = changes.get("on_error", own.get("on_error"))
-        if type(strictness) is str and strictness == "raise":
-            return apply_options(ground, changes)
-        return apply_options_leniently(ground, changes, diagnostics)
+        return apply_options(current.bases[layout][1], changes)
 
     def check(self, **options: Unpack[OptionKeywords]) -> Options:
-        """Return the options in force, with each value checked even where rendering is lenient.
+        """Return the options in force.
 
         Raises `OptionError` for a value, layout or format that no rendering can use,
         `TemplateError` for a template.
@@ -102,7 +100,7 @@ class ContextRenderer:
         changes = {**self._given, **options}
         diagnostics = Diagnostics()
         current = self._current(diagnostics)
-        chosen = apply_options(self._settle(current, changes, diagnostics), changes)
+        chosen = self._settle(current, changes)
         current.templates.layout(chosen.layout, chosen.format)
         return chosen
 
@@ -152,7 +150,7 @@ class ContextRenderer:
         diagnostics = Diagnostics()
         diagnostics.extend(before)
         current = current or self._current(diagnostics)
-        chosen = self._settle(current, {**self._given, **options}, diagnostics)
+        chosen = self._settle(current, {**self._given, **options})
         loaded = load_items(items, diagnostics)
         request = Request(current.templates, chosen, loaded, started, beside)
         try:
@@ -172,7 +170,7 @@ class ContextRenderer:
         """Return one item's text alone, without a page; `options` win over the renderer's own."""
         diagnostics = Diagnostics()
         current = self._current(diagnostics)
-        chosen = self._settle(current, {**self._given, **options}, diagnostics)
+        chosen = self._settle(current, {**self._given, **options})
         request = Request(current.templates, chosen, [to_item(item)], time.perf_counter())
         return self._pipeline.alone(request, diagnostics)
 

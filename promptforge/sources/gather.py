@@ -17,7 +17,7 @@ from ..plugins import call_plugin, find_plugin, plugin_names
 from .attack import TechniqueIndex, find_technique, read_attack
 from .item_files import load_items
 from .man import load_man_page
-from .records import LoadedItems, load_records
+from .records import LoadedItems, interleave, load_records
 from .search import Search, search_files
 from .text_files import load_documents, load_files
 
@@ -125,15 +125,16 @@ def gather(wanted: SourceRequest, diagnostics: Diagnostics) -> list[Item]:
 
     Raises `ItemError` when that leaves nothing at all; each failure is a line of the message.
     """
-    found: list[Item] = []
+    loaded: list[list[Item]] = []
     failed: list[ItemError] = []
     for load in _loaders(wanted, diagnostics):
         try:
-            found += load()
+            loaded.append(load())
         except ItemError as error:
             failed.append(error)
             diagnostics.add("PF606", f"left out: {error.bare}", where=error.where)
     # A prompt without its knowledge is worse than none; one with most of it is not.
+    found = interleave(loaded)
     if failed and not found:
         if len(failed) == 1:
             raise failed[0]

@@ -99,7 +99,7 @@ def job_of(value: object, at: Callable[..., str]) -> Job:
         files=document.members("files"),
         plugged=document.members("from"),
         search=_read_search(document),
-        items=document.members("items", kinds=str | dict, expected="names of files, or items"),
+        items=_read_items(document),
         **_read_knowledge(document),  # type: ignore[arg-type]
     )
 
@@ -160,6 +160,15 @@ def _read_knowledge(document: _Document) -> dict[str, tuple[str, ...]]:
         raise document.refusal(f"expected the lists {', '.join(KNOWLEDGE_LISTS)}", *blocks)
     document.check_keys(KNOWLEDGE_LISTS, *blocks)
     return {key: document.members(*blocks, key) for key in inside}
+
+
+def _read_items(document: _Document) -> tuple[Any, ...]:
+    """Return names of files, items, and results of searches; a list of names is none of these."""
+    expected = "names of files, or items"
+    found = document.members("items", kinds=str | dict | list, expected=expected)
+    if any(isinstance(each, list) and any(isinstance(one, str) for one in each) for each in found):
+        document.members("items", kinds=str | dict, expected=expected)
+    return found
 
 
 def _read_search(document: _Document) -> Search | None:

@@ -90,6 +90,8 @@ class _Loading:
 
     def __init__(self, diagnostics: Diagnostics) -> None:
         self._diagnostics = diagnostics
+        self._said = Diagnostics()
+        """Of the records, in their order; one message is enough where none is usable."""
         self.searches: list[list[Item]] = []
         self._failures: list[tuple[ItemError, object]] = []
 
@@ -98,9 +100,11 @@ class _Loading:
         item = _read_native(record)
         if item is None:
             try:
-                item = to_item(record, where=place(), diagnostics=self._diagnostics)
+                item = to_item(record, where=place(), diagnostics=self._said)
             except ItemError as error:
                 self._failures.append((error, record))
+                if len(self._failures) <= MAX_RECORDS_SAID:
+                    self._said.add("PF204", f"record skipped: {error.bare}", where=error.where)
                 return
         into.append(item)
 
@@ -117,8 +121,7 @@ class _Loading:
                 message = "the record is not usable"
             message = f"{message}: {error.bare}; found: {describe(record)}"
             raise ItemError(message, where=error.where, field=error.field)
-        for error, _ in self._failures[:MAX_RECORDS_SAID]:
-            self._diagnostics.add("PF204", f"record skipped: {error.bare}", where=error.where)
+        self._diagnostics.extend(self._said)
         more = self._failures[MAX_RECORDS_SAID:]
         if more:
             places = ", ".join(str(error.where) for error, _ in more[:MAX_RECORDS_SAID])
@@ -134,15 +137,15 @@ class _Loading:
 
 
 def interleave(searches: Sequence[list[Item]]) -> list[Item]:
-    """Return the items of several searches, found ones by reciprocal rank fusion.
+    """Return the items of several searches or sources, found ones by reciprocal rank fusion.
 
     Numbers of different searches do not compare; ranks do. Named items come first, as they came.
     """
     found = [[item for item in search if item.origin == "similarity"] for search in searches]
-    named = [item for search in searches for item in search if item.origin != "similarity"]
     found = [search for search in found if search]
     if len(found) < 2:
-        return [*named, *(item for search in found for item in search)]
+        return [item for search in searches for item in search]
+    named = [item for search in searches for item in search if item.origin != "similarity"]
     points: dict[str | None, float] = {}
     ranked: list[tuple[int, Item]] = []
     for search in found:

@@ -1,0 +1,185 @@
+"""Search results of stores that run embedded are read as they come from their clients."""
+
+from __future__ import annotations
+
+import sqlite3
+import types
+import warnings
+from typing import Any
+
+import pytest
+
+import promptforge as pf
+from promptforge.errors import Diagnostics
+from promptforge.model import Item
+from promptforge.sources.records import load_records
+
+TEXTS = [
+    "tar saves many files together into one archive.",
+    "find walks a tree of folders and tests each file.",
+    "grep prints the lines that match a pattern.",
+]
+VECTORS = [[1.0, 0.0], [0.0, 1.0], [0.7, 0.7]]
+NEAREST = [TEXTS[0], TEXTS[2], TEXTS[1]]
+QUERY = [0.9, 0.1]
+
+
+def load(given: object) -> list[Item]:
+    diagnostics = Diagnostics()
+    items = load_records(given, where="items", diagnostics=diagnostics)
+    assert [str(one) for one in diagnostics] == []
+    return items
+
+
+def check(found: object, order: str) -> list[Item]:
+    """Check text, order and meaning of the three hits, and that the context keeps their order."""
+    items = load(found)
+    assert [item.content for item in items] == NEAREST
+    assert {item.origin for item in items} == {"similarity"}
+    assert {item.score_order for item in items} == {order}
+    result = pf.render(found)
+    at = [result.text.index(text) for text in NEAREST]
+    assert at == sorted(at)
+    return items
+
+
+def test_chroma() -> None:
+    chromadb = pytest.importorskip("chromadb")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of its own dependencies
+        settings = chromadb.Settings(anonymized_telemetry=False)
+        collection = chromadb.EphemeralClient(settings).create_collection("pages")
+        collection.add(
+            ids=["a", "b", "c"],
+            documents=TEXTS,
+            embeddings=VECTORS,
+            metadatas=[{"source": f"{n}.md"} for n in range(3)],
+        )
+        found = collection.query(query_embeddings=[QUERY], n_results=3)
+        both = collection.query(query_embeddings=[QUERY, [0.0, 1.0]], n_results=2)
+        got = collection.get()
+    items = check(found, "lower")
+    assert [item.path for item in items] == ["0.md", "2.md", "1.md"]
+    assert items[0].metadata["score"] == items[0].score == found["distances"][0][0]
+    assert {item.content for item in load(got)} == set(TEXTS)
+    # Both searches have the third text, so it comes first.
+    assert load(both)[0].content == TEXTS[2]
+
+
+def test_qdrant() -> None:
+    client_module = pytest.importorskip("qdrant_client")
+    models = client_module.models
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        client = client_module.QdrantClient(":memory:")
+        size = models.VectorParams(size=2, distance=models.Distance.COSINE)
+        client.create_collection("pages", vectors_config=size)
+        points = [
+            models.PointStruct(id=n, vector=VECTORS[n], payload={"text": TEXTS[n], "n": n})
+            for n in range(3)
+        ]
+        client.upsert("pages", points)
+        answer = client.query_points("pages", query=QUERY, limit=3)
+        scrolled, _ = client.scroll("pages")
+        client.close()
+    check(answer, "higher")
+    items = check(answer.points, "higher")
+    assert [item.id for item in items] == ["0", "2", "1"]
+    check(answer.model_dump(), "higher")
+    assert len(load(scrolled)) == 3
+
+
+class Embeddings:
+    """Vectors of the three texts, and one for any query."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [VECTORS[TEXTS.index(text)] for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return QUERY
+
+    def __call__(self, text: str) -> list[float]:
+        return self.embed_query(text)
+
+
+def test_faiss_through_langchain() -> None:
+    pytest.importorskip("faiss")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        stores = pytest.importorskip("langchain_community.vectorstores")
+        store = stores.FAISS.from_texts(
+            TEXTS, Embeddings(), metadatas=[{"source": f"{n}.md"} for n in range(3)]
+        )
+        documents = store.similarity_search("archive", k=3)
+        pairs = store.similarity_search_with_score("archive", k=3)
+    assert [item.path for item in check(documents, "given")] == ["0.md", "2.md", "1.md"]
+    items = check(pairs, "given")
+    # These are distances: taken for scores, they would turn the order round.
+    assert items[0].score < items[1].score < items[2].score
+    assert items[0].metadata["score"] == items[0].score
+
+
+def test_an_sqlite_table() -> None:
+    base = sqlite3.connect(":memory:")
+    base.row_factory = sqlite3.Row
+    base.execute("create table page (id integer, body text, source text, x real)")
+    rows = [(n, TEXTS[n], f"{n}.md", VECTORS[n][0]) for n in range(3)]
+    base.executemany("insert into page values (?, ?, ?, ?)", rows)
+    query = "select id, body, source, abs(x - 0.9) as distance from page order by distance"
+    found = base.execute(query).fetchall()
+    base.close()
+    items = check(found, "given")
+    assert [item.path for item in items] == ["0.md", "2.md", "1.md"]
+
+
+TABLE = {
+    "id": [0, 2, 1],
+    "text": NEAREST,
+    "source": ["0.md", "2.md", None],
+    "score": [0.9, 0.7, 0.1],
+    "embedding": [[1.0, 0.0], [0.7, 0.7], [0.0, 1.0]],
+}
+
+
+class ArrowAlone:
+    """A table that has the Arrow interface and nothing else."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "arrow interface"])
+def test_tables(library: str) -> None:
+    if library == "pandas":
+        table = pytest.importorskip("pandas").DataFrame(TABLE)
+    elif library == "polars":
+        table = pytest.importorskip("polars").DataFrame(TABLE)
+    else:
+        table = pytest.importorskip("pyarrow").table(TABLE)
+        if library == "arrow interface":
+            table = ArrowAlone(table)
+    items = check(table, "given")
+    assert [item.path for item in items] == ["0.md", "2.md", None]
+    assert [item.id for item in items] == ["0", "2", "1"]
+    assert items[0].metadata == {"source": "0.md", "score": 0.9}
+
+
+def test_pages_of_openai() -> None:
+    openai = pytest.importorskip("openai")
+    response = openai.types.vector_store_search_response
+    hits = [
+        response.VectorStoreSearchResponse(
+            file_id=f"file-{n}",
+            filename=f"{n}.md",
+            score=0.9 - n / 10,
+            attributes={},
+            content=[response.Content(type="text", text=text)],
+        )
+        for n, text in enumerate(NEAREST)
+    ]
+    items = check(hits, "higher")
+    assert items[0].path == "0.md"
+    check(types.SimpleNamespace(object="vector_store.search_results.page", data=hits), "higher")
