@@ -51,6 +51,7 @@ from .limits import (
     mark_imitations,
     meter_template,
     metered_escape,
+    metered_fence,
     metered_filter,
 )
 
@@ -118,7 +119,11 @@ def join_output(
     """
     if isolated:
         pieces = list(filter(None, parts))
-        burn_for_text(sum(map(len, pieces)))
+        text = "".join(pieces)
+        burn_for_text(len(text))
+        if mend is None and pieces:
+            kind = _JOINED[isinstance(pieces[0], FenceStart), isinstance(pieces[-1], FenceEnd)]
+            return kind(text)
     else:
         pieces = isolate_fences(parts)
     if mend is not None:
@@ -395,7 +400,7 @@ class Environment(jinja2.Environment):
         # Nothing of Jinja's own is kept: no `range`, no `cycler`, no filter that is not named here.
         self.globals.clear()
         self.filters = {name: metered_filter(name, change) for name, change in FILTERS.items()}
-        self.filters |= METER_FUNCTIONS
+        self.filters |= {"fence": metered_fence(fence), **METER_FUNCTIONS}
         for syntax, places in PLACES.items():
             for place, escape in places.items():
                 name = f"{syntax}.{place}"

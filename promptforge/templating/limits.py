@@ -251,6 +251,23 @@ def metered_filter(name: str, change: Callable[..., Any]) -> Callable[..., Any]:
     return filtered
 
 
+def metered_fence(fence: Callable[..., Safe]) -> Callable[..., Safe]:
+    """Return the filter `fence`, paying as any filter does; most printed text goes through it."""
+    metered = metered_filter("fence", fence)
+
+    def filtered(value: Any, *arguments: Any, **named: Any) -> Safe:
+        tank = _here.tank
+        # Each line may get a prefix of two characters: three times its length is never exceeded.
+        if type(value) is not Content or not MAX_FREE_CHARS < len(value) < tank.left:
+            made: Safe = metered(value, *arguments, **named)
+            return made
+        made = fence(value, *arguments, **named)
+        tank.left -= len(value) // CHARS_PER_UNIT + len(made) // CHARS_PER_UNIT
+        return made
+
+    return filtered
+
+
 def metered_escape(name: str, escape: Escape) -> Escape:
     """Return the escape `name`, paying for the text it reads and the text it makes."""
     syntax = name.partition(".")[0]

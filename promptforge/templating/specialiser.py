@@ -17,6 +17,9 @@ from typing import Any, ClassVar, NamedTuple
 import jinja2
 from jinja2 import nodes
 
+from ..text.escape import MD_HARMLESS, Safe
+from .limits import MAX_FREE_CHARS
+
 _VALUE, _FENCE = "\0", "\1"
 """A printed value on one line, and a fence, in the end of a printed text."""
 _BEFORE_FENCE = re.compile(r"(?s:.*)\n(?:[ \t]*[^<\s\0\1][^\n\1]*)?\n")
@@ -120,7 +123,9 @@ class _Writer:
         # The ends that the printed text may have here. Where nothing is printed yet, a line begins.
         self._ends = {"\n\n"}
         self.scope: dict[str, Any] = {
-            "__builtins__": {"tuple": tuple},
+            "__builtins__": {"tuple": tuple, "type": type, "str": str, "len": len},
+            "Safe": Safe,
+            "harmless": MD_HARMLESS,
             "field": environment.getattr,
         }
         self._environment, self._options = environment, options
@@ -258,6 +263,12 @@ class _Writer:
     def _write_filter(self, node: nodes.Filter) -> str:
         if node.name.startswith("md.") and _is_fence(node.node):
             return self.expression(node.node)  # safe text: no escape of Markdown changes it
+        if node.name == "md.inline" and isinstance(node.node, nodes.Getattr):
+            # A short harmless label is safe as it is, and burns no fuel: most labels are.
+            self.scope["call_md_inline"] = self._environment.filters[node.name]
+            value = self.expression(node.node)
+            usual = f"type(label := {value}) is str and len(label) <= {MAX_FREE_CHARS}"
+            return f"(Safe(label) if {usual} and harmless(label) else call_md_inline(label))"
         change = self._environment.filters[node.name]
         if ".plugged." in node.name:  # a stranger's function runs once, whatever it does
             raise _UnknownNodeError

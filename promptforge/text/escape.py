@@ -147,7 +147,7 @@ _MD_SPECIAL = re.compile(
     r"|&(?=#?\w{1,32};|$)"
     r"|\\(?=[!-/:-@\[-`{-~]|$)"
 )
-_MD_HARMLESS = re.compile(r"[A-Za-z0-9 ./:,_()'=+@#%-]{0,200}").fullmatch
+MD_HARMLESS = re.compile(r"[A-Za-z0-9 ./:,_()'=+@#%-]{0,200}").fullmatch
 _MD_BLOCK = re.compile(
     r"#{1,6}(?=\s|$)|>|[-+](?=\s|$)|~{3}|\|"
     r"|[-=_~|:+ ]+$"  # setext underline, rule, table delimiter
@@ -164,7 +164,7 @@ def md_inline(value: object) -> Safe:
     """Return a label for the middle of a line of Markdown."""
     if isinstance(value, Safe):
         return value
-    if type(value) is str and _MD_HARMLESS(value):
+    if type(value) is str and MD_HARMLESS(value):
         return Safe(value)
     return Safe(_md_escape(to_label(value)))
 
