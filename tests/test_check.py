@@ -574,7 +574,7 @@ def test_templates_that_include_each_other_without_end_are_read_in_no_time() -> 
     )
     assert found() == ["templates/mine/_39.md.j2:1:4: PF802"]
     write({"templates/mine/_39.md.j2": "x"})
-    assert found() == ["templates/mine/layout.md.j2: PF817"]
+    assert found() == ["templates/mine/_38.md.j2:1:1: PF817"]  # where its fuel was used up
 
 
 LOOP = "{% for a in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] %}"
@@ -593,9 +593,10 @@ HEAVY = [
 
 
 @pytest.mark.parametrize("text", HEAVY)
-def test_what_does_too_much_is_not_tried(text: str) -> None:
+def test_a_sample_that_does_too_much_is_broken_off(text: str) -> None:
     write({"templates/mine/layout.yaml": "base: chunks", "templates/mine/item.txt.j2": text})
-    assert "templates/mine/item.txt.j2: PF817" in found()
+    code = "PF814" if "m()" in text else "PF817"  # a macro that calls itself is said so
+    assert f"templates/mine/item.txt.j2:1:1: {code}" in found()
 
 
 @pytest.mark.parametrize(

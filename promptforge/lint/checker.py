@@ -25,6 +25,7 @@ from ..prompts.compose import PromptTemplates
 from ..rendering.context import LanguageTags, Setting
 from ..rendering.page import Page
 from ..selection.filter import Candidates
+from ..templating.limits import TOO_MUCH_WORK
 from ..templating.loader import PROMPTS_FOLDER, Layout, TemplateName, Templates
 from ..tokenizers.base import Counter
 from ..tokenizers.registry import get_tokenizer
@@ -266,13 +267,7 @@ class _Check:
             if self.asked.keys().isdisjoint({*layout.files, *settings}):
                 continue
             if wrong.isdisjoint(self._paths_of(layout)):
-                heavy = [name for name in layout.files if self.library.is_heavy(name)]
-                for name in heavy:
-                    if name in self.asked:
-                        message = "does so much that no sample of it was rendered"
-                        self.found.append(about_file(self.asked[name], "PF817", message))
-                if not heavy:
-                    good.append(layout)
+                good.append(layout)
         del good[MAX_LAYOUTS_TRIED:]
         for layout in good:
             if not self.asked.keys().isdisjoint(layout.files):
@@ -289,7 +284,7 @@ class _Check:
         self, layouts: Sequence[LayoutFormat], tokenizer: str, most: int | None
     ) -> list[LayoutCost]:
         """Return the costs of layouts; note pages that cost more than `most` tokens."""
-        failed = {finding.path for finding in self.found if finding.code == "PF814"}
+        failed = {finding.path for finding in self.found if finding.code in ("PF814", "PF817")}
         costs = []
         for layout in layouts:
             if failed & {str(self.library.path(name)) for name in layout.files}:
@@ -404,7 +399,9 @@ def _failures(
             try:
                 text = "".join(_print(_page(layout, counter, some, changes), len(some)))
             except TemplateError as error:
-                found.setdefault(("PF814", error.where), error.bare)
+                found.setdefault((_failure_code(error), error.where), error.bare)
+                if error.bare.startswith(TOO_MUCH_WORK):  # the others would take as long
+                    return found
                 continue
             except PromptForgeError as error:
                 found.setdefault(("PF814", None), str(error))
@@ -412,6 +409,10 @@ def _failures(
             if wrong := _malformed(text, layout.syntax, layout.page_name):
                 found.setdefault(("PF815", layout.page_name), wrong)
     return found
+
+
+def _failure_code(error: TemplateError) -> str:
+    return "PF817" if error.bare.startswith(TOO_MUCH_WORK) else "PF814"
 
 
 def _malformed(text: str, syntax: str, page: str) -> str | None:
@@ -495,7 +496,7 @@ def _try_prompts(
         except PromptForgeError:  # the name of a template has its own finding
             continue
         drawn = {str(library.path(name)) for name in library.mentioned(files)}
-        if not drawn & wrong and not any(map(library.is_heavy, files)):
+        if not drawn & wrong:
             yield from _try_prompt(prompt, library, asked, names)
 
 
@@ -512,9 +513,9 @@ def _try_prompt(
         name, _, line = (error.where or "").partition(":")
         template = library.template(name)
         if template is not None and name in asked and line.isdigit():
-            yield template.text.on(int(line), "PF814", error.bare)
+            yield template.text.on(int(line), _failure_code(error), error.bare)
         else:
-            yield first.text.whole("PF814", error.bare)
+            yield first.text.whole(_failure_code(error), error.bare)
         return
     for name, parts in lost.items():
         template = (library.template(name) if name in asked else None) or first

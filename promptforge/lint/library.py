@@ -25,13 +25,11 @@ from .findings import Edit, Finding, LintedText
 from .template_reader import (
     ANY_SHAPE,
     ITEM_VARIABLES,
-    MAX_TRIAL_STEPS,
     PAGE_VARIABLES,
     PROMPT_VARIABLES,
     ParsedTemplate,
     Scope,
     Shape,
-    count_steps,
     parse_template,
     walk_scopes,
 )
@@ -389,7 +387,6 @@ class TemplateLibrary:
         self._walks_left = MAX_WALKS
         self._circular: set[str] = set()
         """Templates that draw on themselves."""
-        self._steps: dict[str, int] = {}
 
     def template(self, name: str) -> LintedTemplate | None:
         """Return the template `name`, parsed; `None` if it is missing or cannot be read."""
@@ -448,23 +445,6 @@ class TemplateLibrary:
             found |= more
             waiting += more
         return found
-
-    def is_heavy(self, name: str) -> bool:
-        """Tell whether a template may do so much, with all it draws on, that it is not tried."""
-        return self._count(name) >= MAX_TRIAL_STEPS
-
-    def _count(self, name: str) -> int:
-        if name not in self._steps:
-            self._steps[name] = MAX_TRIAL_STEPS  # found by a template that draws on itself
-            template = self.template(name)
-            try:
-                steps = 0
-                if template is not None and template.parsed.root is not None:
-                    steps = count_steps(template.parsed.root, self._count)
-            except RecursionError:
-                return MAX_TRIAL_STEPS
-            self._steps[name] = steps
-        return self._steps[name]
 
     # --- one file ---------------------------------------------------------------------------------
 

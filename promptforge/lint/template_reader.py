@@ -1,4 +1,4 @@
-"""Reading one template without running it: its problems, its variables, and the work it may do."""
+"""Reading one template without running it: its problems and its variables."""
 
 from __future__ import annotations
 
@@ -527,58 +527,3 @@ def _hint(owner: Shape, name: str, fields: Mapping[str, Shape]) -> tuple[str, st
     if (new := certain_correction(name, fields)) is not None:
         return near, new
     return f"{hint}; or {near.removeprefix('; ')}", None
-
-
-# --- work -----------------------------------------------------------------------------------------
-
-MAX_TRIAL_STEPS = 200_000
-"""Steps of a template that is still tried out; the shipped ones take some hundreds."""
-_ROUNDS = dict.fromkeys(("items", "sections", "explicit", "similarity", "sources"), 6)
-"""Rounds of a loop over items or sections; samples are as few."""
-_EACH = 45
-"""Rounds of any other loop; the text of a sample has as many characters."""
-_GROWING = 12
-"""Assignments that join values: each can double the one before, so twelve make 4,096 times."""
-
-
-def count_steps(root: nodes.Template, other: Callable[[str], int]) -> int:
-    """Return the steps of a template; `other` returns those of a template that it draws on."""
-    macros = {macro.name: macro for macro in root.find_all(nodes.Macro)}
-    known: dict[str, int] = {}
-
-    def all_of(body: Iterable[nodes.Node]) -> int:
-        return min(MAX_TRIAL_STEPS, sum(map(one, body)))
-
-    def one(node: nodes.Node) -> int:
-        if isinstance(node, nodes.For):
-            turns = _turns(node.iter)
-            return min(MAX_TRIAL_STEPS, 1 + turns * (1 + all_of(node.body)) + all_of(node.else_))
-        if isinstance(node, nodes.Macro):
-            return 1
-        steps = 1 + all_of(node.iter_child_nodes())
-        if isinstance(node, nodes.Include | nodes.Extends):
-            if isinstance(node.template, nodes.Const):
-                steps = 1 + other(str(node.template.value))
-        elif isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name):
-            name = node.node.name
-            if name in macros and name not in known:
-                known[name] = MAX_TRIAL_STEPS  # found by a macro that calls itself
-                known[name] = all_of(macros[name].body)
-            steps += known.get(name, 0)
-        return min(MAX_TRIAL_STEPS, steps)
-
-    if sum(map(_joins_values, root.find_all((nodes.Assign, nodes.AssignBlock)))) > _GROWING:
-        return MAX_TRIAL_STEPS
-    return all_of(root.body)
-
-
-def _joins_values(node: nodes.Node) -> bool:
-    return sum(name.ctx == "load" for name in node.find_all(nodes.Name)) > 1
-
-
-def _turns(over: nodes.Node) -> int:
-    if isinstance(over, nodes.List | nodes.Tuple):
-        return len(over.items)
-    # `items`, or `section.items`
-    word = getattr(over, "name", "") or getattr(over, "attr", "")
-    return _ROUNDS.get(word, _EACH)

@@ -43,6 +43,10 @@ MAX_LABELS_REMEMBERED = 4096
 """Short labels that an escape remembers."""
 
 
+TOO_MUCH_WORK = "too much work for one text"
+"""The beginning of the message about a text that has used up its fuel."""
+
+
 class FuelSpentError(PromptForgeError):
     """The fuel is used up; the message names the operation that needed more."""
 
@@ -121,7 +125,7 @@ def burn_fuel(units: int, what: str) -> None:
     tank = _here.tank
     tank.left -= units
     if tank.left < 0:
-        raise FuelSpentError(f"too much work for one text; it ended at {what}")
+        raise FuelSpentError(f"{TOO_MUCH_WORK}; it ended at {what}")
 
 
 def burn_for_text(chars: int, fuel_per_char: int = 1) -> None:
