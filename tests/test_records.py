@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import promptforge as pf
 from promptforge import plaindata
 from promptforge.errors import Diagnostics, ItemError
 from promptforge.model import Item
@@ -736,3 +737,22 @@ def test_a_title_beside_a_text_is_the_name() -> None:
     assert (item.name, item.path, item.metadata) == ("A title", "a.md", {})
     item = clean({"content": "A text.", "link": "https://example.org/a"})
     assert (item.path, item.url) == (None, "https://example.org/a")
+
+
+def test_missing_parts_of_a_rag_document_are_said() -> None:
+    item, said = read({"content": "c", "metadata": {"source_type": "man_page"}})
+    assert item.kind == "man_page"
+    assert said == ["PF201 metadata.source is missing; the item has no source of its own"]
+    item, said = read({"content": "c", "metadata": {"source_type": 5, "source": "a"}})
+    assert item.kind == "text"
+    assert said == ["PF201 metadata.source_type is no text; the item is of kind text"]
+
+
+def test_an_empty_list_of_tools_is_no_line() -> None:
+    about = {"source_type": "mitre_attack", "source": "T1", "tools": "", "related_tools": " "}
+    item = clean({"content": "c", "metadata": about})
+    assert item.metadata["tools"] == []
+    native = Item(kind="mitre_attack", content="c", metadata={"tools": [""], "tactics": ["A"]})
+    for one in (item, native):
+        for name in ("markdown", "plain"):
+            assert "Related Tools" not in pf.render([one], layout="knowledge", format=name).text

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import os
 from pathlib import Path
 
@@ -216,3 +217,12 @@ def test_documents_by_pattern(tmp_path: Path) -> None:
     assert [i.name for i in found] == ["a.md", "b.md"]
     with pytest.raises(ItemError, match="no such file"):
         text_files.load_documents("c.md", workspace=tmp_path, diagnostics=Diagnostics())
+
+
+@pytest.mark.parametrize("name", ["page.gz", "page.pdf"])
+def test_a_document_that_is_no_text_is_refused_as_a_file_is(name: str, tmp_path: Path) -> None:
+    data = gzip.compress(b"x" * 50, mtime=1)
+    (tmp_path / name).write_bytes(b"%PDF-1.7\n1 0 obj" if name.endswith("pdf") else data)
+    for load in (text_files.load_documents, text_files.load_files):
+        with pytest.raises(ItemError, match="no text but"):
+            load(name, workspace=tmp_path, diagnostics=Diagnostics())

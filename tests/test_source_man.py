@@ -48,6 +48,20 @@ def manual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_a_page_in_another_language(manual: Path) -> None:
+    folder = manual / "de" / "man1"
+    folder.mkdir(parents=True)
+    (folder / "spoon.1").write_text(PAGE.replace("open a jar", "ein Glas öffnen"), "utf-8")
+    item = man.load_man_page("de:spoon")
+    assert (item.name, item.metadata["locale"]) == ("spoon", "de")
+    assert "ein Glas öffnen" in (item.content or "")
+    assert "open a jar" in (man.load_man_page("spoon").content or "")
+    with pytest.raises(ItemError, match="no such man page in fr; leave fr: out for the English"):
+        man.load_man_page("fr:spoon")
+    with pytest.raises(ItemError, match="no such man page in de;"):
+        man.load_man_page("de:ladle")
+
+
 @pytest.mark.parametrize("without", [(), ("mandoc",)])
 def test_a_page(without: tuple[str, ...], manual: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = shutil.which

@@ -127,6 +127,8 @@ class Bridge:
             defaults |= _ALONE
             folders = (*folders, _OWN_TEMPLATES)
         self._order = score_order
+        # Who names a direction or a threshold says that the numbers are scores.
+        self._ranked = score_order is not None or options.get("min_score") is not None
         self._on_result = on_result
         self._asks = "query" not in options
         tokenizer: Any = options.get("tokenizer", set_already.get("tokenizer", Options().tokenizer))
@@ -172,6 +174,8 @@ class Bridge:
             except ItemError as error:
                 diagnostics.add("PF204", f"document left out: {error.bare}", where=where)
                 continue
+            if self._ranked:
+                item = msgspec.structs.replace(item, score_order="higher")
             lines = before(document) if before else ()
             items.append(_cleaned(item, lines))
             places.append(place)

@@ -71,20 +71,20 @@ def read_attack(path: StrPath, *, workspace: StrPath, diagnostics: Diagnostics) 
 
 
 def find_technique(index: TechniqueIndex, technique_id: str, *, diagnostics: Diagnostics) -> Item:
-    """Return the technique with this id (`T1003`, `T1003.001`, any case) as an item.
+    """Return the technique with this id (`T1003`, `T1003.001`) or name, in any case, as an item.
 
     In the place of a revoked technique comes its successor; that, and a deprecated one, is said.
     The kind is `mitre_attack`, the content the description without citations. Metadata:
     `technique_id full_name parent_id tactics tools mitigations platforms url`.
 
-    Raises `ItemError` for an unknown id, with the nearest.
+    Raises `ItemError` for an unknown id, with the nearest, and for a name of several techniques.
     """
     wanted = technique_id.strip().upper()
-    record = index.get(wanted)
+    record = index.get(wanted) or _find_name(index, wanted)
     if record is None:
         message = f"no technique {quote(technique_id)}{_hint(index, wanted)}"
         raise ItemError(message, field="technique")
-    seen = {wanted}  # a damaged file may let two techniques revoke each other
+    seen = {record["technique_id"]}  # a damaged file may let two techniques revoke each other
     while record["revoked"] and record["revoked_by"] in index and record["revoked_by"] not in seen:
         successor = record["revoked_by"]
         message = f"{record['technique_id']} was revoked; {successor} took its place"
@@ -103,9 +103,20 @@ def find_technique(index: TechniqueIndex, technique_id: str, *, diagnostics: Dia
     )
 
 
+def _find_name(index: TechniqueIndex, wanted: str) -> _Object | None:
+    """Return the technique of a name; techniques in force come before others."""
+    titles = ("name", "full_name")
+    named = [each for each in index.values() if wanted in {str(each[t]).upper() for t in titles}]
+    live = [each for each in named if not each["revoked"] and not each["deprecated"]] or named
+    if len(live) > 1:
+        known = ", ".join(sorted(each["technique_id"] for each in live))
+        message = f"{quote(wanted.title())} is the name of several techniques: {known}"
+        raise ItemError(f"{message}; say the id", field="technique")
+    return live[0] if live else None
+
+
 def _hint(index: TechniqueIndex, wanted: str) -> str:
-    named = [key for key, each in index.items() if str(each["name"]).upper() == wanted]
-    near = named or difflib.get_close_matches(wanted[:40], sorted(index), n=1, cutoff=0.8)
+    near = difflib.get_close_matches(wanted[:40], sorted(index), n=1, cutoff=0.8)
     if near:
         return f"; did you mean {quote(near[0])}?"
     return f"; there are {len(index):,}, such as {min(index)}"

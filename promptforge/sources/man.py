@@ -28,6 +28,8 @@ MAX_PAGE_BYTES = 64 << 20
 """Bytes of a packed page that are unpacked."""
 # `[` is a program with a man page. A name never begins with `-`, so it is no option of `man`.
 _NAME = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.+:@\[-]*")
+# `de:ls`, `pt_BR:ls`; `Getopt::Long` is a name of its own.
+_LOCALIZED = re.compile(r"([a-z]{2,3}(?:_[A-Z]{2})?):([^:].*)")
 _SECTION = re.compile(r"[0-9][A-Za-z]{0,8}|[ln]")
 _OVERSTRIKE = re.compile(r".\x08|\x1b\[[0-9;]*m", re.DOTALL)
 # Typesetters' hyphens, minus and hard blank: an option copied with one of these would not work.
@@ -48,6 +50,8 @@ _PACKED = (*_OPENERS, ".zst", ".Z")
 def load_man_page(spec: str) -> Item:
     """Return the man page `NAME`, `NAME.SECTION` or `NAME(SECTION)` as an item of kind `man_page`.
 
+    `LOCALE:NAME`, such as `de:ls`, is the page in another language.
+
     The content begins at the first section's heading, without the running head and foot. Metadata:
     `section`, and `sections`, a list of `{name, start_line}` with lines of the content from 1.
 
@@ -57,19 +61,25 @@ def load_man_page(spec: str) -> Item:
     if shutil.which("man") is None:
         message = "there is no `man` program on this machine; install man-db or mandoc"
         raise ItemError(message, where=where)
-    for name, section in _readings(spec):
-        if (page := _find(name, section)) is not None:
+    localized = _LOCALIZED.fullmatch(spec)
+    locale = localized[1] if localized else ""
+    for name, section in _readings(localized[2] if localized else spec):
+        if (page := _find(name, section, locale)) is not None:
             break
     else:
         # Images of containers often leave all man pages out.
         installed = "is the package installed, and are its man pages (some systems leave them out)?"
         hint = did_you_mean(name, _near(name)) or f"; {installed}"
+        if locale:
+            hint = f" in {locale}; leave {locale}: out for the English one"
         raise ItemError(f"no such man page{hint}", where=where)
-    content = _body(_typeset(page, name, section))
+    content = _body(_typeset(page, name, section, locale))
     if not content:
         message = "the page was found but could not be set; install mandoc, man-db or groff"
         raise ItemError(message, where=where)
     found = {"section": section or _split_name(page)[1], "sections": _sections(content)}
+    if locale:
+        found["locale"] = locale
     return Item(kind="man_page", name=name, content=content, metadata=found)
 
 
@@ -120,15 +130,21 @@ def _run(*command: str, folder: Path | None = None, data: bytes = b"") -> str:
     return done.stdout.decode("utf-8", "replace")
 
 
-def _page_arguments(name: str, section: str | None) -> list[str]:
-    return ["--", name] if section is None else ["-s", section, "--", name]
+def _page_arguments(name: str, section: str | None, locale: str) -> list[str]:
+    options = ["-L", f"{locale}.UTF-8"] if locale else []
+    if section is not None:
+        options += ["-s", section]
+    return [*options, "--", name]
 
 
-def _find(name: str, section: str | None) -> Path | None:
+def _find(name: str, section: str | None, locale: str) -> Path | None:
     """Return the file of a page, or `None`. Of several, `man` would show the first."""
-    lines = _run("man", "-w", *_page_arguments(name, section)).splitlines()
-    if lines and os.path.isfile(lines[0].strip()):
-        return Path(lines[0].strip())
+    for line in _run("man", "-w", *_page_arguments(name, section, locale)).splitlines():
+        page = Path(line.strip())
+        # Where a language has no page, `man` names the English one: `man1/ls.1`, not `de/man1/`.
+        folder = page.parent.parent.name.partition(".")[0]
+        if page.is_file():
+            return page if not locale or folder in (locale, locale[:2]) else None
     return None
 
 
@@ -149,7 +165,7 @@ def _split_name(page: Path) -> tuple[str, str]:
     return name, section
 
 
-def _typeset(page: Path, name: str, section: str | None) -> str:
+def _typeset(page: Path, name: str, section: str | None, locale: str) -> str:
     """Return the page as text, by the first program that is there and prints something."""
     root = page.parent.parent  # `.so man1/other.1` is relative to it
     # mandoc reads gzip, but no other packed pages; of some pages of groff's it prints nothing.
@@ -158,7 +174,7 @@ def _typeset(page: Path, name: str, section: str | None) -> str:
         text = _run("mandoc", "-T", "utf8", "-O", width, os.fspath(page), folder=root)
         if _sections(_body(text)):
             return text
-    if text := _run("man", "-P", "cat", *_page_arguments(name, section)):
+    if text := _run("man", "-P", "cat", *_page_arguments(name, section, locale)):
         return text
     source = _unpack(page)
     width = f"-rLL={PAGE_WIDTH_COLUMNS}n"

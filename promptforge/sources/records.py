@@ -410,6 +410,7 @@ def _build(fields: Mapping[str, Any], notes: _Notes) -> Item:
         texts["content"], texts["expanded"] = texts["expanded"], None
     if texts["content"] is None and texts["summary"] is None:
         message = "missing; an item needs content or summary, as text"
+        message += next(filter(None, map(_hint, sorted(fields.keys() - _FIELDS))), "")
         raise notes.refusal("content", message)
     start = _line(fields.get("start_line"), "start_line", notes)
     end = _line(fields.get("end_line"), "end_line", notes)

@@ -344,6 +344,10 @@ def _read_rag(record: Fields, notes: Any) -> Fields:
     kind = None
     if isinstance(source_type, str):
         kind = _RAG_KINDS.get(source_type, source_type)
+    if not kind:
+        notes.say("PF201", "metadata.source_type is no text; the item is of kind text", "info")
+    if not isinstance(source, str):
+        notes.say("PF201", "metadata.source is missing; the item has no source of its own", "info")
     fields: Fields = {"kind": kind, "metadata": metadata}
     if "page_content" in record:  # a document of a retrieval library with that key in its metadata
         found = {"origin": "similarity", "score_order": "given"}

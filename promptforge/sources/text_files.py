@@ -49,9 +49,7 @@ def load_files(
 
     def load(name: str, said: Diagnostics) -> Item:
         text = read_text(name, workspace=workspace, diagnostics=said)
-        # git's own test for binary files.
-        if "\0" in text[:8192]:
-            raise _BinaryFileError("no text but binary data", where=show_path(name))
+        _refuse_binary(text, name)
         if start is None:
             return file_item(name, text)
         lines = split_lines(text)
@@ -80,12 +78,23 @@ def load_documents(path: str, *, workspace: StrPath, diagnostics: Diagnostics) -
 
     def load(name: str, said: Diagnostics) -> Item:
         text = read_text(name, workspace=workspace, diagnostics=said)
+        _refuse_binary(text, name)
         metadata, body = _split_front_matter(text, show_path(name), said)
         content = body.removesuffix("\n").removesuffix("\r")
         title = name.replace(os.sep, "/").rpartition("/")[2]
         return Item(kind="document", content=content, path=name, name=title, metadata=metadata)
 
     return _load_each(path, workspace, diagnostics, load)
+
+
+def _refuse_binary(text: str, name: str) -> None:
+    """Raise `_BinaryFileError` for a file that is no text, PDFs and packed files among them."""
+    if text.startswith("%PDF-"):
+        message = "no text but a PDF; turn it into text first, as `pdftotext` does"
+        raise _BinaryFileError(message, where=show_path(name))
+    # git's own test for binary files; a short gzip file may hold no zero.
+    if "\0" in text[:8192] or text.startswith("\x1f"):
+        raise _BinaryFileError("no text but binary data", where=show_path(name))
 
 
 def _load_each(
