@@ -9,14 +9,12 @@ them one text in which every fence has lines of its own.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import jinja2
 from jinja2 import nodes
 from jinja2.compiler import CodeGenerator, Frame
-from jinja2.idtracking import VAR_LOAD_RESOLVE
 from jinja2.lexer import Token, TokenStream
 from jinja2.parser import Parser
 from jinja2.runtime import LoopContext
@@ -321,18 +319,9 @@ def _plugin_filter(name: str, plugin: Plugin, syntax: str) -> Callable[..., Any]
 
 
 class _CodeGenerator(CodeGenerator):
-    """Compiles fields to lookups in place, and notes the line of each text and each free name."""
+    """Compiles fields to lookups in place, and notes the line of each text."""
 
     environment: Environment
-
-    def enter_frame(self, frame: Frame) -> None:
-        # A name that is set nowhere above is resolved from the context: it is a variable.
-        # `jinja2.meta` finds them so too, but would generate all the code a second time.
-        super().enter_frame(frame)
-        symbols = frame.symbols
-        used, own = self.environment.names[self.name or "<template>"]
-        used.update(name for action, name in symbols.loads.values() if action == VAR_LOAD_RESOLVE)
-        own.update(symbols.stores)  # a scoped block resolves what the loop around it has set
 
     def visit_Output(self, node: nodes.Output, frame: Frame) -> None:  # noqa: N802  Jinja's name
         # Jinja gives all that stands between two tags the line of the first character.
@@ -410,8 +399,6 @@ class Environment(jinja2.Environment):
         self.undefined = Missing
         self._readers: dict[str, TemplateReader] = {}
         self._trees: dict[str, nodes.Template] = {}
-        self.names = defaultdict[str, tuple[set[str], set[str]]](lambda: (set(), set()))
-        """By template, once it is compiled: names it looks up from outside, and names it sets."""
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """Return a field of a mapping or of a loop; never an attribute of another object."""
@@ -459,8 +446,11 @@ class Environment(jinja2.Environment):
     def facts(self, name: str) -> TemplateFacts:
         """Return the facts about a template that has been compiled."""
         reader = self._readers[name]
-        used, own = self.names[name]
-        names = frozenset(used - own - {"loop", "super"})
+        # A name that is set anywhere in it is its own, as a loop's or macro's is.
+        used = {"load": set[str](), "store": {"loop", "super"}, "param": set[str]()}
+        for node in self._trees[name].find_all(nodes.Name):
+            used[node.ctx].add(node.name)
+        names = frozenset(used["load"] - used["store"] - used["param"])
         return TemplateFacts(names, frozenset(reader.lines), tuple(reader.parents))
 
     def _tokenize(
