@@ -49,7 +49,7 @@ def test_the_figures_add_up_to_the_tokens(layout: str, format: str, budget: int 
         assert found.frame > (budget or 0) or not shown
     assert (
         found.frame
-        == render(RECORDS, layout, format, max_items=0, min_score=1.1, max_tokens=None)
+        == render(RECORDS, layout, format, max_items=0, min_score=1.0, max_tokens=None)
         .explain()
         .frame
     )

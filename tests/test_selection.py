@@ -9,6 +9,7 @@ from example_counts import cases
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import promptforge as pf
 from promptforge.config.options import Options, apply_options
 from promptforge.errors import Diagnostics
 from promptforge.model import Item
@@ -389,3 +390,19 @@ def test_the_best_of_many_with_one_text_stays_and_names_all_the_others(scores: l
     assert sorted(entry.item.metadata["also_in"]) == sorted(
         f"n{n}" for n in range(len(scores)) if n != entry.index
     )
+
+
+def test_every_drop_that_is_not_for_the_budget_is_said_by_name() -> None:
+    items = [
+        Item(content="one", path="a.py", kind="code"),
+        Item(content="two", name="B", origin="similarity", score=0.1),
+        Item(content="three", url="https://e.org/c", origin="similarity", score=0.9),
+        Item(content="four", path="d.md", kind="document"),
+        Item(content="one", path="e.py", kind="code"),
+    ]
+    result = pf.render(items, min_score=0.5, kinds=["code", "text"])
+    assert [(one.code, one.message) for one in result.warnings] == [
+        ("PF120", '1 item holds the text of another and was left out: "e.py"'),
+        ("PF121", '1 found item scores below min_score 0.5: "B"; a lower min_score keeps more'),
+        ("PF122", '1 item was left out by kinds: "d.md"; kinds: none keeps all'),
+    ]

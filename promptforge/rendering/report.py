@@ -443,6 +443,8 @@ def _digest(item: Item) -> str:
 
 _FILTERED_FIELD = {"kinds": "kind", "languages": "language", "paths": "path"}
 """Option that filters items → the field of an item that it looks at."""
+MAX_DROPPED_NAMED = 5
+"""Dropped items that a message names."""
 _GROUPINGS = ("auto", "none", "file", "kind", "category", "origin")
 _LABELS = ("name", "path", "kind", "language")
 _INFO_CODES = frozenset({"PF702", "PF703", "PF707"})
@@ -523,10 +525,43 @@ def _say_dropped(report: Report, reasons: Counts[str], diagnostics: Diagnostics)
             "item holds the text of another and was",
             "items hold the text of another and were",
         )
-        diagnostics.add("PF120", f"{plural(number, one, many)} left out", severity="info")
+        message = f"{plural(number, one, many)} left out{_named(report, 'duplicate')}"
+        diagnostics.add("PF120", message, severity="info")
     if number := reasons["max_items"]:
         message = f"{number} found items are past max_items {report.page.options.max_items}"
-        diagnostics.add("PF112", message, severity="info")
+        diagnostics.add("PF112", f"{message}{_named(report, 'max_items')}", severity="info")
+    if packed.chosen:  # else PF114 has said it all
+        _say_filtered(report, reasons, diagnostics)
+
+
+def _say_filtered(report: Report, reasons: Counts[str], diagnostics: Diagnostics) -> None:
+    if number := reasons["min_score"]:
+        least = f"min_score {report.page.options.min_score:g}"
+        message = plural(
+            number, f"found item scores below {least}", f"found items score below {least}"
+        )
+        message += f"{_named(report, 'min_score')}; a lower min_score keeps more"
+        diagnostics.add("PF121", message, severity="info")
+    for option in _FILTERED_FIELD:
+        if number := reasons[option]:
+            message = plural(number, "item was left out by", "items were left out by")
+            message += f" {option}{_named(report, option)}; {option}: none keeps all"
+            diagnostics.add("PF122", message, severity="info")
+
+
+def _named(report: Report, reason: str) -> str:
+    """Return the names or paths of the items dropped for a reason, as far as they have any."""
+    pool, dropped = report.page.candidates.pool, report.page.candidates.dropped
+    found = [
+        pool[index] for index, why in {**dropped, **report.packed.reasons}.items() if why == reason
+    ]
+    names = [item.name or item.path or item.url for item in found]
+    known = [quote(name, 60) for name in dict.fromkeys(filter(None, names))]
+    if not known:
+        return ""
+    more = len(known) - MAX_DROPPED_NAMED
+    end = f" and {more} more" if more > 0 else ""
+    return f": {', '.join(known[:MAX_DROPPED_NAMED])}{end}"
 
 
 def _say_group_by(page: Page, packed: Packed, diagnostics: Diagnostics) -> None:
