@@ -51,6 +51,8 @@ OWN = [
     "{{ 'a' ~ item.name ~ 1.5 ~ query }}{{ item.start_line + 1 }}{{ item.metadata.tools | length }}",
     "{{ item.nope }}{{ item.name }}",
     "{{ item.name | default(1, x=2) }}{{ nowhere }}",
+    "{{ item.title }}{{ 'x' | fence }}\n{{ item.name }}",
+    "Text: {{ item.content }}{{ item.summary }}",
     "{% for tool in item.metadata.tools %}{{ tool }}, {% endfor %}{{ item.content }}",
     "{% set a = item.name %}{{ a }}",
     "{% if query == item.name %}{{ query | code }}{% endif %}{{ [item.name, 'x'] | join('-') }}",

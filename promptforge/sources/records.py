@@ -273,7 +273,9 @@ def _with_plain(item: Item, metadata: _Fields) -> Item | None:
 
 def _each(records: Any, where: str, diagnostics: Diagnostics) -> Iterable[Any]:
     """Yield the records; an iterable that fails half way ends there, and that is said."""
-    if not isinstance(records, list | tuple | Mapping) and open_answer(records) is not None:
+    # Of its type, never `isinstance`: an object may raise where its `__class__` is asked for.
+    is_known = issubclass(type(records), list | tuple | Mapping)
+    if not is_known and open_answer(records) is not None:
         records = [records]
     records = _listed(records)
     if records is None:

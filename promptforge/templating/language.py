@@ -115,15 +115,16 @@ def join_output(
 
     With `isolated`, it is known that each fence has its own lines.
     """
-    if isolated:
-        pieces = list(filter(None, parts))
+    pieces = list(filter(None, parts))
+    # Where a content stands between tags, `Text: {{ item.content }}` prints a block in a line.
+    if isolated and DelimitedBlock not in map(type, pieces):
         text = "".join(pieces)
         burn_for_text(len(text))
         if mend is None and pieces:
             kind = _JOINED[isinstance(pieces[0], FenceStart), isinstance(pieces[-1], FenceEnd)]
             return kind(text)
     else:
-        pieces = isolate_fences(parts)
+        pieces = isolate_fences(pieces)
     if mend is not None:
         pieces = mend(pieces)
     if not pieces:

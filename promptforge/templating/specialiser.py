@@ -174,11 +174,11 @@ class _Writer:
         if isinstance(node, nodes.TemplateData):
             self._extend(node.data)
             return repr(node.data)
+        _check_varies(node)  # `{{ "x" | fence }}` too: Jinja prints what it worked out as its text
         if isinstance(node, nodes.Filter) and _is_fence(node.node):
             self.isolated = self.isolated and all(map(_BEFORE_FENCE.fullmatch, self._ends))
             self._extend(_FENCE)
             return self.expression(node)
-        _check_varies(node)
         self._extend(_VALUE)
         inside = {each.name for each in node.find_all(nodes.Filter)}
         if "fence" in inside:
