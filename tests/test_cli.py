@@ -340,7 +340,7 @@ def test_4_items_that_cannot_be_read(name: str) -> None:
         (["--file", "nope.py"], "nope.py"),
         (["--file", "items.json:5-2"], "items.json:5-2"),
         (["--file", "../../etc/passwd"], "workspace"),
-        (["--file", "."], "folder"),
+        (["--doc", "."], "folder"),
         (["--doc", "nope.md"], "nope.md"),
         (["--man", "no-such-page-at-all"], "no-such-page-at-all"),
         (["--man", "-w"], "-w"),
@@ -364,7 +364,7 @@ def test_4_a_file_that_cannot_be_counted(arguments: list[str], word: str) -> Non
 
 SAID: dict[str, tuple[int, str]] = {
     # a command line → its exit code, and what the one line on standard error says
-    "render": (2, "nothing to render: name a file of items, pipe one in, or give --file"),
+    "render": (2, "nothing to render: name a file of items or a folder, pipe items in, or give"),
     "explain": (2, "nothing to render: name a file of items"),
     "prompt": (2, "nothing to make a prompt of: give items, or system"),
     "count": (2, "nothing to count: name a file, or pipe a text in"),
@@ -397,7 +397,7 @@ SAID: dict[str, tuple[int, str]] = {
     ),
     "render items.json --templates nowhere": (2, '--templates: there is no folder "nowhere"'),
     "render items.jsn": (4, 'no such file or directory; did you mean "items.json"?'),
-    "render dir": (4, "dir: not a file but a folder; name the files in it"),
+    "render dir": (4, "dir: a folder without files to read"),
     "render items.json --layout chnks": (2, 'did you mean "chunks"?'),
     "prompt items.json --user x --history dir": (4, "dir: not a file but a folder"),
     "prompt items.json --user x --to openi": (2, 'did you mean "openai"?'),

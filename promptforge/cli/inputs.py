@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ..model import Item, Result
     from ..prompts.messages import Message
     from ..prompts.prompt import Prompt, Renderer
+    from ..sources.folders import FolderFilter
     from ..sources.gather import SourceRequest
     from ..sources.jobs import Job
     from ..sources.search import Search
@@ -58,7 +59,7 @@ TRUST_STATES = {
 _PATTERN_OPTIONS = frozenset({"paths"})
 """Options with values that may hold a comma."""
 _SOURCE_FLAGS = (
-    ("--file", "files", "PATH[:START[-END]]", "A file or a pattern such as 'src/**/*.py'."),
+    ("--file", "files", "PATH[:START[-END]]", "A file, a folder, or a pattern: 'src/**/*.py'."),
     ("--doc", "documents", "PATH", "A document; its front matter becomes metadata."),
     ("--man", "man_pages", "NAME[.SECTION]", "A man page of this machine."),
     ("--technique", "techniques", "T1003[.001]", "An ATT&CK technique."),
@@ -66,9 +67,14 @@ _SOURCE_FLAGS = (
     ("--from", "plugged", "NAME:ARGUMENT", "Items of a source that a plug-in brings."),
 )
 """Flags that may be given several times."""
+_FOLDER_FLAGS = (
+    ("--include", "include", "GLOB", "Of folders, only files that match, as in .gitignore."),
+    ("--exclude", "exclude", "GLOB", "Of folders, no files that match."),
+)
 _INPUT_FLAGS = (
     ("--attack", "attack", "PATH", "Techniques: a STIX 2.1 bundle, a folder, or JSON."),
     ("--search", "search", "WORDS", "Search files; also the --query, unless one is given."),
+    ("--files-from", "files_from", "FILE", "A list of files, by line or NUL; - is standard input."),
     ("--job", "job", "FILE", "A job in YAML or XML: options and names of sources."),
 )
 _TEXT_FLAGS = (
@@ -182,6 +188,11 @@ def input_flags(function: Command, *, whole: bool = False) -> Command:
     )(function)  # fmt: skip
     function = workspace_flag(function)
     function = _add_flags(function, _INPUT_FLAGS)
+    about = "Of folders, also dot files that git does not track."
+    function = click.option("--hidden", is_flag=True, help=about)(function)
+    about = "Of folders, also what git ignores, lock, minified and generated files."
+    function = click.option("--ignored", "--no-ignore", is_flag=True, help=about)(function)
+    function = _add_flags(function, _FOLDER_FLAGS, multiple=True)
     return _add_flags(function, _SOURCE_FLAGS, multiple=True)
 
 
@@ -445,7 +456,7 @@ def read_request(
             wanted = dataclasses.replace(wanted, items=["-"])
         elif not may_be_empty:
             raise click.UsageError(
-                "nothing to render: name a file of items, pipe one in,"
+                "nothing to render: name a file of items or a folder, pipe items in,"
                 " or give --file, --doc, --man, --search"
             )
     if wanted.attack is None:
@@ -479,24 +490,41 @@ def exit_code(*results: Result | Prompt) -> int:
 
 def _source_request(items: tuple[str, ...], given: Mapping[str, Any], job: Job) -> SourceRequest:
     """Return the sources of the job file, and after them those of the flags."""
+    from ..sources.folders import FolderFilter
     from ..sources.gather import SourceRequest
 
+    names = ("include", "exclude", "ignored", "hidden")
+    wanted = FolderFilter(**{name: given[name] for name in names})
     return SourceRequest(
         items=[*(entry for entry in job.items if isinstance(entry, str)), *items],
         records=[entry for entry in job.items if not isinstance(entry, str)],
-        files=[*job.files, *given["files"]],
+        files=[*job.files, *given["files"], *_listed_files(given["files_from"])],
         documents=[*job.documents, *given["documents"]],
         man_pages=[*job.man_pages, *given["man_pages"]],
         techniques=[*job.mitre_techniques, *given["techniques"]],
         plugged=[*job.plugged, *given["plugged"]],
-        search=_search(given["search"], given["within"], job),
+        search=_search(given["search"], given["within"], job, wanted),
         attack=given["attack"],
         workspace=given["workspace"],
         context_lines=given["context_lines"],
+        wanted=wanted,
     )
 
 
-def _search(words: str | None, within: tuple[str, ...], job: Job) -> Search | None:
+def _listed_files(path: str | None) -> list[str]:
+    """Return the names in a list of files: one a line, or each behind it a NUL."""
+    if path is None:
+        return []
+    from ..sources.workspace import read_named
+
+    text, _ = read_named(path, workspace=None, diagnostics=Diagnostics())
+    names = text.split("\0") if "\0" in text else text.splitlines()
+    return [name for name in names if name]
+
+
+def _search(
+    words: str | None, within: tuple[str, ...], job: Job, wanted: FolderFilter
+) -> Search | None:
     """Return the search of the flags; the job file fills in for flags that are not given."""
     from ..sources.search import Search
 
@@ -511,7 +539,7 @@ def _search(words: str | None, within: tuple[str, ...], job: Job) -> Search | No
         return None
     if not words.strip():
         raise click.UsageError("--search needs words to look for")
-    return Search(words, within or paths)
+    return Search(words, within or paths, wanted)
 
 
 def _job_options(

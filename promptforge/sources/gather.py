@@ -15,11 +15,12 @@ from ..errors import Diagnostics, ItemError, quote, suggest_name
 from ..model import Item
 from ..plugins import call_plugin, find_plugin, plugin_names
 from .attack import TechniqueIndex, find_technique, read_attack
+from .folders import ALL_FILES, FolderFilter
 from .item_files import load_items
 from .man import load_man_page
 from .records import LoadedItems, interleave, load_records
 from .search import Search, search_files
-from .text_files import load_documents, load_files
+from .text_files import is_text_source, load_documents, load_files
 
 
 def load_plugged(spec: str, *, diagnostics: Diagnostics) -> list[Item]:
@@ -50,7 +51,7 @@ class SourceRequest:
     """The sources that were named, each kind in its order."""
 
     items: Sequence[str] = ()
-    """Item files; `-` is standard input."""
+    """Item files, folders and text files; `-` is standard input."""
     records: Sequence[object] = ()
     """Items written out in a job."""
     files: Sequence[str] = ()
@@ -65,6 +66,8 @@ class SourceRequest:
     """The file or folder of the techniques, or what was read there before."""
     workspace: str = field(default_factory=os.getcwd)
     context_lines: int = 0
+    wanted: FolderFilter = ALL_FILES
+    """The files of folders that are read and searched."""
 
 
 def load(  # noqa: PLR0913  these are public options
@@ -79,11 +82,17 @@ def load(  # noqa: PLR0913  these are public options
     plugged: PathNames = (),
     workspace: str | os.PathLike[str] = ".",
     context_lines: int = 0,
+    include: PathNames = (),
+    exclude: PathNames = (),
+    ignored: bool = False,
+    hidden: bool = False,
 ) -> LoadedItems:
     """Return the items of everything that is named, as `promptforge render` takes it.
 
-    - `paths`: files of items.
-    - `files`: `PATH[:START[-END]]` or patterns, with `context_lines` more lines on either side.
+    - `paths`: files of items, folders, and files of text that cannot be items, such as `app.py`.
+    - `files`: `PATH[:START[-END]]`, patterns or folders, with `context_lines` more lines on either
+      side of a range. Of folders the files that git sees are read, narrowed down by `include` and
+      `exclude`, patterns as of `.gitignore`; `ignored` and `hidden` take the others too.
     - `documents`, `man_pages`; `techniques`, looked up in `attack` (STIX bundle, folder, JSON).
     - `plugged`: `NAME:ARGUMENT` of plug-ins' sources.
     - `search`: a query; the passages that answer it `within` files or folders come last, as
@@ -95,6 +104,7 @@ def load(  # noqa: PLR0913  these are public options
     Example: `promptforge.load(files="src/**/*.py", man_pages=["tar", "tar.5"])`.
     """
     diagnostics = Diagnostics()
+    of_folders = FolderFilter(_names(include), _names(exclude), ignored, hidden)
     wanted = SourceRequest(
         items=_names(paths),
         files=_names(files),
@@ -102,10 +112,11 @@ def load(  # noqa: PLR0913  these are public options
         man_pages=_names(man_pages),
         techniques=_names(techniques),
         plugged=_names(plugged),
-        search=None if search is None else Search(search, _names(within)),
+        search=None if search is None else Search(search, _names(within), of_folders),
         attack=None if attack is None else os.fspath(attack),
         workspace=os.fspath(workspace),
         context_lines=context_lines,
+        wanted=of_folders,
     )
     found = LoadedItems(gather(wanted, diagnostics))
     found.warnings = tuple(diagnostics)
@@ -146,7 +157,10 @@ def _loaders(wanted: SourceRequest, diagnostics: Diagnostics) -> Iterator[Callab
     """Yield a loader for each named source, in the order of the items."""
     near: dict[str, Any] = {"workspace": wanted.workspace, "diagnostics": diagnostics}
     for path in wanted.items:
-        yield partial(load_items, path, **near)
+        if is_text_source(path, wanted.workspace):
+            yield partial(load_files, path, wanted=wanted.wanted, **near)
+        else:
+            yield partial(load_items, path, **near)
     yield partial(load_records, wanted.records, where="items", diagnostics=diagnostics)
     for name in wanted.man_pages:
         yield partial(_alone, load_man_page, name)
@@ -159,7 +173,8 @@ def _loaders(wanted: SourceRequest, diagnostics: Diagnostics) -> Iterator[Callab
         for name in wanted.techniques if index else ():
             yield partial(_alone, partial(find_technique, index, diagnostics=diagnostics), name)
     for spec in wanted.files:
-        yield partial(load_files, spec, context_lines=wanted.context_lines, **near)
+        lines = wanted.context_lines
+        yield partial(load_files, spec, context_lines=lines, wanted=wanted.wanted, **near)
     for spec in wanted.plugged:
         yield partial(load_plugged, spec, diagnostics=diagnostics)
     if wanted.search is not None:

@@ -2,7 +2,7 @@
 
 BM25 over the same words by which items are ranked.
 
-Codes: PF608 files of a folder or pattern that were passed over.
+Codes: PF608 files of a pattern that were passed over.
 """
 
 from __future__ import annotations
@@ -26,26 +26,14 @@ from ..text.words import (
     terms_of_text,
     terms_of_word,
 )
+from .folders import ALL_FILES, FolderFilter, read_folder, report_left_out, unwanted_content
 from .text_files import file_item, split_lines
-from .workspace import (
-    GitIgnore,
-    StrPath,
-    decode_text,
-    expand_pattern,
-    is_pattern,
-    locate_file,
-    peek_file,
-    read_text,
-    show_path,
-)
+from .workspace import StrPath, expand_pattern, is_pattern, locate_file, read_text, show_path
 
 SEARCH_K1, SEARCH_B = 1.5, 0.75
 """BM25's saturation of a word that comes again, and its norm by length: the usual ones."""
 MIN_PASSAGE_CHARACTERS, MAX_PASSAGE_CHARACTERS = 800, 3200
 """Characters of a passage: a new one begins at a seam after the least, and anywhere at the most."""
-MAX_SEARCHED_BYTES = 4 << 20
-"""Bytes above which a file is not searched."""
-_UNREADABLE = "files that cannot be read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +42,9 @@ class Search:
 
     query: str
     paths: Sequence[str] = (".",)
-    """Files, folders and patterns. In folders dot files, and all that git ignores, are left out."""
+    """Files, folders and patterns."""
+    wanted: FolderFilter = ALL_FILES
+    """The files of folders that are searched."""
 
 
 def search_files(search: Search, *, workspace: StrPath, diagnostics: Diagnostics) -> list[Item]:
@@ -67,7 +57,7 @@ def search_files(search: Search, *, workspace: StrPath, diagnostics: Diagnostics
         raise ItemError("no words to look for", where="search")
     passages: list[Item] = []
     said: dict[str | None, Diagnostics] = {}
-    for name, text, told in _read_files(search.paths, workspace, diagnostics):
+    for name, text, told in _read_files(search.paths, search.wanted, workspace, diagnostics):
         said[name] = told
         passages += _split_passages(name, text)
     # The path counts as words of a passage: `auth/login.py` answers "login" in each.
@@ -115,79 +105,51 @@ def rank_texts(query: str, texts: Sequence[str]) -> list[float]:
 
 
 def _read_files(
-    paths: Sequence[str], workspace: StrPath, diagnostics: Diagnostics
+    paths: Sequence[str], wanted: FolderFilter, workspace: StrPath, diagnostics: Diagnostics
 ) -> Iterator[tuple[str, str, Diagnostics]]:
-    """Yield name, text and diagnostics of each file to search.
+    """Yield name, text and diagnostics of each file to search, once.
 
     Files from folders and patterns are passed over if they are no text or huge.
     """
-    skipped: Counter[tuple[str, str]] = Counter()
-    for path, name, named in _list_files(paths, workspace, diagnostics):
-        told = Diagnostics()
-        refusal = None if named else _refusal(name, workspace)
-        if refusal is None:
-            try:
-                yield name, read_text(name, workspace=workspace, diagnostics=told), told
-            except ItemError:  # gone since it was looked at
-                refusal = _UNREADABLE
-        if refusal is not None:
-            skipped[path, refusal] += 1
-    for (path, refusal), number in skipped.items():
-        message = f"not searched: {refusal}, {number}"
-        diagnostics.add("PF608", message, where=show_path(path), severity="info")
-
-
-def _list_files(
-    paths: Sequence[str], workspace: StrPath, diagnostics: Diagnostics
-) -> Iterator[tuple[str, str, bool]]:
-    """Yield (path, name, named) of each file that the paths stand for, once; `named`: by a path."""
     seen: set[str] = set()
     failed: list[ItemError] = []
     for path in paths:
         try:
-            found, named = _matches(path, workspace, diagnostics)
+            # A file that is named, in a named folder and in a pattern is searched once.
+            for found in _read_place(path, wanted, workspace, diagnostics):
+                if found[0] not in seen:
+                    seen.add(found[0])
+                    yield found
         except ItemError as error:
             failed.append(error)
-            continue
-        # A file that is named, in a named folder and in a pattern is searched once.
-        for name in map(os.path.normpath, found):
-            if name not in seen:
-                seen.add(name)
-                yield path, name, named
     if failed and not seen:
         raise failed[0]
     for each in failed:
         diagnostics.add("PF606", f"left out: {each.bare}", where=each.where)
 
 
-def _matches(path: str, workspace: StrPath, diagnostics: Diagnostics) -> tuple[list[str], bool]:
-    """Return the files that a path of the user's stands for, and True if it names one itself."""
+def _read_place(
+    path: str, wanted: FolderFilter, workspace: StrPath, diagnostics: Diagnostics
+) -> Iterator[tuple[str, str, Diagnostics]]:
+    """Yield name, text and diagnostics of each file that a path of the user's stands for."""
     place = locate_file(path, workspace)
     if place.is_dir():
-        git = GitIgnore(place)
-        try:
-            inside = expand_pattern("**/*", workspace=place, diagnostics=diagnostics, ignored=git)
-        except ItemError:
-            raise ItemError("a folder without files to search", where=show_path(path)) from None
-        return [os.path.join(path, name) for name in inside], False
+        yield from read_folder(path, workspace=workspace, diagnostics=diagnostics, wanted=wanted)
+        return
     if place.exists() or not is_pattern(path):
-        peek_file(path, workspace=workspace)
-        return [path], True
-    return expand_pattern(path, workspace=workspace, diagnostics=diagnostics), False
-
-
-def _refusal(name: str, workspace: StrPath) -> str | None:
-    """Return the reason to pass over a file that nobody named, or `None`."""
-    try:
-        size, beginning = peek_file(name, workspace=workspace)
-    except ItemError:
-        return _UNREADABLE
-    if size > MAX_SEARCHED_BYTES:
-        return f"files larger than {MAX_SEARCHED_BYTES >> 20} MiB"
-    # Decoded first: every other byte of UTF-16 is a NUL.
-    if "\0" in decode_text(beginning, where=name, diagnostics=Diagnostics()):
-        return "files without text"
-    return None
+        said = Diagnostics()
+        text = read_text(path, workspace=workspace, diagnostics=said)
+        yield os.path.normpath(path), text, said
+        return
+    left_out: Counter[str] = Counter()
+    for name in expand_pattern(path, workspace=workspace, diagnostics=diagnostics):
+        reason = unwanted_content(name, workspace=workspace)
+        if reason is not None:
+            left_out[reason] += 1
+            continue
+        said = Diagnostics()
+        yield os.path.normpath(name), read_text(name, workspace=workspace, diagnostics=said), said
+    report_left_out(left_out, path, diagnostics)
 
 
 def _split_passages(path: str, text: str) -> Iterator[Item]:

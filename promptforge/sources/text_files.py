@@ -16,7 +16,8 @@ from .. import yaml_reader
 from ..errors import Diagnostics, ItemError, ProfileError
 from ..model import Item
 from ..plaindata import copy_plain
-from .workspace import StrPath, expand_pattern, is_pattern, read_text, show_path
+from .folders import ALL_FILES, FolderFilter, read_folder
+from .workspace import StrPath, expand_pattern, is_pattern, locate_file, read_text, show_path
 
 # `a.py:1-3,9-12`, as some tools write it: the message says to write two.
 _SEVERAL = re.compile(r"(?s:(.+?)):([0-9]{1,9}-?[0-9]{0,9}),([0-9]{1,9}-?[0-9]{0,9})(?:,[0-9,-]*)?")
@@ -33,19 +34,31 @@ class _BinaryFileError(ItemError):
 
 
 def load_files(
-    spec: str, *, workspace: StrPath, diagnostics: Diagnostics, context_lines: int = 0
+    spec: str,
+    *,
+    workspace: StrPath,
+    diagnostics: Diagnostics,
+    context_lines: int = 0,
+    wanted: FolderFilter = ALL_FILES,
 ) -> list[Item]:
     """Return the items of one `--file`: `code` for programming languages, `file` for the rest.
 
-    `spec` is `PATH`, `PATH:LINE`, `PATH:START-END`, or a pattern such as `src/**/*.py`. Lines count
-    from 1, both ends included; `PATH:12-` is all from there on. `context_lines` more are taken on
-    either side, as far as the file goes, and the range says so. A whole file has no range. The line
-    end that closes the text is left out.
+    `spec` is `PATH`, `PATH:LINE`, `PATH:START-END`, a pattern such as `src/**/*.py`, or a folder:
+    of this the `wanted` files are read. Lines count from 1, both ends included; `PATH:12-` is all
+    from there on. `context_lines` more are taken on either side, as far as the file goes, and the
+    range says so. A whole file has no range. The line end that closes the text is left out.
 
     Raises `ItemError` when a named file cannot be read, a pattern matches nothing, or a range lies
     outside the file.
     """
     path, start, end = _parse(spec, workspace)
+    if start is None and locate_file(path, workspace).is_dir():
+        items = []
+        near: Any = {"workspace": workspace, "diagnostics": diagnostics}
+        for name, text, said in read_folder(path, wanted=wanted, **near):
+            items.append(file_item(name, text))
+            diagnostics.extend(tuple(said))
+        return items
 
     def load(name: str, said: Diagnostics) -> Item:
         text = read_text(name, workspace=workspace, diagnostics=said)
@@ -66,6 +79,18 @@ def load_files(
         return file_item(name, "".join(lines[first - 1 : last]), first, last)
 
     return _load_each(path, workspace, diagnostics, load)
+
+
+def is_text_source(path: str, workspace: StrPath) -> bool:
+    """Tell whether a path is a folder, or a file that by its name holds a text and no items."""
+    if path == "-":
+        return False
+    if language_of(path) not in _OF_ITEMS:
+        return _exists(path, workspace)
+    try:
+        return os.path.isdir(os.path.join(workspace, path))
+    except ValueError:  # a NUL in the name
+        return False
 
 
 def load_documents(path: str, *, workspace: StrPath, diagnostics: Diagnostics) -> list[Item]:
@@ -227,6 +252,8 @@ asciidoc bibtex csv diff html ini json json5 latex markdown org pem plantuml pro
 toml tsv xml yaml
 """
 _DATA = frozenset(_NO_PROGRAMS.split())
+_OF_ITEMS = frozenset({None, "json", "yaml", "text"})
+"""Languages of files that may hold items."""
 
 
 def language_of(path: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Read the user's files inside the workspace, expand patterns, and heed `.gitignore`.
+"""Read the user's files inside the workspace, and expand patterns.
 
 A relative path stays inside the workspace, also through links. An absolute path is the user's own
 word, and is opened as it is. Only regular files are read: a FIFO blocks, a device never ends. No
@@ -15,16 +15,13 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from ..errors import Diagnostics, ItemError, did_you_mean, quote
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
 
 StrPath = str | os.PathLike[str]
 MAX_FILE_BYTES_READ = 64 << 20
@@ -195,75 +192,24 @@ def _hint(real: Path, exc: Exception) -> str:
     return did_you_mean(real.name, names[:1000])
 
 
-class GitIgnore:
-    """Tells whether git ignores a path in a folder; the nearest file that mentions it decides.
-
-    Files above the folder count up to the top of its repository. Where git ignores the folder
-    itself none of them counts: a user who names it wants its files.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        repositories = (above for above in (folder, *folder.parents) if (above / ".git").exists())
-        self._root = next(repositories, folder)
-        self._rules: dict[str, GitIgnoreSpec | None] = {}
-        """Folder → the rules of its file, if it has one."""
-        self._lead = "".join(f"{part}/" for part in folder.relative_to(self._root).parts)
-        # `build/` is in most files of this sort, and yet `--in build` asks for its files.
-        if self._lead and self._ignores(self._lead):
-            self._root, self._rules, self._lead = folder, {}, ""
-
-    def __call__(self, path: str) -> bool:
-        """Tell of a path below the folder, with `/` between its parts and after a folder's."""
-        return self._ignores(self._lead + path)
-
-    def _ignores(self, path: str) -> bool:
-        above = path.rstrip("/")
-        while above:
-            above = above.rpartition("/")[0]
-            folder = f"{above}/" if above else ""
-            if folder not in self._rules:
-                self._rules[folder] = self._read(self._root / folder / ".gitignore")
-            rules = self._rules[folder]
-            verdict = None if rules is None else rules.check_file(path[len(folder) :]).include
-            if verdict is not None:  # `!pattern` says False
-                return verdict
-        return False
-
-    def _read(self, path: Path) -> GitIgnoreSpec | None:
-        try:
-            text = read_text(path, workspace=self._root, diagnostics=Diagnostics())
-        except ItemError:  # there is none, or it is not ours to read
-            return None
-        from pathspec import GitIgnoreSpec  # 36 ms that only such a file is worth
-
-        return GitIgnoreSpec.from_lines(text.splitlines())
-
-
 def is_pattern(path: str) -> bool:
     """Tell whether a path holds `*`, `?` or `[`."""
     return any(c in path for c in "*?[")
 
 
-def expand_pattern(
-    pattern: str,
-    *,
-    workspace: StrPath,
-    diagnostics: Diagnostics,
-    ignored: Callable[[str], bool] | None = None,
-) -> list[str]:
+def expand_pattern(pattern: str, *, workspace: StrPath, diagnostics: Diagnostics) -> list[str]:
     """Return the paths of the regular files that match, as the user would write them, sorted.
 
     `*`, `?` and `[…]` stay within one name, `**` crosses folders. A name that begins with a dot is
-    matched only by a part that begins with one. Paths that are `ignored` are not looked at; it gets
-    them as the user would write them, a folder's with `/` at the end. Raises `ItemError` when
-    nothing matches, or the folder lies outside the workspace.
+    matched only by a part that begins with one. Raises `ItemError` when nothing matches, or the
+    folder lies outside the workspace.
     """
     # The walk begins below the last part without a mark: of `src/**/*.py` only `src` is listed.
     parts = pattern.replace(os.sep, "/").split("/")
     fixed = next((i for i, part in enumerate(parts) if is_pattern(part)), len(parts) - 1)
     lead = "".join(part + "/" for part in parts[:fixed])
     top = locate_file(lead or ".", workspace)
-    walk = _Walk(parts[fixed:], lambda name: ignored is not None and ignored(lead + name))
+    walk = _Walk(parts[fixed:])
     walk.enter(os.fspath(top), "", 0)
     where = show_path(pattern)
     for folder, error in walk.closed:
@@ -289,8 +235,8 @@ def expand_pattern(
 class _Walk:
     """One walk over folders along the parts of a pattern."""
 
-    def __init__(self, parts: list[str], ignored: Callable[[str], bool]) -> None:
-        self._parts, self._ignored = parts, ignored
+    def __init__(self, parts: list[str]) -> None:
+        self._parts = parts
         # With two `**` there are many ways into one folder: `a/**/b/**` would walk it as often.
         self._done: set[tuple[str, int]] = set()
         self.found: set[str] = set()
@@ -314,9 +260,9 @@ class _Walk:
                 continue
             name = lead + entry.name
             if _is_folder(entry):
-                if not self._ignored(name + "/") and (part == "**" or not last):
+                if part == "**" or not last:
                     self.enter(entry.path, name + "/", at + (part != "**"))
-            elif last and not self._ignored(name):
+            elif last:
                 self.found.add(name)
 
     def _entries(self, folder: str, lead: str) -> list[os.DirEntry[str]]:

@@ -1,0 +1,333 @@
+"""List the files of a folder as git sees them, and leave out those that no reader wants.
+
+In a repository git itself is asked, so global excludes count, and tracked dot files are in.
+Elsewhere `.gitignore` and `.ignore` are read here. Links are not followed.
+
+Codes: PF601 a folder that cannot be read, PF602 too many names, PF608 files that were left out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import Diagnostics, ItemError
+from .workspace import (
+    MAX_NAMES_VISITED,
+    StrPath,
+    decode_text,
+    is_inside,
+    locate_file,
+    peek_file,
+    read_text,
+    show_path,
+    system_reason,
+)
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+MAX_LISTED_BYTES = 4 << 20
+"""Bytes above which a file that nobody named is left out."""
+MAX_GIT_SECONDS = 60
+_GIT_PLACES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX")
+"""Variables that would name another repository, as inside of a hook."""
+_UNREADABLE, _NO_TEXT = "files that cannot be read", "files without text"
+_LOCKED, _MINIFIED, _GENERATED = "lock files", "minified files", "generated files"
+_UNWANTED = (_LOCKED, _MINIFIED, _GENERATED)
+"""Reasons that `--ignored` overrules."""
+_LOCK_NAME = re.compile(
+    r"(?i).*\.lock|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|packages\.lock\.json"
+    r"|go\.(work\.)?sum|bun\.lockb|\.terraform\.lock\.hcl"
+)
+_MINIFIED_NAME = re.compile(r"(?i).*[.-]min\.(js|mjs|cjs|css)|.*\.(js|mjs|cjs|css)\.map")
+_PROGRAM_OF_A_PAGE = re.compile(r"(?i).*\.(js|mjs|cjs|css)")
+MIN_MINIFIED_LINE = 4_000
+"""Characters without a line end at the start of a script or style sheet: a bundler's work."""
+# The marks that Go's tools and review systems know, in a comment at the top.
+_GENERATED_HEAD = re.compile(
+    r"(?:.*\n){0,20}?[ \t]*(?://|#|/?\*|--|;|<!--).*"
+    r"(?:@generated\b|Code generated .*DO NOT EDIT)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FolderFilter:
+    """The files of a folder that are wanted, in patterns as of `.gitignore`."""
+
+    include: Sequence[str] = ()
+    """Files that match none of these are left out; what matches is wanted, generated or not."""
+    exclude: Sequence[str] = ()
+    ignored: bool = False
+    """Take what git ignores, and lock files, minified and generated ones."""
+    hidden: bool = False
+    """Take dot files that git does not track."""
+
+
+ALL_FILES = FolderFilter()
+
+
+class IgnoreRules:
+    """Tells whether a path in a folder is ignored; the nearest file that mentions it decides.
+
+    Files above the folder count up to the top of its repository. Where the folder itself is ignored
+    none of them counts: a user who names it wants its files.
+    """
+
+    def __init__(self, folder: Path, names: Sequence[str] = (".gitignore", ".ignore")) -> None:
+        """Read the files of these `names`; a later one overrules an earlier."""
+        repositories = (above for above in (folder, *folder.parents) if (above / ".git").exists())
+        self._root = next(repositories, folder)
+        self._names = names
+        self._rules: dict[str, GitIgnoreSpec | None] = {}
+        """Folder → the rules of its files, if it has one."""
+        self._lead = "".join(f"{part}/" for part in folder.relative_to(self._root).parts)
+        # `build/` is in most files of this sort, and yet `--in build` asks for its files.
+        if self._lead and self._ignores(self._lead):
+            self._root, self._rules, self._lead = folder, {}, ""
+
+    def __call__(self, path: str) -> bool:
+        """Tell of a path below the folder, with `/` between its parts and after a folder's."""
+        return self._ignores(self._lead + path)
+
+    def _ignores(self, path: str) -> bool:
+        above = path.rstrip("/")
+        while above:
+            above = above.rpartition("/")[0]
+            folder = f"{above}/" if above else ""
+            if folder not in self._rules:
+                self._rules[folder] = self._read(self._root / folder)
+            rules = self._rules[folder]
+            verdict = None if rules is None else _verdict(rules, path[len(folder) :])
+            if verdict is not None:  # `!pattern` says False
+                return verdict
+        return False
+
+    def _read(self, folder: Path) -> GitIgnoreSpec | None:
+        lines: list[str] = []
+        for name in self._names:
+            try:
+                text = read_text(folder / name, workspace=self._root, diagnostics=Diagnostics())
+            except ItemError:  # there is none, or it is not ours to read
+                continue
+            lines += text.splitlines()
+        return _patterns(lines) if lines else None
+
+
+def _verdict(rules: GitIgnoreSpec, path: str) -> bool | None:
+    """Return what the last pattern that matches a path says: ignored, not so, or nothing."""
+    for pattern in reversed(rules.patterns):
+        found = None if pattern.include is None else pattern.match_file(path)
+        if found is None:
+            continue
+        # The one group is the `/` behind a folder. Of `b` and `!a/`, git asks the first of `a/b`:
+        # the second names the folder alone, and `check_file` would take it for all that is inside.
+        match = found.match
+        if not match.re.groups or match.end(1) in (-1, len(path)):
+            return pattern.include
+    return None
+
+
+def _patterns(lines: Sequence[str]) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec  # 36 ms that only a folder is worth
+
+    return GitIgnoreSpec.from_lines(lines)
+
+
+def read_folder(
+    path: str,
+    *,
+    workspace: StrPath,
+    diagnostics: Diagnostics,
+    wanted: FolderFilter = ALL_FILES,
+) -> Iterator[tuple[str, str, Diagnostics]]:
+    """Yield name, text and diagnostics of each wanted file in a folder, sorted by name.
+
+    Files without text and huge ones are left out, and said in one line. So are lock files, minified
+    and generated ones, but for those that `include` or `ignored` ask for. Nothing is opened before
+    the names are filtered. Raises `ItemError` where the folder lies outside the workspace, or has
+    no file that is wanted.
+    """
+    top = locate_file(path, workspace)
+    left_out: Counter[str] = Counter()
+    is_asked_for = bool(wanted.include) or wanted.ignored
+    count = 0
+    for name in _list_folder(top, diagnostics, wanted):
+        place = os.path.normpath(os.path.join(path, name))
+        reason = unwanted_name(name)
+        if reason is None or is_asked_for:
+            reason = unwanted_content(place, workspace=workspace, asked_for=is_asked_for)
+        if reason is None:
+            said = Diagnostics()
+            try:
+                text = read_text(place, workspace=workspace, diagnostics=said)
+            except ItemError:  # gone since it was looked at
+                reason = _UNREADABLE
+            else:
+                count += 1
+                yield place, text, said
+        if reason is not None:
+            left_out[reason] += 1
+    report_left_out(left_out, path, diagnostics)
+    if not count:
+        message = "a folder without files to read"
+        if left_out:
+            message += ", but for those that are left out by default"
+        elif wanted.include or wanted.exclude:
+            message += ", as they were narrowed down"
+        raise ItemError(message, where=show_path(path))
+
+
+def report_left_out(left_out: Counter[str], path: str, diagnostics: Diagnostics) -> None:
+    """Say what was left out of a folder or a pattern, and how to have it (PF608)."""
+    if not left_out:
+        return
+    counts = ", ".join(f"{reason}: {number}" for reason, number in sorted(left_out.items()))
+    hint = "name a file that is meant"
+    if not left_out.keys().isdisjoint(_UNWANTED):
+        hint += ", or give --ignored"
+    diagnostics.add("PF608", f"left out {counts}; {hint}", where=show_path(path), severity="info")
+
+
+def unwanted_name(name: str) -> str | None:
+    """Return the reason to leave out a file of a folder by its name, or `None`."""
+    base = name.rpartition("/")[2]
+    if _LOCK_NAME.fullmatch(base):
+        return _LOCKED
+    return _MINIFIED if _MINIFIED_NAME.fullmatch(base) else None
+
+
+def unwanted_content(place: str, *, workspace: StrPath, asked_for: bool = True) -> str | None:
+    """Return the reason to leave out a file by its size and its first 8 KiB, or `None`."""
+    try:
+        size, beginning = peek_file(place, workspace=workspace)
+    except ItemError:
+        return _UNREADABLE
+    if size > MAX_LISTED_BYTES:
+        return f"files larger than {MAX_LISTED_BYTES >> 20} MiB"
+    # Decoded first: every other byte of UTF-16 is a NUL.
+    text = decode_text(beginning, where=place, diagnostics=Diagnostics())
+    if "\0" in text or beginning.startswith((b"%PDF-", b"\x1f\x8b")):
+        return _NO_TEXT
+    if asked_for:
+        return None
+    if "\n" not in text[:MIN_MINIFIED_LINE] and size > MIN_MINIFIED_LINE:
+        return _MINIFIED if _PROGRAM_OF_A_PAGE.fullmatch(place) else None
+    return _GENERATED if _GENERATED_HEAD.match(text) else None
+
+
+def _list_folder(top: Path, diagnostics: Diagnostics, wanted: FolderFilter) -> list[str]:
+    """Return the names of the regular files below a real folder that the filter lets through."""
+    names = None if wanted.ignored else _ask_git(top, wanted.hidden)
+    if names is None:
+        names = _walk(top, diagnostics, wanted)
+    else:
+        is_ignored = IgnoreRules(top, [".ignore"])
+        names = [name for name in names if not _is_below_ignored(name, is_ignored)]
+    if wanted.include:
+        include = _patterns(wanted.include)
+        names = [name for name in names if include.match_file(name)]
+    if wanted.exclude:
+        exclude = _patterns(wanted.exclude)
+        names = [name for name in names if not exclude.match_file(name)]
+    inside: dict[str, bool] = {}
+    return sorted(name for name in names if _is_regular(top, name, inside))
+
+
+def _is_below_ignored(name: str, is_ignored: Callable[[str], bool]) -> bool:
+    parts = name.split("/")
+    folders = ("/".join(parts[:end]) + "/" for end in range(1, len(parts)))
+    return any(map(is_ignored, folders)) or is_ignored(name)
+
+
+def _is_regular(top: Path, name: str, inside: dict[str, bool]) -> bool:
+    """Tell whether it is a file, no link, in a folder that lies in `top` for real."""
+    folder = name.rpartition("/")[0]
+    if folder not in inside:
+        # git lists `a/b` as tracked where a link has taken the place of the folder `a` since.
+        inside[folder] = is_inside(os.path.realpath(top / folder), top)
+    try:
+        return inside[folder] and stat.S_ISREG(os.lstat(top / name).st_mode)
+    except OSError:  # tracked, and deleted since
+        return False
+
+
+def _ask_git(folder: Path, hidden: bool) -> list[str] | None:
+    """Return the names of the files that git sees in a folder; `None` where git cannot tell."""
+    if not any((above / ".git").exists() for above in (folder, *folder.parents)):
+        return None
+    if run_git(folder, "check-ignore", "-q", ".") is not None:
+        return None  # the folder is ignored itself, and was named: all of it is wanted
+    tracked = run_git(folder, "ls-files", "-z", "--cached", "--recurse-submodules")
+    others = run_git(folder, "ls-files", "-z", "--others", "--exclude-standard")
+    if tracked is None or others is None:
+        return None
+    found = dict.fromkeys(filter(None, tracked.split("\0")))
+    for name in filter(None, others.split("\0")):
+        if hidden or not any(part.startswith(".") for part in name.split("/")):
+            found[name] = None
+    return list(found)
+
+
+def run_git(folder: Path, *arguments: str) -> str | None:
+    """Return what a command of git prints in a folder; `None` where it fails or there is no git."""
+    import subprocess
+
+    # A repository's own settings could name a program to run at each listing.
+    command = ["git", "-c", "core.fsmonitor=false", *arguments]
+    kept = {name: value for name, value in os.environ.items() if name not in _GIT_PLACES}
+    try:
+        ran = subprocess.run(
+            command,
+            cwd=folder,
+            env=kept | {"GIT_OPTIONAL_LOCKS": "0"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=MAX_GIT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return os.fsdecode(ran.stdout) if ran.returncode == 0 else None
+
+
+def _is_never(_name: str) -> bool:
+    return False
+
+
+def _walk(top: Path, diagnostics: Diagnostics, wanted: FolderFilter) -> list[str]:
+    """Return the names of the files below a folder, but for ignored and hidden ones."""
+
+    def say(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            where = show_path(error.filename)
+            diagnostics.add("PF601", f"skipped: {system_reason(error)}", where=where)
+
+    is_ignored: Callable[[str], bool] = IgnoreRules(top)
+    if wanted.ignored:
+        is_ignored = _is_never
+    found: list[str] = []
+    visited = 0
+    for folder, folders, files in os.walk(top, onerror=say):
+        lead = os.path.relpath(folder, top).replace(os.sep, "/") + "/"
+        lead = lead.removeprefix("./")
+        visited += len(folders) + len(files)
+        if visited > MAX_NAMES_VISITED:
+            message = f"more than {MAX_NAMES_VISITED} names; not all were looked at"
+            diagnostics.add("PF602", message, where=show_path(top))
+            break
+
+        def is_seen(name: str, lead: str = lead) -> bool:
+            if name.startswith(".") and not wanted.hidden:
+                return False
+            return not is_ignored(lead + name)
+
+        folders[:] = sorted(n for n in folders if n != ".git" and is_seen(f"{n}/"))
+        found += (lead + name for name in files if is_seen(name))
+    return found
