@@ -335,7 +335,7 @@ def folder_stamps(folder: Path) -> FileStamps:
                 f"has more than {MAX_FOLDER_ENTRIES} names; templates want a folder",
                 where=str(folder),
             )
-        if not name.endswith((".j2", "/layout.yaml")) or not is_template_name(name):
+        if not f"/{name}".endswith((".j2", "/layout.yaml")) or not is_template_name(name):
             continue
         try:
             if entry.is_symlink() and not _is_inside(os.path.realpath(entry.path), root):

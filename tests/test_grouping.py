@@ -8,10 +8,10 @@ import pytest
 from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
+from shipped_words import CATEGORIES
 
 from promptforge.model import Item
 from promptforge.selection.group import (
-    CATEGORY_OF_KIND,
     Entry,
     best_at_edges,
     flatten_sections,
@@ -25,7 +25,10 @@ def entry(index: int, rank: float = 1.0, **fields: Any) -> Entry:
 
 def keys(entries: list[Entry], by: str, **more: Any) -> list[tuple[str, list[int]]]:
     """Return each section's key and the numbers of its entries."""
-    return [(s.key, [e.index for e in s.entries]) for s in group_entries(entries, by, **more)]
+    return [
+        (s.key, [e.index for e in s.entries])
+        for s in group_entries(entries, by, categories=CATEGORIES, **more)
+    ]
 
 
 FIELDS = st.fixed_dictionaries(
@@ -130,7 +133,7 @@ def test_kinds_of_code_are_one_category(kind: str) -> None:
 )
 def test_other_kinds_have_theirs(kind: str, category: str) -> None:
     assert keys([entry(0, kind=kind)], "category") == [(category, [0])]
-    assert set(CATEGORY_OF_KIND.values()) == {"code", "documentation", "conversation"}
+    assert set(CATEGORIES.values()) == {"code", "documentation", "conversation"}
 
 
 def test_a_metadata_key_groups_and_what_lacks_it_is_other() -> None:

@@ -68,6 +68,8 @@ def test_every_display_option_may_be_set_and_no_other() -> None:
         "titles",
         "languages",
         "trim_end",
+        "words",
+        "kinds",
     }
 
 
@@ -105,6 +107,23 @@ def test_every_display_option_may_be_set_and_no_other() -> None:
         ),
         ("[]", "layout.yaml:1: a file of keys has lines of the form `key: value`"),
         ("titles: {a: b}\ntitles: {}", "layout.yaml:2: "),
+        (
+            "words: {lines_left: x}",
+            'layout.yaml:1: words: unknown key "lines_left"; did you mean "lines_left_out"?',
+        ),
+        (
+            "words: {gap: '{count}'}",
+            "layout.yaml:1: words: gap fills in no words in braces; got {count}",
+        ),
+        ('words: {gap: "a\\nb"}', "layout.yaml:1: words: gap takes a text on one line"),
+        (
+            "words: {content_tag: a b}",
+            "layout.yaml:1: words: content_tag takes letters, digits, '_' and '-'; got \"a b\"",
+        ),
+        (
+            "kinds: {runbook: {trim: man_page}}",
+            'layout.yaml:1: kinds: runbook: unknown key "trim"; did you mean "trim_as"?',
+        ),
     ],
 )
 def test_a_bad_line_is_named(text: str, message: str) -> None:

@@ -351,10 +351,10 @@ def test_in_an_attribute_a_content_is_a_label(item: str, framing: str) -> None:
 )
 def test_a_page_is_read_as_strictly_as_can_be(text: str, kept: bool) -> None:
     if kept:
-        check_delimiters(text, "k1", [{"x", ""}])
+        check_delimiters(text, "content", "k1", [{"x", ""}])
     else:
         with pytest.raises(BrokenDelimiterError):
-            check_delimiters(text, "k1", [{"x", ""}])
+            check_delimiters(text, "content", "k1", [{"x", ""}])
 
 
 # --- templates ------------------------------------------------------------------------------------

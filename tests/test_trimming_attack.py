@@ -9,6 +9,7 @@ from example_counts import cases
 from hostile import DATA, STRINGS, TEXT, outside
 from hypothesis import given
 from hypothesis import strategies as st
+from shipped_words import marks
 
 from promptforge.trimming.attack_technique import divide
 from promptforge.trimming.pieces import Pieces
@@ -30,13 +31,13 @@ Tools: S0001 Spoon, S0002 Cup"""
 
 
 def pieces(text: str) -> Pieces:
-    found = divide(text, marker=MARKER)
+    found = divide(text, marks=marks(MARKER))
     assert found is not None
     return found
 
 
 def assert_laws(text: str) -> None:
-    found = divide(text, marker=MARKER)
+    found = divide(text, marks=marks(MARKER))
     if found is None:
         return
     assert "".join(part.text for part in found.parts) == text
@@ -87,11 +88,11 @@ def test_citations_go_first_then_details_sentences_detection_and_names() -> None
 
 @pytest.mark.parametrize("text", ["", "One sentence.", "No full stop", "\n\n"])
 def test_one_sentence_has_no_pieces(text: str) -> None:
-    assert divide(text, marker=MARKER) is None
+    assert divide(text, marks=marks(MARKER)) is None
 
 
 def test_without_a_marker_there_is_no_head() -> None:
-    found = divide(TECHNIQUE, marker="")
+    found = divide(TECHNIQUE, marks=marks(""))
     assert found is not None and found.variants()[2].text.startswith(
         "Adversaries may boil the kettle dry. They"
     )
@@ -143,7 +144,7 @@ def test_real_techniques() -> None:
     for technique in json.loads(path.read_text("utf-8"))["techniques"]:
         text = technique["description"]
         assert_laws(text)
-        found = divide(text, marker="")
+        found = divide(text, marks=marks(""))
         if found is not None and "(Citation:" in text:
             extras = sum(part.kind == "extra" for part in found.parts)
             assert "(Citation:" not in found.variants()[extras - 1].text

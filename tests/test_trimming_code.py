@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from python_programs import programs
+from shipped_words import marks as shipped_marks
 
+from promptforge.text.format import Marks
 from promptforge.trimming import code, python
 from promptforge.trimming.pieces import Pieces
 
@@ -80,14 +82,14 @@ def parses(text: str) -> bool:
     return True
 
 
-def divide(text: str, *, marker: str, language: str | None) -> Pieces | None:
+def divide(text: str, *, marks: Marks, language: str | None) -> Pieces | None:
     """Divide a program as the tables of `kinds` have it done."""
-    found = python.divide(text, marker=marker) if language == "python" else None
-    return found or code.divide(text, marker=marker, language=language)
+    found = python.divide(text, marks=marks) if language == "python" else None
+    return found or code.divide(text, marks=marks, language=language)
 
 
 def divided(text: str, language: str | None) -> Pieces:
-    pieces = divide(text, marker="[cut]", language=language)
+    pieces = divide(text, marks=shipped_marks("[cut]"), language=language)
     assert pieces
     return pieces
 
@@ -131,7 +133,7 @@ def test_what_a_query_wants_stays_with_its_signature_and_class() -> None:
 
 
 def test_no_head_without_a_marker() -> None:
-    pieces = divide(SHOP, marker="", language="python")
+    pieces = divide(SHOP, marks=shipped_marks(""), language="python")
     assert pieces
     assert pieces.variants()[0].text.startswith('"""A shop."""\nimport os\n')
 
@@ -156,7 +158,7 @@ def test_every_variant_of_a_real_module_parses(path: Path) -> None:
 )
 def test_every_variant_parses(text: str, step: int, worth: dict[int, float]) -> None:
     assert parses(text)
-    pieces = python.divide(text, marker="[cut]")
+    pieces = python.divide(text, marks=shipped_marks("[cut]"))
     if pieces:
         assert whole(pieces) == text
         variants = pieces.variants(
@@ -185,7 +187,7 @@ def test_every_variant_parses(text: str, step: int, worth: dict[int, float]) -> 
     ],
 )
 def test_odd_python_stays_python(text: str) -> None:
-    pieces = python.divide(text, marker="x */ \n y")
+    pieces = python.divide(text, marks=shipped_marks("x */ \n y"))
     assert pieces
     assert whole(pieces) == text
     for worth in ({}, {len(pieces.parts) - 2: 1.0}, {1: 2.0, len(pieces.parts) // 2: 1.0}):
@@ -263,7 +265,9 @@ def test_the_outline_of_go(installed: bool, monkeypatch: pytest.MonkeyPatch) -> 
     ],
 )
 def test_marks_are_comments(language: str | None, mark: str) -> None:
-    pieces = code.divide("a {\n  b\n  c\n}\nd {\n  e\n}\n", marker="-->*/", language=language)
+    pieces = code.divide(
+        "a {\n  b\n  c\n}\nd {\n  e\n}\n", marks=shipped_marks("-->*/"), language=language
+    )
     assert pieces
     assert f"a {{\n  {mark}" in pieces.variants()[1].text
 
@@ -274,7 +278,7 @@ def test_marks_are_comments(language: str | None, mark: str) -> None:
 )
 def test_the_pieces_are_the_text_whatever_it_is(strings: list[str], language: str | None) -> None:
     text = "".join(strings)
-    pieces = divide(text, marker="[cut]", language=language)
+    pieces = divide(text, marks=shipped_marks("[cut]"), language=language)
     if pieces is None:
         return
     assert whole(pieces) == text
@@ -303,7 +307,7 @@ def test_the_pieces_are_the_text_whatever_it_is(strings: list[str], language: st
 )
 def test_nothing_is_raised(text: str, language: str | None) -> None:
     for cut in (text, "def f():\n  a\n  b\n" + text):
-        pieces = divide(cut, marker="[cut]", language=language)
+        pieces = divide(cut, marks=shipped_marks("[cut]"), language=language)
         assert pieces is None or whole(pieces) == cut
 
 
@@ -313,14 +317,14 @@ def test_what_lies_too_deep_is_one_piece(deep: int) -> None:
         "  " * n + "}\n" for n in reversed(range(deep))
     )
     for language in (None, "javascript", "c"):
-        pieces = divide(text, marker="[cut]", language=language)
+        pieces = divide(text, marks=shipped_marks("[cut]"), language=language)
         assert pieces is None or whole(pieces) == text
 
 
 def test_a_tree_that_another_thread_has_spoilt_is_made_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    whole_pieces, parse, spoilt = python.divide(SHOP, marker="[cut]"), ast.parse, [2]
+    whole_pieces, parse, spoilt = python.divide(SHOP, marks=shipped_marks("[cut]")), ast.parse, [2]
 
     def flaky(text: str) -> ast.Module:
         spoilt[0] -= 1
@@ -329,5 +333,5 @@ def test_a_tree_that_another_thread_has_spoilt_is_made_again(
         return parse(text)
 
     monkeypatch.setattr(ast, "parse", flaky)
-    again = python.divide(SHOP, marker="[cut]")
+    again = python.divide(SHOP, marks=shipped_marks("[cut]"))
     assert whole_pieces is not None and again is not None and again.parts == whole_pieces.parts

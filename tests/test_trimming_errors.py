@@ -6,6 +6,7 @@ import hostile
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shipped_words import marks
 
 from promptforge.trimming import traceback
 from promptforge.trimming.pieces import Pieces
@@ -96,7 +97,7 @@ ALL = {"python": PYTHON, "java": JAVA, "node": NODE, "go": GO, "rust": RUST}
 
 
 def divided(text: str) -> Pieces:
-    pieces = traceback.divide(text, marker="[cut]")
+    pieces = traceback.divide(text, marks=marks("[cut]"))
     assert pieces
     assert "".join(part.text for part in pieces.parts) == text
     return pieces
@@ -241,7 +242,7 @@ def test_whose_a_frame_is(frame: str, package: str | None) -> None:
     ["", "no trace\nhere\n", "Error: x\n", "Traceback (most recent call last):\n", "\0\ud800"],
 )
 def test_a_text_without_a_trace(text: str) -> None:
-    assert traceback.divide(text, marker="[cut]") is None
+    assert traceback.divide(text, marks=marks("[cut]")) is None
 
 
 LINES = [line for text in ALL.values() for line in text.splitlines(keepends=True)]
@@ -250,7 +251,7 @@ LINES = [line for text in ALL.values() for line in text.splitlines(keepends=True
 @given(st.lists(st.sampled_from([*ALL.values(), *LINES]) | st.sampled_from(hostile.STRINGS)))
 def test_the_pieces_are_the_text_and_errors_stay(strings: list[str]) -> None:
     text = "".join(strings)
-    pieces = traceback.divide(text, marker="[cut]")
+    pieces = traceback.divide(text, marks=marks("[cut]"))
     if pieces is None:
         return
     assert "".join(part.text for part in pieces.parts) == text

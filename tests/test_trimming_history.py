@@ -6,6 +6,7 @@ import hostile
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shipped_words import marks
 
 from promptforge.trimming import history
 from promptforge.trimming.pieces import Pieces
@@ -25,7 +26,7 @@ LISP = "CL-USER> (defun f (x)\n  (* x x))\nF\nCL-USER> (f 2)\n4\nCL-USER> (f 3)\
 
 
 def divided(text: str, language: str | None = None) -> Pieces:
-    pieces = history.divide(text, marker="[cut]", language=language)
+    pieces = history.divide(text, marks=marks("[cut]"), language=language)
     assert pieces
     assert "".join(part.text for part in pieces.parts) == text
     return pieces
@@ -88,7 +89,7 @@ def test_prompts(text: str, language: str | None, inputs: list[str]) -> None:
     "text", ["", "no prompt\n", "> quoted\n", "* item\n* item\n", "# Heading\ntext\n", "a > b\n"]
 )
 def test_a_text_without_prompts(text: str) -> None:
-    assert history.divide(text, marker="[cut]", language=None) is None
+    assert history.divide(text, marks=marks("[cut]"), language=None) is None
 
 
 def test_bytes_stay_as_they_are() -> None:
@@ -108,7 +109,7 @@ def test_no_output_without_its_input(
     strings: list[str], language: str | None, share: float
 ) -> None:
     text = "".join(strings)
-    pieces = history.divide(text, marker="", language=language)
+    pieces = history.divide(text, marks=marks(""), language=language)
     if pieces is None:
         return
     assert "".join(part.text for part in pieces.parts) == text

@@ -13,6 +13,7 @@ from hostile import DATA, STRINGS, TEXT, outside
 from hypothesis import example, given
 from hypothesis import strategies as st
 from judges import json_value
+from shipped_words import marks
 
 from promptforge.trimming.json import MAX_JSON_CHARS, MAX_JSON_DEPTH, divide
 from promptforge.trimming.pieces import TrimmedVariants
@@ -31,7 +32,7 @@ KETTLES = {
 
 
 def variants_of(text: str, marker: str = MARKER) -> TrimmedVariants:
-    found = divide(text, marker=marker)
+    found = divide(text, marks=marks(marker))
     assert found is not None
     return found
 
@@ -75,7 +76,7 @@ def assert_laws(text: str, marker: str = MARKER) -> None:
     text = text.encode("utf-16", "surrogatepass").decode(
         "utf-16", "surrogatepass"
     )  # pairs are characters
-    found = divide(text, marker=marker)
+    found = divide(text, marks=marks(marker))
     if found is None:
         return
     try:
@@ -179,11 +180,11 @@ DEEP = "[" * (MAX_JSON_DEPTH + 2) + "]" * (MAX_JSON_DEPTH + 2)
     ids=lambda text: text[:12],
 )
 def test_what_could_not_be_written_again_has_no_forms(text: str) -> None:
-    assert divide(text, marker=MARKER) is None
+    assert divide(text, marks=marks(MARKER)) is None
 
 
 def test_a_text_too_long_is_not_read() -> None:
-    assert divide("[" + "1," * (MAX_JSON_CHARS // 2) + "1]", marker=MARKER) is None
+    assert divide("[" + "1," * (MAX_JSON_CHARS // 2) + "1]", marks=marks(MARKER)) is None
 
 
 def test_a_nested_text_is_written_from_deep_in_a_program() -> None:

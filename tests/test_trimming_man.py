@@ -10,6 +10,7 @@ from example_counts import cases
 from hostile import DATA, STRINGS, TEXT, outside
 from hypothesis import given
 from hypothesis import strategies as st
+from shipped_words import marks
 
 from promptforge.trimming.man_page import MAX_LINES_ALWAYS_KEPT, divide
 from promptforge.trimming.pieces import Pieces
@@ -64,13 +65,13 @@ COPYRIGHT
 
 
 def pieces(text: str) -> Pieces:
-    found = divide(text, marker=MARKER)
+    found = divide(text, marks=marks(MARKER))
     assert found is not None
     return found
 
 
 def assert_laws(text: str) -> None:
-    found = divide(text, marker=MARKER)
+    found = divide(text, marks=marks(MARKER))
     if found is None:
         return
     assert "".join(part.text for part in found.parts) == text
@@ -173,11 +174,11 @@ def test_a_page_in_another_language_keeps_its_first_two_sections() -> None:
 
 @pytest.mark.parametrize("text", ["", "NAME", "Text that\nis not\nindented.\n", "NAME\n    x\n"])
 def test_what_is_no_page_has_no_pieces(text: str) -> None:
-    assert divide(text, marker=MARKER) is None
+    assert divide(text, marks=marks(MARKER)) is None
 
 
 def test_without_a_marker_there_is_no_head() -> None:
-    found = divide(PAGE, marker="")
+    found = divide(PAGE, marks=marks(""))
     assert found is not None and found.variants()[3].text.startswith("NAME\n")
 
 

@@ -11,6 +11,7 @@ from hostile import DATA, STRINGS, TEXT, outside
 from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from shipped_words import marks
 
 from promptforge.trimming import markdown
 from promptforge.trimming.markdown import divide
@@ -59,7 +60,7 @@ Press the button. See the [manual][m].
 
 
 def pieces(text: str, marker: str = MARKER) -> Pieces:
-    found = divide(text, marker=marker)
+    found = divide(text, marks=marks(marker))
     assert found is not None
     return found
 
@@ -104,7 +105,7 @@ def assert_made_of(short: str, whole: str) -> None:
 
 
 def assert_laws(text: str) -> None:
-    found = divide(text, marker=MARKER)
+    found = divide(text, marks=marks(MARKER))
     if found is None:
         return
     assert "".join(part.text for part in found.parts) == text
@@ -229,11 +230,11 @@ def test_a_rule_goes_with_what_is_before_it() -> None:
     "text", ["", "one block", "\n\n", "- a", "```\nnever closed\n\n# no heading\n"]
 )
 def test_one_block_has_no_pieces(text: str) -> None:
-    assert divide(text, marker=MARKER) is None
+    assert divide(text, marks=marks(MARKER)) is None
 
 
 def test_a_text_too_long_is_not_read() -> None:
-    assert divide("# a\n\nb\n" * (1 << 22), marker=MARKER) is None
+    assert divide("# a\n\nb\n" * (1 << 22), marks=marks(MARKER)) is None
 
 
 _BEGINNINGS = [

@@ -1,11 +1,21 @@
-"""Layouts: the settings of a `layout.yaml`."""
+"""Layouts: the settings of a `layout.yaml`.
 
+One beside the folders of the layouts holds for all of them; that of a layout is laid over it, and a
+user's over the shipped one of its name, key by key.
+"""
+
+import functools
+import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 import msgspec
 from msgspec import Meta
 
-from ..errors import ProfileError
+from ..errors import ProfileError, quote, suggest_name
+from ..files import shipped_folder
+from ..text.format import Marks
+from ..yaml_reader import load_yaml
 from .options import OPTION_VOCABULARY, LibraryName
 from .profiles import read_values
 from .schema import Rule, Vocabulary, matching, rules_of
@@ -20,6 +30,21 @@ _TagOrNone = Annotated[str, matching("[A-Za-z0-9_+#.-]*", "a language tag such a
 _Extension = Annotated[str, Meta(pattern=r"^\.?[a-z0-9_+#.-]+$(?!\n)")]
 
 
+_PLACEHOLDER = re.compile(r"\{(?:count|total|start|end|frames|package)\}")
+_PHRASE = re.compile(r"[^\x00-\x1f\x7f\x85\u2028\u2029]*")
+_TAG_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,40}")
+
+
+class KindSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The settings of one kind of items; an empty one is not set."""
+
+    category: Annotated[str, matching("[A-Za-z0-9_-]*", "a word such as documentation")] = ""
+    title: str = ""
+    """The kind in words."""
+    trim_as: str = ""
+    """The kind or language as which its text is shortened."""
+
+
 class LayoutSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of one layout."""
 
@@ -31,6 +56,10 @@ class LayoutSettings(msgspec.Struct, frozen=True, kw_only=True):
     titles: Annotated[dict[str, str], "Key of a section → its heading."] = {}
     languages: Annotated[dict[_Extension, _TagOrNone] | None,
         "Extension of a file → language tag, the only tags of this layout; none: all tags."] = None
+    words: Annotated[dict[str, str],
+        "Words that no template prints: marks of what is left out, and of places."] = {}
+    kinds: Annotated[dict[str, KindSettings],
+        "A kind of items → its category, its title, and the kind as which it is shortened."] = {}
     # fmt: on
     trim_end: Annotated[bool, "Take white space off the end of the text."] = False
     options: Annotated[dict[str, Any], ""] = {}
@@ -42,9 +71,14 @@ class LayoutSettings(msgspec.Struct, frozen=True, kw_only=True):
     def over(self, base: Self) -> Self:
         """Return these settings over those of `base`; mappings are merged key by key."""
         own = {key: getattr(self, key) for key in self.stated}
-        for key in ("titles", "languages"):
+        for key in ("titles", "languages", "words"):
             if own.get(key):
                 own[key] = {**(getattr(base, key) or {}), **own[key]}
+        if "kinds" in own:
+            own["kinds"] = {**base.kinds, **own["kinds"]}
+            for kind in self.kinds.keys() & base.kinds:
+                given = {name: value for name, value in _set_of(self.kinds[kind])}
+                own["kinds"][kind] = msgspec.structs.replace(base.kinds[kind], **given)
         return msgspec.structs.replace(
             base,
             **own,
@@ -62,6 +96,44 @@ class LayoutSettings(msgspec.Struct, frozen=True, kw_only=True):
         """The text between two items when the option is none; `None` leaves it to the templates."""
         text: str | None = self.options.get("separator")
         return text
+
+    def marks(self, marker: str) -> Marks:
+        """Return its words, with the option `marker`."""
+        return Marks(marker, **{**shipped_words()["words"], **self.words})
+
+    def of_kinds(self, setting: str) -> dict[str, str]:
+        """Return one setting of the kinds by kind, where it is set."""
+        found = {kind: getattr(each, setting) for kind, each in self.kinds.items()}
+        return {kind: value for kind, value in found.items() if value}
+
+
+def _set_of(kind: KindSettings) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in msgspec.structs.asdict(kind).items() if value]
+
+
+@functools.cache
+def shipped_words() -> Mapping[str, Mapping[str, Any]]:
+    """Return the shipped settings of all layouts, as their file has them: `words` and `kinds`."""
+    path = shipped_folder("templates") / "layout.yaml"
+    found: dict[str, dict[str, Any]] = load_yaml(path.read_text("utf-8"), str(path))
+    return found
+
+
+def wrong_words(words: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the first wrong one of `words`, and the message about it."""
+    shipped = shipped_words()["words"]
+    for name, phrase in words.items():
+        if name not in shipped:
+            return name, f"unknown key {quote(name)}{suggest_name(name, shipped)}"
+        has, takes = (set(_PLACEHOLDER.findall(text)) for text in (phrase, shipped[name]))
+        if not has <= takes:
+            said = ", ".join(sorted(takes)) or "no words in braces"
+            return name, f"{name} fills in {said}; got {', '.join(sorted(has - takes))}"
+        if not _PHRASE.fullmatch(phrase):
+            return name, f"{name} takes a text on one line"
+        if name == "content_tag" and not _TAG_NAME.fullmatch(phrase):
+            return name, f"{name} takes letters, digits, '_' and '-'; got {quote(phrase)}"
+    return None
 
 
 def _rules() -> dict[str, Rule]:
@@ -89,6 +161,10 @@ def load_layout_settings(text: str, where: str) -> LayoutSettings:
             " metadata key",
             where=place("group_by"),
             option="group_by",
+        )
+    if (wrong := wrong_words(values.get("words", {}))) is not None:
+        raise ProfileError(
+            f"words: {wrong[1]}", where=place("words"), option="words", inside=(wrong[0],)
         )
     if values.get("languages"):
         values["languages"] = {

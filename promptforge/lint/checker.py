@@ -31,11 +31,11 @@ from ..tokenizers.base import Counter
 from ..tokenizers.registry import get_tokenizer
 from .findings import Finding, LintedText, about_file, drop_doubtful_edits, sort_findings
 from .library import (
-    KNOWN_KINDS,
     LayoutFiles,
     LayoutFormat,
     LintTargets,
     TemplateLibrary,
+    known_kinds,
     misspelt_kind,
     prompt_part,
     variables_seen,
@@ -244,7 +244,7 @@ class _Check:
             stem = path.name.partition(".")[0]
             plain = stem == stem.lower() and stem.replace("_", "").isalnum()
             in_layout = plain and name.split("/")[0] in self._layouts.layouts
-            if in_layout or stem in (*KNOWN_KINDS, "layout", "item"):
+            if in_layout or stem in (*known_kinds(), "layout", "item"):
                 return f'; a template is called "{path.name}.j2"'
         if suffix != ".j2":
             return None

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 from jinja2 import nodes
 
-from ..config.layouts import LayoutSettings, load_layout_settings
+from ..config.layouts import LayoutSettings, shipped_words
 from ..errors import OptionError, PromptForgeError, quote, suggest_name
 from ..files import YAML_SUFFIXES, read_bytes
-from ..selection.group import CATEGORY_OF_KIND
 from ..templating.autoescape import references, template_syntax
 from ..templating.failures import node_offset, word_length
 from ..templating.loader import PROMPTS_FOLDER, TemplateName, Templates
@@ -227,10 +226,11 @@ def _list_files(folder: Path) -> Iterator[Path]:
 
 # --- layouts --------------------------------------------------------------------------------------
 
-KNOWN_KINDS = frozenset(
-    {*CATEGORY_OF_KIND, *TRIMMERS_BY_KIND, *PROGRAM_KINDS, "custom", "entity", "file", "text"}
-)
-"""Kinds that are known by name; there may be any others."""
+
+def known_kinds() -> set[str]:
+    """Return the kinds that are known by name; there may be any others."""
+    named = {*shipped_words()["kinds"], *TRIMMERS_BY_KIND, *PROGRAM_KINDS}
+    return named | {"custom", "entity", "text"}
 
 
 class LayoutFormat(NamedTuple):
@@ -260,43 +260,31 @@ class LayoutFiles:
             parts = TemplateName.parse(name)
             if parts is not None:
                 self.templates[parts.layout].append((parts, name))
-            if name.endswith("/layout.yaml") or (parts is not None and parts.stem == "layout"):
-                self.layouts.add(name.split("/")[0])
+        self.layouts.update(templates.layouts())
 
     def settings(self, layout: str) -> LayoutSettings | None:
         """Return a layout's own settings; `None` if its `layout.yaml` cannot be read."""
         if layout not in self._settings:
-            name = f"{layout}/layout.yaml"
-            self._settings[layout] = LayoutSettings()
-            if self._templates.find(name) is not None:
-                try:
-                    text, found = self._templates.source(name)
-                    self._settings[layout] = load_layout_settings(text, str(found.path))
-                except PromptForgeError:  # said where layout.yaml is checked
-                    self._settings[layout] = None
+            try:
+                self._settings[layout] = self._templates.folder_settings(layout)
+            except PromptForgeError:  # said where layout.yaml is checked
+                self._settings[layout] = None
         return self._settings[layout]
 
     def chain(self, layout: str) -> list[str]:
         """Return a layout and its bases, nearest first; it ends before a base that is missing."""
         chain: list[str] = []
         name: str | None = layout
-        while name and name in self.layouts and name not in chain:
+        while name and self._templates.is_layout(name) and name not in chain:
             chain.append(name)
-            name = self._base(name)
+            name = getattr(self.settings(name), "base", None)
         return chain
-
-    def _base(self, layout: str) -> str | None:
-        name = f"{layout}/layout.yaml"
-        found = self._templates.find(name)
-        # Most shipped layouts have no base, and reading YAML is slow.
-        if found is None or (found.shipped and "base:" not in self._templates.source(name)[0]):
-            return None
-        return getattr(self.settings(layout), "base", None)
 
     def kinds(self, layout: str) -> set[str]:
         """Return the kinds that a layout and its bases have templates for, and bases' sections."""
         chain = self.chain(layout)
-        found = {parts.stem for folder in chain for parts, _ in self.templates[folder]}
+        templates_of = self._templates.templates_of
+        found = {parts.stem for folder in chain for parts, _ in templates_of(folder)}
         for settings in map(self.settings, chain[1:]):
             if settings is not None:
                 found |= {*settings.sections, *settings.titles}
@@ -314,7 +302,7 @@ class LayoutFiles:
         for layout in sorted(self.layouts):
             found: defaultdict[str, dict[str, str]] = defaultdict(dict)
             for folder in self.chain(layout):
-                for parts, name in self.templates[folder]:
+                for parts, name in self._templates.templates_of(folder):
                     found[parts.ending].setdefault(parts.stem, name)
             for ending, files in sorted(found.items()):
                 page = files.pop("layout", None)
@@ -329,7 +317,7 @@ def variables_seen(stem: str) -> Mapping[str, Shape]:
 
 def misspelt_kind(stem: str, named: Iterable[str] = ()) -> str | None:
     """Return the kind, known or `named` by the layout, that `stem` may be a misspelling of."""
-    known = {*KNOWN_KINDS, *named, "layout", "item"}
+    known = {*known_kinds(), *named, "layout", "item"}
     if stem in known:
         return None
     close = difflib.get_close_matches(stem, sorted(known), n=1, cutoff=0.8)

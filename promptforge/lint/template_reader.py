@@ -169,7 +169,7 @@ ITEM_SHAPE = _with_fields(
     "an item",
     (
         *("id", "kind", "name", "path", "url", "title", "start_line", "end_line"),
-        *("lines", "line_range", "language", "score", "origin", "form"),
+        *("kind_title", "lines", "line_range", "language", "score", "origin", "form"),
     ),
     metadata=ANY_SHAPE,
     content=LONG_TEXT_SHAPE,

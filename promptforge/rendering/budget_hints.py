@@ -19,7 +19,6 @@ from ..errors import BudgetError, TemplateError
 from ..model import Remedy
 from ..packing.pack import FIXED_SET_PACKINGS, Packed
 from ..packing.types import UNLIMITED, Cost, Variant
-from ..selection.group import section_key_of
 from .page import Page
 
 if TYPE_CHECKING:
@@ -411,7 +410,7 @@ _SWITCHED: Mapping[str, dict[str, Any]] = {
 def _more_for_section(report: Report, index: int) -> Iterator[dict[str, Any]]:
     """Yield a maximum of the section with room up to the item, then with room for all."""
     page, budgets = report.page, report.page.options.section_budgets or {}
-    key = section_key_of("kind" if page.group_by == "none" else page.group_by)
+    key = page.section_key_of("kind" if page.group_by == "none" else page.group_by)
     name = key(page.candidates.pool[index])
     if name not in budgets or budgets[name].max_tokens is None:
         return

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -25,7 +25,7 @@ from ..templating.language import Fields, OpenFields
 from ..templating.limits import FuelTank, count_chars
 from ..templating.loader import Layout
 from ..text.control_tokens import BrokenUp, ControlTokens, TokenBreaker
-from ..text.delimiters import check_delimiters
+from ..text.delimiters import check_delimiters, delimiter_name
 from ..text.escape import (
     VERBATIM,
     CleanedContent,
@@ -34,7 +34,9 @@ from ..text.escape import (
     clean_content,
     plain_line,
 )
+from ..text.format import Marks
 from ..tokenizers.base import Counter
+from ..trimming.kinds import Trimmers
 from ..trimming.pieces import append_marker
 
 
@@ -113,6 +115,11 @@ class Setting:
     nonce: str | None = None
     """With a nonce, contents stand verbatim between tags that carry it."""
 
+    @cached_property
+    def trimmers(self) -> Trimmers:
+        """The ways to shorten items, in the words of the layout."""
+        return self.layout.trimmers(self.options.marker)
+
 
 class ItemViews:
     """The items of one rendering as templates see them."""
@@ -131,6 +138,9 @@ class ItemViews:
         """Changes made to the content of a variant, where there were any."""
         self._items, self._layout, self._options, self._tank = items, layout, options, tank
         self._tag, self._nonce, self._controls = setting.tag, nonce, setting.controls
+        self._marks = setting.trimmers.marks
+        self._delimiter = delimiter_name(self._marks.content_tag, nonce or "")
+        self._kind_titles = layout.settings.of_kinds("title")
         self._variants: dict[int, list[Variant]] = {}
         self._printers: dict[str, Callable[[Fields, int], tuple[str, int]]] = {}
         self._views: dict[int, dict[Variant, Fields]] = {}
@@ -231,7 +241,8 @@ class ItemViews:
         if self._controls is not None:
             item, language, count = self.break_up_labels(item, language)
             broken += count
-        view, chars = _fields_of(item, variant, language, content, summary)
+        view, chars = self._fields(item, variant, language, content, summary)
+        view["kind_title"] = self._kind_titles.get(kind)
         show = self._printers.get(kind)
         if show is None:
             change = None
@@ -248,11 +259,46 @@ class ItemViews:
             notes += control_token_notes(broken, self._broken_up.left)
         return view, notes
 
+    def _fields(
+        self,
+        item: Item,
+        variant: Variant,
+        language: str | None,
+        content: Content,
+        summary: Content | None,
+    ) -> tuple[Fields, int]:
+        """Return the fields that templates see of an item, and the characters in them."""
+        lines = None
+        if item.start_line is not None and item.end_line is not None:
+            lines = f"{item.start_line}-{item.end_line}"
+        view = Fields(
+            id=item.id,
+            kind=item.kind,
+            name=item.name,
+            path=item.path,
+            url=item.url,
+            title=_title(item),
+            lines=lines,
+            line_range=line_range(item, self._marks),
+            language=language,
+            origin=item.origin,
+            content=content,
+            summary=summary,
+            form=variant.name,
+        )
+        # Counted here, where all of the values are known to be texts or nothing.
+        chars = sum(map(len, filter(None, view.values())))
+        if item.metadata:
+            chars += count_chars(item.metadata.values())
+        view["start_line"], view["end_line"] = item.start_line, item.end_line
+        view["score"], view["metadata"] = shown_score(item), OpenFields(item.metadata)
+        return view, chars
+
     def _clean(self, text: str) -> CleanedContent:
         if self._nonce is None:
             return clean_content(text, self._layout.syntax, self._own_lines, self._controls)
         cleaned = clean_content(text, VERBATIM, None, self._controls)
-        return cleaned._replace(text=VerbatimContent(cleaned.text, self._nonce))
+        return cleaned._replace(text=VerbatimContent(cleaned.text, self._delimiter))
 
     def check(self, parts: Sequence[str], chosen: Mapping[int, Variant]) -> None:
         """Raise `BrokenDelimiterError` where a page holds tags or the nonce beside its contents."""
@@ -261,7 +307,7 @@ class ItemViews:
         views = [self.view(index, variant) for index, variant in chosen.items()]
         texts = (view[name] for view in views for name in ("content", "summary"))
         printed = [text.printed for text in texts if isinstance(text, VerbatimContent)]
-        check_delimiters("".join(parts), self._nonce, printed)
+        check_delimiters("".join(parts), self._marks.content_tag, self._nonce, printed)
 
     def break_up_labels(
         self, item: Item, language: str | None = None
@@ -297,37 +343,6 @@ class ItemViews:
         """Forget the views of an item: it has changed."""
         self._last.pop(index, None)
         self._views.pop(index, None)
-
-
-def _fields_of(
-    item: Item, variant: Variant, language: str | None, content: Content, summary: Content | None
-) -> tuple[Fields, int]:
-    """Return the fields that templates see of an item, and the characters in them."""
-    lines = None
-    if item.start_line is not None and item.end_line is not None:
-        lines = f"{item.start_line}-{item.end_line}"
-    view = Fields(
-        id=item.id,
-        kind=item.kind,
-        name=item.name,
-        path=item.path,
-        url=item.url,
-        title=_title(item),
-        lines=lines,
-        line_range=line_range(item),
-        language=language,
-        origin=item.origin,
-        content=content,
-        summary=summary,
-        form=variant.name,
-    )
-    # Counted here, where all of the values are known to be texts or nothing.
-    chars = sum(map(len, filter(None, view.values())))
-    if item.metadata:
-        chars += count_chars(item.metadata.values())
-    view["start_line"], view["end_line"] = item.start_line, item.end_line
-    view["score"], view["metadata"] = shown_score(item), OpenFields(item.metadata)
-    return view, chars
 
 
 def _variants_of(item: Item, max_chars: int | None) -> list[Variant]:
@@ -375,13 +390,11 @@ def shown_score(item: Item) -> float:
     return item.score
 
 
-def line_range(item: Item) -> str | None:
+def line_range(item: Item, marks: Marks) -> str | None:
     """Return `line 5` or `lines 5-8`; None where the lines are not known."""
     if item.start_line is None or item.end_line is None:
         return None
-    if item.start_line == item.end_line:
-        return f"line {item.start_line}"
-    return f"lines {item.start_line}-{item.end_line}"
+    return marks.line_range(item.start_line, item.end_line)
 
 
 def citation(item: Item) -> dict[str, Any]:

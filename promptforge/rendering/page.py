@@ -30,7 +30,7 @@ from ..packing.types import (
 )
 from ..selection.evidence import MIN_DOCUMENTS_OPENED, TOKENS_PER_DOCUMENT, choose_passages
 from ..selection.filter import Candidates
-from ..selection.group import Section, flatten_sections, group_entries
+from ..selection.group import Section, flatten_sections, group_entries, section_key_of
 from ..selection.merge import ContainedTexts, with_also_in
 from ..selection.query import QueryRelevance
 from ..templating.language import Fields
@@ -38,7 +38,6 @@ from ..templating.limits import FuelTank
 from ..text.escape import Content, Safe
 from ..text.split_points import UNITS
 from ..tokenizers.registry import get_tokenizer
-from ..trimming.kinds import find_structure
 from ..trimming.pieces import Pieces, TrimmedVariants
 from .context import (
     CleaningNotes,
@@ -92,6 +91,7 @@ class Page:
         self.group_by = self.options.group_by
         if self.group_by == "auto":
             self.group_by = self.layout.settings.group_by
+        self._categories = self.layout.settings.of_kinds("category")
         self.separator = self.options.separator
         if self.separator is None:
             self.separator = self.layout.settings.separator or ""
@@ -259,7 +259,12 @@ class Page:
             order=self.options.order,
             first=self.layout.settings.sections,
             titles=self.layout.settings.titles,
+            categories=self._categories,
         )
+
+    def section_key_of(self, by: str) -> Callable[[Item], str]:
+        """Return the function from an item to its section's key."""
+        return section_key_of(by, self._categories)
 
     def walk(self, indices: Iterable[int]) -> list[int]:
         """Return these items as the layout groups them, the best first in each group.
@@ -267,7 +272,10 @@ class Page:
         That is the order of packing: `order` says how the chosen are shown, not which are chosen.
         """
         sections = group_entries(
-            self.candidates.some(indices), self.group_by, first=self.layout.settings.sections
+            self.candidates.some(indices),
+            self.group_by,
+            first=self.layout.settings.sections,
+            categories=self._categories,
         )
         return [entry.index for entry in flatten_sections(sections)]
 
@@ -655,8 +663,9 @@ class Shortener:
         match = asked.match(index) if asked else None
         if asked and match is not None and (pieces := asked.divide(index)):
             return pieces.variants(match)
-        language = self._page.setting.language(item)
-        found = find_structure(item.kind, language, whole.text, self._page.options.marker)
+        setting = self._page.setting
+        language = setting.language(item)
+        found = setting.trimmers.find_structure(item.kind, language, whole.text)
         return found.variants() if isinstance(found, Pieces) else found
 
     def _longest_of(

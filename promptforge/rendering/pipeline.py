@@ -43,7 +43,6 @@ from ..packing.types import (
     subtract_costs,
 )
 from ..selection.filter import Candidates, combine, select
-from ..selection.group import section_key_of
 from ..selection.query import Embed
 from ..templating.limits import START_FUEL
 from ..templating.loader import Layout, Templates
@@ -118,7 +117,8 @@ class Pipeline:
         tagged = _is_tagged(layout, request.options, diagnostics)
         controls = self.controls(request.options, diagnostics)
         options = _lower_to_window(request.options, diagnostics)
-        every = select(request.items, options, self._language, diagnostics, self._embed)
+        trimmers = layout.trimmers(options.marker)
+        every = select(request.items, options, self._language, trimmers, diagnostics, self._embed)
         nonce = None
         if tagged:
             nonce = pick_nonce(_texts(layout, options, every.pool, request.beside))
@@ -304,6 +304,7 @@ def _texts(
     yield from filter(None, (*around, options.marker, options.fence_language))
     settings = layout.settings
     yield from (layout.sources(), settings.separator or "", *settings.titles.values(), *beside)
+    yield from (*settings.words.values(), *settings.of_kinds("title").values())
 
 
 # --- the plan ---------------------------------------------------------------------------------
@@ -403,7 +404,7 @@ def _limit_sections(
     budgets = options.section_budgets
     if not budgets:
         return SectionLimits({}, {}), []
-    key = section_key_of("kind" if page.group_by == "none" else page.group_by)
+    key = page.section_key_of("kind" if page.group_by == "none" else page.group_by)
     members: dict[str, list[int]] = {name: [] for name in budgets}
     for index in walk:
         members.get(key(page.candidates.pool[index]), []).append(index)

@@ -166,7 +166,7 @@ class Report:
             path=item.path,
             start_line=item.start_line,
             end_line=item.end_line,
-            line_range=line_range(item),
+            line_range=line_range(item, self.page.setting.trimmers.marks),
             score=item.score,
             origin=item.origin,
             status=self.status(index),

@@ -10,6 +10,7 @@ from operator import attrgetter
 from ..config.options import Options
 from ..errors import Diagnostics
 from ..model import Item, ScoreOrder, closeness
+from ..trimming.kinds import Trimmers
 from .group import Entry
 from .merge import drop_duplicates, merge_overlaps
 from .mmr import diversify
@@ -70,6 +71,7 @@ def select(
     items: Sequence[Item],
     options: Options,
     language: Language,
+    trimmers: Trimmers,
     diagnostics: Diagnostics,
     embed: Embed | None = None,
 ) -> Candidates:
@@ -99,7 +101,7 @@ def select(
         order = sorted(kept, key=ranks.__getitem__, reverse=True)
         if options.query:
             ranked = {index: ranks[index] for index in order}
-            asked = QueryRelevance(options.query, left, ranked, language, options.marker, embed)
+            asked = QueryRelevance(options.query, left, ranked, language, trimmers, embed)
         if asked and options.rerank != "none":
             asked.rank(ranks)
             order.sort(key=ranks.__getitem__, reverse=True)  # of equal worth, by the old rank

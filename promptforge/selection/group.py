@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -10,14 +10,8 @@ import msgspec
 from ..model import Item
 from ..text.format import capitalize, to_text
 
-CATEGORY_OF_KIND = {
-    **dict.fromkeys(
-        ("function", "method", "class", "interface", "type", "file", "module", "code"), "code"
-    ),
-    **dict.fromkeys(("document", "section", "requirement", "feature", "man_page"), "documentation"),
-    **dict.fromkeys(("session", "message", "decision"), "conversation"),
-}
-"""The category of a kind; any other is `other`."""
+OTHER = "other"
+"""The category of a kind without one, and the section of items without the metadata key."""
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
@@ -39,17 +33,17 @@ class Section(NamedTuple):
     entries: list[Entry]
 
 
-def section_key_of(by: str) -> Callable[[Item], str]:
-    """Return the function from an item to its section's key."""
+def section_key_of(by: str, categories: Mapping[str, str]) -> Callable[[Item], str]:
+    """Return the function from an item to its section's key; `categories` are those of kinds."""
     if by == "file":
         return lambda item: item.path or item.url or ""
     if by == "kind":
         return lambda item: item.kind
     if by == "category":
-        return lambda item: CATEGORY_OF_KIND.get(item.kind, "other")
+        return lambda item: categories.get(item.kind, OTHER)
     if by == "origin":
         return lambda item: item.origin
-    return lambda item: to_text(item.metadata.get(by)) or "other"
+    return lambda item: to_text(item.metadata.get(by)) or OTHER
 
 
 def _best_first(entry: Entry) -> tuple[float, int]:
@@ -81,12 +75,14 @@ def group_entries(
     *,
     order: str = "score",
     first: Sequence[str] = (),
-    titles: dict[str, str] | None = None,
+    titles: Mapping[str, str] | None = None,
+    categories: Mapping[str, str] | None = None,
 ) -> list[Section]:
     """Return the sections of the context.
 
     `by` is `none file kind category origin` or a metadata key; `order` is `score given file edges`.
-    `first` names the sections that come first; `titles` gives headings by section.
+    `first` names the sections that come first; `titles` gives headings by section, `categories`
+    the category of each kind.
 
     By file, the file with the best item comes first, and its items stand by line; items without a
     path stand the best first. By anything else,
@@ -99,7 +95,7 @@ def group_entries(
         if order == "edges":
             ranked = best_at_edges(ranked)
         return [Section("all", "", ranked)] if ranked else []
-    key = section_key_of(by)
+    key = section_key_of(by, categories or {})
     groups: dict[str, list[Entry]] = {}
     for entry in ranked:
         groups.setdefault(key(entry.item), []).append(entry)

@@ -11,7 +11,7 @@ from functools import cache
 from ..errors import OptionError, quote
 from ..model import Item
 from ..text.words import terms_of_text
-from ..trimming.kinds import find_structure, looks_like_program
+from ..trimming.kinds import Trimmers
 from ..trimming.pieces import Pieces
 from ..trimming.prose import divide as divide_prose
 from .evidence import DividedText, Evidence, RankedText
@@ -39,7 +39,7 @@ class QueryRelevance:
         items: Sequence[Item],
         ranked: Mapping[int, float],
         language: Language,
-        marker: str,
+        trimmers: Trimmers,
         embed: Embed | None = None,
     ) -> None:
         """Take the ranks of the candidates by their indices in `items`, the best first.
@@ -52,7 +52,7 @@ class QueryRelevance:
             self._query = embed_all(getattr(embed, "queries", embed), [query])[0]
         self._items = items
         self._language = language
-        self._marker = marker
+        self._trimmers = trimmers
         self.divide: Callable[[int], Pieces | None] = cache(self._divide)
         """Returns the passages of an item's text by its index, or `None` if it is one."""
         self.index_of = _closest(query, items, list(ranked))
@@ -86,15 +86,15 @@ class QueryRelevance:
     def _divide(self, index: int) -> Pieces | None:
         item = self._items[index]
         text, language = readable_text(item), self._language(item)
-        if looks_like_program(item.kind, language, text):
+        if self._trimmers.looks_like_program(item.kind, language, text):
             if len(text) <= MAX_WHOLE_PROGRAM_CHARACTERS:
                 return None
             # A program of an unknown language is cut by its indentation, not into sentences.
             language = language or "none"
-        found = find_structure(item.kind, language, text, self._marker)
+        found = self._trimmers.find_structure(item.kind, language, text)
         if found is not None and not isinstance(found, Pieces):
             return None  # JSON: half an object is no answer
-        return found or divide_prose(text)
+        return found or divide_prose(text, marks=self._trimmers.marks)
 
     def match(self, index: int) -> Mapping[int, float] | None:
         """Return how well each passage of an item answers, or `None` if it was not read closely."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jinja2
+import msgspec
 from jinja2 import nodes
 
 from ..config.layouts import LayoutSettings, load_layout_settings
@@ -30,6 +31,7 @@ from ..files import (
 )
 from ..text.delimiters import template_line_pattern
 from ..text.escape import Safe, syntax_of
+from ..trimming.kinds import Trimmers, refuse_unknown_trimmer
 from .autoescape import PRINTED_TITLE, LineParts, TemplateFacts
 from .failures import excerpt_at, explain_failure
 from .language import (
@@ -44,6 +46,8 @@ from .language import (
 from .limits import FuelTank, count_chars, use_tank
 from .specialiser import ItemFunction, begins_apart, specialise
 
+SHIPPED = "shipped/"
+"""Before the name of a layout or template: the original behind a user's file of that name."""
 PROMPTS_FOLDER = "prompt"
 """The folder of the sets that print whole prompts. It is no layout."""
 MAX_TEMPLATE_CHAIN = 50
@@ -131,7 +135,7 @@ class Templates:
         return file.text, FoundTemplate(name, file.path, shipped)
 
     def _file(self, name: str) -> tuple[TemplateFile | None, bool]:
-        original = name.removeprefix("shipped/")
+        original = name.removeprefix(SHIPPED)
         if original == name:
             for files in self.own:
                 if name in files:
@@ -182,17 +186,24 @@ class Templates:
         own = {
             format_of(parts.ending)
             for folder in self._chain(layout)
-            for parts, _ in self._by_layout[folder]
+            for parts, _ in self.templates_of(folder)
             if parts.stem == "layout"
         }
         shipped = [name for name in FORMAT_EXTENSIONS if name in own]
         return shipped + sorted(own - set(shipped))
 
     def settings(self, layout: str) -> LayoutSettings:
-        """Return the settings of `layout`, filled up from its bases."""
-        merged = LayoutSettings()
+        """Return the settings of `layout`, filled up from its bases and from those of all layouts.
+
+        Raises `TemplateError` for a `trim_as` without a trimmer.
+        """
+        every = msgspec.structs.replace(self.folder_settings(""), description="", base=None)
+        merged = msgspec.structs.replace(every, stated=())
         for folder in reversed(self._chain(layout)):
-            merged = self._settings(folder).over(merged)
+            merged = self.folder_settings(folder).over(merged)
+        for name in merged.of_kinds("trim_as").values():
+            if (problem := refuse_unknown_trimmer(name)) is not None:
+                raise TemplateError(problem, where=self._settings_place(layout))
         return merged
 
     def layout(self, layout: str, format: str) -> Layout:
@@ -203,7 +214,7 @@ class Templates:
             for ending in self._endings(format):
                 files: dict[str, str] = {}
                 for folder in chain:
-                    for parts, name in self._by_layout[folder]:
+                    for parts, name in self.templates_of(folder):
                         if parts.ending == ending:
                             files.setdefault(parts.stem, name)
                 if "layout" in files:
@@ -224,18 +235,31 @@ class Templates:
         own = found - set(FORMAT_EXTENSIONS.values())
         return sorted(ending for ending in own if ending.split(".")[0] == format)
 
-    def _settings(self, folder: str) -> LayoutSettings:
-        found = self.find(f"{folder}/layout.yaml")
-        if found is None:
-            return LayoutSettings()
-        return load_layout_settings(self.source(found.name)[0], str(found.path))
+    def folder_settings(self, folder: str) -> LayoutSettings:
+        """Return the settings in a folder: those of the user's files over the shipped ones."""
+        own = [] if folder.startswith(SHIPPED) else self.own
+        name = f"{folder.removeprefix(SHIPPED)}/layout.yaml".removeprefix("/")
+        merged = LayoutSettings()
+        for files in (self._shipped, *reversed(own)):
+            if (file := files.get(name)) is not None:
+                if file.problem:
+                    raise TemplateError(file.problem, where=str(file.path))
+                merged = load_layout_settings(file.text, str(file.path)).over(merged)
+        return merged
+
+    def templates_of(self, folder: str) -> list[tuple[TemplateName, str]]:
+        """Return the templates in a folder; of `shipped/NAME` the original ones."""
+        if not folder.startswith(SHIPPED):
+            return self._by_layout[folder]
+        found = self._by_layout[folder.removeprefix(SHIPPED)]
+        return [(parts, SHIPPED + name) for parts, name in found if name in self._shipped]
 
     def _chain(self, layout: str) -> list[str]:
         """Return `layout` and its bases, nearest first; raises for one that is not there."""
         chain: list[str] = []
         name: str | None = layout
         while name:
-            if not _LAYOUT.fullmatch(name) or name not in self.layouts():
+            if not self.is_layout(name):
                 message = f"there is no layout {quote(name)}{suggest_name(name, self.layouts())}"
                 if chain:
                     raise TemplateError(message, where=self._settings_place(chain[-1]))
@@ -245,8 +269,15 @@ class Templates:
                 message = f"the layouts {circle} are based on each other in a circle"
                 raise TemplateError(message, where=self._settings_place(name))
             chain.append(name)
-            name = self._settings(name).base
+            name = self.folder_settings(name).base
         return chain
+
+    def is_layout(self, name: str) -> bool:
+        """Tell whether there is such a layout; `shipped/NAME` is the original one."""
+        if name.startswith(SHIPPED):
+            folder = name.removeprefix(SHIPPED)
+            return any(file.startswith(f"{folder}/layout.") for file in self._shipped)
+        return _LAYOUT.fullmatch(name) is not None and name in self.layouts()
 
     def _settings_place(self, layout: str) -> str:
         found = self.find(f"{layout}/layout.yaml")
@@ -370,6 +401,10 @@ class Layout:
         self._line_patterns: dict[tuple[str, ...], re.Pattern[str] | None] = {}
         self._names: frozenset[str] | None = None
         self._source_text: str | None = None
+
+    def trimmers(self, marker: str) -> Trimmers:
+        """Return the ways to shorten items, in the words of its settings."""
+        return Trimmers(self.settings.marks(marker), self.settings.of_kinds("trim_as"))
 
     def files(self) -> list[str]:
         """Return the names of its templates, sorted: the page and the item templates."""

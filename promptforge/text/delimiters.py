@@ -89,8 +89,6 @@ _LETTER = "k"
 # sequence reaches every number.
 _FIRST, _STEP = 417_082, 618_033
 _TEXTS_SEARCHED_AT_ONCE = 1000  # most are short
-_OPEN, _CLOSE = "\n<content-", "\n</content-"
-_ALIKE = re.compile(rf"(?m)^[ \t]*<\s*/?\s*content-{_LETTER}[0-9]+\s*/?\s*>[ \t]*$")
 _BREAKS = "\n\r\t"
 _UNSEEN = dict.fromkeys(code for code in (*range(32), 127) if chr(code) not in _BREAKS)
 
@@ -117,8 +115,15 @@ def pick_nonce(texts: Iterable[str]) -> str:
     raise AssertionError("longer nonces come without end")
 
 
-def check_delimiters(text: str, nonce: str, printed: Iterable[Set[str]]) -> None:
+def delimiter_name(word: str, nonce: str) -> str:
+    """Return the name of the tags around a content."""
+    return f"{word}-{nonce}"
+
+
+def check_delimiters(text: str, word: str, nonce: str, printed: Iterable[Set[str]]) -> None:
     """Raise `BrokenDelimiterError` unless `nonce` stands only in delimiters around contents.
+
+    `word` is the word of the tags.
 
     `printed` are the contents that were put between delimiters. Outside these, no line may look
     like a delimiter with any nonce: two labels may form one together, or a filter.
@@ -127,13 +132,14 @@ def check_delimiters(text: str, nonce: str, printed: Iterable[Set[str]]) -> None
     # known by its ends.
     opened, *pieces = text.split(nonce)
     outside = [opened]
+    start, close = f"\n<{delimiter_name(word, '')}", f"\n</{delimiter_name(word, '')}"
     known: set[str] = set()
     if pieces:  # most pages have none; the union is long
         known = known.union(*printed)
     for number, piece in enumerate(pieces):
         if number % 2 == 0:  # from one nonce to the next: a content between its two tags
-            body = piece[len(">\n") : -len(_CLOSE)]
-            kept = f"\n{opened}".endswith(_OPEN) and piece == f">\n{body}{_CLOSE}" and body in known
+            body = piece[len(">\n") : -len(close)]
+            kept = f"\n{opened}".endswith(start) and piece == f">\n{body}{close}" and body in known
         else:  # from a closing tag to the next opening one
             opened = piece.removeprefix(">")
             outside.append(opened)
@@ -142,8 +148,10 @@ def check_delimiters(text: str, nonce: str, printed: Iterable[Set[str]]) -> None
             raise BrokenDelimiterError(f"{opened[-40:]}{nonce}{piece[:40]}".strip())
     if len(pieces) % 2:
         raise BrokenDelimiterError(nonce)
+    name = re.escape(delimiter_name(word.casefold(), _LETTER))
+    pattern = re.compile(rf"(?m)^[ \t]*<\s*/?\s*{name}[0-9]+\s*/?\s*>[ \t]*$")
     for part in outside:
-        if alike := _ALIKE.search(read_leniently(part)):
+        if alike := pattern.search(read_leniently(part)):
             raise BrokenDelimiterError(alike[0].strip())
 
 

@@ -64,16 +64,16 @@ class DelimitedBlock(FencedBlock):
 class VerbatimContent(Content):
     """Content to be printed as it is, between delimiters with a nonce; elsewhere it is a label."""
 
-    __slots__ = ("nonce", "printed")
-    nonce: str
-    """The nonce: no other text of the page holds it."""
+    __slots__ = ("name", "printed")
+    name: str
+    """The name of its tags: a word of the layout and the nonce, which no other text holds."""
     printed: set[str]
     """Texts put between delimiters so far: this content, and results of filters on it."""
 
-    def __new__(cls, text: str, nonce: str, printed: set[str] | None = None) -> VerbatimContent:
-        """Take a text and a nonce that it does not hold."""
+    def __new__(cls, text: str, name: str, printed: set[str] | None = None) -> VerbatimContent:
+        """Take a text and the name of its tags, with a nonce that the text does not hold."""
         made = super().__new__(cls, text)
-        made.nonce = nonce
+        made.name = name
         if printed is None:
             printed = set()
         made.printed = printed  # shared with the results of filters, which are printed instead
@@ -81,13 +81,13 @@ class VerbatimContent(Content):
 
     def with_text(self, text: str) -> VerbatimContent:
         """Return `text`, the result of a filter on this content, with the same nonce."""
-        return VerbatimContent(text, self.nonce, self.printed)
+        return VerbatimContent(text, self.name, self.printed)
 
     def delimited(self) -> DelimitedBlock:
         """Return the content between its delimiters, each on a line of its own."""
         text = str.__str__(self)
         self.printed.add(text)
-        return DelimitedBlock(f"<content-{self.nonce}>\n{text}\n</content-{self.nonce}>")
+        return DelimitedBlock(f"<{self.name}>\n{text}\n</{self.name}>")
 
 
 # --- labels ---------------------------------------------------------------------------------------

@@ -4,6 +4,58 @@ from __future__ import annotations
 
 import re
 from decimal import ROUND_HALF_EVEN, Context, Decimal
+from typing import NamedTuple
+
+
+class Marks(NamedTuple):
+    """The words for what is left out of a text, and for places in it.
+
+    `templates/layout.yaml` holds the shipped ones. `{count}` and other words in braces are filled
+    in by plain replacement: the phrases are an author's, so `str.format` would let them reach into
+    the values.
+    """
+
+    marker: str
+    """The text in place of a cut, an option."""
+    thousands: str
+    gap: str
+    line_left_out: str
+    lines_left_out: str
+    row_left_out: str
+    rows_left_out: str
+    frame: str
+    frames: str
+    repeated_frame: str
+    repeated_frames: str
+    frames_in: str
+    lines_gone: str
+    characters_gone: str
+    sentences_gone: str
+    more_items: str
+    more_keys: str
+    more_characters: str
+    all_items: str
+    all_keys: str
+    line: str
+    lines: str
+    content_tag: str
+
+    def number(self, value: int) -> str:
+        """Return a number with its thousands apart: `1,204`."""
+        return f"{value:,}".replace(",", self.thousands)
+
+    def counted(self, number: int, one: str, many: str) -> str:
+        """Return the phrase for one or for many, filled in: `12 lines left out`."""
+        return (one if number == 1 else many).replace("{count}", self.number(number))
+
+    def left_out(self, lines: int) -> str:
+        """Return `12 lines left out`."""
+        return self.counted(lines, self.line_left_out, self.lines_left_out)
+
+    def line_range(self, start: int, end: int) -> str:
+        """Return `line 5` or `lines 5-8`."""
+        phrase = self.line if start == end else self.lines
+        return phrase.replace("{start}", str(start)).replace("{end}", str(end))
 
 
 def to_text(value: object) -> str:

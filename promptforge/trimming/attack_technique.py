@@ -6,6 +6,7 @@ import re
 from collections import deque
 from collections.abc import Sequence
 
+from ..text.format import Marks
 from .pieces import ALWAYS, Piece, Pieces, paragraph
 from .prose import split_sentences
 
@@ -43,7 +44,7 @@ _KEEP_BY_LABEL = {
 }
 
 
-def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | None:
+def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | None:
     """Return the text of a technique in pieces; None if it is one sentence without citations.
 
     A citation, an address, or the text about a tool or mitigation goes without a mark; `[…]`
@@ -53,14 +54,14 @@ def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | N
     parts = _Technique().read(text)
     if len(parts) < 2:
         return None
-    return Pieces(parts, _gap, marker, paragraph, unit="character")
+    return Pieces(parts, _gap, marks, paragraph, unit="character")
 
 
-def _gap(run: Sequence[Piece]) -> str:
+def _gap(run: Sequence[Piece], marks: Marks) -> str:
     if all(part.kind == "extra" for part in run):
         return ""
     last = run[-1].text
-    return "[…]" + last[len(last.rstrip()) :]
+    return f"[{marks.gap}]" + last[len(last.rstrip()) :]
 
 
 class _Technique:

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .pieces import Piece, Pieces, count_lines, line_end, say_left_out, split_lines
+from ..text.format import Marks
+from .pieces import Piece, Pieces, count_lines, line_end, split_lines
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
@@ -27,12 +28,12 @@ _MAX_LINES_OF_TRIVIA = 4
 """Lines up to which comments go with the statement after them; more are a piece."""
 
 
-def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | None:
+def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | None:
     """Return a program as pieces; None for a text with lines of one depth only."""
     blocks = read_syntax(text, language)
-    found = blocks.pieces(language, marker) if blocks else None
+    found = blocks.pieces(language, marks) if blocks else None
     if found is None and (blocks := read_indentation(text)):
-        return blocks.pieces(language, marker)
+        return blocks.pieces(language, marks)
     return found
 
 
@@ -81,7 +82,7 @@ class Blocks:
         self.found.append(_Block(first, parent, rank, closes, body, kind))
         return len(self.found) - 1
 
-    def pieces(self, language: str | None, marker: str) -> Pieces | None:
+    def pieces(self, language: str | None, marks: Marks) -> Pieces | None:
         """Return the pieces; None if there are fewer than two."""
         if self.next < len(self.lines):
             self.add(self.next, len(self.lines))
@@ -105,7 +106,7 @@ class Blocks:
             for block, end, keep in zip(found, ends, _keeps(found, ends), strict=True)
         ]
         return Pieces(
-            parts, code_gap(language), marker, lambda text: comment_line(language, text) + "\n"
+            parts, code_gap(language), marks, lambda text: comment_line(language, text) + "\n"
         )
 
 
@@ -208,20 +209,21 @@ def comment_line(language: str | None, text: str) -> str:
     return f"{opener} {line}" if opener else line
 
 
-def code_gap(language: str | None) -> Callable[[Sequence[Piece]], str]:
+def code_gap(language: str | None) -> Callable[[Sequence[Piece], Marks], str]:
     """Return the marks of gaps in a program.
 
     A mark is as deep as the lines it replaces, and keeps a body that is empty now a body.
     """
     no_op = _NO_OPS.get(language or "", "")
     opener = _OPENERS.get(language or "", "").partition(" ")[0]
-    dash = "" if opener else "… "
     code_line = re.compile(rf"^[ \t\f]*(?!{re.escape(opener)})[^\s].*", re.MULTILINE)
 
-    def gap(run: Sequence[Piece]) -> str:
-        said = say_left_out(count_lines(run))
+    def gap(run: Sequence[Piece], marks: Marks) -> str:
+        said = marks.left_out(count_lines(run))
         if run[0].kind == IN_STRING:
-            return f"{_margin(run[0].text)}… {said}{line_end(run)}"
+            return f"{_margin(run[0].text)}{marks.gap} {said}{line_end(run)}"
+        if not opener:
+            said = f"{marks.gap} {said}"
         margin, filler = _margin(run[0].text), ""
         if no_op:
             # Depth has a meaning here, and a comment may stand at any depth: the first line of
@@ -232,7 +234,7 @@ def code_gap(language: str | None) -> Callable[[Sequence[Piece]], str]:
                     if part.parent >= 0 and part.kind != COMMENT_ONLY:
                         filler = no_op
                     break
-        return f"{margin}{filler}{comment_line(language, dash + said)}{line_end(run)}"
+        return f"{margin}{filler}{comment_line(language, said)}{line_end(run)}"
 
     return gap
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from .pieces import Piece, Pieces, count_lines, line_end, say_left_out, split_lines
+from ..text.format import Marks
+from .pieces import Piece, Pieces, count_lines, line_end, split_lines
 
 # The prompt, and the beginning of a line that goes on with its input.
 _PROMPTS = {
@@ -54,7 +55,7 @@ class _Entry(NamedTuple):
     end: int
 
 
-def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | None:
+def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | None:
     """Return a session of Python, a shell, Lisp or the like as pieces; None without prompts.
 
     An input stays as long as any of its output does.
@@ -63,7 +64,7 @@ def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | N
     entries = _entries(lines, language)
     if not entries:
         return None
-    return Pieces(_parts(lines, entries), _gap, marker)
+    return Pieces(_parts(lines, entries), _gap, marks)
 
 
 def _entries(lines: Sequence[str], language: str | None) -> list[_Entry]:
@@ -136,5 +137,5 @@ def _chunks(count: int) -> list[tuple[int, int]]:
     return [(start, end) for start, end in [*ends, *middle] if start < end]
 
 
-def _gap(run: Sequence[Piece]) -> str:
-    return f"… {say_left_out(count_lines(run))}{line_end(run)}"
+def _gap(run: Sequence[Piece], marks: Marks) -> str:
+    return f"{marks.gap} {marks.left_out(count_lines(run))}{line_end(run)}"

@@ -15,6 +15,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, NamedTuple, NoReturn
 
+from ..text.format import Marks
 from ..text.split_points import last_unit_end
 from .pieces import TrimmedText, TrimmedVariants
 
@@ -66,12 +67,12 @@ class _Number(str):
     __slots__ = ()
 
 
-def divide(text: str, *, marker: str, language: str | None = None) -> TrimmedVariants | None:
+def divide(text: str, *, marks: Marks, language: str | None = None) -> TrimmedVariants | None:
     """Return the variants of a JSON array or object, or of lines of them; None for other text.
 
     None too for a text that cannot be written again as it was (NaN and Infinity, a key twice in
     an object, a number of too many digits), and for one too deep or too long. The first variant
-    may be lossless; in any other one `marker` replaces the first `…`.
+    may be lossless; in any other one the marker replaces the first `…`.
     """
     if len(text) > MAX_JSON_CHARS or text.lstrip(" \t\r\n")[:1] not in ("{", "["):
         return None
@@ -88,15 +89,16 @@ def divide(text: str, *, marker: str, language: str | None = None) -> TrimmedVar
     tidy = _escape("\n".join(_BLANKS.sub(r"\1", piece) for piece in pieces))
     limits = list(_descent(most._replace(items=max(most.items, len(values)))))
     # Nothing in it is longer than the note on it would be.
-    if limits and _MARK not in _write(values, lines, limits[-1]):
+    if limits and _MARK not in _Writer(limits[-1], marks).write(values, lines):
         limits = []
-    first_mark = _quote(marker or "…")[1:-1]
+    gap = _quote(marks.gap)[1:-1]
+    first_mark = _quote(marks.marker or marks.gap)[1:-1]
 
     # A search halves its range with each step, and the next search soon asks for the same.
     @lru_cache(maxsize=VARIANTS_REMEMBERED)
     def make(limit: Limits) -> TrimmedText:
-        text = _write(values, lines, limit)
-        text = text.replace(_MARK, first_mark, 1).replace(_MARK, "…")
+        text = _Writer(limit, marks).write(values, lines)
+        text = text.replace(_MARK, first_mark, 1).replace(_MARK, gap)
         return TrimmedText(text, "outline" if max(limit.items, limit.depth) <= 1 else "trimmed")
 
     lossless = [TrimmedText(tidy)] * (len(tidy) < len(text))
@@ -173,12 +175,6 @@ def _descent(most: Limits) -> Iterator[Limits]:
             yield now
 
 
-def _write(values: list[Any], lines: bool, limits: Limits) -> str:
-    if lines:
-        return "\n".join(part[:-1] for part in _elements(values, limits, -1))
-    return _value(values[0], limits, 0)
-
-
 def _quote(text: str) -> str:
     return _escape(json.dumps(text, ensure_ascii=False))
 
@@ -190,59 +186,73 @@ def _escape(written: str) -> str:
     return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
 
 
-def _value(value: Any, limits: Limits, depth: int) -> str:
-    """Return a value as JSON, with `_MARK` where something is left out."""
-    if isinstance(value, _Number):
-        return str(value)
-    if isinstance(value, str):
-        if len(value) <= limits.string + MIN_CHARS_CUT:
-            return _quote(value)
-        kept = last_unit_end(value, "character", limits.string) or limits.string
-        return f'{_quote(value[:kept])[:-1]} {_MARK} {len(value) - kept:,} characters more"'
-    if isinstance(value, (dict, list)):
-        return _container(value, limits, depth)
-    return _WORDS[value]
-
-
 _WORDS = {None: "null", True: "true", False: "false"}
 
 
-def _container(value: dict[str, Any] | list[Any], limits: Limits, depth: int) -> str:
-    if isinstance(value, list):
-        size, members, ends = f"[{len(value):,} items]", _elements(value, limits, depth), "[]"
-    else:
-        size, members, ends = f"{{{len(value):,} keys}}", _members(value, limits, depth), "{}"
-    if depth > limits.depth:
-        mark = f'"{_MARK} {size}"'
-        if _exceeds([value], len(mark)):
-            return mark
-    return ends[0] + "".join(members)[:-1] + ends[1]
+class _Writer:
+    """Writes values as JSON within limits, with `_MARK` where something is left out."""
 
+    def __init__(self, limits: Limits, marks: Marks) -> None:
+        self._limits, self._marks = limits, marks
 
-def _elements(value: list[Any], limits: Limits, depth: int) -> Iterator[str]:
-    """Yield the elements of an array, a comma after each, and a note in place of some."""
-    count, first = len(value), limits.items
-    mark = f'"{_MARK} {count - first - 1:,} more"'
-    cut = count > first + 1 and _exceeds(islice(value, first, count - 1), len(mark))
-    for element in islice(value, first) if cut else value:
-        yield _value(element, limits, depth + 1) + ","
-    if cut:
-        yield mark + ","
-        yield _value(value[-1], limits, depth + 1) + ","
+    def write(self, values: list[Any], lines: bool) -> str:
+        """Return the one value, or all of them on lines."""
+        if lines:
+            return "\n".join(part[:-1] for part in self._elements(values, -1))
+        return self._value(values[0], 0)
 
+    def _say(self, phrase: str, number: int) -> str:
+        """Return the mark of a gap, as it stands inside quotes."""
+        return f"{_MARK} {_quote(self._marks.counted(number, phrase, phrase))[1:-1]}"
 
-def _members(value: dict[str, Any], limits: Limits, depth: int) -> Iterator[str]:
-    """Yield the members of an object, a comma after each, and a note in place of some."""
-    key = "…"
-    while key in value:
-        key += "…"
-    mark = f'{_quote(key)}:"{_MARK} {len(value) - limits.keys:,} more keys"'
-    rest = islice(value.items(), limits.keys, None)
-    cut = len(value) > limits.keys and _exceeds(_flat(rest), len(mark))
-    for name, member in islice(value.items(), limits.keys) if cut else value.items():
-        yield f"{_quote(name)}:{_value(member, limits, depth + 1)},"
-    if cut:
-        yield mark + ","
+    def _value(self, value: Any, depth: int) -> str:
+        if isinstance(value, _Number):
+            return str(value)
+        if isinstance(value, str):
+            most = self._limits.string
+            if len(value) <= most + MIN_CHARS_CUT:
+                return _quote(value)
+            kept = last_unit_end(value, "character", most) or most
+            mark = self._say(self._marks.more_characters, len(value) - kept)
+            return f'{_quote(value[:kept])[:-1]} {mark}"'
+        if isinstance(value, (dict, list)):
+            return self._container(value, depth)
+        return _WORDS[value]
+
+    def _container(self, value: dict[str, Any] | list[Any], depth: int) -> str:
+        if isinstance(value, list):
+            phrase, members, ends = self._marks.all_items, self._elements(value, depth), "[]"
+        else:
+            phrase, members, ends = self._marks.all_keys, self._members(value, depth), "{}"
+        if depth > self._limits.depth:
+            mark = self._say(f"{ends[0]}{phrase}{ends[1]}", len(value))
+            if _exceeds([value], len(mark) + 2):
+                return f'"{mark}"'
+        return ends[0] + "".join(members)[:-1] + ends[1]
+
+    def _elements(self, value: list[Any], depth: int) -> Iterator[str]:
+        """Yield the elements of an array, a comma after each, and a note in place of some."""
+        count, first = len(value), self._limits.items
+        mark = f'"{self._say(self._marks.more_items, count - first - 1)}"'
+        cut = count > first + 1 and _exceeds(islice(value, first, count - 1), len(mark))
+        for element in islice(value, first) if cut else value:
+            yield self._value(element, depth + 1) + ","
+        if cut:
+            yield mark + ","
+            yield self._value(value[-1], depth + 1) + ","
+
+    def _members(self, value: dict[str, Any], depth: int) -> Iterator[str]:
+        """Yield the members of an object, a comma after each, and a note in place of some."""
+        key = self._marks.gap
+        while key in value:
+            key += self._marks.gap
+        most = self._limits.keys
+        mark = f'{_quote(key)}:"{self._say(self._marks.more_keys, len(value) - most)}"'
+        cut = len(value) > most and _exceeds(_flat(islice(value.items(), most, None)), len(mark))
+        for name, member in islice(value.items(), most) if cut else value.items():
+            yield f"{_quote(name)}:{self._value(member, depth + 1)},"
+        if cut:
+            yield mark + ","
 
 
 _flat = chain.from_iterable  # keys and values of an object, one after the other

@@ -1,6 +1,6 @@
 """The trimmers: the modules that shorten texts, by kind of item and by language.
 
-To add one, write a module here with `divide(text, *, marker, language)`, and name it in a table.
+To add one, write a module here with `divide(text, *, marks, language)`, and name it in a table.
 It returns `Pieces`, or `TrimmedVariants` of its own; None for a text without the structure it
 knows. A user's trimmer is a plug-in.
 """
@@ -8,14 +8,15 @@ knows. A user's trimmer is a plug-in.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib import import_module
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..errors import OptionError
+from ..errors import OptionError, quote, suggest_name
 from ..plugins import Plugin, call_plugin, failure_message, find_plugin
+from ..text.format import Marks
 from .pieces import Pieces, TrimmedText, TrimmedVariants, append_marker
 
 Structure = Pieces | TrimmedVariants | None
@@ -58,7 +59,34 @@ _CODE_LINE = re.compile(
 )
 
 
-def find_structure(kind: str, language: str | None, text: str, marker: str) -> Structure:
+class Trimmers(NamedTuple):
+    """The ways to shorten items: by the words and the kinds of a layout's settings."""
+
+    marks: Marks
+    trim_as: Mapping[str, str] = {}
+    """Kind of item → the kind or language that its text is shortened as."""
+
+    def find_structure(self, kind: str, language: str | None, text: str) -> Structure:
+        """Return the structure of the text of an item, as `find_structure` does."""
+        return find_structure(self.trim_as.get(kind, kind), language, text, self.marks)
+
+    def looks_like_program(self, kind: str, language: str | None, text: str) -> bool:
+        """Tell whether a text is a program, by its kind and language or by half of its lines."""
+        if _is_program(self.trim_as.get(kind, kind), language):
+            return True
+        lines = sum(1 for line in text.split("\n") if line.strip())
+        return lines > 2 and 2 * len(_CODE_LINE.findall(text)) >= lines
+
+
+def refuse_unknown_trimmer(name: str) -> str | None:
+    """Return the message about a `trim_as` that is no kind, language or plug-in; else None."""
+    known = _OWN_KINDS | TRIMMERS_BY_LANGUAGE.keys()
+    if name in known or find_plugin("trimmers", name, _refusal):
+        return None
+    return f"trim_as: there is no way to shorten {quote(name)}{suggest_name(name, known)}"
+
+
+def find_structure(kind: str, language: str | None, text: str, marks: Marks) -> Structure:
     """Return the structure of the text of an item, as far as it can be shortened by it.
 
     None if it has no known structure, or is too long. Raises `OptionError` if a plug-in fails.
@@ -68,21 +96,22 @@ def find_structure(kind: str, language: str | None, text: str, marker: str) -> S
     if kind not in _OWN_KINDS:
         plugin = find_plugin("trimmers", kind, _refusal)
         if plugin is not None:
-            return _ask_plugin(plugin, kind, language, text, marker)
+            return _ask_plugin(plugin, kind, language, text, marks.marker)
     # A text at the edge of one budget is at the edge of the next budget too.
     divide = _divide_once if len(text) <= MAX_CHARS_REMEMBERED else _divide
-    return divide(kind, language, text, marker)
+    return divide(kind, language, text, marks)
 
 
-def _divide(kind: str, language: str | None, text: str, marker: str) -> Structure:
-    modules = [TRIMMERS_BY_KIND.get(kind), TRIMMERS_BY_LANGUAGE.get(language or "")]
+def _divide(kind: str, language: str | None, text: str, marks: Marks) -> Structure:
+    by_kind = TRIMMERS_BY_KIND.get(kind) or TRIMMERS_BY_LANGUAGE.get(kind)
+    modules = [by_kind, TRIMMERS_BY_LANGUAGE.get(language or "")]
     if _is_program(kind, language):
         modules.append("code")
     for name in filter(None, modules):
         # Loaded when first needed: each has patterns or a parser of its own, and most runs need
         # one or none.
         divide: Callable[..., Structure] = import_module(f".{name}", __package__).divide
-        found = divide(text, marker=marker, language=language)
+        found = divide(text, marks=marks, language=language)
         if isinstance(found, Pieces) and len(found.parts) > MAX_LINES_DIVIDED:
             return None
         if found is not None:
@@ -123,11 +152,3 @@ def _is_program(kind: str, language: str | None) -> bool:
     if language:
         return language not in _NO_PROGRAM_LANGUAGES
     return kind in PROGRAM_KINDS
-
-
-def looks_like_program(kind: str, language: str | None, text: str) -> bool:
-    """Tell whether a text is a program, by its kind and language or by half of its lines."""
-    if _is_program(kind, language):
-        return True
-    lines = sum(1 for line in text.split("\n") if line.strip())
-    return lines > 2 and 2 * len(_CODE_LINE.findall(text)) >= lines

@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from .pieces import ALWAYS, Piece, Pieces, count_lines, paragraph, say_left_out, split_lines
+from ..text.format import Marks
+from .pieces import ALWAYS, Piece, Pieces, count_lines, paragraph, split_lines
 
 MAX_LINES_ALWAYS_KEPT = 40
 """Lines of the name or the synopsis that always stay; more may go."""
@@ -52,7 +53,7 @@ _DETAIL = 15
 """Deduction for a paragraph under another one, as against one under a heading."""
 
 
-def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | None:
+def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | None:
     """Return a man page in pieces, one for each paragraph or option; None for any other text.
 
     A gap is a line `[… 12 lines left out]`, indented as the text was. The name and the synopsis
@@ -68,16 +69,16 @@ def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | N
     base = min(of_text, default=MAX_SUBSECTION_INDENT + 1)
     parts = _Page(lines, indents).read()
 
-    def gap(run: Sequence[Piece]) -> str:
+    def gap(run: Sequence[Piece], marks: Marks) -> str:
         indent = max(base, _indent(run[0].text.split("\n", 1)[0]) or 0)
-        mark = " " * indent + f"[… {say_left_out(count_lines(run))}]"
+        mark = " " * indent + f"[{marks.gap} {marks.left_out(count_lines(run))}]"
         if run[-1] is parts[-1]:
             return mark
         # The blank line after the run stays: it parts the mark from the next paragraph.
         last = run[-1].text
         return mark + last[len(last.rstrip("\n")) :][:2]
 
-    return Pieces(parts, gap, marker, paragraph)
+    return Pieces(parts, gap, marks, paragraph)
 
 
 def _indent(line: str) -> int | None:

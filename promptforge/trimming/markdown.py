@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .pieces import ALWAYS, Piece, Pieces, count_lines, paragraph, say_left_out
+from ..text.format import Marks
+from .pieces import ALWAYS, Piece, Pieces, count_lines, paragraph
 from .prose import split_sentences
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ _PICTURE = re.compile(
 )
 
 
-def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | None:
+def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | None:
     """Return a Markdown document in pieces; None if it is one block, or too long to be parsed.
 
     A gap is a paragraph `[… 12 lines left out]`, in a fence or a table such a line or row, in a
@@ -67,23 +68,26 @@ def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | N
     if len(parts) < 2:
         return None
 
-    def gap(run: Sequence[Piece]) -> str:
-        mark = _mark(run)
+    def gap(run: Sequence[Piece], marks: Marks) -> str:
+        mark = _mark(run, marks)
         return mark.rstrip("\n") if run[-1] is parts[-1] else mark
 
-    return Pieces(parts, gap, marker, paragraph)
+    return Pieces(parts, gap, marks, paragraph)
 
 
-def _mark(run: Sequence[Piece]) -> str:
+def _mark(run: Sequence[Piece], marks: Marks) -> str:
     kind, last = run[0].kind, run[-1].text
     if kind == "sentence":
-        return "[…]" + last[len(last.rstrip()) :]
-    mark = f"[… {say_left_out(count_lines(run), 'row' if kind == 'row' else 'line')}]"
+        return f"[{marks.gap}]" + last[len(last.rstrip()) :]
+    said = marks.left_out(count_lines(run))
+    if kind == "row":
+        said = marks.counted(count_lines(run), marks.row_left_out, marks.rows_left_out)
+    mark = f"[{marks.gap} {said}]"
     end = "\n" if last.endswith(("\n", "\r")) else ""
     if kind == "line":
         return mark + end
     if kind == "row":
-        return f"| {mark} |{end}"
+        return f"| {mark.replace('|', '/')} |{end}"  # a bar of the author's would add a column
     # A paragraph of its own: `kind` has the line ends that part it from the text before.
     return kind + mark + end * 2
 

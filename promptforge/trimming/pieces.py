@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from ..text.format import Marks
+
 ALWAYS = math.inf
 """The `keep` of a piece that is never left out."""
 
@@ -72,8 +74,8 @@ class Pieces:
     def __init__(
         self,
         parts: Sequence[Piece],
-        gap: Callable[[Sequence[Piece]], str],
-        marker: str,
+        gap: Callable[[Sequence[Piece], Marks], str],
+        marks: Marks,
         head: Callable[[str], str] = one_line,
         *,
         unit: Literal["line", "character"] = "line",
@@ -81,13 +83,13 @@ class Pieces:
     ) -> None:
         """Take `gap`, for the mark in place of a run of pieces, and `head`.
 
-        The head of a shortened text is made of `marker` and how much is gone; none for no marker.
+        The head of a shortened text is made of the marker and how much is gone; none for no marker.
         `cuttable`: a piece may be cut at a word too, because nothing has to be closed.
         """
         self.parts = tuple(parts)
         self.cuttable = cuttable
         self._gap = gap
-        self._marker = marker
+        self._marks = marks
         self._head = head
         self._unit = unit
         if unit == "line":
@@ -124,22 +126,25 @@ class Pieces:
         following = 0
         for index in sorted(shown):
             if following < index:
-                out.append(self._gap(self.parts[following:index]))
+                out.append(self._gap(self.parts[following:index], self._marks))
             out.append(shown[index])
             # A piece with only its beginning shown is in the gap after it.
             following = index + (index in staying)
         if following < len(self.parts):
-            out.append(self._gap(self.parts[following:]))
-        if self._marker:
-            out.insert(0, self._head(f"{self._marker} {self._say_gone(staying)} left out"))
+            out.append(self._gap(self.parts[following:], self._marks))
+        if self._marks.marker:
+            out.insert(0, self._head(f"{self._marks.marker} {self._say_gone(staying)}"))
         return "".join(out)
 
     def _say_gone(self, staying: Collection[int]) -> str:
         total = sum(self._sizes)
         gone = total - sum([self._sizes[index] for index in staying])
+        marks = self._marks
         if not gone:  # all of them from one line
-            return "sentences"
-        return f"{gone:,} of {total:,} {self._unit}s"
+            return marks.sentences_gone
+        phrase = marks.lines_gone if self._unit == "line" else marks.characters_gone
+        phrase = phrase.replace("{count}", marks.number(gone))
+        return phrase.replace("{total}", marks.number(total))
 
     def variants(self, worth: Mapping[int, float] | None = None) -> TrimmedVariants:
         """Return the variants made by leaving out one piece after another.
@@ -193,11 +198,6 @@ def split_lines(text: str) -> list[str]:
 def count_lines(run: Sequence[Piece]) -> int:
     """Return how many lines a run of pieces has, a last one without a line end too."""
     return max(sum(part.text.count("\n") for part in run) + (not run[-1].text.endswith("\n")), 1)
-
-
-def say_left_out(number: int, unit: str = "line") -> str:
-    """Return `12 lines left out`, or the same of another unit."""
-    return f"{number:,} {unit}{'s' * (number != 1)} left out"
 
 
 def line_end(run: Sequence[Piece]) -> str:

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from ..text.format import Marks
 from ..text.split_points import unit_ends
 from .pieces import Piece, Pieces
 
@@ -32,15 +33,15 @@ _ABBREVIATION = re.compile(
 )
 
 
-def divide(text: str, *, marker: str = "", language: str | None = None) -> Pieces | None:
+def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | None:
     """Return `text` in sentences and lines; None if it is only one.
 
-    A gap is ` … `, and there is no head; `marker` is not used.
+    A gap is ` … `, and there is no head.
     """
     parts = [Piece(part) for part in split_prose(text)]
     if len(parts) < 2:
         return None
-    return Pieces(parts, _gap, "", cuttable=True)
+    return Pieces(parts, _gap, marks._replace(marker=""), cuttable=True)
 
 
 def split_prose(text: str) -> Iterator[str]:
@@ -61,12 +62,12 @@ def split_prose(text: str) -> Iterator[str]:
         yield text[start:]
 
 
-def _gap(run: Sequence[Piece]) -> str:
+def _gap(run: Sequence[Piece], marks: Marks) -> str:
     """Return the mark, with the white space at the end of the run folded to one character."""
     # No blank before it: the text that stays there ends with its own.
     last = run[-1].text
     end = last[len(last.rstrip()) :]
-    return "…" + ("\n" if "\n" in end else end[:1])
+    return marks.gap + ("\n" if "\n" in end else end[:1])
 
 
 MIN_SENTENCE_CHARS = 25

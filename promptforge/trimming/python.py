@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from ..text.format import Marks
 from .code import (
     COMMENT_ONLY,
     IMPORT,
@@ -33,14 +34,14 @@ _Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _quiet = threading.Lock()
 
 
-def divide(text: str, *, marker: str, language: str | None = "python") -> Pieces | None:
+def divide(text: str, *, marks: Marks, language: str | None = "python") -> Pieces | None:
     """Return the statements of a module as pieces; None if it does not parse or has only one."""
     tree = _parse(text)
     if tree is None:
         return None
     reader = _Reader(_LINE.findall(text))
     reader.read_body(tree.body, Place(), says=True)
-    return reader.blocks.pieces("python", marker)
+    return reader.blocks.pieces("python", marks)
 
 
 def _parse(text: str) -> ast.Module | None:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from .pieces import ALWAYS, Piece, Pieces, count_lines, line_end, say_left_out, split_lines
+from ..text.format import Marks
+from .pieces import ALWAYS, Piece, Pieces, count_lines, line_end, split_lines
 
 FRAME, REPEAT = "frame", "repeated frame"
 _INNERMOST_FRAMES = 2
@@ -28,7 +29,7 @@ class _Trace(NamedTuple):
     """True for another thread than the one that failed."""
 
 
-def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | None:
+def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | None:
     """Return a text with a trace of Python, JavaScript, Java, .NET, Go or Rust in it as pieces.
 
     None without one. The exceptions and their messages, chained ones too, always stay. Repeated
@@ -39,7 +40,7 @@ def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | N
     for read in _READERS:
         traces = list(read(lines))
         if any(trace.frames for trace in traces):
-            return Pieces(_parts(lines, traces), _gap, marker)
+            return Pieces(_parts(lines, traces), _gap, marks)
     return None
 
 
@@ -85,21 +86,23 @@ def _frames(lines: Sequence[str], trace: _Trace) -> Iterator[tuple[int, int, flo
         yield start, end, near + level, FRAME
 
 
-def _gap(run: Sequence[Piece]) -> str:
+def _gap(run: Sequence[Piece], marks: Marks) -> str:
     margin = re.match(r"[ \t|]*", run[0].text)
-    return f"{margin[0] if margin else ''}… {_say(run)}{line_end(run)}"
+    return f"{margin[0] if margin else ''}{marks.gap} {_say(run, marks)}{line_end(run)}"
 
 
-def _say(run: Sequence[Piece]) -> str:
+def _say(run: Sequence[Piece], marks: Marks) -> str:
     kinds = {part.kind for part in run}
     if "" in kinds:
-        return say_left_out(count_lines(run))
-    frames = "frame" + "s" * (len(run) != 1)
+        return marks.left_out(count_lines(run))
     if kinds == {REPEAT}:
-        return f"{len(run)} repeated {frames}"
+        return marks.counted(len(run), marks.repeated_frame, marks.repeated_frames)
+    frames = marks.counted(len(run), marks.frame, marks.frames)
     packages = {package_of(part.text) for part in run}
     name = packages.pop()
-    return f"{len(run)} {frames}" + (f" in {name}" if name and not packages else "")
+    if not name or packages:
+        return frames
+    return marks.frames_in.replace("{frames}", frames).replace("{package}", name)
 
 
 # The package of a library's frame is in the one group that matched; an empty group stands for the
