@@ -71,9 +71,14 @@ _FOLDER_FLAGS = (
     ("--include", "include", "GLOB", "Of folders, only files that match, as in .gitignore."),
     ("--exclude", "exclude", "GLOB", "Of folders, no files that match."),
 )
+_GIT_FLAGS = (
+    ("--git-diff", "git_diff", "[RANGE]", "Changes, as of git diff [default: not committed]."),
+    ("--git-changed", "git_changed", "[RANGE]", "Changed files, as they are now."),
+)
 _INPUT_FLAGS = (
     ("--attack", "attack", "PATH", "Techniques: a STIX 2.1 bundle, a folder, or JSON."),
     ("--search", "search", "WORDS", "Search files; also the --query, unless one is given."),
+    ("--name", "stream_name", "PATH", "The name of what --file - reads."),
     ("--files-from", "files_from", "FILE", "A list of files, by line or NUL; - is standard input."),
     ("--job", "job", "FILE", "A job in YAML or XML: options and names of sources."),
 )
@@ -193,6 +198,10 @@ def input_flags(function: Command, *, whole: bool = False) -> Command:
     about = "Of folders, also what git ignores, lock, minified and generated files."
     function = click.option("--ignored", "--no-ignore", is_flag=True, help=about)(function)
     function = _add_flags(function, _FOLDER_FLAGS, multiple=True)
+    about = "The last commits."
+    function = click.option("--git-log", metavar="N", type=click.IntRange(0), help=about)(function)
+    # Without revisions these two stand for all that is not committed.
+    function = _add_flags(function, _GIT_FLAGS, is_flag=False, flag_value="")
     return _add_flags(function, _SOURCE_FLAGS, multiple=True)
 
 
@@ -443,6 +452,7 @@ def read_request(
     """
     from ..sources.jobs import Job, load_job
 
+    _refuse_second_reader(_readers(items, given))
     given, diagnostics, job = dict(given), Diagnostics(), Job()
     if given["job"]:
         job = load_job(given["job"], diagnostics=diagnostics)
@@ -451,7 +461,8 @@ def read_request(
     wanted = _source_request(items, given, job)
     named = (*wanted.items, *wanted.records, *wanted.files, *wanted.documents)
     named += (*wanted.man_pages, *wanted.techniques, *wanted.plugged)
-    if not named and wanted.search is None and not stdin_taken:
+    from_git = wanted.git_log or (wanted.git_diff, wanted.git_changed) != (None, None)
+    if not (named or from_git) and wanted.search is None and not stdin_taken:
         if sys.stdin is not None and not sys.stdin.isatty():
             wanted = dataclasses.replace(wanted, items=["-"])
         elif not may_be_empty:
@@ -508,6 +519,10 @@ def _source_request(items: tuple[str, ...], given: Mapping[str, Any], job: Job) 
         workspace=given["workspace"],
         context_lines=given["context_lines"],
         wanted=wanted,
+        stream_name=given["stream_name"],
+        git_diff=given["git_diff"],
+        git_log=given["git_log"] or 0,
+        git_changed=given["git_changed"],
     )
 
 
@@ -619,12 +634,21 @@ def _is_stdin_taken(items: tuple[str, ...], given: Mapping[str, Any]) -> bool:
     named = [f"--{flag}-file" for flag in _JOB_KEYS if given[f"{flag}_file"] == "-"]
     if given["history"] == "-":
         named.append("--history")
-    # The second reader would find it empty, and nothing would say so.
-    readers = ["ITEMS"] * items.count("-") + named
+    _refuse_second_reader([*_readers(items, given), *named])
+    return bool(named)
+
+
+def _readers(items: tuple[str, ...], given: Mapping[str, Any]) -> list[str]:
+    """Return the name of each source that is to come from standard input."""
+    readers = ["ITEMS"] * items.count("-") + ["--file"] * given["files"].count("-")
+    return readers + ["--files-from"] * (given["files_from"] == "-")
+
+
+def _refuse_second_reader(readers: list[str]) -> None:
+    # The second would find it empty, and nothing would say so.
     if len(readers) > 1:
         both = " and ".join(readers)
         raise click.UsageError(f"only one input can be standard input: {both} name it")
-    return bool(named)
 
 
 def _read_text(flag: str, given: dict[str, Any]) -> str | None:

@@ -69,8 +69,9 @@ if TYPE_CHECKING:
 def render_command(items: tuple[str, ...], as_json: bool, output: str | None, **given: Any) -> int:
     """Render items and sources as one context text.
 
-    ITEMS are files of items (JSON, JSON Lines, YAML); `-` is standard input. Without any argument,
-    piped input is read. --json prints the whole result.
+    ITEMS are files of items (JSON, JSON Lines, YAML), folders, and files of text such as app.py;
+    `-` is standard input. Without any argument, piped items are read. --json prints the whole
+    result.
     """
     request = read_request(items, given)
     # The renderer comes first: a wrong profile is said before the items are read.

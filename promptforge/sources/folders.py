@@ -8,9 +8,11 @@ Codes: PF601 a folder that cannot be read, PF602 too many names, PF608 files tha
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import stat
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -36,8 +38,8 @@ if TYPE_CHECKING:
 MAX_LISTED_BYTES = 4 << 20
 """Bytes above which a file that nobody named is left out."""
 MAX_GIT_SECONDS = 60
+# Inside a hook these name the repository of the hook, not the one of the folder.
 _GIT_PLACES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX")
-"""Variables that would name another repository, as inside of a hook."""
 _UNREADABLE, _NO_TEXT = "files that cannot be read", "files without text"
 _LOCKED, _MINIFIED, _GENERATED = "lock files", "minified files", "generated files"
 _UNWANTED = (_LOCKED, _MINIFIED, _GENERATED)
@@ -262,11 +264,13 @@ def _ask_git(folder: Path, hidden: bool) -> list[str] | None:
     """Return the names of the files that git sees in a folder; `None` where git cannot tell."""
     if not any((above / ".git").exists() for above in (folder, *folder.parents)):
         return None
-    if run_git(folder, "check-ignore", "-q", ".") is not None:
+    with contextlib.suppress(ItemError):
+        run_git(folder, "check-ignore", "-q", ".")
         return None  # the folder is ignored itself, and was named: all of it is wanted
-    tracked = run_git(folder, "ls-files", "-z", "--cached", "--recurse-submodules")
-    others = run_git(folder, "ls-files", "-z", "--others", "--exclude-standard")
-    if tracked is None or others is None:
+    try:
+        tracked = run_git(folder, "ls-files", "-z", "--cached", "--recurse-submodules")
+        others = run_git(folder, "ls-files", "-z", "--others", "--exclude-standard")
+    except ItemError:
         return None
     found = dict.fromkeys(filter(None, tracked.split("\0")))
     for name in filter(None, others.split("\0")):
@@ -275,26 +279,33 @@ def _ask_git(folder: Path, hidden: bool) -> list[str] | None:
     return list(found)
 
 
-def run_git(folder: Path, *arguments: str) -> str | None:
-    """Return what a command of git prints in a folder; `None` where it fails or there is no git."""
-    import subprocess
+def run_git(folder: Path, *arguments: str) -> str:
+    """Return what a command of git prints in a folder.
 
+    Raises `ItemError`, with git's own first line, where it fails, takes more than
+    `MAX_GIT_SECONDS`, or is not installed.
+    """
     # A repository's own settings could name a program to run at each listing.
-    command = ["git", "-c", "core.fsmonitor=false", *arguments]
+    command = ["git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", *arguments]
     kept = {name: value for name, value in os.environ.items() if name not in _GIT_PLACES}
     try:
         ran = subprocess.run(
             command,
             cwd=folder,
-            env=kept | {"GIT_OPTIONAL_LOCKS": "0"},
+            env=kept | {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C.UTF-8"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=MAX_GIT_SECONDS,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return os.fsdecode(ran.stdout) if ran.returncode == 0 else None
+    except FileNotFoundError:
+        raise ItemError("git is not installed", where="git") from None
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ItemError(f"git cannot be run: {type(error).__name__}", where="git") from None
+    if ran.returncode:
+        said = ran.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+        raise ItemError(said.removeprefix("fatal: ") or "git failed", where=f"git {arguments[0]}")
+    return ran.stdout.decode("utf-8", "replace")
 
 
 def _is_never(_name: str) -> bool:

@@ -16,6 +16,7 @@ from ..model import Item
 from ..plugins import call_plugin, find_plugin, plugin_names
 from .attack import TechniqueIndex, find_technique, read_attack
 from .folders import ALL_FILES, FolderFilter
+from .git import load_changed, load_diff, load_log
 from .item_files import load_items
 from .man import load_man_page
 from .records import LoadedItems, interleave, load_records
@@ -68,6 +69,14 @@ class SourceRequest:
     context_lines: int = 0
     wanted: FolderFilter = ALL_FILES
     """The files of folders that are read and searched."""
+    stream_name: str | None = None
+    """The path of a text from standard input."""
+    git_diff: str | None = None
+    """Revisions with changes to show; empty for all that is not committed."""
+    git_log: int = 0
+    """The number of commits to show."""
+    git_changed: str | None = None
+    """Revisions with changed files to show; empty for all that is not committed."""
 
 
 def load(  # noqa: PLR0913  these are public options
@@ -86,6 +95,9 @@ def load(  # noqa: PLR0913  these are public options
     exclude: PathNames = (),
     ignored: bool = False,
     hidden: bool = False,
+    git_diff: str | None = None,
+    git_log: int = 0,
+    git_changed: str | None = None,
 ) -> LoadedItems:
     """Return the items of everything that is named, as `promptforge render` takes it.
 
@@ -93,6 +105,9 @@ def load(  # noqa: PLR0913  these are public options
     - `files`: `PATH[:START[-END]]`, patterns or folders, with `context_lines` more lines on either
       side of a range. Of folders the files that git sees are read, narrowed down by `include` and
       `exclude`, patterns as of `.gitignore`; `ignored` and `hidden` take the others too.
+    - `git_diff`: the changes between revisions such as `main...`, one item a file; `git_changed`:
+      the changed files as they are now; `""` stands for all that is not committed. `git_log`: the
+      number of last commits.
     - `documents`, `man_pages`; `techniques`, looked up in `attack` (STIX bundle, folder, JSON).
     - `plugged`: `NAME:ARGUMENT` of plug-ins' sources.
     - `search`: a query; the passages that answer it `within` files or folders come last, as
@@ -117,6 +132,9 @@ def load(  # noqa: PLR0913  these are public options
         workspace=os.fspath(workspace),
         context_lines=context_lines,
         wanted=of_folders,
+        git_diff=git_diff,
+        git_log=git_log,
+        git_changed=git_changed,
     )
     found = LoadedItems(gather(wanted, diagnostics))
     found.warnings = tuple(diagnostics)
@@ -172,13 +190,26 @@ def _loaders(wanted: SourceRequest, diagnostics: Diagnostics) -> Iterator[Callab
         yield partial(_read_techniques, index, wanted, diagnostics)
         for name in wanted.techniques if index else ():
             yield partial(_alone, partial(find_technique, index, diagnostics=diagnostics), name)
-    for spec in wanted.files:
-        lines = wanted.context_lines
-        yield partial(load_files, spec, context_lines=lines, wanted=wanted.wanted, **near)
+    yield from _text_loaders(wanted, near)
     for spec in wanted.plugged:
         yield partial(load_plugged, spec, diagnostics=diagnostics)
     if wanted.search is not None:
         yield partial(search_files, wanted.search, **near)
+
+
+def _text_loaders(
+    wanted: SourceRequest, near: dict[str, Any]
+) -> Iterator[Callable[[], list[Item]]]:
+    """Yield a loader for each source of texts: files, folders, and what git knows of them."""
+    about: dict[str, Any] = {"wanted": wanted.wanted, "stream_name": wanted.stream_name, **near}
+    for spec in wanted.files:
+        yield partial(load_files, spec, context_lines=wanted.context_lines, **about)
+    if wanted.git_diff is not None:
+        yield partial(load_diff, wanted.git_diff, workspace=wanted.workspace)
+    if wanted.git_changed is not None:
+        yield partial(load_changed, wanted.git_changed, **near)
+    if wanted.git_log:
+        yield partial(load_log, wanted.git_log, workspace=wanted.workspace)
 
 
 def _alone(load: Callable[[str], Item], name: str) -> list[Item]:

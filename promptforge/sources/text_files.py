@@ -17,7 +17,16 @@ from ..errors import Diagnostics, ItemError, ProfileError
 from ..model import Item
 from ..plaindata import copy_plain
 from .folders import ALL_FILES, FolderFilter, read_folder
-from .workspace import StrPath, expand_pattern, is_pattern, locate_file, read_text, show_path
+from .workspace import (
+    StrPath,
+    expand_pattern,
+    is_pattern,
+    is_stream,
+    locate_file,
+    read_named,
+    read_text,
+    show_path,
+)
 
 # `a.py:1-3,9-12`, as some tools write it: the message says to write two.
 _SEVERAL = re.compile(r"(?s:(.+?)):([0-9]{1,9}-?[0-9]{0,9}),([0-9]{1,9}-?[0-9]{0,9})(?:,[0-9,-]*)?")
@@ -40,17 +49,23 @@ def load_files(
     diagnostics: Diagnostics,
     context_lines: int = 0,
     wanted: FolderFilter = ALL_FILES,
+    stream_name: str | None = None,
 ) -> list[Item]:
-    """Return the items of one `--file`: `code` for programming languages, `file` for the rest.
+    """Return the items of one `--file`: `code` for programs, `diff` for diffs, else `file`.
 
     `spec` is `PATH`, `PATH:LINE`, `PATH:START-END`, a pattern such as `src/**/*.py`, or a folder:
     of this the `wanted` files are read. Lines count from 1, both ends included; `PATH:12-` is all
     from there on. `context_lines` more are taken on either side, as far as the file goes, and the
-    range says so. A whole file has no range. The line end that closes the text is left out.
+    range says so. A whole file has no range. The line end that closes the text is left out. Of `-`,
+    standard input, and `/dev/fd/63`, a shell's `<(command)`, the path is `stream_name`.
 
     Raises `ItemError` when a named file cannot be read, a pattern matches nothing, or a range lies
     outside the file.
     """
+    if is_stream(spec):
+        text, where = read_named(spec, workspace=None, diagnostics=diagnostics)
+        _refuse_binary(text, where)
+        return [file_item(stream_name or "standard input", text)]
     path, start, end = _parse(spec, workspace)
     if start is None and locate_file(path, workspace).is_dir():
         items = []
@@ -83,7 +98,7 @@ def load_files(
 
 def is_text_source(path: str, workspace: StrPath) -> bool:
     """Tell whether a path is a folder, or a file that by its name holds a text and no items."""
-    if path == "-":
+    if is_stream(path):
         return False
     if language_of(path) not in _OF_ITEMS:
         return _exists(path, workspace)
@@ -173,7 +188,11 @@ def _parse(spec: str, workspace: StrPath) -> tuple[str, int | None, int | None]:
 def file_item(path: str, text: str, start: int | None = None, end: int | None = None) -> Item:
     """Return the item of a file or of some of its lines, without the line end that closes it."""
     language = language_of(path)
-    kind = "code" if is_code(language) else "file"
+    kind = "file"
+    if language == "diff":
+        kind = "diff"
+    elif is_code(language):
+        kind = "code"
     # One line end, not all: blank lines at the end of a file are part of it.
     line_end = next((e for e in ("\r\n", "\n", "\r") if text.endswith(e)), "")
     text = text.removesuffix(line_end)

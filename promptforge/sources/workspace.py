@@ -13,6 +13,7 @@ from __future__ import annotations
 import codecs
 import errno
 import os
+import re
 import stat
 import sys
 from collections.abc import Iterator
@@ -101,14 +102,30 @@ def peek_file(path: StrPath, *, workspace: StrPath) -> tuple[int, bytes]:
 def read_named(
     path: str, *, workspace: StrPath | None, diagnostics: Diagnostics
 ) -> tuple[str, str]:
-    """Return the text of a file, or for `-` of standard input, and its name for messages."""
-    if path != "-":
+    """Return the text of a file, or for `-` of standard input, and its name for messages.
+
+    `/dev/stdin` and the `/dev/fd/63` that a shell puts for `<(command)` are read too, to the end.
+    """
+    if not is_stream(path):
         return read_text(path, workspace=workspace, diagnostics=diagnostics), show_path(path)
-    data = sys.stdin.buffer.read(MAX_FILE_BYTES_READ + 1)
+    where = "<stdin>"
+    try:
+        if path.startswith("/dev/fd/"):
+            where = path
+            with open(int(path.removeprefix("/dev/fd/")), "rb", closefd=False) as stream:
+                data = stream.read(MAX_FILE_BYTES_READ + 1)
+        else:
+            data = sys.stdin.buffer.read(MAX_FILE_BYTES_READ + 1)
+    except OSError as exc:
+        raise ItemError(f"cannot read it: {system_reason(exc)}", where=where) from None
     if len(data) > MAX_FILE_BYTES_READ:
-        message = f"more than {MAX_FILE_BYTES_READ >> 20} MiB on standard input"
-        raise ItemError(message, where="<stdin>")
-    return decode_text(data, where="<stdin>", diagnostics=diagnostics), "<stdin>"
+        raise ItemError(f"more than {MAX_FILE_BYTES_READ >> 20} MiB in a stream", where=where)
+    return decode_text(data, where=where, diagnostics=diagnostics), where
+
+
+def is_stream(path: str) -> bool:
+    """Tell whether a path names standard input, or an open file that a shell has made."""
+    return path in ("-", "/dev/stdin") or re.fullmatch("/dev/fd/[0-9]{1,4}", path) is not None
 
 
 def decode_text(data: bytes, *, where: str, diagnostics: Diagnostics) -> str:

@@ -21,6 +21,7 @@ from .pieces import Pieces, TrimmedText, TrimmedVariants, append_marker
 
 Structure = Pieces | TrimmedVariants | None
 TRIMMERS_BY_KIND = {
+    **dict.fromkeys(("commit", "diff"), "patch"),
     "error": "traceback",
     "man_page": "man_page",
     "mitre_attack": "attack_technique",
@@ -29,6 +30,7 @@ TRIMMERS_BY_KIND = {
 """Kind of item → the module that shortens its text; this goes before its language."""
 TRIMMERS_BY_LANGUAGE = {
     **dict.fromkeys(("console", "pycon", "shell-session"), "history"),
+    **dict.fromkeys(("diff", "patch"), "patch"),
     **dict.fromkeys(("json", "jsonl", "ndjson"), "json"),
     "markdown": "markdown",
     "python": "python",
@@ -37,7 +39,7 @@ PROGRAM_KINDS = frozenset({"class", "code", "function", "interface", "method", "
 """Kinds with programs as texts, unless their language says otherwise."""
 _NO_PROGRAM_LANGUAGES = {
     *TRIMMERS_BY_LANGUAGE,
-    *("csv", "diff", "html", "none", "plain", "rst", "svg", "text", "txt", "xml"),
+    *("csv", "html", "none", "plain", "rst", "svg", "text", "txt", "xml"),
 } - {"python"}
 _OWN_KINDS = {
     *(*TRIMMERS_BY_KIND, *PROGRAM_KINDS),

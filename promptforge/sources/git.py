@@ -1,0 +1,106 @@
+"""Take changes, commits and changed files from a repository, through the installed git.
+
+No shell is used, and none of the programs that a repository's settings may name for its diffs.
+
+Codes: PF604 a changed file that is no text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..errors import Diagnostics, ItemError, quote
+from ..model import Item
+from .folders import run_git
+from .text_files import load_files
+from .workspace import StrPath
+
+_DIFF = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--relative")
+
+
+def load_diff(revisions: str, *, workspace: StrPath) -> list[Item]:
+    """Return the changes below the workspace as one `diff` item for each file.
+
+    `revisions` is as for `git diff`, such as `main...`; empty for all that is not committed. Raises
+    `ItemError` where git fails, or nothing has changed.
+    """
+    printed = run_git(Path(workspace), *_DIFF, "-M", *_prefixes(), *_revisions(revisions))
+    items = [_diff_item(text) for text in _split_files(printed)]
+    if not items:
+        raise ItemError(f"nothing has changed in {_name(revisions)}", where="git diff")
+    return items
+
+
+def load_log(number: int, *, workspace: StrPath) -> list[Item]:
+    """Return the last commits that changed the workspace as `commit` items, the newest first.
+
+    Each has the hash as its id, and author, date and message as its text. Raises `ItemError` where
+    git fails.
+    """
+    form = "--format=%H%x00%h %s%x00commit %H%nAuthor: %an%nDate: %ad%n%n%B%x00"
+    arguments = ("log", f"--max-count={number}", "--no-color", "--date=iso-strict", form, "--", ".")
+    fields = run_git(Path(workspace), *arguments).split("\0")
+    commits = zip(fields[0::3], fields[1::3], fields[2::3], strict=False)
+    return [
+        Item(kind="commit", id=commit.strip(), name=name, content=text.rstrip("\n"))
+        for commit, name, text in commits
+    ]
+
+
+def load_changed(revisions: str, *, workspace: StrPath, diagnostics: Diagnostics) -> list[Item]:
+    """Return the files below the workspace that have changed, as they are now.
+
+    `revisions` is as for `load_diff`; where it is empty, new files that git does not ignore are
+    among them. Raises `ItemError` where git fails, or no file has changed.
+    """
+    top = Path(workspace)
+    names = run_git(top, *_DIFF, "--name-only", "-z", "--diff-filter=d", *_revisions(revisions))
+    if not revisions:
+        names += run_git(top, "ls-files", "-z", "--others", "--exclude-standard")
+    items: list[Item] = []
+    for name in sorted({*filter(None, names.split("\0"))}):
+        try:
+            items += load_files(name, workspace=workspace, diagnostics=diagnostics)
+        except ItemError as error:
+            diagnostics.add("PF604", f"skipped: {error.bare}", where=error.where)
+    if not items:
+        raise ItemError(f"no file has changed in {_name(revisions)}", where="git diff")
+    return items
+
+
+def _revisions(revisions: str) -> list[str]:
+    words = revisions.split() or ["HEAD"]
+    # `--output=FILE` is a flag of `git diff`; `--end-of-options` does not keep git 2.39 from it.
+    if any(word.startswith("-") for word in words):
+        message = (
+            f"{quote(revisions)} holds a flag; revisions are wanted, such as main... or HEAD~2"
+        )
+        raise ItemError(message, where="git diff")
+    return [*words, "--", "."]
+
+
+def _prefixes() -> tuple[str, str]:
+    return "--src-prefix=a/", "--dst-prefix=b/"  # settings may say otherwise
+
+
+def _name(revisions: str) -> str:
+    return quote(revisions) if revisions else "the working tree since the last commit"
+
+
+def _split_files(diff: str) -> Iterator[str]:
+    """Yield the part of each file. No line of a file begins so: it would begin with a blank."""
+    for part in f"\n{diff}".split("\ndiff --git ")[1:]:
+        yield "diff --git " + part.removesuffix("\n")
+
+
+def _diff_item(text: str) -> Item:
+    head = text.partition("\n@@")[0].split("\n")
+    found = {line[:6]: line[6:] for line in reversed(head) if line.startswith(("--- a/", "+++ b/"))}
+    path = found.get("+++ b/") or found.get("--- a/")
+    for line in head:
+        if path is None and line.startswith("rename to "):
+            path = line.removeprefix("rename to ")
+    path = None if path is None else path.removesuffix("\t")  # git's mark after a name with blanks
+    name = None if path else head[0].removeprefix("diff --git ")
+    return Item(kind="diff", content=text, path=path, name=name, language="diff")

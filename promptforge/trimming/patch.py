@@ -1,0 +1,79 @@
+"""Trimming of diffs: lines around a change go first, then changes, file by file from the end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from .pieces import Piece, Pieces, count_lines, line_end, say_left_out, split_lines
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@|@@@+ .* @@@+")
+_FILE = re.compile(r"diff --git |diff -|Index: |--- .*\n\Z")
+_AROUND, _CHANGED, _ABOVE = range(3)
+"""The order of leaving: lines around a change, changed lines, then lines above the first file."""
+
+
+def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | None:
+    """Return a diff as pieces; `None` for a text without a hunk.
+
+    A changed line needs the line of its hunk, and this the lines that name the file.
+    """
+    lines = split_lines(text)
+    parts: list[Piece] = []
+    file = hunk = -1
+    number = 0
+    found = False
+    while number < len(lines):
+        if hunk_head := _HUNK.match(lines[number]):
+            found = True
+            hunk = len(parts)
+            parts.append(Piece(lines[number], _CHANGED, file, skeleton=True))
+            end = _end_of_hunk(lines, number, hunk_head)
+            for line in lines[number + 1 : end]:
+                keep = _CHANGED if line[0] in "+-" else _AROUND
+                parts.append(Piece(line, keep, hunk))
+            number = end
+        elif _begins_file(lines, number):
+            end = number + 1
+            while end < len(lines) and not _HUNK.match(lines[end]):
+                if _begins_file(lines, end) and not lines[end].startswith("--- "):
+                    break
+                end += 1
+            file = len(parts)
+            parts.append(Piece("".join(lines[number:end]), _CHANGED, skeleton=True))
+            number = end
+        else:
+            parts.append(Piece(lines[number], _ABOVE, file))
+            number += 1
+    return Pieces(parts, _gap, marker) if found else None
+
+
+def _begins_file(lines: Sequence[str], number: int) -> bool:
+    if not _FILE.match(lines[number]):
+        return False
+    # `--- ` is a heading of Markdown's rule, too, or a deleted comment of SQL: `+++ ` must follow.
+    if lines[number].startswith("--- "):
+        return number + 1 < len(lines) and lines[number + 1].startswith("+++ ")
+    return True
+
+
+def _end_of_hunk(lines: Sequence[str], start: int, head: re.Match[str]) -> int:
+    """Return the line after a hunk: its head counts the lines, `-- a` among them is a deletion."""
+    number = start + 1
+    if head[1] is None:  # of a merge: signs of several columns
+        while number < len(lines) and lines[number][0] in " +-\\":
+            number += 1
+        return number
+    old, new = (1 if count is None else int(count) for count in (head[2], head[4]))
+    while number < len(lines) and (old > 0 or new > 0 or lines[number].startswith("\\")):
+        sign = lines[number][0]
+        if sign not in " +-\\\n\r":
+            break
+        old -= sign not in "+\\"
+        new -= sign not in "-\\"
+        number += 1
+    return number
+
+
+def _gap(run: Sequence[Piece]) -> str:
+    return f"… {say_left_out(count_lines(run))}{line_end(run)}"
