@@ -8,6 +8,7 @@ import hostile
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shipped_words import marks
 
 from promptforge.trimming import patch
 from promptforge.trimming.pieces import Pieces
@@ -45,7 +46,7 @@ diff --git a/b.md b/b.md
 
 
 def divided(text: str) -> Pieces:
-    pieces = patch.divide(text, marker="[cut]")
+    pieces = patch.divide(text, marks=marks("[cut]"))
     assert pieces
     assert "".join(part.text for part in pieces.parts) == text
     return pieces
@@ -76,7 +77,7 @@ def test_no_line_stays_without_its_hunk_and_its_file() -> None:
     "text", ["", "text\n", "--- a/x\n+++ b/x\n", "diff --git a/x b/x\nBinary files differ\n"]
 )
 def test_a_text_without_a_hunk_is_no_diff(text: str) -> None:
-    assert patch.divide(text, marker="") is None
+    assert patch.divide(text, marks=marks("")) is None
 
 
 def test_a_hunk_of_a_merge_has_signs_in_two_columns() -> None:
@@ -114,5 +115,5 @@ def test_every_line_of_a_diff_of_the_standard_library_is_in_its_hunk(
 
 @given(hostile.TEXT)
 def test_any_text_is_divided_into_itself(text: str) -> None:
-    pieces = patch.divide(f"@@ -1 +1 @@\n{text}", marker="[cut]")
+    pieces = patch.divide(f"@@ -1 +1 @@\n{text}", marks=marks("[cut]"))
     assert pieces and "".join(part.text for part in pieces.parts) == f"@@ -1 +1 @@\n{text}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .pieces import Piece, Pieces, count_lines, line_end, say_left_out, split_lines
+from ..text.format import Marks
+from .pieces import Piece, Pieces, count_lines, line_end, split_lines
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@|@@@+ .* @@@+")
 _FILE = re.compile(r"diff --git |diff -|Index: |--- .*\n\Z")
@@ -13,7 +14,7 @@ _AROUND, _CHANGED, _ABOVE = range(3)
 """The order of leaving: lines around a change, changed lines, then lines above the first file."""
 
 
-def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | None:
+def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | None:
     """Return a diff as pieces; `None` for a text without a hunk.
 
     A changed line needs the line of its hunk, and this the lines that name the file.
@@ -45,7 +46,7 @@ def divide(text: str, *, marker: str, language: str | None = None) -> Pieces | N
         else:
             parts.append(Piece(lines[number], _ABOVE, file))
             number += 1
-    return Pieces(parts, _gap, marker) if found else None
+    return Pieces(parts, _gap, marks) if found else None
 
 
 def _begins_file(lines: Sequence[str], number: int) -> bool:
@@ -75,5 +76,5 @@ def _end_of_hunk(lines: Sequence[str], start: int, head: re.Match[str]) -> int:
     return number
 
 
-def _gap(run: Sequence[Piece]) -> str:
-    return f"… {say_left_out(count_lines(run))}{line_end(run)}"
+def _gap(run: Sequence[Piece], marks: Marks) -> str:
+    return f"{marks.gap} {marks.left_out(count_lines(run))}{line_end(run)}"
