@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,9 @@ from kill_campaign import campaign, requests
 import promptforge as pf
 from promptforge import batch
 from promptforge.batch import runner
-from promptforge.batch.requests import Shard
+from promptforge.batch.requests import Shard, digest
 from promptforge.batch.result_files import (
     BATCH_SERVICES,
-    ErrorLines,
     RequestFiles,
     json_lines_writer,
     write_results,
@@ -223,6 +223,133 @@ def test_a_damaged_part_is_done_again(expected: bytes) -> None:
     assert Path("out.jsonl").read_bytes() == expected
     assert shard_files("out.jsonl.batch") == names
     assert not list(Path().rglob(".*.unfinished"))
+
+
+# --- result files that were damaged after they were written ---------------------------------------
+
+
+def replaced_by_a_link(path: Path) -> None:
+    other = path.with_name("other.txt")
+    other.write_text("of somebody else")
+    path.unlink()
+    path.symlink_to(other.name)
+
+
+def replaced_by_a_dead_link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("nowhere")
+
+
+def replaced_by_a_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def altered_with_its_time_kept(path: Path) -> None:
+    state = path.stat()
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "emptied": lambda path: path.write_bytes(b""),
+    "cut": lambda path: os.truncate(path, path.stat().st_size // 2),
+    "last line end gone": lambda path: os.truncate(path, path.stat().st_size - 1),
+    "longer": lambda path: path.write_bytes(path.read_bytes() * 2),
+    "one bit altered": altered_with_its_time_kept,
+    "zeros of its length": lambda path: path.write_bytes(bytes(path.stat().st_size)),
+    "replaced by text": lambda path: path.write_text("something else"),
+    "replaced by a link": replaced_by_a_link,
+    "replaced by a dead link": replaced_by_a_dead_link,
+    "replaced by a pipe": replaced_by_a_pipe,
+    "removed": lambda path: path.unlink(),
+}
+OUTPUTS: dict[str, dict[str, Any]] = {
+    "out.jsonl": {},
+    "out.parquet": {},
+    "out": {"to": "openai-batch", "model": "m"},
+}
+
+
+def written_files(output: str) -> dict[Path, bytes]:
+    places = [Path(output), *Path().glob(f"{output}/*"), *Path().glob(f"{output}.batch/*")]
+    return {
+        path: path.read_bytes()
+        for path in places
+        if path.is_file() and path.name not in ("manifest.json", "other.txt")
+    }
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_a_damaged_result_file_is_written_again(output: str) -> None:
+    if output.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    given = {"limit": 30, "part_rows": 10, **OUTPUTS[output]}
+    batch.run("in.jsonl", output, **given)
+    whole = written_files(output)
+    assert len(whole) == (3 if output == "out" else 2)
+    for path, (how, damage) in product(whole, DAMAGES.items()):
+        damage(path)
+        report = batch.run("in.jsonl", output, **given)
+        assert written_files(output) == whole, (path, how)
+        assert (report.kept, report.repaired) == (30, (str(path),)), how
+        assert not path.is_symlink()
+    times = {path: path.stat().st_mtime_ns for path in whole}
+    again = batch.run("in.jsonl", output, **given)
+    assert (again.repaired, {path: path.stat().st_mtime_ns for path in whole}) == ((), times)
+    assert sorted(map(Path, (*again.files, again.errors_file or ""))) == sorted(whole)
+
+
+def test_the_command_names_the_file_that_it_repaired() -> None:
+    arguments = ("batch", "in.jsonl", "-o", "out.jsonl", "--limit", "3")
+    run(*arguments)
+    Path("out.jsonl").write_bytes(b"")
+    assert "out.jsonl was damaged or gone since an earlier run" in run(*arguments).err
+    assert len(records("out.jsonl")) == 3
+
+
+def test_a_damaged_manifest_costs_no_result() -> None:
+    batch.run("in.jsonl", "out.jsonl", limit=30, part_rows=10)
+    whole = written_files("out.jsonl")
+    manifest = Path("out.jsonl.batch/manifest.json")
+    for damaged in (b"", manifest.read_bytes()[:-9], b"[]", None):
+        manifest.unlink()
+        if damaged is not None:
+            manifest.write_bytes(damaged)
+        Path("out.jsonl").write_bytes(b"")
+        assert batch.run("in.jsonl", "out.jsonl", limit=30, part_rows=10).kept == 30
+        assert written_files("out.jsonl") == whole
+
+
+def test_error_records_of_nobody_are_removed() -> None:
+    rows = [{"items": [{"content": "x"}]}]
+    batch.run(rows, "out.jsonl")
+    Path("out.jsonl.batch/errors.jsonl").write_text('{"error": "a lie"}')
+    assert batch.run(rows, "out.jsonl").repaired == ("out.jsonl.batch/errors.jsonl",)
+    assert not Path("out.jsonl.batch/errors.jsonl").exists()
+
+
+def test_a_copied_output_is_whole_in_its_new_place() -> None:
+    batch.run("in.jsonl", Path("a/out.jsonl").absolute(), limit=30)
+    shutil.copytree("a", "b")
+    Path("b/out.jsonl").unlink()  # the file of the same run is still at its old place
+    report = batch.run("in.jsonl", Path("b/out.jsonl").absolute(), limit=30)
+    assert (report.kept, report.files) == (30, (str(Path("b/out.jsonl").absolute()),))
+    assert Path("b/out.jsonl").read_bytes() == Path("a/out.jsonl").read_bytes()
+
+
+def test_a_shard_that_is_changed_while_the_run_goes_on_ends_it() -> None:
+    def meddle(progress: batch.Progress) -> None:
+        if progress.rows == 20:
+            file = Path("out.jsonl.batch/parts", shard_files("out.jsonl.batch")[0])
+            file.write_bytes(file.read_bytes().replace(b"word", b"WORD", 1))
+
+    with pytest.raises(pf.PromptForgeError, match="was changed by somebody"):
+        batch.run("in.jsonl", "out.jsonl", limit=20, part_rows=10, workers=1, progress=meddle)
+    assert not Path("out.jsonl").exists()
+    assert batch.run("in.jsonl", "out.jsonl", limit=20, part_rows=10).kept == 10
 
 
 # --- ends -----------------------------------------------------------------------------------------
@@ -545,9 +672,9 @@ def test_files_keep_the_limits_and_the_index_finds_every_request(
     folder.mkdir()
     (folder / "requests-00099.jsonl").touch()
     provider = BATCH_SERVICES[to]._replace(max_requests=requests, max_bytes=size)
-    product = RequestFiles(folder, provider, "some-model", {"temperature": 0}, Options(reserve=9))
+    files = RequestFiles(folder, provider, "some-model", {"temperature": 0}, Options(reserve=9))
     given_names, sizes = [name for name, _ in rows], [size for _, size in rows]
-    _, errors = write_results(product.write, bodies(given_names, sizes), folder / "errors.jsonl")
+    _, errors = write_results(files.write, bodies(given_names, sizes), folder / "errors.jsonl")
     index = records(folder / "index.jsonl")
     failed = records(folder / "errors.jsonl") if errors else []
     assert sorted(entry["row"] for entry in index) == [entry["row"] for entry in index]
@@ -600,10 +727,12 @@ def test_requests_for_a_batch_service() -> None:
 
 def test_errors_and_results_are_told_apart_by_their_lines() -> None:
     body = b'{"id":"a"}\n{"error":"E","id":"b"}\n{"id":"c","text":"{\\"error\\":"}\n'
-    with Path("e").open("wb") as file:
-        failures = ErrorLines(file)
-        json_lines_writer(Path("o.jsonl"))([(ShardSummary(3, 1, 0, "", ""), body)], failures)
-    assert (Path("o.jsonl").read_bytes().count(b"\n"), failures.count) == (2, 1)
+    shards = [(ShardSummary(3, 1, 0, "", ""), body)]
+    files, errors = write_results(json_lines_writer(Path("o.jsonl")), shards, Path("e.jsonl"))
+    assert (Path("o.jsonl").read_bytes().count(b"\n"), errors) == (2, 1)
+    for path, stamp in files.items():
+        data = path.read_bytes()
+        assert (stamp.bytes, stamp.sha256) == (len(data), digest(data))
 
 
 # --- the command ----------------------------------------------------------------------------------

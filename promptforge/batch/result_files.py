@@ -6,11 +6,14 @@ their provider; `index.jsonl` names row, file and line for each `custom_id`.
 
 from __future__ import annotations
 
+import hashlib
+import io
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, cast
 
 import msgspec
 
@@ -18,7 +21,7 @@ from ..config.options import Options
 from ..errors import OptionError
 from ..files import write_whole
 from .rows import ERROR_PREFIX, error_line
-from .store import ShardSummary
+from .store import FileStamp, ShardSummary
 
 Json = dict[str, Any]
 ShardBodies = Iterable[tuple[ShardSummary, bytes]]
@@ -46,36 +49,71 @@ class ErrorLines:
                 yield line
 
 
-ResultWriter = Callable[[ShardBodies, ErrorLines], list[Path]]
-"""Writes the result files, each whole or not at all, and returns their paths."""
+class ResultFiles:
+    """Opens result files for writing, each whole or not there; `written` has their stamps."""
+
+    def __init__(self) -> None:
+        self.written: dict[Path, FileStamp] = {}
+
+    @contextmanager
+    def open(self, path: Path) -> Iterator[IO[bytes]]:
+        """Open the file at `path`; with the end of the context it is on the disk."""
+        with write_whole(path) as file:
+            stamped = _StampedFile(file)
+            yield cast(IO[bytes], stamped)
+        self.written[path] = FileStamp(stamped.tell(), stamped.sha256.hexdigest())
+
+
+class _StampedFile(io.RawIOBase):
+    # Hashes the bytes on their way. A hash of the finished file would bless what a disk spoils.
+    def __init__(self, file: IO[bytes]) -> None:
+        self.sha256 = hashlib.sha256()
+        self._file, self._size = file, 0
+
+    def write(self, data: Any) -> int:
+        self.sha256.update(data)
+        written = self._file.write(data)
+        self._size += written
+        return written
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._size
+
+
+ResultWriter = Callable[[ShardBodies, ErrorLines, ResultFiles], None]
+"""Writes the result files."""
 
 
 def write_results(
     write: ResultWriter, bodies: ShardBodies, errors_path: Path
-) -> tuple[list[Path], int]:
-    """Write results and error records; return the paths of results and the number of errors.
+) -> tuple[dict[Path, FileStamp], int]:
+    """Write results and error records; return the stamps of all files and the number of errors.
 
     The file at `errors_path` is there afterwards only if there are any.
     """
-    with write_whole(errors_path) as file:
+    files = ResultFiles()
+    with files.open(errors_path) as file:
         errors = ErrorLines(file)
-        files = write(bodies, errors)
+        write(bodies, errors, files)
     if not errors.count:
         errors_path.unlink()
-    return files, errors.count
+        del files.written[errors_path]
+    return files.written, errors.count
 
 
 def json_lines_writer(path: Path) -> ResultWriter:
     """Write one file, one line per result."""
 
-    def write(bodies: ShardBodies, errors: ErrorLines) -> list[Path]:
-        with write_whole(path) as file:
+    def write(bodies: ShardBodies, errors: ErrorLines, files: ResultFiles) -> None:
+        with files.open(path) as file:
             for summary, body in bodies:
                 if summary.errors:
                     file.writelines(line + b"\n" for line in errors.take_from(body))
                 else:  # the usual case: copy the shard without looking at its lines
                     file.write(body)
-        return [path]
 
     return write
 
@@ -97,13 +135,12 @@ def parquet_writer(path: Path) -> ResultWriter:
     }  # fmt: skip
     schema = arrow.schema(columns)
 
-    def write(bodies: ShardBodies, errors: ErrorLines) -> list[Path]:
-        with write_whole(path) as file, pyarrow.parquet.ParquetWriter(file, schema) as writer:
+    def write(bodies: ShardBodies, errors: ErrorLines, files: ResultFiles) -> None:
+        with files.open(path) as file, pyarrow.parquet.ParquetWriter(file, schema) as writer:
             for _, body in bodies:
                 records = [_flat(line) for line in errors.take_from(body)]
                 if records:
                     writer.write_table(arrow.Table.from_pylist(records, schema=schema))
-        return [path]
 
     return write
 
@@ -190,43 +227,44 @@ class RequestFiles:
             body = {"max_tokens": options.reserve, **body}
         self._folder, self._service, self._body = folder, service, body
 
-    def write(self, bodies: ShardBodies, errors: ErrorLines) -> list[Path]:
+    def write(self, bodies: ShardBodies, errors: ErrorLines, files: ResultFiles) -> None:
         """Write the files; the index names row, file and line for each `custom_id`."""
-        files: list[Path] = []
         requests = self._requests(bodies, errors)
-        index_path = self._folder / "index.jsonl"
-        with write_whole(index_path) as index:
+        with files.open(self._folder / "index.jsonl") as index:
             request = next(requests, None)
             while request:
-                name = f"requests-{len(files) + 1:05d}{self._service.suffix}"
-                files.append(self._folder / name)
-                request = self._fill(files[-1], request, requests, index)
+                name = f"requests-{len(files.written) + 1:05d}{self._service.suffix}"
+                with files.open(self._folder / name) as file:
+                    request = self._fill(file, name, request, requests, index)
         for old in self._folder.glob("requests-[0-9]*.json*"):
-            if old not in files:
+            if old not in files.written:
                 old.unlink()
-        return [*files, index_path]
 
     def _fill(
-        self, path: Path, request: _Request | None, more: Iterator[_Request], index: IO[bytes]
+        self,
+        file: IO[bytes],
+        name: str,
+        request: _Request | None,
+        more: Iterator[_Request],
+        index: IO[bytes],
     ) -> _Request | None:
         # The request that finds no room any more is handed back: it begins the next file.
         head, between, tail = self._service.around
         count, size, first_line = 0, len(head + tail), head.count(b"\n") + 1
-        with write_whole(path) as file:
-            file.write(head)
-            while request and count < self._service.max_requests:
-                data = between + request.data if count else request.data
-                if size + len(data) > self._service.max_bytes:
-                    break
-                file.write(data)
-                entry = {
-                    "custom_id": request.custom_id, "id": request.id, "row": request.line,
-                    "file": path.name, "line": first_line + count,
-                }  # fmt: skip
-                index.write(msgspec.json.encode(entry) + b"\n")
-                count, size = count + 1, size + len(data)
-                request = next(more, None)
-            file.write(tail)
+        file.write(head)
+        while request and count < self._service.max_requests:
+            data = between + request.data if count else request.data
+            if size + len(data) > self._service.max_bytes:
+                break
+            file.write(data)
+            entry = {
+                "custom_id": request.custom_id, "id": request.id, "row": request.line,
+                "file": name, "line": first_line + count,
+            }  # fmt: skip
+            index.write(msgspec.json.encode(entry) + b"\n")
+            count, size = count + 1, size + len(data)
+            request = next(more, None)
+        file.write(tail)
         return request
 
     def _requests(self, bodies: ShardBodies, errors: ErrorLines) -> Iterator[_Request]:

@@ -202,19 +202,27 @@ class _Results(NamedTuple):
     def finish(self, report: RunReport, store: ShardStore, before: RunManifest | None) -> RunReport:
         """Write the files, unless an earlier run wrote the same; return the whole report."""
         state = store.state()
-        if before and (before.state, before.product) == (state, self.manifest.product):
-            there = before.report
-            if there and all(map(os.path.isfile, filter(None, (*there.files, there.errors_file)))):
-                same = {name: getattr(there, name) for name in ("errors", "files", "errors_file")}
-                return replace(report, **same)
+        same = before and (before.state, before.product) == (state, self.manifest.product)
+        if before and same and before.files:
+            damaged = self.paths.damaged(before.files)
+            if not damaged:
+                return self._report(report, before)
+            report = replace(report, repaired=tuple(map(str, damaged)))
         # A manifest without state first: killed amid the writing, the next run writes them again.
         self.paths.write_manifest(self.manifest)
-        files, errors = write_results(self.write, store.bodies(), self.paths.errors)
-        report = replace(report, errors=errors, files=tuple(map(str, files)))
-        if errors:
-            report = replace(report, errors_file=str(self.paths.errors))
-        self.paths.write_manifest(replace(self.manifest, state=state, report=report))
-        return report
+        written, errors = write_results(self.write, store.bodies(), self.paths.errors)
+        files = {self.paths.name(path): stamp for path, stamp in written.items()}
+        manifest = replace(self.manifest, state=state, errors=errors, files=files)
+        self.paths.write_manifest(manifest)
+        return self._report(report, manifest)
+
+    def _report(self, report: RunReport, manifest: RunManifest) -> RunReport:
+        errors_file = str(self.paths.errors)
+        files = [str(self.paths.path(name)) for name in manifest.files]
+        if errors_file in files:
+            files.remove(errors_file)
+            report = replace(report, errors_file=errors_file)
+        return replace(report, errors=manifest.errors, files=tuple(files))
 
 
 def _result_writer(

@@ -3,19 +3,21 @@
 A shard's file is `000042-KEY.jsonl`: its number, and a hash of its rows and of all else that its
 results depend on. So a shard is done when its file is there, and a changed input or profile never
 meets an old result. The last line of a file is its `ShardSummary`. Files are written at one stroke.
+The manifest holds size and hash of each result file, so a later run sees that one was damaged.
 """
 
 from __future__ import annotations
 
-import contextlib
+import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
+from filelock import FileLock, Timeout
 
-from ..errors import OptionError
+from ..errors import OptionError, PromptForgeError
 from ..files import UNFINISHED_SUFFIX, naming_path, remove_unfinished, write_whole
 from .requests import Shard, digest
 from .rows import RenderedShard
@@ -23,6 +25,7 @@ from .rows import RenderedShard
 _FILE_SUFFIXES = (".jsonl", ".ndjson", ".parquet")
 # Suffixes of files that no batch writes: a folder of such a name would be a surprise.
 _OTHER_SUFFIXES = (".json", ".csv", ".tsv", ".txt", ".gz", ".zst", ".zip", ".arrow")
+LOCK_NAME = "lock"
 _SHARD_NAME = re.compile(r"[0-9]+-.*\.jsonl")
 
 
@@ -44,7 +47,16 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     """Paths of the results."""
     errors_file: str | None = None
     """Path of the error records; None without any."""
+    repaired: tuple[str, ...] = ()
+    """Result files of an earlier run that were damaged or gone, and are written again."""
     seconds: float = 0.0
+
+
+class FileStamp(msgspec.Struct, frozen=True):
+    """Size and hash of a result file, taken from the bytes on their way to the disk."""
+
+    bytes: int
+    sha256: str
 
 
 class RunManifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,8 +70,10 @@ class RunManifest(msgspec.Struct, frozen=True, kw_only=True):
     """The request for result files: `to`, model and body, as JSON."""
     state: str = ""
     """Hash of the shards in the result files; empty while these are not written."""
-    report: RunReport | None = None
-    """Report of the run that wrote the result files."""
+    errors: int = 0
+    """Rows without a result, those that a batch service would refuse included."""
+    files: dict[str, FileStamp] = {}
+    """Result files by their path, as seen from the folder of the results."""
 
 
 class OutputPaths:
@@ -100,12 +114,30 @@ class OutputPaths:
 
     def _refuse_strangers(self) -> None:
         # A run that was killed early may have left this folder without a manifest.
+        # A lock in its `parts` is a batch's: there the manifest itself was damaged or removed.
+        if (self.shards / LOCK_NAME).is_file():
+            return
         for path in self.folder.iterdir() if self.folder.is_dir() else ():
             if path.name != "parts" and path.suffix != UNFINISHED_SUFFIX:
                 message = f"{self.folder} is there and holds no batch"
                 raise OptionError(
                     f"{message}; give another output, such as results.jsonl", option="output"
                 )
+
+    def damaged(self, files: Mapping[str, FileStamp]) -> list[Path]:
+        """Return the result files that no longer hold the bytes that an earlier run wrote."""
+        found = [path for name, stamp in files.items() if _differs(path := self.path(name), stamp)]
+        if self.name(self.errors) not in files and os.path.lexists(self.errors):
+            found.append(self.errors)  # error records of nobody knows what
+        return found
+
+    def name(self, path: Path) -> str:
+        """Return the name of a result file in the manifest: it holds for a moved folder too."""
+        return path.relative_to(self.results.parent).as_posix()
+
+    def path(self, name: str) -> Path:
+        """Return the path of a result file that has this name in the manifest."""
+        return self.results.parent / name
 
     def write_manifest(self, manifest: RunManifest) -> None:
         """Write the manifest; make the folder."""
@@ -201,7 +233,11 @@ class ShardStore:
         """Yield summary and result lines of each finished shard, in the order of the input."""
         for _, (name, summary) in sorted(self._done.items()):
             data = self._read(name)
-            yield summary, data[: data[:-1].rfind(b"\n") + 1]
+            body = data[: data[:-1].rfind(b"\n") + 1]
+            if digest(body) != summary.sha256:  # it was whole when this run looked at it first
+                message = "was changed by somebody while the run went on; run the command again"
+                raise PromptForgeError(f"{self._folder / name}: {message}")
+            yield summary, body
 
     def _read(self, name: str) -> bytes:
         path = self._folder / name
@@ -210,7 +246,7 @@ class ShardStore:
 
     def close(self) -> None:
         """Release the lock."""
-        os.close(self._lock)
+        self._lock.release()
 
 
 def hash_references(references: list[str]) -> str:
@@ -222,19 +258,30 @@ def _file_name(shard: Shard, key: str) -> str:
     return f"{shard.index:06d}-{key[:32]}.jsonl"
 
 
-def _lock(folder: Path) -> int:
-    # Lock the folder; the system releases the lock when this process ends, killed or not.
-    handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
-    # Windows, and some file systems, have no such lock: there two runs at once are the user's risk.
-    with contextlib.suppress(ImportError, OSError):
-        import fcntl
+def _lock(folder: Path) -> FileLock:
+    # The system releases the lock when this process ends, killed or not. Another thread may close
+    # the store, so the lock belongs to no thread.
+    lock = FileLock(folder / LOCK_NAME, thread_local=False)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        message = f"another run is writing to {folder.parent}"
+        raise OptionError(
+            f"{message}; wait for it, or give another output", option="output"
+        ) from None
+    except OSError as error:  # a file system without locks: two runs would mix their files
+        reason = error.strerror or str(error)
+        message = f"{folder.parent} cannot be locked: {reason}; give an output on another disk"
+        raise OptionError(message, option="output") from None
+    return lock
 
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(handle)
-            message = f"another run is writing to {folder.parent}"
-            raise OptionError(
-                f"{message}; wait for it, or give another output", option="output"
-            ) from None
-    return handle
+
+def _differs(path: Path, stamp: FileStamp) -> bool:
+    # A pipe in place of the file would wait for a writer: only a file is opened.
+    try:
+        if not path.is_file() or path.stat().st_size != stamp.bytes:
+            return True
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() != stamp.sha256
+    except FileNotFoundError:
+        return True

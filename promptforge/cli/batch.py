@@ -146,6 +146,8 @@ def _summary(report: RunReport) -> Iterator[str]:
         yield f"ended: {failed}, more than --max-errors allows"
     elif report.errors:
         yield f"{failed}: {report.errors_file}"
+    for file in report.repaired:
+        yield f"{file} was damaged or gone since an earlier run; it is written again"
     yield from (f"results: {file}" for file in report.files[:MAX_FILES_NAMED])
     if len(report.files) > MAX_FILES_NAMED:
         yield f"results: {len(report.files) - MAX_FILES_NAMED:,} files more"
