@@ -230,6 +230,61 @@ def test_a_list_of_files_is_taken_from_a_file_or_a_pipe(space: Path, separator: 
     assert run("render", "--files-from", "nowhere").code == 4
 
 
+SECRETS = {
+    # In two parts, so that no scanner takes this file for the place of one.
+    "a private key": "-----BEGIN RSA "
+    + "PRIVATE KEY-----\nMIIEowIBAAKCAQEA0Z3VS5JJcds3xfn\n5Ux8zQ==\n",
+    "an AWS access key": "aws_access_key_id = AKIA" + "I7QXSU2JTPNN4B6M",
+    "a GitHub token": "token: ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a",
+    "a GitLab token": "glpat-" + "Zx9_kLm3nPq7RsTuVw2y",
+    "a Slack token": "xoxb-" + "123456789012-abcdefGHIJKL",
+    "a Google API key": "key=AIza" + "SyD4e8fGhIjKlMnOpQrStUvWxYz01234567"[:35],
+    "a Stripe key": "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc",
+    "an Anthropic key": "sk-ant-" + "api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789",
+    "an OpenAI key": "sk-proj-" + "AbCdEfGhIjKlMnOpQrSt" + "T3BlbkFJ" + "AbCdEfGhIjKlMnOpQrSt",
+    "a Hugging Face token": "hf_" + "AbCdEfGhIjKlMnOpQrStUvWxYzAbCdEfGh",
+    "an npm token": "//registry/:_authToken=npm_" + "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789",
+    "a PyPI token": "pypi-AgEI" + "cHlwaS5vcmcCJGFiY2RlZmdoLWlqa2wtbW5vcC1xcnN0LXV2d3h5ejAxMjM",
+}
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_a_file_with_a_credential_is_left_out_and_said(space: Path, name: str) -> None:
+    (space / "app.py").write_text(f"before\n{SECRETS[name]}\nafter\n")
+    ran = run("render", ".", "--max-tokens", "20000")
+    assert ran.code == 0 and "before" not in ran.out
+    assert f"app.py: left out: it holds {name}; --no-secret-scan takes it [PF609]" in ran.err
+    assert "before" in run("render", ".", "--no-secret-scan", "--max-tokens", "20000").out
+    assert "before" in run("render", "app.py").out  # named
+    for flag in ("--git-diff", "--git-changed"):
+        git(
+            space,
+            "-c",
+            "user.name=a",
+            "-c",
+            "user.email=a@b.c",
+            "commit",
+            "-qm",
+            "x",
+            "--allow-empty",
+        )
+        (space / "app.py").write_text(f"changed\n{SECRETS[name]}\nafter\n")
+        ran = run("render", flag)
+        assert "changed" not in ran.out and "PF609" in ran.err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "AKIAIOSFODNN7EXAMPLE", "ghp_" + "x" * 36, "-----BEGIN PRIVATE KEY-----", "hf_transformers",
+        "if '-----BEGIN RSA PRIVATE KEY-----' in text:\n    return True\n", "npm_config_registry",
+        "sk-ant-api03-...", "sk-learn", "data:image/png;base64,AIzaSy",
+    ],
+)  # fmt: skip
+def test_what_only_speaks_of_credentials_holds_none(text: str) -> None:
+    assert folders.find_credential(text) is None
+
+
 def test_a_search_looks_where_a_folder_is_read(space: Path) -> None:
     (space / ".github/note.md").write_text("import os\n")  # not tracked, and hidden
     assert paths("--search", "import") == ["app.py"]

@@ -196,6 +196,8 @@ def input_flags(function: Command, *, whole: bool = False) -> Command:
     about = "Of folders, also dot files that git does not track."
     function = click.option("--hidden", is_flag=True, help=about)(function)
     about = "Of folders, also what git ignores, lock, minified and generated files."
+    scan = "Leave out files of folders and changes of git that hold a credential."
+    function = click.option("--secret-scan/--no-secret-scan", default=True, help=scan)(function)
     function = click.option("--ignored", "--no-ignore", is_flag=True, help=about)(function)
     function = _add_flags(function, _FOLDER_FLAGS, multiple=True)
     about = "The last commits."
@@ -504,7 +506,7 @@ def _source_request(items: tuple[str, ...], given: Mapping[str, Any], job: Job) 
     from ..sources.folders import FolderFilter
     from ..sources.gather import SourceRequest
 
-    names = ("include", "exclude", "ignored", "hidden")
+    names = ("include", "exclude", "ignored", "hidden", "secret_scan")
     wanted = FolderFilter(**{name: given[name] for name in names})
     return SourceRequest(
         items=[*(entry for entry in job.items if isinstance(entry, str)), *items],

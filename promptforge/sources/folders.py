@@ -3,7 +3,8 @@
 In a repository git itself is asked, so global excludes count, and tracked dot files are in.
 Elsewhere `.gitignore` and `.ignore` are read here. Links are not followed.
 
-Codes: PF601 a folder that cannot be read, PF602 too many names, PF608 files that were left out.
+Codes: PF601 a folder that cannot be read, PF602 too many names, PF608 files that were left out,
+PF609 files with credentials, which were left out.
 """
 
 from __future__ import annotations
@@ -58,6 +59,32 @@ _GENERATED_HEAD = re.compile(
     r"(?:@generated\b|Code generated .*DO NOT EDIT)"
 )
 
+# Each with the words that are looked for first: a pattern over all of a text costs fifty times it.
+_CREDENTIALS = {
+    "a private key": (
+        ("PRIVATE KEY",),
+        # The line alone is in many a program; a key is one with base64 below it.
+        r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----\s+(?:[A-Za-z0-9+/=:, -]+\s+){2}",
+    ),
+    "an AWS access key": (("AKIA", "ASIA"), r"\bA[KS]IA[A-Z2-7]{16}\b"),
+    "a GitHub token": (
+        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+        r"\bgh[pousr]_[A-Za-z0-9]{36}\b|\bgithub_pat_[A-Za-z0-9_]{60,}\b",
+    ),
+    "a GitLab token": (("glpat-",), r"\bglpat-[A-Za-z0-9_-]{20,}"),
+    "a Slack token": (("xox",), r"\bxox[abeoprs]-[A-Za-z0-9-]{20,}"),
+    "a Google API key": (("AIza",), r"\bAIza[A-Za-z0-9_-]{35}"),
+    "a Stripe key": (("k_live_",), r"\b[rs]k_live_[A-Za-z0-9]{20,}"),
+    "an Anthropic key": (("sk-ant-",), r"\bsk-ant-[A-Za-z0-9_-]{32,}"),
+    "an OpenAI key": (("T3BlbkFJ",), r"\bsk-[A-Za-z0-9_-]{16,}T3BlbkFJ[A-Za-z0-9_-]{16,}"),
+    "a Hugging Face token": (("hf_",), r"\bhf_[A-Za-z]{34}\b"),
+    "an npm token": (("npm_",), r"\bnpm_[A-Za-z0-9]{36}\b"),
+    "a PyPI token": (("pypi-AgEI",), r"\bpypi-AgEI[A-Za-z0-9_-]{50,}"),
+}
+"""Credential → words of it, and its pattern, as its issuer has published it."""
+MIN_LETTERS_OF_A_SECRET = 10
+"""Different characters of a credential; `ghp_xxxx…` in a manual has fewer."""
+
 
 @dataclass(frozen=True, slots=True)
 class FolderFilter:
@@ -70,6 +97,8 @@ class FolderFilter:
     """Take what git ignores, and lock files, minified and generated ones."""
     hidden: bool = False
     """Take dot files that git does not track."""
+    secret_scan: bool = True
+    """Leave out files and changes that hold a credential."""
 
 
 ALL_FILES = FolderFilter()
@@ -156,26 +185,17 @@ def read_folder(
     the names are filtered. Raises `ItemError` where the folder lies outside the workspace, or has
     no file that is wanted.
     """
-    top = locate_file(path, workspace)
     left_out: Counter[str] = Counter()
-    is_asked_for = bool(wanted.include) or wanted.ignored
     count = 0
-    for name in _list_folder(top, diagnostics, wanted):
+    for name in _list_folder(locate_file(path, workspace), diagnostics, wanted):
         place = os.path.normpath(os.path.join(path, name))
-        reason = unwanted_name(name)
-        if reason is None or is_asked_for:
-            reason = unwanted_content(place, workspace=workspace, asked_for=is_asked_for)
-        if reason is None:
-            said = Diagnostics()
-            try:
-                text = read_text(place, workspace=workspace, diagnostics=said)
-            except ItemError:  # gone since it was looked at
-                reason = _UNREADABLE
-            else:
-                count += 1
-                yield place, text, said
-        if reason is not None:
-            left_out[reason] += 1
+        found = _read_wanted(name, place, workspace, wanted)
+        if isinstance(found, str):
+            left_out[found] += 1
+            continue
+        count += 1
+        if not leaves_out_secret(found[0], place, diagnostics, wanted):
+            yield place, *found
     report_left_out(left_out, path, diagnostics)
     if not count:
         message = "a folder without files to read"
@@ -184,6 +204,23 @@ def read_folder(
         elif wanted.include or wanted.exclude:
             message += ", as they were narrowed down"
         raise ItemError(message, where=show_path(path))
+
+
+def _read_wanted(
+    name: str, place: str, workspace: StrPath, wanted: FolderFilter
+) -> tuple[str, Diagnostics] | str:
+    """Return the text of a file and its diagnostics, or the reason to leave it out."""
+    is_asked_for = bool(wanted.include) or wanted.ignored
+    reason = None if is_asked_for else unwanted_name(name)
+    if reason is None:
+        reason = unwanted_content(place, workspace=workspace, asked_for=is_asked_for)
+    if reason is not None:
+        return reason
+    said = Diagnostics()
+    try:
+        return read_text(place, workspace=workspace, diagnostics=said), said
+    except ItemError:  # gone since it was looked at
+        return _UNREADABLE
 
 
 def report_left_out(left_out: Counter[str], path: str, diagnostics: Diagnostics) -> None:
@@ -195,6 +232,32 @@ def report_left_out(left_out: Counter[str], path: str, diagnostics: Diagnostics)
     if not left_out.keys().isdisjoint(_UNWANTED):
         hint += ", or give --ignored"
     diagnostics.add("PF608", f"left out {counts}; {hint}", where=show_path(path), severity="info")
+
+
+def leaves_out_secret(
+    text: str, place: str, diagnostics: Diagnostics, wanted: FolderFilter
+) -> bool:
+    """Tell whether a text holds a credential and is left out for it, and say so (PF609)."""
+    found = find_credential(text) if wanted.secret_scan else None
+    if found is not None:
+        message = f"left out: it holds {found}; --no-secret-scan takes it"
+        diagnostics.add("PF609", message, where=show_path(place))
+    return found is not None
+
+
+def find_credential(text: str) -> str | None:
+    """Return the kind of credential that a text holds, in words; `None` where none is seen.
+
+    Example: `find_credential("AKIA" + "I7QXSU2JTPNN4B6M")` is "an AWS access key".
+    """
+    for name, (words, pattern) in _CREDENTIALS.items():
+        if not any(word in text for word in words):
+            continue
+        for match in re.finditer(pattern, text):
+            is_example = match[0].endswith("EXAMPLE")  # AWS's own, in every tutorial
+            if len(set(match[0])) >= MIN_LETTERS_OF_A_SECRET and not is_example:
+                return name
+    return None
 
 
 def unwanted_name(name: str) -> str | None:

@@ -95,6 +95,7 @@ def load(  # noqa: PLR0913  these are public options
     exclude: PathNames = (),
     ignored: bool = False,
     hidden: bool = False,
+    secret_scan: bool = True,
     git_diff: str | None = None,
     git_log: int = 0,
     git_changed: str | None = None,
@@ -104,7 +105,8 @@ def load(  # noqa: PLR0913  these are public options
     - `paths`: files of items, folders, and files of text that cannot be items, such as `app.py`.
     - `files`: `PATH[:START[-END]]`, patterns or folders, with `context_lines` more lines on either
       side of a range. Of folders the files that git sees are read, narrowed down by `include` and
-      `exclude`, patterns as of `.gitignore`; `ignored` and `hidden` take the others too.
+      `exclude`, patterns as of `.gitignore`; `ignored` and `hidden` take the others too. Files
+      and changes that hold a credential are left out, unless `secret_scan` is false.
     - `git_diff`: the changes between revisions such as `main...`, one item a file; `git_changed`:
       the changed files as they are now; `""` stands for all that is not committed. `git_log`: the
       number of last commits.
@@ -119,7 +121,7 @@ def load(  # noqa: PLR0913  these are public options
     Example: `promptforge.load(files="src/**/*.py", man_pages=["tar", "tar.5"])`.
     """
     diagnostics = Diagnostics()
-    of_folders = FolderFilter(_names(include), _names(exclude), ignored, hidden)
+    of_folders = FolderFilter(_names(include), _names(exclude), ignored, hidden, secret_scan)
     wanted = SourceRequest(
         items=_names(paths),
         files=_names(files),
@@ -201,15 +203,16 @@ def _text_loaders(
     wanted: SourceRequest, near: dict[str, Any]
 ) -> Iterator[Callable[[], list[Item]]]:
     """Yield a loader for each source of texts: files, folders, and what git knows of them."""
-    about: dict[str, Any] = {"wanted": wanted.wanted, "stream_name": wanted.stream_name, **near}
+    about: dict[str, Any] = {"wanted": wanted.wanted, **near}
+    of_files = {"context_lines": wanted.context_lines, "stream_name": wanted.stream_name, **about}
     for spec in wanted.files:
-        yield partial(load_files, spec, context_lines=wanted.context_lines, **about)
+        yield partial(load_files, spec, **of_files)
     if wanted.git_diff is not None:
-        yield partial(load_diff, wanted.git_diff, workspace=wanted.workspace)
+        yield partial(load_diff, wanted.git_diff, **about)
     if wanted.git_changed is not None:
-        yield partial(load_changed, wanted.git_changed, **near)
+        yield partial(load_changed, wanted.git_changed, **about)
     if wanted.git_log:
-        yield partial(load_log, wanted.git_log, workspace=wanted.workspace)
+        yield partial(load_log, wanted.git_log, **about)
 
 
 def _alone(load: Callable[[str], Item], name: str) -> list[Item]:

@@ -1,6 +1,7 @@
 """Take changes, commits and changed files from a repository, through the installed git.
 
-No shell is used, and none of the programs that a repository's settings may name for its diffs.
+No shell is used, and none of the programs that a repository's settings may name for its diffs. What
+holds a credential is left out, and said.
 
 Codes: PF604 a changed file that is no text.
 """
@@ -12,27 +13,31 @@ from pathlib import Path
 
 from ..errors import Diagnostics, ItemError, quote
 from ..model import Item
-from .folders import run_git
+from .folders import FolderFilter, leaves_out_secret, run_git
 from .text_files import load_files
 from .workspace import StrPath
 
 _DIFF = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--relative")
 
 
-def load_diff(revisions: str, *, workspace: StrPath) -> list[Item]:
+def load_diff(
+    revisions: str, *, workspace: StrPath, diagnostics: Diagnostics, wanted: FolderFilter
+) -> list[Item]:
     """Return the changes below the workspace as one `diff` item for each file.
 
     `revisions` is as for `git diff`, such as `main...`; empty for all that is not committed. Raises
     `ItemError` where git fails, or nothing has changed.
     """
     printed = run_git(Path(workspace), *_DIFF, "-M", *_prefixes(), *_revisions(revisions))
-    items = [_diff_item(text) for text in _split_files(printed)]
-    if not items:
+    if not printed:
         raise ItemError(f"nothing has changed in {_name(revisions)}", where="git diff")
-    return items
+    items = [_diff_item(text) for text in _split_files(printed)]
+    return _without_secrets(items, diagnostics, wanted)
 
 
-def load_log(number: int, *, workspace: StrPath) -> list[Item]:
+def load_log(
+    number: int, *, workspace: StrPath, diagnostics: Diagnostics, wanted: FolderFilter
+) -> list[Item]:
     """Return the last commits that changed the workspace as `commit` items, the newest first.
 
     Each has the hash as its id, and author, date and message as its text. Raises `ItemError` where
@@ -42,13 +47,16 @@ def load_log(number: int, *, workspace: StrPath) -> list[Item]:
     arguments = ("log", f"--max-count={number}", "--no-color", "--date=iso-strict", form, "--", ".")
     fields = run_git(Path(workspace), *arguments).split("\0")
     commits = zip(fields[0::3], fields[1::3], fields[2::3], strict=False)
-    return [
+    items = [
         Item(kind="commit", id=commit.strip(), name=name, content=text.rstrip("\n"))
         for commit, name, text in commits
     ]
+    return _without_secrets(items, diagnostics, wanted)
 
 
-def load_changed(revisions: str, *, workspace: StrPath, diagnostics: Diagnostics) -> list[Item]:
+def load_changed(
+    revisions: str, *, workspace: StrPath, diagnostics: Diagnostics, wanted: FolderFilter
+) -> list[Item]:
     """Return the files below the workspace that have changed, as they are now.
 
     `revisions` is as for `load_diff`; where it is empty, new files that git does not ignore are
@@ -66,7 +74,19 @@ def load_changed(revisions: str, *, workspace: StrPath, diagnostics: Diagnostics
             diagnostics.add("PF604", f"skipped: {error.bare}", where=error.where)
     if not items:
         raise ItemError(f"no file has changed in {_name(revisions)}", where="git diff")
-    return items
+    return _without_secrets(items, diagnostics, wanted)
+
+
+def _without_secrets(
+    items: list[Item], diagnostics: Diagnostics, wanted: FolderFilter
+) -> list[Item]:
+    return [
+        item
+        for item in items
+        if not leaves_out_secret(
+            item.content or "", item.path or item.name or "", diagnostics, wanted
+        )
+    ]
 
 
 def _revisions(revisions: str) -> list[str]:
