@@ -310,7 +310,7 @@ def test_a_piece_sees_what_those_that_include_it_see() -> None:
     write(
         {
             "templates/mine/layout.md.j2": "{% for one in items %}\n"
-            '{% include "mine/_one.md.j2" %}\n{% endfor %}\n',
+            '{% include "mine/_one.md.j2" +%}\n{% endfor %}\n',
             "templates/mine/_one.md.j2": "{{ one.text }} {{ query }}",
             "templates/mine/item.md.j2": ITEM,
         }
@@ -704,3 +704,36 @@ def test_a_copy_of_all_that_is_shipped_stands_in_for_it() -> None:
     shutil.copytree(ROOT / "templates", "templates")
     assert found() == []
     assert {line.split(": ")[1] for line in found(notes=True)} == {"PF823"}
+
+
+def test_items_that_share_a_line_are_found_at_the_file_that_lets_them() -> None:
+    write({"templates/entities/layout.yaml": 'separator: " "\n'})
+    assert found() == ["templates/entities/layout.yaml: PF846"]
+    write({"templates/entities/layout.yaml": 'separator: "\\n"\n'})
+    assert found() == []
+    page = "{% for item in items %}{{ item.text }}{% endfor %}"
+    write({"templates/mine/layout.txt.j2": page, "templates/mine/item.txt.j2": ITEM})
+    assert found() == ["templates/mine/layout.txt.j2: PF846"]
+    write({"templates/mine/layout.txt.j2": "{% for item in items %}{{ item.text }}\n{% endfor %}"})
+    assert found() == []
+
+
+def test_the_settings_of_all_layouts_are_checked() -> None:
+    write(
+        {
+            "templates/layout.yaml": "base: chunks\nwords: {gap: '{count}'}\n"
+            "kinds: {runbook: {trim_as: manpage}}\n"
+        }
+    )
+    assert found() == [
+        "templates/layout.yaml:1:1: PF831",
+        "templates/layout.yaml:2:14: PF832",
+        "templates/layout.yaml:3:28: PF832",
+    ]
+    write(
+        {
+            "templates/layout.yaml": "words: {gap: '...'}\n",
+            "templates/chunks/layout.yaml": "base: shipped/knowledge\n",
+        }
+    )
+    assert found() == found("templates") == found("templates/layout.yaml") == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import promptforge as pf
 from promptforge import files as _shipped
 from promptforge.config.layouts import (
     LAYOUT_OPTIONS,
@@ -11,7 +12,8 @@ from promptforge.config.layouts import (
     LayoutSettings,
     load_layout_settings,
 )
-from promptforge.errors import ProfileError
+from promptforge.errors import ProfileError, TemplateError
+from promptforge.templating.loader import Templates
 
 FULL = """\
 # how it looks
@@ -164,3 +166,57 @@ def test_over_a_base_none_takes_languages_away() -> None:
 def test_every_shipped_layout_has_good_settings() -> None:
     for path in sorted(_shipped.shipped_folder("templates").glob("*/layout.yaml")):
         assert load_layout_settings(path.read_text(encoding="utf-8"), str(path)).description, path
+
+
+def test_a_users_file_is_laid_over_the_shipped_one_key_by_key() -> None:
+    shipped = Templates().settings("chunks")
+    ours = Templates([{"chunks/layout.yaml": "order: given\n"}]).settings("chunks")
+    assert (ours.group_by, ours.separator, ours.trim_end) == ("file", "\n\n", True)
+    assert ours.options == {**shipped.options, "order": "given"}
+    two = [
+        {"entities/layout.yaml": "titles: {code: C}"},
+        {"entities/layout.yaml": "titles: {other: O}"},
+    ]
+    assert Templates(two).settings("entities").titles == {
+        "code": "C",
+        "documentation": "Related Documentation",
+        "conversation": "Previous Conversations",
+        "other": "O",
+    }
+
+
+def test_one_key_of_a_shipped_layout_leaves_items_apart() -> None:
+    files = {"chunks/layout.yaml": "marker: '[cut]'\n"}
+    items = [{"content": "a", "path": "a.txt"}, {"content": "b", "path": "b.txt"}]
+    for form in ("markdown", "plain", "xml"):
+        assert pf.render(items, templates=files, format=form).text == (
+            pf.render(items, format=form).text
+        )
+
+
+def test_shipped_names_the_original_behind_a_users_layout() -> None:
+    files = {
+        "chunks/layout.yaml": "group_by: kind\n",
+        "chunks/item.md.j2": "{# I. #}\nOURS\n",
+        "mine/layout.yaml": "base: shipped/chunks\nseparator: '\\n'\n",
+        "theirs/layout.yaml": "base: chunks\n",
+    }
+    templates = Templates([files])
+    assert templates.settings("mine").group_by == "file"
+    assert templates.settings("theirs").group_by == "kind"
+    item = {"content": "a", "path": "a.txt"}
+    assert "OURS" not in pf.render([item], templates=files, layout="mine").text
+    assert "OURS" in pf.render([item], templates=files, layout="theirs").text
+    assert pf.render([item], templates=files, layout="shipped/chunks").text == (
+        pf.render([item]).text
+    )
+    with pytest.raises(TemplateError, match='there is no layout "shipped/mine"'):
+        Templates([{"mine/layout.yaml": "base: shipped/mine\n"}]).settings("mine")
+
+
+def test_settings_of_all_layouts_lie_under_those_of_each() -> None:
+    files = {"layout.yaml": "separator: '#'\norder: given\n", "chunks/layout.yaml": "order: file\n"}
+    settings = Templates([files]).settings("chunks")
+    assert settings.options == {"group_by": "file", "separator": "\n\n", "order": "file"}
+    with pytest.raises(TemplateError, match="has no base"):
+        Templates([{"layout.yaml": "base: chunks\n"}]).settings("chunks")

@@ -25,6 +25,7 @@ from ..prompts.compose import PromptTemplates
 from ..rendering.context import LanguageTags, Setting
 from ..rendering.page import Page
 from ..selection.filter import Candidates
+from ..templating.autoescape import template_syntax
 from ..templating.limits import TOO_MUCH_WORK
 from ..templating.loader import PROMPTS_FOLDER, Layout, TemplateName, Templates
 from ..tokenizers.base import Counter
@@ -119,7 +120,7 @@ class _Check:
         self.found += self._names_of_templates()
         self.found += self._stray_files()
         for name, path in self.asked.items():
-            if name.endswith("/layout.yaml"):
+            if f"/{name}".endswith("/layout.yaml"):
                 self.found += check_layout_settings(self._templates, self._layouts, name, path)
         for path in self._targets.cases:
             message = "a file of cases; `promptforge test` reads it"
@@ -263,7 +264,7 @@ class _Check:
         wrong = {finding.path for finding in self.found if finding.severity == "error"}
         good = []
         for layout in self._formats:
-            settings = [f"{folder}/layout.yaml" for folder in self._layouts.chain(layout.layout)]
+            settings = self._settings_files(layout)
             if self.asked.keys().isdisjoint({*layout.files, *settings}):
                 continue
             if wrong.isdisjoint(self._paths_of(layout)):
@@ -272,8 +273,27 @@ class _Check:
         for layout in good:
             if not self.asked.keys().isdisjoint(layout.files):
                 self.found += _try_layout(self.library, layout, self.asked)
+            self._find_touching(layout)
         self.found += _try_prompts(self.library, self.asked, wrong)
         return good
+
+    def _settings_files(self, layout: LayoutFormat) -> list[str]:
+        folders = self._layouts.chain(layout.layout)
+        return [*(f"{folder}/layout.yaml" for folder in folders), "layout.yaml"]
+
+    def _find_touching(self, layout: LayoutFormat) -> None:
+        """Find a page of lines on which one item goes on in the line of another."""
+        if template_syntax(layout.page) not in ("md", "txt"):
+            return
+        try:
+            touching = _items_touch(self._templates, layout)
+        except PromptForgeError:  # said by the samples
+            return
+        if touching:
+            names = (layout.page, *self._settings_files(layout), *layout.files)
+            name = next((name for name in names if name in self.asked), layout.page)
+            message = f'in "{layout.layout}" two items stand on one line; set separator: "\\n\\n"'
+            self.found.append(about_file(self.asked.get(name, name), "PF846", message))
 
     def _paths_of(self, layout: LayoutFormat) -> set[str]:
         """Return the files of a layout in one format, with all that they draw on."""
@@ -380,6 +400,23 @@ def _try_layout(
             yield template.text.on(int(line), code, message)
         elif template is not None:
             yield template.text.whole(code, message)
+
+
+def _items_touch(templates: Templates, pair: LayoutFormat) -> bool:
+    """Tell whether the end of an item and the begin of the next share a line on a sample page."""
+    layout = templates.layout(pair.layout, format_of(pair.ending))
+    page = _page(layout, get_tokenizer("characters"), _sample_items("text"), {})
+    items = {id(page.views.view(index, page.variants(index)[0])["text"]) for index in range(3)}
+    between: str | None = None
+    for part in _print(page, 3):
+        if id(part) not in items:
+            between = between and between + part
+            continue
+        if between is not None and "\n" not in between + part[:1]:
+            return True
+        # One character more, so that a text between the items is never empty.
+        between = part[-1:] or " "
+    return False
 
 
 def _failures(

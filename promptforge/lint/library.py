@@ -98,7 +98,7 @@ class LintTargets:
         except OSError as error:
             message = f"the folder {quote(str(path))} cannot be read: {error.strerror}"
             raise OptionError(message) from None
-        if any(map(_is_page, names)) and not _holds_layouts(path):
+        if any(map(_is_page, names)) and not _holds_layouts(path) and path.name != "templates":
             self._add_part(path, 1)
         elif _is_prompt_set(path):
             self._add_part(path, 2)
@@ -111,7 +111,7 @@ class LintTargets:
         """Add a folder of templates, of profiles, or one with both in folders of these names."""
         found = True
         # A folder of templates may well lie beside one of profiles, and be called anything.
-        if _holds_layouts(path) or any(name.endswith(".j2") for name in names):
+        if _holds_layouts(path) or any(name.endswith((".j2", "layout.yaml")) for name in names):
             self._add_whole(path)
         elif {"templates", "profiles"} & {name for name in names if (path / name).is_dir()}:
             if (path / "templates").is_dir():
@@ -171,8 +171,9 @@ def _is_prompt_set(folder: Path) -> bool:
 
 def _depth_in_templates(path: Path) -> int:
     """Return the number of folders between a template file and its template folder, plus one."""
-    if path.suffix != ".j2":
-        return 2
+    if path.suffix != ".j2":  # beside the layouts it holds for all of them
+        beside = path.parent.name == "templates" or _holds_layouts(path.parent)
+        return 2 - beside
     if _is_prompt_set(path.parent):
         return 3
     # A file beside the layouts, where no template belongs: check says so.
@@ -293,7 +294,7 @@ class LayoutFiles:
     def named_kinds(self, layout: str) -> set[str]:
         """Return the kinds a layout names itself: in its settings, or in more than one ending."""
         settings = self.settings(layout) or LayoutSettings()
-        named = {*settings.sections, *settings.titles}
+        named = {*settings.sections, *settings.titles, *settings.kinds}
         stems = [parts.stem for parts, _ in self.templates[layout]]
         return named | {stem for stem in stems if stems.count(stem) > 1}
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..config.layouts import LAYOUT_VOCABULARY
+from ..config.layouts import LAYOUT_VOCABULARY, NO_BASE, wrong_words
 from ..config.options import OPTION_VOCABULARY, Options
 from ..config.profiles import PROFILE_VOCABULARY, load_profile
 from ..config.schema import Vocabulary
@@ -23,6 +23,7 @@ from ..plugins import plugin_names
 from ..templating.loader import Templates, suggest_format
 from ..text.delimiters import TAGGED, choose_framing
 from ..tokenizers.registry import list_tokenizers, strip_factor, suggest_spelling
+from ..trimming.kinds import refuse_unknown_trimmer
 from ..yaml_reader import SCHEMA_MODELINE, find_invisible, load_yaml_with_lines
 from .findings import Edit, Finding, LintedText, about_file
 from .library import LayoutFiles, misspelt_kind
@@ -146,9 +147,11 @@ def check_layout_settings(
     yield from check_encoding(path)
     keys = YamlKeys(text, LAYOUT_VOCABULARY)
     yield from keys.findings
-    own = name.split("/")[0]
+    own = name.rpartition("/")[0]  # "" for the settings of all layouts
     base = keys.values.get("base")
-    if base is not None and base not in known.layouts:
+    if base is not None and not own:
+        yield keys.key("base", "PF831", NO_BASE)
+    elif base is not None and not templates.is_layout(base):
         hint = suggest_name(base, known.layouts - {own})
         yield keys.value("base", "PF833", f'there is no layout "{base}"{hint}')
     elif base is not None and own in known.chain(base):
@@ -156,11 +159,20 @@ def check_layout_settings(
     if keys.values.get("group_by") == "auto":
         message = "auto means what the layout says, and this is where it says it"
         yield keys.value("group_by", "PF832", message)
+    yield from _words_and_kinds(keys)
     yield from _left_open(keys)
     if keys.values.get("group_by", "kind") in ("kind", "category"):
         for key in ("sections", "titles"):
             yield from _misspelt_sections(keys, key, known.kinds(own))
-    yield from _modeline(text, "../layout.schema.json")
+    yield from _modeline(text, "../" * bool(own) + "layout.schema.json")
+
+
+def _words_and_kinds(keys: YamlKeys) -> Iterator[Finding]:
+    if (wrong := wrong_words(keys.values.get("words", {}))) is not None:
+        yield keys.value("words", "PF832", f"words: {wrong[1]}", (wrong[0],))
+    for kind, settings in keys.values.get("kinds", {}).items():
+        if settings.trim_as and (message := refuse_unknown_trimmer(settings.trim_as)):
+            yield keys.value("kinds", "PF832", message, (kind, "trim_as"))
 
 
 # --- profiles -------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import jinja2
 import msgspec
 from jinja2 import nodes
 
-from ..config.layouts import LayoutSettings, load_layout_settings
+from ..config.layouts import NO_BASE, LayoutSettings, load_layout_settings
 from ..errors import OptionError, PromptForgeError, TemplateError, quote, suggest_name
 from ..files import (
     FORMAT_EXTENSIONS,
@@ -197,8 +197,10 @@ class Templates:
 
         Raises `TemplateError` for a `trim_as` without a trimmer.
         """
-        every = msgspec.structs.replace(self.folder_settings(""), description="", base=None)
-        merged = msgspec.structs.replace(every, stated=())
+        every = self.folder_settings("")
+        if every.base:
+            raise TemplateError(NO_BASE, where="layout.yaml")
+        merged = msgspec.structs.replace(every, description="", stated=())
         for folder in reversed(self._chain(layout)):
             merged = self.folder_settings(folder).over(merged)
         for name in merged.of_kinds("trim_as").values():
