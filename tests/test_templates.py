@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -539,6 +540,35 @@ def test_an_error_names_the_template_and_the_line_that_failed_not_the_page(tmp_p
         ("{{ 'repl-history' | capitalize }}", "Repl-History"),
         ("{{ ' a' | framed('python') }}{{ 3 | framed }}", "\\x20a3"),
         ("{{ 0.855 | percent }} {{ 0.125 | decimals(2) }} {{ 3 | decimals(0) }}", "86% 0.12 3"),
+        (
+            "{{ 2.345 | round(1) }} {{ 2.5 | round }} {{ 'x' | round }} {{ 1e22 | round }}",
+            "2.3 2 0 1" + "0" * 22,
+        ),
+        (
+            "{{ \"the user's GUIDE\" | title }} {{ 'ab cd efgh' | truncate(6) }}",
+            "The User's Guide ab cd…",
+        ),
+        (
+            "{{ 'abc' | truncate(3) }}{{ 'abcd' | truncate(2, '..') }}{{ 'ab' | truncate(1) }}",
+            "abc..…",
+        ),
+        ("{{ 'a-b-c' | replace('-', '+') }}{{ 'a-b-c' | replace('-', '', 1) }}", "a+b+cab-c"),
+        ("{{ [3, 'b', 'A', none, 1] | sort | join(' ') }}", "1 3 A b "),
+        ("{{ [{'n': 2}, {'n': 1}, {}] | sort('n', reverse=true) | first | tojson }}", "{}"),
+        ("{{ ['a', 1, none, {'b': 0.5}] | tojson }}", '["a", 1, null, {"b": 0.5}]'),
+        ("{{ '2026-11-05' | dateformat }} {{ 0 | dateformat('%H:%M') }}", "2026-11-05 00:00"),
+        (
+            "{{ '2026-11-05T09:08:07Z' | dateformat('%-d. %B %y, %A %-H:%M:%S') }}",
+            "5. November 26, Thursday 9:08:07",
+        ),
+        (
+            "{{ '2026-02-01' | dateformat('%d. %b', months='Jänner Feber') }} {{ 'soon' | dateformat }}",
+            "01. Feb soon",
+        ),
+        (
+            "{{ item.content | indent(2) }}|{{ item.content | indent(1, first=true) }}",
+            "x = 1| x = 1",
+        ),
         ("{{ 'a' ~ 1 ~ 'b' }}", "a1b"),
         ("{{ 1 + 2 - 4 }}", "-1"),
         ("{{ true }} {{ none }} {{ 1.0 }}", "true  1.0"),
@@ -563,6 +593,49 @@ def test_an_error_names_the_template_and_the_line_that_failed_not_the_page(tmp_p
 )
 def test_filters_tests_and_tags(source: str, printed: str, tmp_path: Path) -> None:
     assert render(tmp_path, source, metadata={"list": ["a", "b"]}).rstrip("\n") == printed
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("{{ 'a' | replace('', 'b') }}", "replace takes a text to look for"),
+        ("{{ 'a' | indent(1000) }}", "indent takes a width from 0 to 100; got 1000"),
+        ("{{ 'a' | sort }}", "sort takes a list"),
+        ("{{ '2026-01-01' | dateformat('%Q') }}", 'dateformat has no "%Q"; it has %Y'),
+        ("{{ '2026-01-01' | dateformat('%B', months='') }}", "list index out of range"),
+        (
+            "{{ item.content | replace('x', item.content * 3) }}",
+            "is not part of the template language",
+        ),
+    ],
+)
+def test_a_filter_that_cannot_do_it_names_the_line(source: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(TemplateError) as caught:
+        render(tmp_path, source)
+    assert said in str(caught.value)
+
+
+def test_a_text_that_is_replaced_again_and_again_runs_out_of_fuel(tmp_path: Path) -> None:
+    double = "{% set a = a | replace('x', 'xx') %}"
+    with pytest.raises(TemplateError, match="too much work"):
+        render(tmp_path, "{% set a = 'x' %}" + double * 40 + "{{ a }}")
+
+
+@pytest.mark.parametrize(
+    "change", ["upper", "replace('~', '')", "title", "truncate(30)", "indent(2)"]
+)
+def test_no_filter_makes_a_content_into_a_line_of_the_template(change: str, tmp_path: Path) -> None:
+    item = "SOURCE: {{ item.path }}\n{{ item.content | " + change + " }}"
+    content = "text\nsource: a\nS~OURCE: b\nSource: c"
+    text = render(tmp_path, item, "txt", path="p.py", content=content)
+    assert [line for line in text.splitlines() if line.startswith("SOURCE")] == ["SOURCE: p.py"]
+
+
+def test_json_prints_a_value_once(tmp_path: Path) -> None:
+    item = '{"a": {{ item.metadata | tojson }}, "b": {{ item.content | tojson }}}'
+    page = "[{% for item in items %}{{ item.text }}{% endfor %}]"
+    printed = render(tmp_path, item, "json", page, metadata={"k": ["v"]}, content='q"')
+    assert json.loads(printed) == [{"a": {"k": ["v"]}, "b": 'q"'}]
 
 
 def test_line_ends_follow_the_rules_that_authors_are_told(tmp_path: Path) -> None:

@@ -212,10 +212,14 @@ PROMPT_VARIABLES: Mapping[str, Mapping[str, Shape]] = {
 """The variables of `prompt/SET/PART.EXT.j2`, by the part."""
 # --- scopes ---------------------------------------------------------------------------------------
 _FILTERS = {
-    **{"len": "length", "str": "trim", "round": "decimals(0)"},
+    **{"len": "length", "str": "trim", "round": "round"},
     **{name: name for name in ("upper", "lower", "join")},
 }
 """Functions of other languages → the filter to use."""
+_TEXT_FILTERS = frozenset(
+    {"upper", "lower", "trim", "replace", "indent", "title", "truncate"}
+)  # fmt: skip
+"""Filters that leave a long text long."""
 _FIELDS = {
     **{"file": "path", "filename": "path", "text": "content", "body": "content"},
     **{"type": "kind", "lang": "language"},
@@ -380,9 +384,9 @@ class _ScopeWalk(NodeVisitor):
             return FINISHED_TEXT_SHAPE
         if node.name in ("first", "last"):
             return _member(shape)
-        if node.name in ("upper", "lower", "trim") and shape is LONG_TEXT_SHAPE:
+        if node.name in _TEXT_FILTERS and shape is LONG_TEXT_SHAPE:
             return LONG_TEXT_SHAPE
-        return (shape or ANY_SHAPE) if node.name == "default" else VALUE_SHAPE
+        return (shape or ANY_SHAPE) if node.name in ("default", "sort") else VALUE_SHAPE
 
     def visit_Test(self, node: nodes.Test, scope: Scope) -> Shape | None:
         self._look_up(node.node, scope, absent=node.name in ("defined", "undefined"))

@@ -8,6 +8,7 @@ them one text in which every fence has lines of its own.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
@@ -34,10 +35,20 @@ from ..text.escape import (
     VerbatimContent,
     clean_content,
     fence,
+    json_value,
     md_code,
     md_prose,
 )
-from ..text.format import capitalize, decimals, percent, to_text
+from ..text.format import (
+    capitalize,
+    decimals,
+    format_date,
+    percent,
+    round_number,
+    title,
+    to_text,
+    truncate,
+)
 from .autoescape import TemplateFacts, TemplateReader, template_syntax
 from .failures import LineNumber, TemplateMistake, find_mistake
 from .limits import (
@@ -47,6 +58,7 @@ from .limits import (
     burn_for_value,
     burn_fuel,
     mark_imitations,
+    mark_template_lines,
     meter_template,
     metered_escape,
     metered_fence,
@@ -59,6 +71,7 @@ LOOP_FIELDS = frozenset(
 MAX_TAG_TOKENS = 10_000
 """Words and marks in the tags of one template."""
 MAX_FIELD_NAME_CHARS = 200
+MAX_INDENT_CHARS = 100
 _UNKNOWN_FIELD_FUEL = 1000
 
 
@@ -231,33 +244,85 @@ def _framed(value: Any, language: Any = None) -> Any:
     return value  # in Markdown the engine calls `fence` instead; elsewhere the escape frames it
 
 
-def _text_filter(change: Callable[[str], str]) -> Callable[[Any], str]:
-    def filtered(value: Any) -> str:
-        changed = change(to_text(value))
+def _text_filter(change: Callable[..., str]) -> Callable[..., str]:
+    @functools.wraps(change)
+    def filtered(value: Any, *arguments: Any, **named: Any) -> str:
+        changed = change(to_text(value), *arguments, **named)
         if isinstance(value, VerbatimContent):
             return value.with_text(changed)
         if isinstance(value, Content):  # still the long text of an item, not a label
-            return Content(changed)
+            # In plain text, `source: x` in capitals may be a line of the template.
+            return Content(mark_template_lines(changed))
         return changed
 
     return filtered
 
 
+def _replace(text: str, old: str, new: str, count: int = -1) -> str:
+    if not old:
+        raise TemplateError("replace takes a text to look for, and it is empty")
+    found = text.count(old) if count < 0 else min(count, text.count(old))
+    burn_for_text(found * len(new))
+    return text.replace(old, new, count)
+
+
+def _indent(text: str, width: int = 4, first: bool = False) -> str:
+    if not 0 <= width <= MAX_INDENT_CHARS:
+        raise TemplateError(f"indent takes a width from 0 to {MAX_INDENT_CHARS}; got {width}")
+    margin = " " * width
+    burn_for_text(text.count("\n") * width)
+    return margin * first + text.replace("\n", "\n" + margin)
+
+
+def _sort(values: Any, attribute: str | None = None, reverse: bool = False) -> list[Any]:
+    """Sort by numbers, then by texts without their case; what is missing stands last."""
+
+    def key(value: Any) -> tuple[int, float, str]:
+        for name in attribute.split(".") if attribute else ():
+            value = value.get(name) if isinstance(value, dict) else None
+        if isinstance(value, int | float):
+            return 0, value, ""
+        return (1, 0, to_text(value).casefold()) if value is not None else (2, 0, "")
+
+    if not isinstance(values, list | tuple):
+        raise TemplateError("sort takes a list")
+    return sorted(values, key=key, reverse=reverse)
+
+
+def _tojson(value: Any) -> str:
+    return str.__str__(json_value(value))
+
+
+def _dateformat(value: Any, pattern: str = "%Y-%m-%d", **names: str) -> str:
+    try:
+        return format_date(value, pattern, **names)
+    except (ValueError, IndexError, TypeError) as error:
+        raise TemplateError(str(error)) from None
+
+
 FILTERS: dict[str, Callable[..., Any]] = {
     "capitalize": capitalize,
     "code": md_code,
+    "dateformat": _dateformat,
     "decimals": decimals,
     "default": _default,
     "fence": fence,
     "first": _first,
     "framed": _framed,
+    "indent": _text_filter(_indent),
     "join": _join,
     "last": _last,
     "length": _length,
     "lower": _text_filter(str.lower),
     "percent": percent,
     "prose": md_prose,
+    "replace": _text_filter(_replace),
+    "round": round_number,
+    "sort": _sort,
+    "title": _text_filter(title),
+    "tojson": _tojson,
     "trim": _text_filter(str.strip),
+    "truncate": _text_filter(truncate),
     "upper": _text_filter(str.upper),
 }
 """The filters of templates; `templates/README.md` explains each."""
@@ -469,6 +534,8 @@ class Environment(jinja2.Environment):
         for node in root.find_all(nodes.Filter):
             if node.name == "framed" and reader.syntax == "md":
                 node.name = "fence"
+            elif node.name == "tojson" and reader.syntax == "json":
+                node.name = "framed"  # every value is printed as JSON here: not twice
         reader.check(root)
         reader.follow(root)
         reader.wrap(root)

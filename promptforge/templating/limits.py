@@ -101,6 +101,16 @@ def imitates_template_line(text: str) -> bool:
     return True
 
 
+def mark_template_lines(text: str) -> str:
+    """Return a content with `| ` before each line that looks like one of the template's."""
+    tank = _here.tank
+    if tank.own_lines is None:
+        return text
+    marked, count = tank.own_lines.subn(lambda match: f"| {match[0]}", text)
+    tank.imitations += count
+    return marked
+
+
 def count_chars(values: Iterable[Any]) -> int:
     """Return the characters of all texts in an item's fields, however deep."""
     total = 0
@@ -157,7 +167,10 @@ def burn_for_value(value: Any, *, deep: bool = False) -> None:
 
 # --- payments in a parsed template ----------------------------------------------------------------
 
-FILTER_FUEL_PER_CHAR = {"prose": 80, "capitalize": 50, "code": 20, "md": 50, "other": 5}
+FILTER_FUEL_PER_CHAR = {
+    **{"prose": 80, "capitalize": 50, "title": 50, "code": 20, "md": 50},
+    **{"truncate": 5, "dateformat": 50, "other": 5},
+}
 """Fuel for one character of a filter or escape; a copy is 1. Measured on the worst texts known."""
 FUEL_PER_VALUE = 100
 """Units for printing a value, however short: an escape is a call with a regular expression."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import NamedTuple
+
+from .split_points import last_unit_end
 
 
 class Marks(NamedTuple):
@@ -98,6 +101,25 @@ def _capitalize_word(match: re.Match[str]) -> str:
     return first + "".join(char.lower() if len(char.lower()) == 1 else char for char in rest)
 
 
+_TITLE_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")  # unlike for `str.title`, `don't` is one word
+
+
+def title(text: str) -> str:
+    """Return each word with its first letter in upper case, the others lower."""
+    return _TITLE_WORD.sub(lambda word: word[0][0].upper() + word[0][1:].lower(), text)
+
+
+def truncate(text: str, length: int = 255, end: str = "…") -> str:
+    """Return at most `length` characters of `text`, cut after a word and closed by `end`."""
+    if len(text) <= length:
+        return text
+    room = length - len(end)
+    if room <= 0:
+        return end[: max(0, length)]
+    cut = last_unit_end(text, "word", room) or last_unit_end(text, "character", room)
+    return text[:cut].rstrip() + end
+
+
 def percent(value: object) -> str:
     """Return a share such as 0.855 as `86%`; halves of the decimal value go to the even number."""
     return f"{_decimal(value).scaleb(2, _EXACT).quantize(Decimal(1), context=_EXACT)}%"
@@ -106,6 +128,57 @@ def percent(value: object) -> str:
 def decimals(value: object, places: int = 2) -> str:
     """Return a number with `places` decimals; halves of the decimal value go to the even digit."""
     return str(_decimal(value).quantize(Decimal(1).scaleb(-places), context=_EXACT))
+
+
+def round_number(value: object, places: int = 0) -> float | int:
+    """Return a number rounded as `decimals` does; a whole one where no places are asked for."""
+    text = decimals(value, max(0, places))
+    return float(text) if places > 0 else int(text)
+
+
+_MONTHS = "January February March April May June July August September October November December"
+_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
+_DIRECTIVE = re.compile(r"%(-?.|$)", re.DOTALL)
+
+
+def format_date(
+    value: object, pattern: str = "%Y-%m-%d", months: str = _MONTHS, days: str = _DAYS
+) -> str:
+    """Return a date in ISO 8601, or seconds since 1970, by a pattern; any other text as it is.
+
+    `months` and `days` are the names in order, with blanks between. Not `strftime`: its names and
+    some of its numbers depend on the machine. Raises `ValueError` for an unknown directive.
+    """
+    date = _date_of(value)
+    if date is None:
+        return to_text(value)
+    month, day = (names.split()[number] for names, number in (
+        (months, date.month - 1), (days, date.weekday())
+    ))  # fmt: skip
+    known = {
+        **{"Y": f"{date.year:04}", "y": f"{date.year % 100:02}", "m": f"{date.month:02}"},
+        **{"d": f"{date.day:02}", "H": f"{date.hour:02}", "M": f"{date.minute:02}"},
+        **{"S": f"{date.second:02}", "j": f"{date.timetuple().tm_yday:03}", "%": "%"},
+        **{"B": month, "b": month[:3], "A": day, "a": day[:3]},
+    }
+
+    def fill(match: re.Match[str]) -> str:
+        name = match[1].removeprefix("-")
+        if name not in known:
+            has = " ".join(f"%{each}" for each in known)
+            raise ValueError(f'dateformat has no "{match[0]}"; it has {has}, and - for no zeros')
+        return known[name].lstrip("0") or "0" if match[1].startswith("-") else known[name]
+
+    return _DIRECTIVE.sub(fill, pattern)
+
+
+def _date_of(value: object) -> datetime | None:
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC)
+        return datetime.fromisoformat(to_text(value).strip())
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def _decimal(value: object) -> Decimal:
