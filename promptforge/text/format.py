@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import NamedTuple
 
@@ -134,51 +133,6 @@ def round_number(value: object, places: int = 0) -> float | int:
     """Return a number rounded as `decimals` does; a whole one where no places are asked for."""
     text = decimals(value, max(0, places))
     return float(text) if places > 0 else int(text)
-
-
-_MONTHS = "January February March April May June July August September October November December"
-_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
-_DIRECTIVE = re.compile(r"%(-?.|$)", re.DOTALL)
-
-
-def format_date(
-    value: object, pattern: str = "%Y-%m-%d", months: str = _MONTHS, days: str = _DAYS
-) -> str:
-    """Return a date in ISO 8601, or seconds since 1970, by a pattern; any other text as it is.
-
-    `months` and `days` are the names in order, with blanks between. Not `strftime`: its names and
-    some of its numbers depend on the machine. Raises `ValueError` for an unknown directive.
-    """
-    date = _date_of(value)
-    if date is None:
-        return to_text(value)
-    month, day = (names.split()[number] for names, number in (
-        (months, date.month - 1), (days, date.weekday())
-    ))  # fmt: skip
-    known = {
-        **{"Y": f"{date.year:04}", "y": f"{date.year % 100:02}", "m": f"{date.month:02}"},
-        **{"d": f"{date.day:02}", "H": f"{date.hour:02}", "M": f"{date.minute:02}"},
-        **{"S": f"{date.second:02}", "j": f"{date.timetuple().tm_yday:03}", "%": "%"},
-        **{"B": month, "b": month[:3], "A": day, "a": day[:3]},
-    }
-
-    def fill(match: re.Match[str]) -> str:
-        name = match[1].removeprefix("-")
-        if name not in known:
-            has = " ".join(f"%{each}" for each in known)
-            raise ValueError(f'dateformat has no "{match[0]}"; it has {has}, and - for no zeros')
-        return known[name].lstrip("0") or "0" if match[1].startswith("-") else known[name]
-
-    return _DIRECTIVE.sub(fill, pattern)
-
-
-def _date_of(value: object) -> datetime | None:
-    try:
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return datetime.fromtimestamp(value, UTC)
-        return datetime.fromisoformat(to_text(value).strip())
-    except (ValueError, OverflowError, OSError):
-        return None
 
 
 def _decimal(value: object) -> Decimal:
