@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import IO, NamedTuple
 
-from .errors import TemplateError
+from .errors import TemplateError, quote
 
 fcntl: ModuleType | None
 try:
@@ -32,6 +32,9 @@ VOCABULARIES_FOLDER = _HERE / "_vocab"
 YAML_SUFFIXES = (".yaml", ".yml")
 MAX_FILE_BYTES = 1 << 28
 """Largest file that is read at once."""
+TOKENIZER_FILE = "file:"
+SCALED_TOKENIZER = re.compile(r"(.+)\*((?:0|[1-9]\d{0,3})(?:\.\d{1,6})?)", re.DOTALL)
+"""A tokenizer `NAME*FACTOR`."""
 # Without O_NONBLOCK, opening a FIFO waits for somebody to write to it.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
@@ -65,6 +68,37 @@ def template_sources(given: TemplateSources) -> tuple[TemplateSource, ...]:
         return ()
     each = (given,) if isinstance(given, str | Path | Mapping) else given
     return tuple(one if isinstance(one, Mapping) else Path(one) for one in each)
+
+
+def leads_outside(
+    name: str, folder: str | os.PathLike[str], base: str | os.PathLike[str] | None = None
+) -> str | None:
+    """Return why a file in `folder` may not name the path `name`; None where it may.
+
+    The name counts from `base`, else from the folder. A file comes from anywhere, with a
+    repository or a mail: what it names, by `..` or a link too, lies in its folder.
+    """
+    if os.path.isabs(name) or Path(name).drive:
+        return f"{quote(name)} is an absolute path"
+    try:
+        root = os.path.realpath(folder)
+        real = os.path.realpath(os.path.join(folder if base is None else base, name))
+    except (OSError, ValueError):  # a NUL in the name: reading it will say so
+        return None
+    if real == root or _is_inside(real, root):
+        return None
+    return f"{quote(name)} lies outside of the folder {quote(str(folder))}"
+
+
+ALLOW_OUTSIDE = "a file names only what lies in its folder; --allow-outside lets it name others"
+
+
+def tokenizer_file(name: object) -> str | None:
+    """Return the path in `file:PATH` or `file:PATH*FACTOR`; None for any other tokenizer."""
+    if not isinstance(name, str) or not name.startswith(TOKENIZER_FILE):
+        return None
+    scaled = SCALED_TOKENIZER.fullmatch(name)
+    return (scaled[1] if scaled else name).removeprefix(TOKENIZER_FILE)
 
 
 def read_bytes(path: Path, most: int = MAX_FILE_BYTES) -> bytes:

@@ -218,6 +218,7 @@ PROFILES: dict[str, tuple[str, str]] = {
     "format: htm": ("PF836", "1:9"),
     "tokenizer: o20k_base": ("PF836", "1:12"),
     "tokenizer: file:nowhere.json": ("PF836", "1:12"),
+    "tokenizer: file:/dev/null": ("PF847", "1:12"),
     "tokenizer: o20k_base*1.3": ("PF836", "1:12"),
     "tokenizer: o200k_base*x": ("PF836", "1:12"),
     "framing: fenced\nformat: xml": ("PF107", "1:10"),

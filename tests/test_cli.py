@@ -121,16 +121,18 @@ def test_a_job_in_yaml() -> None:
         f"attack: {DATA / 'bundle.json'}\nfiles: src/*.py\nitems: [items.json, content: in place]\n"
     )
     write("job.yaml", job)
-    ran = run("render", "--job", "job.yaml", "--json")
+    ran = run("render", "--job", "job.yaml", "--json", "--allow-outside")
     assert ran.code == 0, ran.err
     result = json.loads(ran.out)
     assert (result["layout"], result["format"], result["max_tokens"]) == ("knowledge", "xml", 700)
     for part in ("The guide.", "a = 1", "x = 1", "in place", "Cookie Jar Opening"):
         assert part in result["text"]
     assert (
-        json.loads(run("render", "--job", "job.yaml", "--json", "--max-tokens", "650").out)[
-            "max_tokens"
-        ]
+        json.loads(
+            run(
+                "render", "--job", "job.yaml", "--json", "--max-tokens", "650", "--allow-outside"
+            ).out
+        )["max_tokens"]
         == 650
     )
 

@@ -24,7 +24,15 @@ COUNTER = get_tokenizer("o200k_base")
 
 
 def settings(**given: Any) -> dict[str, Any]:
-    return {"stamp": 1, "profile": None, "templates": [], "profiles": [], "options": {}, **given}
+    return {
+        "stamp": 1,
+        "profile": None,
+        "templates": [],
+        "profiles": [],
+        "allow_outside": False,
+        "options": {},
+        **given,
+    }
 
 
 def draw(

@@ -200,7 +200,10 @@ def _read_case(
 
 
 def run_case(
-    case: GoldenCase, templates: Sequence[Path] = (), profiles: Sequence[Path] = ()
+    case: GoldenCase,
+    templates: Sequence[Path] = (),
+    profiles: Sequence[Path] = (),
+    allow_outside: bool = False,
 ) -> CaseOutcome:
     """Render a case and compare; the folders come after those that the case names.
 
@@ -222,6 +225,7 @@ def run_case(
             profile=options.pop("profile", None),
             templates=[*map(case.near, keys["templates"]), *templates],
             profiles=[*map(case.near, keys["profiles"]), *profiles],
+            allow_outside=allow_outside,
         )
         result = renderer.render(items, before=tuple(diagnostics), **options)
     except PromptForgeError as error:

@@ -97,9 +97,9 @@ def check_command(
         targets = LintTargets()
         for path in wanted:
             targets.add(path)
-        return check(
-            targets, folders["templates"], folders["profiles"], given["profile"], costs=costs
-        )
+        places = folders["templates"], folders["profiles"]
+        outside = "allow_outside" in folders
+        return check(targets, *places, given["profile"], costs=costs, allow_outside=outside)
 
     report = run()
     # --diff exits with 1 where --fix would change a file, as formatters do.
@@ -119,7 +119,7 @@ def check_command(
 def _paths_to_check(paths: tuple[Path, ...], folders: dict[str, list[Path]]) -> list[Path]:
     if paths:
         return list(paths)
-    if not any(folders.values()):
+    if not (folders["templates"] or folders["profiles"]):
         folders = or_local_folders(folders)
     found = [*folders["templates"], *folders["profiles"]]
     if not found:
@@ -332,7 +332,7 @@ def test_command(
     def run() -> list[CaseOutcome]:
         cases = [case for path in _case_files(paths) for case in load_cases(path)]
         chosen = [case for case in cases if only in case.name]
-        return [run_case(case, folders["templates"], folders["profiles"]) for case in chosen]
+        return [run_case(case, **folders) for case in chosen]
 
     outcomes = run()
     if not outcomes:

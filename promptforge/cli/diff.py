@@ -144,10 +144,9 @@ def _render_sides(
     renderers = {}
     for number, side in enumerate(sides):
         if isinstance(side, BuildOptions):
-            folders: dict[str, Any] = {
-                name: [*side.folders.get(name, ()), *listed]
-                for name, listed in request.folders.items()
-            }
+            folders = dict(request.folders)
+            for name, listed in side.folders.items():
+                folders[name] = [*listed, *folders[name]]
             profile = side.profile or request.profile
             renderers[number] = side, Renderer(profile=profile, **folders)
     loaded = request.gather()

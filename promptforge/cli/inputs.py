@@ -318,7 +318,9 @@ class _OptionType(click.ParamType):  # type: ignore[type-arg]  # generic in the 
 
 
 def profile_flags(function: Command) -> Command:
-    """Add `--profile`, `--templates` and `--profiles`."""
+    """Add `--profile`, `--templates`, `--profiles` and `--allow-outside`."""
+    about = "Let job and profile files name files outside of their folders."
+    function = click.option("--allow-outside", is_flag=True, help=about)(function)
     for name, variable in reversed(FOLDER_VARIABLES.items()):
         function = click.option(
             f"--{name}",
@@ -358,8 +360,11 @@ def given_options(given: Mapping[str, Any]) -> dict[str, Any]:
 def take_folders(
     given: dict[str, Any], workspace: str = os.curdir, diagnostics: Diagnostics | None = None
 ) -> dict[str, Any]:
-    """Take the folders out of the flags; add those of the environment and a trusted workspace."""
-    found = {}
+    """Take the folders out of the flags; add those of the environment and a trusted workspace.
+
+    They are keywords of a renderer; so is `allow_outside`, where it is given.
+    """
+    found: dict[str, Any] = {}
     # The order is the order of winning: what one typed, one's own machine, the project's files.
     project = _trusted_folders(workspace, diagnostics)
     for name, variable in FOLDER_VARIABLES.items():
@@ -368,12 +373,15 @@ def take_folders(
             if not folder.is_dir():
                 raise click.UsageError(f"{variable}: there is no folder {quote(str(folder))}")
         found[name] = [*given.pop(name, ()), *listed, *project.get(name, ())]
+    if given.pop("allow_outside", False):
+        found["allow_outside"] = True
     return found
 
 
 def or_local_folders(folders: dict[str, Any]) -> dict[str, Any]:
     """Return the folders; where a kind has none, ./templates or ./profiles if it is there."""
-    return {name: listed or [Path(name)] * Path(name).is_dir() for name, listed in folders.items()}
+    local = {name: [Path(name)] for name in FOLDER_VARIABLES if Path(name).is_dir()}
+    return folders | {name: folders[name] or local.get(name, []) for name in FOLDER_VARIABLES}
 
 
 def _trusted_folders(workspace: str, diagnostics: Diagnostics | None) -> dict[str, list[Path]]:
@@ -452,12 +460,14 @@ def read_request(
 
     `stdin_taken`: standard input holds a text of the prompt, so it is not read as items.
     """
-    from ..sources.jobs import Job, load_job
+    from ..sources.jobs import Job, load_job, refuse_outside
 
     _refuse_second_reader(_readers(items, given))
     given, diagnostics, job = dict(given), Diagnostics(), Job()
     if given["job"]:
         job = load_job(given["job"], diagnostics=diagnostics)
+        if not given["allow_outside"]:
+            refuse_outside(job, given["job"], given["workspace"])
     options = _job_options(job.options, job.lines, given["job"], diagnostics)
     profile, attack = options.pop("profile", None), options.pop("attack", None)
     wanted = _source_request(items, given, job)

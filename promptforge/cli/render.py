@@ -268,6 +268,7 @@ def count_command(
         from ..config.profiles import load_profile
 
         profile = load_profile(given["profile"] or "default", folders["profiles"])
+        profile.check_outside("allow_outside" in folders)
         tokenizer = profile.options.get("tokenizer", OPTION_VOCABULARY.rules["tokenizer"].default)
     counter = get_tokenizer(tokenizer)
     # At a terminal nobody would know what the command waits for.

@@ -19,7 +19,15 @@ from typing import Annotated, Any
 import msgspec
 
 from ..errors import ProfileError, quote, suggest_name
-from ..files import YAML_SUFFIXES, read_bytes, shipped_folder
+from ..files import (
+    ALLOW_OUTSIDE,
+    TOKENIZER_FILE,
+    YAML_SUFFIXES,
+    leads_outside,
+    read_bytes,
+    shipped_folder,
+    tokenizer_file,
+)
 from ..yaml_reader import load_yaml_with_lines
 from .options import OPTION_VOCABULARY, FenceTag, LibraryName
 from .schema import Vocabulary, matching, rules_of
@@ -80,6 +88,13 @@ class Profile(About, frozen=True, kw_only=True):
     """Checked options set by its files; of `default`, those that differ from the built-in."""
     chain: tuple[ProfileFile, ...] = ()
     """Its layers, the lowest first."""
+    outside: tuple[str, str] | None = None
+    """Message and place (`file:line`) of a tokenizer's file that lies outside of its folder."""
+
+    def check_outside(self, allowed: bool) -> None:
+        """Raise `ProfileError` for a file outside of the profile's folder, unless it is allowed."""
+        if self.outside and not allowed:
+            raise ProfileError(self.outside[0], where=self.outside[1], option="tokenizer")
 
 
 class _Extends(msgspec.Struct, frozen=True):
@@ -114,13 +129,17 @@ def load_profile(name: str | Path, folders: Iterable[Path | str] = ()) -> Profil
     """
     chain = _chain(str(name), [Path(folder) for folder in folders])
     merged: dict[str, Any] = {}
-    for file, values in chain:
+    outside = None
+    for file, values, place in chain:
         is_default = file.name.removeprefix(_SHIPPED) == "default"
         for key, value in values.items():
             if key in _NOT_INHERITED and file is not chain[-1][0]:
                 continue
             if key == "language_tags":
                 value = {**merged.get(key, {}), **value}
+            elif key == "tokenizer":
+                value, problem = _near(value, file.path.parent)
+                outside = (problem, place(key)) if problem else None
             merged[key] = value
             rule = OPTION_VOCABULARY.rules.get(key)
             # `default.yaml` lists every option. Those with the built-in value count as not set, or
@@ -132,7 +151,19 @@ def load_profile(name: str | Path, folders: Iterable[Path | str] = ()) -> Profil
     stem = str(name)
     if stem.endswith(YAML_SUFFIXES):
         stem = Path(stem).stem
-    return Profile(name=stem, options=merged, chain=tuple(file for file, _ in chain), **about)
+    files = tuple(file for file, *_ in chain)
+    return Profile(name=stem, options=merged, chain=files, outside=outside, **about)
+
+
+def _near(tokenizer: str, folder: Path) -> tuple[str, str | None]:
+    """Return the tokenizer with its file's path from here, and why `folder` may not name it."""
+    name = tokenizer_file(tokenizer)
+    if name is None:
+        return tokenizer, None
+    problem = leads_outside(name, folder)
+    path = f"{TOKENIZER_FILE}{folder / name}"
+    factor = tokenizer.removeprefix(TOKENIZER_FILE).removeprefix(name)
+    return path + factor, problem and f"tokenizer: {problem}; {ALLOW_OUTSIDE}"
 
 
 def find_profiles(folders: Iterable[Path | str] = ()) -> list[tuple[str, str, Path]]:
@@ -162,8 +193,12 @@ def profile_schema() -> dict[str, Any]:
     return PROFILE_VOCABULARY.schema("promptforge profile")
 
 
-def _chain(name: str, folders: list[Path]) -> list[tuple[ProfileFile, dict[str, Any]]]:
-    """Return the files of a profile with the values that each sets, the lowest layer first."""
+_Layer = tuple[ProfileFile, dict[str, Any], Callable[[str], str]]
+"""A file, its values, and the place of each key."""
+
+
+def _chain(name: str, folders: list[Path]) -> list[_Layer]:
+    """Return the layers of a profile, the lowest first."""
     if name.endswith(YAML_SUFFIXES):
         path = Path(name)
         if not _is_there(path):
@@ -171,22 +206,23 @@ def _chain(name: str, folders: list[Path]) -> list[tuple[ProfileFile, dict[str, 
         folders = [path.parent, *folders]
     else:
         path = _find(name, folders)
-    chain: list[tuple[ProfileFile, dict[str, Any]]] = []
+    chain: list[_Layer] = []
     while True:
         file, values, place = _read(path)
-        chain.insert(0, (file, values))
+        chain.insert(0, (file, values, place))
         if file.name == _SHIPPED + "default":
             return chain
         base = "default"
         if file.name == "default":  # the user's own stands on the shipped one
             base = _SHIPPED + "default"
-        path = _find(values.get("extends") or base, folders, place)
-        if path in [known.path for known, _ in chain]:
-            names = " > ".join([known.name for known, _ in chain[::-1]] + [path.stem])
+        named_at = place("extends")
+        path = _find(values.get("extends") or base, folders, named_at)
+        if path in [known.path for known, *_ in chain]:
+            names = " > ".join([known.name for known, *_ in chain[::-1]] + [path.stem])
             said = f"the profile extends itself: {names}"
             if _shipped_file(path.stem):
                 said += f"; the original is {_SHIPPED}{path.stem}"
-            raise ProfileError(said, where=place, option="extends")
+            raise ProfileError(said, where=named_at, option="extends")
 
 
 def _find(name: str, folders: Sequence[Path], place: str | None = None) -> Path:
@@ -233,8 +269,7 @@ def _is_there(path: Path) -> bool:
         return True
 
 
-def _read(path: Path) -> tuple[ProfileFile, dict[str, Any], str]:
-    """Return the file, its values, and the place of its `extends`."""
+def _read(path: Path) -> _Layer:
     try:
         data = read_bytes(path, _MAX_PROFILE_BYTES)
         text = data.decode("utf-8-sig")
@@ -254,10 +289,9 @@ def _read(path: Path) -> tuple[ProfileFile, dict[str, Any], str]:
 
 
 @functools.lru_cache(maxsize=256)
-def _parse(text: str, where: str) -> tuple[dict[str, Any], str]:
-    """Return the checked values of a profile's text and the place of `extends`, or the file."""
-    values, place = read_values(PROFILE_VOCABULARY, text, where)
-    return values, place("extends") or where
+def _parse(text: str, where: str) -> tuple[dict[str, Any], Callable[[str], str]]:
+    """Return the checked values of a profile's text, and the place of each key."""
+    return read_values(PROFILE_VOCABULARY, text, where)
 
 
 def read_values(

@@ -125,6 +125,7 @@ def make_mcp_server(
     profile: str | None = None,
     templates: Folders = None,
     profiles: Folders = None,
+    allow_outside: bool = False,
     **options: Any,
 ) -> MCPServer:
     """Build a server; `profile`, the folders and the options are defaults for its requests.
@@ -133,7 +134,8 @@ def make_mcp_server(
     """
     for name, value in options.items():
         OPTION_VOCABULARY.check(name, value)
-    renderer = ContextRenderer(profile=profile, templates=templates, profiles=profiles, **options)
+    made_of: Any = {"profile": profile, "templates": templates, "profiles": profiles}
+    renderer = ContextRenderer(**made_of, allow_outside=allow_outside, **options)
     folders = folder_paths(profiles)
     found = Templates(folder_paths(templates))
 

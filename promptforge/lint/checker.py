@@ -66,6 +66,7 @@ def check(
     profile: str | None = None,
     *,
     costs: bool | None = False,
+    allow_outside: bool = False,
 ) -> LintReport:
     """Check the files of `targets`; templates and profiles may build on those in the folders.
 
@@ -83,6 +84,7 @@ def check(
         costs = all(finding.severity == "note" for finding in own.found)
     if costs and tried:
         loaded = load_profile(profile or "default", list(profiles))
+        loaded.check_outside(allow_outside)
         tokenizer = str(loaded.options.get("tokenizer", Options().tokenizer))
         most = loaded.options.get("max_tokens", Options().max_tokens)
         measured = own.measure(tried, tokenizer, most)

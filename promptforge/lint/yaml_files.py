@@ -18,7 +18,13 @@ from ..errors import (
     quote,
     suggest_name,
 )
-from ..files import FORMAT_EXTENSIONS, read_bytes
+from ..files import (
+    ALLOW_OUTSIDE,
+    FORMAT_EXTENSIONS,
+    leads_outside,
+    read_bytes,
+    tokenizer_file,
+)
 from ..plugins import plugin_names
 from ..templating.loader import Templates, suggest_format
 from ..text.delimiters import TAGGED, choose_framing
@@ -260,17 +266,18 @@ def _absent_names(
         message = f"there is no prompt {quote(prompt)}{suggest_name(prompt, templates.prompts())}"
         yield keys.value("prompt", "PF836", message)
     tokenizer = keys.values.get("tokenizer")
-    if isinstance(tokenizer, str) and (problem := _absent_tokenizer(tokenizer)):
+    folder = Path(keys.text.path).parent
+    if (file := tokenizer_file(tokenizer)) is not None:
+        if (reason := leads_outside(file, folder)) is not None:
+            yield keys.value("tokenizer", "PF847", f"{reason}; {ALLOW_OUTSIDE}")
+        if not (folder / file).is_file():
+            yield keys.value("tokenizer", "PF836", f"there is no file {quote(file)}")
+    elif isinstance(tokenizer, str) and (problem := _absent_tokenizer(tokenizer)):
         yield keys.value("tokenizer", "PF836", problem)
 
 
 def _absent_tokenizer(name: str) -> str | None:
     base = strip_factor(name)
-    if base.startswith("file:"):
-        file = base.removeprefix("file:")
-        if Path(file).is_file():
-            return None
-        return f"there is no file {quote(file)}"
     if (meant := suggest_spelling(name)) is not None:
         return f"unknown tokenizer {quote(name)}; did you mean {quote(meant)}?"
     known = [each for each, _ in (*list_tokenizers(), *plugin_names("tokenizers"))]

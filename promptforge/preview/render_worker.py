@@ -112,16 +112,16 @@ def _warm_renderer(settings: Request, begin: Callable[[], None]) -> Renderer:
 
 
 def _renderer(settings: Request) -> Renderer:
-    names = ("stamp", "profile", "templates", "profiles")
+    names = ("stamp", "profile", "templates", "profiles", "allow_outside")
     return _make_renderer(msgspec.json.encode([settings[name] for name in names]))
 
 
 @functools.lru_cache(MAX_RENDERERS_KEPT)
 def _make_renderer(key: bytes) -> Renderer:
     # The stamp is part of the key alone: it grows when a file changes.
-    _, profile, templates, profiles = msgspec.json.decode(key)
+    _, profile, templates, profiles, outside = msgspec.json.decode(key)
     folders: Any = [each if isinstance(each, dict) else Path(each) for each in templates]
-    return Renderer(profile=profile, templates=folders, profiles=profiles)
+    return Renderer(profile=profile, templates=folders, profiles=profiles, allow_outside=outside)
 
 
 def _render(renderer: Renderer, request: Request, side: str) -> Result:

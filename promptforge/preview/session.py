@@ -160,6 +160,8 @@ class Session:
     templates: list[Path]
     profiles: list[Path]
     edit: bool = False
+    allow_outside: bool = False
+    """Profiles may name files outside of their folders."""
     texts: PromptTexts = field(default_factory=PromptTexts)
     tests: Path | None = None
     """Folder for golden cases; `None`: `tests` beside the first of the user's own folders."""
@@ -246,6 +248,7 @@ class Session:
             "profile": view.profile or self.profile,
             "templates": [texts, *templates] if texts else templates,
             "profiles": profiles,
+            "allow_outside": self.allow_outside,
             "options": msgspec.to_builtins(options),
         }
 

@@ -169,7 +169,8 @@ class Renderer(ContextRenderer):
     `options` are the words of a profile.
 
     Files are read once, when the renderer is made. With `follow_edits`, template files are read
-    again when they change; a set that does not compile is not used (PF402). Threads may share a
+    again when they change; a set that does not compile is not used (PF402). A profile may name a
+    tokenizer's file in its own folder only, unless `allow_outside` is true. Threads may share a
     renderer.
 
     Raises `ProfileError`, `TemplateError`, `OptionError`.

@@ -44,6 +44,7 @@ class ContextRenderer:
         profiles: Folders = None,
         embed: Embed | None = None,
         follow_edits: bool = False,
+        allow_outside: bool = False,
         **options: Unpack[OptionKeywords],
     ) -> None:
         self._made_of: dict[str, Any] = {
@@ -51,8 +52,10 @@ class ContextRenderer:
             "templates": templates,
             "profiles": profiles,
             "embed": embed,
+            "allow_outside": allow_outside,
         }
         self.profile: Profile = load_profile(profile or "default", folder_paths(profiles))
+        self.profile.check_outside(allow_outside or "tokenizer" in options)
         sources = template_sources(templates)
         self._followed = None
         if follow_edits:
@@ -196,6 +199,7 @@ def render(
     templates: TemplateSources = None,
     profiles: Folders = None,
     embed: Embed | None = None,
+    allow_outside: bool = False,
     **options: Unpack[OptionKeywords],
 ) -> Result:
     """Return the context text made of `items`: `Renderer(...).render(items, ...)` in one call."""
@@ -203,5 +207,6 @@ def render(
     # A shipped profile never changes, so its renderer serves all calls; a file may change.
     if named and templates is None and profiles is None and embed is None:
         return _shared(profile).render(items, **options)
-    renderer = ContextRenderer(profile=profile, templates=templates, profiles=profiles, embed=embed)
+    made_of: dict[str, Any] = {"templates": templates, "profiles": profiles, "embed": embed}
+    renderer = ContextRenderer(profile=profile, allow_outside=allow_outside, **made_of)
     return renderer.render(items, **options)

@@ -73,6 +73,7 @@ class Sandbox:
         templates: TemplateSources = None,
         profile: str | Path | None = None,
         profiles: Folders = None,
+        allow_outside: bool = False,
         also: Iterable[str] = (),
         **options: Any,
     ) -> dict[str, Any]:
@@ -89,6 +90,7 @@ class Sandbox:
             "templates": [_plain(each) for each in template_sources(templates)],
             "profile": str(profile) if profile is not None else None,
             "profiles": [os.path.abspath(folder) for folder in folder_paths(profiles)],
+            "allow_outside": allow_outside,
             "with": list(also),
         }
         answer: dict[str, Any] = self.call("promptforge.sandbox.worker:render", request)

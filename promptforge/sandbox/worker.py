@@ -57,9 +57,12 @@ def render(request: Mapping[str, Any], begin: Callable[[], None]) -> dict[str, A
 _latest: dict[str, ContextRenderer] = {}
 
 
+_MADE_OF = ("profile", "profiles", "templates", "allow_outside")
+
+
 def _renderer(request: Mapping[str, Any]) -> ContextRenderer:
     """Return the renderer of a request: the last one again if it was made of the same texts."""
-    made_of = {name: request[name] for name in ("profile", "profiles", "templates")}
+    made_of = {name: request[name] for name in _MADE_OF}
     key = json.dumps(made_of)
     renderer = _latest.get(key)
     if renderer is None:

@@ -5,14 +5,17 @@ The XML parser takes no document type and so no entity: nothing is multiplied, a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from .. import yaml_reader
 from ..errors import Diagnostics, ItemError, ProfileError, did_you_mean, quote, suggest_name
+from ..files import ALLOW_OUTSIDE, YAML_SUFFIXES, leads_outside, tokenizer_file
 from .search import Search
-from .workspace import StrPath, read_text, show_path
+from .text_files import split_range
+from .workspace import StrPath, expand_pattern, is_pattern, read_text, show_path
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -75,6 +78,68 @@ def load_job(path: StrPath, *, diagnostics: Diagnostics | None = None) -> Job:
     if value is None:
         return Job()
     return replace(job_of(value, lambda *path: f"{where}:{lines.get(path, 1)}"), lines=lines)
+
+
+def refuse_outside(job: Job, path: StrPath, workspace: StrPath) -> None:
+    """Raise `ProfileError` for a name in the job file `path` that leads out of the file's folder.
+
+    Names of sources count from the workspace, those of a profile and a tokenizer's file from the
+    working directory.
+    """
+    folder, where = os.path.dirname(path) or os.curdir, show_path(path)
+    for key, name, base in _file_names(job, workspace):
+        for each in (name, *_matches(name, base)):
+            reason = leads_outside(each, folder, base)
+            if reason is None:
+                continue
+            if each != name:
+                reason = f"{quote(name)} matches a link: {reason}"
+            line = job.lines.get(key) or job.lines.get(key[:-1])
+            words = [part for part in key if isinstance(part, str)]
+            at = f"{where}:{line}" if line else where
+            message = f"{'.'.join(words)}: {reason}; {ALLOW_OUTSIDE}"
+            raise ProfileError(message, where=at, option=words[-1])
+
+
+def _file_names(
+    job: Job, workspace: StrPath
+) -> Iterator[tuple[tuple[str | int, ...], str, StrPath]]:
+    """Yield key, path and base of each file and folder that a job names."""
+    knowledge = "context_config" if ("context_config",) in job.lines else "knowledge"
+    lists: dict[tuple[str, ...], Any] = {
+        ("items",): job.items,
+        ("files",): [_without_range(spec, workspace) for spec in job.files],
+        (knowledge, "documents"): job.documents,
+        ("search", "in"): job.search.paths if job.search else (),
+        ("history",): (job.history,),
+        ("attack",): (job.options.get("attack"),),
+    }
+    for key, names in lists.items():
+        for index, name in enumerate(names):
+            if isinstance(name, str) and name != "-":
+                yield (*key, index), name, workspace
+    profile = job.options.get("profile")
+    if isinstance(profile, str) and profile.endswith(YAML_SUFFIXES):
+        yield ("profile", 0), profile, os.curdir
+    if (file := tokenizer_file(job.options.get("tokenizer"))) is not None:
+        yield ("tokenizer", 0), file, os.curdir
+
+
+def _without_range(spec: str, workspace: StrPath) -> str:
+    try:
+        return split_range(spec, workspace)[0]
+    except ItemError:  # said where the file is read
+        return spec
+
+
+def _matches(name: str, base: StrPath) -> list[str]:
+    # A link among the matches may lead elsewhere, inside of the workspace too.
+    if not is_pattern(name) or os.path.lexists(os.path.join(base, name)):
+        return []
+    try:
+        return expand_pattern(name, workspace=base, diagnostics=Diagnostics())
+    except ItemError:
+        return []
 
 
 def job_of(value: object, at: Callable[..., str]) -> Job:

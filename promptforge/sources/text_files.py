@@ -66,7 +66,7 @@ def load_files(
         text, where = read_named(spec, workspace=None, diagnostics=diagnostics)
         _refuse_binary(text, where)
         return [file_item(stream_name or "standard input", text)]
-    path, start, end = _parse(spec, workspace)
+    path, start, end = split_range(spec, workspace)
     if start is None and locate_file(path, workspace).is_dir():
         items = []
         near: Any = {"workspace": workspace, "diagnostics": diagnostics}
@@ -167,7 +167,7 @@ def _exists(path: str, workspace: StrPath) -> bool:
         return False
 
 
-def _parse(spec: str, workspace: StrPath) -> tuple[str, int | None, int | None]:
+def split_range(spec: str, workspace: StrPath) -> tuple[str, int | None, int | None]:
     """Return path, first and last line (`None`: to the end); a file of the whole name wins."""
     found = _RANGE.fullmatch(spec)
     if found is None or _exists(spec, workspace):

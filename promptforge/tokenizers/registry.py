@@ -15,7 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from ..errors import TokenizerError, did_you_mean, quote, suggest_name
-from ..files import read_bytes
+from ..files import SCALED_TOKENIZER, TOKENIZER_FILE, read_bytes
 from ..plugins import Plugin, call_plugin, find_plugin, plugin_names
 from .base import Counter, CustomCounter, Tokenizer
 from .bpe import BytePairCounter
@@ -53,8 +53,6 @@ _TOKENIZER_OF_LLM = {
     **{name.removeprefix("approximate-"): name for name in FAMILY_FACTORS if name.count("-") == 1},
 }
 """Beginning of an LLM's name → its tokenizer, for those who give the one in place of the other."""
-_FILE = "file:"
-_SCALED = re.compile(r"(.+)\*((?:0|[1-9]\d{0,3})(?:\.\d{1,6})?)", re.DOTALL)
 _lock = threading.RLock()
 _counters: dict[str, Counter] = {}
 
@@ -83,7 +81,7 @@ def describe_tokenizer(name: str) -> dict[str, object]:
 
 def is_scaled(name: str) -> bool:
     """Tell whether `name` is `NAME*FACTOR`."""
-    return _SCALED.fullmatch(name) is not None
+    return SCALED_TOKENIZER.fullmatch(name) is not None
 
 
 def suggest_spelling(name: str) -> str | None:
@@ -99,7 +97,7 @@ def suggest_spelling(name: str) -> str | None:
 
 def strip_factor(name: str) -> str:
     """Return NAME for `NAME*FACTOR`, and any other name as it is."""
-    scaled = _SCALED.fullmatch(name)
+    scaled = SCALED_TOKENIZER.fullmatch(name)
     return scaled[1] if scaled else name
 
 
@@ -126,13 +124,13 @@ def get_tokenizer(name_or_object: str | Tokenizer) -> Counter:
 
 
 def _find(name: str) -> Counter:
-    scaled = _SCALED.fullmatch(name)
+    scaled = SCALED_TOKENIZER.fullmatch(name)
     if scaled is not None:
         base, factor = scaled[1], scaled[2]
         if "." in factor:
             factor = factor.rstrip("0").rstrip(".")
         return _scale(f"{base}*{factor}", base, Fraction(factor))
-    if name.startswith(_FILE):
+    if name.startswith(TOKENIZER_FILE):
         return _from_file(name)
     found = _counters.get(name)
     if found is None:
@@ -155,12 +153,12 @@ def _scale(name: str, base: str, factor: Fraction) -> Counter:
 
 def _from_file(name: str) -> Counter:
     """Return the counter of a file, the same one until the file changes."""
-    path = name.removeprefix(_FILE)
+    path = name.removeprefix(TOKENIZER_FILE)
     try:
         content = read_bytes(Path(path))
     except (OSError, ValueError) as error:
         raise TokenizerError(f"tokenizer {quote(name)}: cannot read the file: {error}") from None
-    key = f"{_FILE}{path}\0{hashlib.sha256(content).hexdigest()}"
+    key = f"{TOKENIZER_FILE}{path}\0{hashlib.sha256(content).hexdigest()}"
     with _lock:
         if key not in _counters:
             _counters[key] = load_file(name, path, content)
@@ -200,7 +198,7 @@ def _hint(name: str) -> str:
     if meant is not None:
         return f"; did you mean {quote(meant)}?"
     base, star, factor = name.rpartition("*")
-    if star and (base in _DESCRIPTIONS or base.startswith(_FILE)):
+    if star and (base in _DESCRIPTIONS or base.startswith(TOKENIZER_FILE)):
         return (
             f": {quote(factor)} is no factor, a number up to 9999 such as the 1.35 of"
             " o200k_base*1.35"
