@@ -142,7 +142,7 @@ def test_each_command_takes_the_flag(tmp_path: Path) -> None:
         assert (refused.code, "far.yaml:1: tokenizer: " in refused.err) == (2, True), arguments
         allowed = run(*arguments, "--profile", "far.yaml", "--allow-outside")
         assert (allowed.code, "Traceback" in allowed.err) == (0, False), allowed.err
-    Path("case.yaml").write_text("- {name: a, items: [{content: an item}], contains: an item}")
+    Path("case.yaml").write_text("cases: [{name: a, items: [{content: an item}], expect: an item}]")
     for line in ("check far.yaml --prices", "list profiles", "test case.yaml"):
         ran = run(*line.split(), "--profiles", ".", "--allow-outside")
         assert (ran.code in (0, 1), "Traceback" in ran.err) == (True, False), ran.err
