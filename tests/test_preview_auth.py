@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import re
 import socket
@@ -374,6 +375,27 @@ def test_a_crowd_is_turned_away_and_leaves_no_harm(page: Preview) -> None:
     while page.request("/").status != 200:
         assert time.monotonic() < deadline
         time.sleep(0.2)
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: x\r\n", b"POST /api/page HTTP"])
+def test_a_thousand_idle_connections_do_not_keep_the_owner_out(page: Preview, sent: bytes) -> None:
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if before[1] < 2_000:
+        pytest.skip("needs a thousand open files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(before[0], 2_000), before[1]))
+    lines: list[socket.socket] = []
+    try:
+        for _ in range(1_000):
+            lines.append(socket.create_connection(("127.0.0.1", page.port), timeout=60))
+            with contextlib.suppress(OSError):  # closed for a newer one already
+                lines[-1].sendall(sent)
+        answers = [page.request(path).status for path in ("/", "/app.js", "/api/start") * 5]
+        assert answers == [200] * 15
+    finally:
+        for line in lines:
+            line.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 def test_only_so_many_pages_may_listen(page: Preview) -> None:

@@ -13,7 +13,7 @@ import socket
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import uvicorn
@@ -49,8 +49,17 @@ from .session import (
     watch_folders,
 )
 
-MAX_CONNECTIONS = 48
-"""Connections at a time; further ones are closed as they come."""
+MAX_REQUESTS = 48
+"""Connections with a request at a time; further ones are closed as they come."""
+MAX_WAITING = 96
+"""Connections without a request so far; the oldest is closed for a new one."""
+ACCEPTED_AT_ONCE = 24
+"""Connections accepted before those that are there are read.
+
+A quarter of `MAX_WAITING`: a request sent at once is read before a thousand newer ones come.
+"""
+LISTEN_BACKLOG = 1024
+"""Connections that the system holds until they are accepted."""
 STATIC_FOLDER = Path(__file__).parent / "static"
 _MEDIA_TYPES = {
     ".html": "text/html",
@@ -321,16 +330,25 @@ class Connection(H11Protocol):
     """A connection that is closed unless its request arrives in time."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Accept a connection, unless there are too many."""
+        """Accept a connection; the oldest that waits makes room for it."""
         super().connection_made(transport)
-        if len(self.connections) > MAX_CONNECTIONS:
+        self._since = self.loop.time()
+        others = cast(set[Connection], self.connections)
+        waiting = [each for each in others if each.waits]
+        if len(others) - len(waiting) > MAX_REQUESTS:
             transport.abort()
-        else:
-            self.loop.call_later(REQUEST_SECONDS, self._give_up)
+        elif len(waiting) > MAX_WAITING:
+            min(waiting, key=lambda each: each._since).transport.abort()
+        self.loop.call_later(REQUEST_SECONDS, self._give_up)
+
+    @property
+    def waits(self) -> bool:
+        """True while no head of a request has come, and the connection is not closed."""
+        # uvicorn sets `cycle` once it has read the head of a request.
+        return getattr(self, "cycle", None) is None and not self.transport.is_closing()
 
     def _give_up(self) -> None:
-        # uvicorn sets `cycle` once it has read the head of a request.
-        if getattr(self, "cycle", None) is None:
+        if self.waits:
             self.transport.abort()
 
 
@@ -340,11 +358,19 @@ def open_listener(port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
-        listener.listen(MAX_CONNECTIONS)
+        listener.listen(LISTEN_BACKLOG)
     except BaseException:
         listener.close()
         raise
     return listener
+
+
+class _WebServer(uvicorn.Server):
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        # asyncio takes one number for both: what it accepts at once, and what the system holds.
+        for listener in sockets or ():
+            listener.listen(LISTEN_BACKLOG)
 
 
 def make_web_server(app: App) -> uvicorn.Server:
@@ -362,5 +388,6 @@ def make_web_server(app: App) -> uvicorn.Server:
         h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         timeout_graceful_shutdown=1,
         lifespan="on",
+        backlog=ACCEPTED_AT_ONCE,
     )
-    return uvicorn.Server(config)
+    return _WebServer(config)
