@@ -270,7 +270,7 @@ def _remove_unlocked(path: Path) -> bool:
 # link that leaves the folder, none over the size of a template: a FIFO or a device can neither
 # block nor flood the reader.
 
-FORMAT_EXTENSIONS = {"markdown": "md", "xml": "xml", "json": "json", "plain": "txt"}
+FORMAT_EXTENSIONS = {"markdown": "md", "xml": "xml", "json": "json", "yaml": "yaml", "plain": "txt"}
 """Shipped format → extension of its templates. The extension of any other format is its name."""
 _SHIPPED_FORMATS = {extension: name for name, extension in FORMAT_EXTENSIONS.items()}
 TEMPLATE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")

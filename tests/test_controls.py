@@ -19,6 +19,7 @@ from unfiltered import FORMATS, LAYOUTS, render
 import promptforge as pf
 from promptforge.config.profiles import load_profile
 from promptforge.text import escape as escaping
+from promptforge.files import FORMAT_EXTENSIONS
 from promptforge.text.control_tokens import ControlTokens, TokenBreaker, spread_insertions
 from promptforge.text.escape import clean_content
 
@@ -211,7 +212,7 @@ def test_law_a_content_comes_back_from_the_page(format: str, data: st.DataObject
             lambda t: not set(t) & set('\r\0\ud800&`~"') and t.strip() == t != ""
         )
     )
-    form = {"markdown": "md", "xml": "xml", "json": "json", "plain": "txt"}[format]
+    form = FORMAT_EXTENSIONS[format]
     shown = clean_content(text, form, None, controls(family)).text
     assert controls(family).restore(shown) == text
     page = render([{"content": text, "path": "p"}], "chunks", format, profile=family).text

@@ -30,7 +30,7 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("format", ["markdown", "xml", "json", "plain"])
+@pytest.mark.parametrize("format", ["markdown", "xml", "json", "yaml", "plain"])
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_huge_text_is_cut_to_the_budget(
     name: str, format: str, capfd: pytest.CaptureFixture[str]

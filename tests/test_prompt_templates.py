@@ -104,7 +104,7 @@ def tags(prompt: pf.Prompt, name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", sorted(TAGS))
-@pytest.mark.parametrize("format", ["markdown", "xml", "json", "plain"])
+@pytest.mark.parametrize("format", ["markdown", "xml", "json", "yaml", "plain"])
 @given(ITEMS, histories(), TEXT)
 @cases(25)
 def test_law_no_part_makes_a_tag_of_the_frame(

@@ -52,7 +52,7 @@ def test_a_copy_of_a_layout_prints_what_the_original_prints(layout: str) -> None
     assert run("check", "-q").out == ""
 
 
-@pytest.mark.parametrize("source", ["markdown", "xml", "json", "plain"])
+@pytest.mark.parametrize("source", ["markdown", "xml", "json", "yaml", "plain"])
 def test_a_copy_of_a_format_prints_what_the_original_prints(source: str) -> None:
     assert run("new", "format", "mine", "--from", source).code == 0
     for layout in Templates().layouts():

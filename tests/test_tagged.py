@@ -360,7 +360,7 @@ def test_a_page_is_read_as_strictly_as_can_be(text: str, kept: bool) -> None:
 # --- templates ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("format", ["markdown", "xml", "json", "plain"])
+@pytest.mark.parametrize("format", ["markdown", "xml", "json", "yaml", "plain"])
 def test_one_item_template_works_under_each_framing(format: str) -> None:
     ending = FORMAT_EXTENSIONS[format]
     item = "{# I. #}\n{{ item.content | framed(item.language) }}\n"

@@ -199,7 +199,7 @@ def test_a_layout_on_a_base_inherits_every_format_and_setting(folder: Path) -> N
     write(folder / "mine", files)
     templates = Templates([folder / "mine"])
     assert "short" in templates.layouts()
-    assert templates.formats("short") == ["markdown", "xml", "json", "plain"]
+    assert templates.formats("short") == ["markdown", "xml", "json", "yaml", "plain"]
     settings = templates.settings("short")
     assert settings.group_by == "category"
     assert settings.titles["code"] == "Sources"
@@ -240,6 +240,7 @@ def test_a_format_is_named_by_its_files(format: str, ending: str, folder: Path) 
         "markdown",
         "xml",
         "json",
+        "yaml",
         "plain",
         format,
     ]

@@ -7,7 +7,7 @@ from typing import Any
 import promptforge as pf
 
 LAYOUTS = ["context", "knowledge", "chunks", "chunks-compact", "entities", "documents"]
-FORMATS = ["markdown", "xml", "json", "plain"]
+FORMATS = ["markdown", "xml", "json", "yaml", "plain"]
 
 Records = list[dict[str, Any]]
 

@@ -50,7 +50,7 @@ class OptionKeywords(TypedDict, total=False):
     sources: bool
     code: bool
     control_text: Literal["keep", "escape"]
-    framing: Literal["auto", "fenced", "xml", "json", "plain", "tagged"]
+    framing: Literal["auto", "fenced", "xml", "json", "yaml", "plain", "tagged"]
     separator: str | None
     header: str | None
     footer: str | None

@@ -83,7 +83,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     # An option is one entry: name, type, sentence, default.
     layout: Annotated[LibraryName, "The sections of the text, and the look of an item."] = "chunks"
     format: Annotated[LibraryName,
-        "Syntax of the text: markdown, xml, json, plain, or one of your own."] = "markdown"
+        "Syntax of the text: markdown, xml, json, yaml, plain, or one of your own."] = "markdown"
     tokenizer: Annotated[_Tokenizer,
         "Counts tokens: o200k_base, cl100k_base, approximate-claude …, NAME*FACTOR, file:PATH;"
         " with an extra, qwen-3 and others; in Python also an object."] = "o200k_base"
@@ -145,7 +145,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     control_text: Annotated[Literal["keep", "escape"],
         "Control tokens of the profile in items: keep them, or escape them by a"
         " backslash."] = "keep"
-    framing: Annotated[Literal["auto", "fenced", "xml", "json", "plain", "tagged"],
+    framing: Annotated[Literal["auto", "fenced", "xml", "json", "yaml", "plain", "tagged"],
         "Protection of contents: the format's own (auto: fences, escapes, quotes, marked lines),"
         " or none inside tags with a nonce (tagged)."] = "auto"
     separator: Annotated[str | None, "Text between two items; none: the layout's own."] = None

@@ -18,7 +18,14 @@ import msgspec
 
 from ..config.options import PROMPT_PARTS, Options, apply_options
 from ..config.profiles import load_profile
-from ..errors import PromptForgeError, TemplateError, did_you_mean, quote, suggest_name
+from ..errors import (
+    ProfileError,
+    PromptForgeError,
+    TemplateError,
+    did_you_mean,
+    quote,
+    suggest_name,
+)
 from ..files import FORMAT_EXTENSIONS, format_of
 from ..model import Item
 from ..prompts.compose import PromptTemplates
@@ -30,6 +37,7 @@ from ..templating.limits import TOO_MUCH_WORK
 from ..templating.loader import PROMPTS_FOLDER, Layout, TemplateName, Templates
 from ..tokenizers.base import Counter
 from ..tokenizers.registry import get_tokenizer
+from ..yaml_reader import load_yaml
 from .findings import Finding, LintedText, about_file, drop_doubtful_edits, sort_findings
 from .library import (
     LayoutFiles,
@@ -467,6 +475,11 @@ def _malformed(text: str, syntax: str, page: str) -> str | None:
                 json.loads(line)
         except ValueError as error:
             return f"a sample of this page is no JSON: {error}"
+    if syntax == "yaml":
+        try:
+            load_yaml(text, "it")
+        except ProfileError as error:
+            return f"a sample of this page is no YAML: {error}"
     if syntax == "xml" and page.endswith((".xml.j2", ".svg.j2")):
         # Items beside each other have no root element.
         body = re.sub(r"\A\s*<\?xml[^>]*\?>|<!DOCTYPE[^>]*>", "", text)

@@ -475,6 +475,8 @@ class LowerBounds:
     def _exceeds(self, text: str, tokens: int) -> bool:
         if tokens < 0:
             return True
+        if self._page.layout.syntax == "yaml":  # the margin of a block joins blanks of its lines
+            return False
         text = text[: self._max_characters]
         if self._page.layout.syntax == "json":
             # JSON writes line ends as letters, and then runs of blanks are no longer one token.

@@ -17,12 +17,14 @@ from typing import Any, ClassVar, NamedTuple
 from jinja2 import nodes
 
 from ..errors import TemplateError
-from ..text.escape import syntax_of
+from ..text.escape import YAML_LITERAL_INDENTS, syntax_of
 from .failures import OPERATOR_SIGNS, excerpt_at, locate_node
 
 # A line of a template is compared with lines of content, so values in it are wildcards.
 PRINTED_VALUE = object()
 """A printed value, in a line of a template."""
+UNKNOWN_TEXT = object()
+"""What one of several branches, or another template, has printed."""
 PRINTED_TITLE = object()
 """A printed `section.title`. A line of it alone is known as soon as the sections are."""
 LineParts = tuple[object, ...]
@@ -245,7 +247,76 @@ class _Json(SyntaxPlaces):
             raise PlacementError('the quotes are not closed; write " where the text ends')
 
 
-SYNTAXES = {"md": _Markdown(), "xml": _Xml(), "json": _Json(), "txt": SyntaxPlaces()}
+class _Yaml(SyntaxPlaces):
+    """YAML. A mode has `?` where the beginning of the line is not known, then what is open.
+
+    That is a `[` for each list or mapping in brackets, `"`, `'`, or `#` up to the line's end.
+    """
+
+    def start(self, known: bool) -> str:
+        return "?"  # even of a template: it may be printed amid a line
+
+    def feed(self, mode: str, line: LineParts, text: str) -> str:
+        before = "".join(part if isinstance(part, str) else _SCALAR for part in line)
+        if (
+            line[-1:] == (PRINTED_VALUE,)
+            and mode[-1:] not in ('"', "'", "#")
+            and not _AFTER.match(text)
+        ):
+            raise PlacementError(_IN_QUOTES)
+        for found in _YAML_MARK.finditer(text):
+            mark, so_far = found[0], before + text[: found.start()]
+            closes = mode[-1:] == mark
+            if mark == "\n":
+                mode = mode.removeprefix("?").removesuffix("#")
+            elif mode[-1:] in ('"', "'", "#"):
+                mode = mode[:-1] if closes and mark != "#" else mode
+            elif mark in "]}":
+                mode = mode.removesuffix("[")
+            elif _SCALAR_BEGINS.search(so_far.rpartition("\n")[2]) or mark == "#":
+                mode += "[" if mark in "[{" else mark
+        return mode
+
+    def place(self, mode: str, line: LineParts) -> str:
+        if mode.endswith("#"):
+            raise PlacementError("a value cannot stand in a comment of YAML")
+        if mode.endswith("'"):
+            raise PlacementError('a value in quotes needs double ones: "… {{ value }} …"')
+        before = "".join(part if isinstance(part, str) else _SCALAR for part in line)
+        if mode.endswith('"'):
+            if _ends_with_backslash(before):
+                raise PlacementError("a backslash before a value would make an escape; write two")
+            return "string"
+        if not _SCALAR_BEGINS.search(before):
+            raise PlacementError(_IN_QUOTES)
+        key = _BLOCK_KEY.fullmatch(before)
+        if mode or key is None:
+            return "value"
+        # A content has its lines two columns inside of the key, or of the dash, before it.
+        column = len(key[1]) + 2 if key[2] else len(key[1].rstrip()) + 1
+        return f"block{column}" if column in YAML_LITERAL_INDENTS else "value"
+
+    def join(self, a: str, b: str) -> str:
+        if a.lstrip("?") != b.lstrip("?"):
+            raise PlacementError(_BRANCHES.format("quotes and brackets"))
+        return max(a, b, key=len)
+
+    def end(self, mode: str) -> None:
+        if mode[-1:] in ('"', "'"):
+            raise PlacementError("the quotes are not closed; close them where the text ends")
+
+
+_SCALAR = "\0"  # stands for a printed value in a line
+_IN_QUOTES = 'a value amid other text goes into double quotes with it: "… {{ value }} …"'
+_YAML_MARK = re.compile(r"""\\.|["'\n\[\]{}]|(?:(?<=\s)|^)#""", re.DOTALL)
+_SCALAR_BEGINS = re.compile(r"(?:^[ ]*(?:- +)*|: +|[\[{] *|, +|\? +)\Z")
+_AFTER = re.compile(r"[ \t]*(?:\n|\Z|[,\]}]|:(?:\s|\Z)| #)")
+_BLOCK_KEY = re.compile(r"( *(?:- +)*)([A-Za-z_][\w.-]*: +)?")
+
+SYNTAXES = {
+    **{"md": _Markdown(), "xml": _Xml(), "json": _Json()},
+    **{"yaml": _Yaml(), "txt": SyntaxPlaces()},
+}
 """By the syntax of a template, as `template_syntax` gives it."""
 _ALLOWED = (
     *(nodes.Template, nodes.Extends, nodes.Output, nodes.TemplateData, nodes.For, nodes.If),
@@ -376,10 +447,12 @@ class TemplateReader:
         self._flush(b)
         pairs = zip(a.line, b.line, strict=False)
         common = [x for x, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
-        mode = a.mode
+        mode: str | None = a.mode
         if a.mode != b.mode:
             mode = self._ask(node, self._syntax.join, a.mode, b.mode)
-        return a if mode is None else OutputState(mode, (*common, PRINTED_VALUE))
+        if mode is None:
+            return a
+        return OutputState(mode, a.line if a.line == b.line else (*common, UNKNOWN_TEXT))
 
     def _end(self, state: OutputState, node: nodes.Node) -> None:
         """Refuse to end a template or block inside a tag, fence or quotes."""
@@ -396,7 +469,7 @@ class TemplateReader:
         self._flush(state)
         if not state.line:  # then the next text may begin a line, and most do
             return OutputState(state.mode, ())
-        return OutputState(state.mode, (*state.line, PRINTED_VALUE))
+        return OutputState(state.mode, (*state.line, UNKNOWN_TEXT))
 
     def _walk(self, body: Iterable[nodes.Node], state: OutputState) -> OutputState:
         for node in body:
@@ -451,7 +524,7 @@ class TemplateReader:
                 place = "own"
             places.append(place)
             # Two values in a row are one wildcard: a loop would make lines without end.
-            if state.line[-1:] != (PRINTED_VALUE,):
+            if state.line[-1:] not in ((PRINTED_VALUE,), (UNKNOWN_TEXT,)) or self.syntax == "yaml":
                 state = state._replace(line=(*state.line, *parts))
             if len(state.line) > MAX_LINE_PARTS:
                 message = f"more than {MAX_LINE_PARTS} texts and values in one line"

@@ -579,7 +579,7 @@ class Environment(jinja2.Environment):
         for node in root.find_all(nodes.Filter):
             if node.name == "framed" and reader.syntax == "md":
                 node.name = "fence"
-            elif node.name == "tojson" and reader.syntax == "json":
+            elif node.name == "tojson" and reader.syntax in ("json", "yaml"):
                 node.name = "framed"  # every value is printed as JSON here: not twice
         reader.check(root)
         reader.follow(root)

@@ -343,5 +343,7 @@ _SYNTAXES: dict[str, Callable[[str], Inside]] = {
     "md": _in_markdown,
     "xml": _in_xml,
     "json": _in_json,
+    # In quotes a backslash is written as two, in a block as one: here it is left as it is.
+    "yaml": lambda text: lambda place: False,
     "txt": lambda text: lambda place: True,
 }

@@ -21,6 +21,7 @@ FRAMING_DESCRIPTIONS = {
     "fenced": "a fence longer than any run of its mark inside",
     "xml": "escapes, so that a parser reads the content back",
     "json": "quotes",
+    "yaml": "scalars: literal blocks, or quotes",
     "plain": "lines that could be taken for the template's own are marked",
     TAGGED: "the content as it is, between tags with a nonce that no other text holds",
 }
@@ -28,6 +29,7 @@ FRAMINGS: dict[str, tuple[str, ...]] = {
     "md": ("fenced", TAGGED),
     "xml": ("xml", TAGGED),
     "json": ("json",),
+    "yaml": ("yaml",),
     "txt": ("plain", TAGGED),
 }
 """Syntax → framings, its own first. Plain text has no fences: a label could open another one."""

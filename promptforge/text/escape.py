@@ -21,6 +21,8 @@ from typing import NamedTuple
 from .control_tokens import ControlTokens
 from .format import plural, to_text
 
+Escape = Callable[[object], "Safe"]
+
 
 class Safe(str):
     """Text that needs no escaping. It has no arithmetic: `Safe + x` is an ordinary string."""
@@ -318,6 +320,87 @@ def json_string(value: object) -> Safe:
     return Safe(json_value(str.__str__(to_text(value)))[1:-1])
 
 
+# --- YAML 1.1, as `yaml.safe_load` reads it, and 1.2 ---------------------------------------------
+
+# A letter first, so no number, date or mark; no `: ` and no ` #`; no word with a meaning.
+_YAML_PLAIN = re.compile(
+    r"(?!(?:y|n|yes|no|on|off|true|false|null|none)\Z)[A-Za-z_/][A-Za-z0-9_./()+-]*"
+    r"(?: [A-Za-z0-9_./()+-]+)*",
+    re.IGNORECASE,
+).fullmatch
+# Characters that no reader takes as they are, and those that it takes for line ends.
+_YAML_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_YAML_NO_LITERAL = re.compile(f"[\x00-\x08\x0b-\x1f\ud800-\udfff]|{_YAML_UNPRINTABLE.pattern}")
+YAML_LITERAL_INDENTS = range(2, 25)
+"""Columns at which a content may stand as a literal block."""
+
+
+def _yaml_escape(match: re.Match[str]) -> str:
+    char = match[0]
+    if SURROGATE.match(char):
+        return "\ufffd"
+    code = ord(char)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _yaml_quoted(text: str) -> str:
+    """Return a text in double quotes; in labels, invisible characters are escaped too."""
+    quoted = encode_basestring(text)
+    if text.isascii() and text.isprintable():
+        return quoted
+    if type(text) is Content:
+        return _YAML_UNPRINTABLE.sub(_yaml_escape, SURROGATE.sub("\ufffd", quoted))
+    return INVISIBLE_CHARACTER.sub(_yaml_escape, quoted)
+
+
+def _yaml_flow(value: object) -> str:
+    """Return a value on one line."""
+    if isinstance(value, str):
+        return _yaml_quoted(value)
+    if isinstance(value, dict):
+        members = (f"{_yaml_quoted(to_text(k))}: {_yaml_flow(v)}" for k, v in value.items())
+        return f"{{{', '.join(members)}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_yaml_flow, value))}]"
+    if isinstance(value, float) and math.isfinite(value):
+        # YAML 1.1 has no float without a point: `1e+16` would be a text.
+        number = repr(value)
+        return number if "." in number else number.replace("e", ".0e")
+    return json.dumps(_json_finite(value))
+
+
+def yaml_value(value: object) -> Safe:
+    """Return a value as a scalar, or as a list or mapping on one line."""
+    if isinstance(value, Safe):
+        return value
+    if isinstance(value, str) and len(value) <= MAX_LABEL_CHARACTERS and _YAML_PLAIN(value):
+        return Safe(value)
+    return Safe(_yaml_flow(value))
+
+
+def yaml_string(value: object) -> Safe:
+    """Return a value for the inside of double quotes."""
+    return Safe(_yaml_quoted(str.__str__(to_text(value)))[1:-1])
+
+
+def _yaml_block(indent: int) -> Escape:
+    """Return the escape of a value after a key, with the lines of a content at column `indent`."""
+    margin = " " * indent
+
+    def yaml_block(value: object) -> Safe:
+        """Return a content of several lines as a literal block, any other value as a scalar."""
+        if type(value) is not Content or "\n" not in value or not value.strip():
+            return yaml_value(value)
+        # Blank lines of the page after it would count as the content's own line ends.
+        if value.endswith("\n\n") or _YAML_NO_LITERAL.search(value):
+            return yaml_value(value)
+        strip = "" if value.endswith("\n") else "-"
+        lines = value.removesuffix("\n").split("\n")
+        return Safe(f"|2{strip}\n" + "\n".join(line and margin + line for line in lines))
+
+    return yaml_block
+
+
 # --- plain text -----------------------------------------------------------------------------------
 
 
@@ -355,19 +438,23 @@ def plain_own(value: object) -> Safe:
 
 # --- the rules of every syntax --------------------------------------------------------------------
 
-Escape = Callable[[object], Safe]
 PLACES: dict[str, dict[str, Escape]] = {
     "md": dict(line=md_line, inline=md_inline, cell=md_cell, joined=md_joined, link=md_link),
     "xml": dict(text=xml_text, joined=xml_joined, attribute=xml_attribute, unknown=xml_unknown),
     "json": {"value": json_value, "string": json_string},
+    "yaml": {
+        "value": yaml_value,
+        "string": yaml_string,
+        **{f"block{indent}": _yaml_block(indent) for indent in YAML_LITERAL_INDENTS},
+    },
     "txt": {"line": plain_line, "own": plain_own, "inline": plain_inline},
 }
 """Extension of a template → place → escape. An unknown extension is plain text."""
-ALIASES = {"html": "xml", "svg": "xml", "markdown": "md", "jsonl": "json"}
+ALIASES = {"html": "xml", "svg": "xml", "markdown": "md", "jsonl": "json", "yml": "yaml"}
 
 
 def syntax_of(extension: str) -> str:
-    """Return the syntax of an extension: `md`, `xml`, `json` or `txt`."""
+    """Return the syntax of an extension: `md`, `xml`, `json`, `yaml` or `txt`."""
     known = ALIASES.get(extension, extension)
     return known if known in PLACES else "txt"
 
@@ -470,7 +557,7 @@ def _carriable(body: str, syntax: str, notes: list[tuple[str, str]]) -> str:
         invisible = len(_INVISIBLE_IN_CONTENT.findall(body))
         what = "invisible or direction-changing characters in the content"
         counts.append(("PF702", what, invisible))
-    if "\r" in body and syntax not in ("json", VERBATIM):
+    if "\r" in body and syntax not in ("json", "yaml", VERBATIM):
         body, count = re.subn("\r(?!\n)", "\n", body)
         counts.append(("PF303", "lone carriage returns that became line ends", count))
     if syntax == "xml":
