@@ -18,8 +18,8 @@ from unfiltered import FORMATS, LAYOUTS, render
 
 import promptforge as pf
 from promptforge.config.profiles import load_profile
-from promptforge.text import escape as escaping
 from promptforge.files import FORMAT_EXTENSIONS
+from promptforge.text import escape as escaping
 from promptforge.text.control_tokens import ControlTokens, TokenBreaker, spread_insertions
 from promptforge.text.escape import clean_content
 
