@@ -24,7 +24,7 @@ from .failures import OPERATOR_SIGNS, excerpt_at, locate_node
 PRINTED_VALUE = object()
 """A printed value, in a line of a template."""
 UNKNOWN_TEXT = object()
-"""What one of several branches, or another template, has printed."""
+"""Text of one of several branches, or of another template."""
 PRINTED_TITLE = object()
 """A printed `section.title`. A line of it alone is known as soon as the sections are."""
 LineParts = tuple[object, ...]
