@@ -1,5 +1,5 @@
 """Independent readers of the finished text: what do a Markdown parser, an XML parser, a JSON
-parser, a line reader see?
+parser, a YAML parser, a line reader see?
 
 A structure holds no value that came from an item, so a text made of hostile items must have the
 structure of the text made of the same items with harmless placeholders in them.
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 from xml.etree import ElementTree
 
+import yaml
 from lxml import etree
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -67,7 +68,7 @@ def normal_xml(content: str) -> str:
 
 
 def normal_json(value: str) -> str:
-    """JSON carries everything but lone surrogates."""
+    """JSON and YAML carry everything but lone surrogates."""
     return SURROGATE.sub("\ufffd", value)
 
 
@@ -206,15 +207,51 @@ def json_structure(text: str) -> Any:
 def json_strings(text: str) -> list[str]:
     """Every string value in the document, in order."""
 
-    def walk(value: Any) -> Iterator[str]:
-        if isinstance(value, str):
-            yield value
-        for child in (
-            value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-        ):
-            yield from walk(child)
+    return list(_strings(json_value(text)))
 
-    return list(walk(json_value(text)))
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for child in (
+        value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    ):
+        yield from _strings(child)
+
+
+# YAML
+
+
+class StrictLoader(yaml.CSafeLoader):
+    """The safe loader of libyaml that refuses a key given twice."""
+
+
+def _mapping(loader: StrictLoader, node: yaml.MappingNode) -> dict[str, Any]:
+    pairs = []
+    for key, value in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise ValueError(f"a key that is no scalar: {key.tag}")
+        made = loader.construct_object(value, deep=True)
+        pairs.append((key.value, made))
+    return _pairs(pairs)
+
+
+StrictLoader.add_constructor("tag:yaml.org,2002:map", _mapping)
+
+
+def yaml_value(text: str) -> Any:
+    """Parse strictly: one document, no key twice, no tag of its own."""
+    return yaml.load(text, StrictLoader)
+
+
+def yaml_structure(text: str) -> Any:
+    """The document with each value replaced by its type."""
+    return _skeleton(yaml_value(text)) if text else None
+
+
+def yaml_strings(text: str) -> list[str]:
+    """Every string value in the document, in order."""
+    return list(_strings(yaml_value(text)))
 
 
 # Plain
@@ -342,6 +379,7 @@ STRUCTURES: dict[str, Callable[[str], Any]] = {
     "markdown": markdown_structure,
     "xml": xml_structure,
     "json": json_structure,
+    "yaml": yaml_structure,
 }
 """The judge of each format that has a parser. Plain text has `plain_structure`, tags have
 `tagged_structure`.

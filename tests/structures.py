@@ -72,17 +72,24 @@ def check_structure(
     return result.text, tame_text, tamer
 
 
+READERS: dict[str, Callable[[str], list[str]]] = {
+    "markdown": judges.markdown_contents,
+    "xml": judges.xml_values,
+    "json": judges.json_strings,
+    "yaml": judges.yaml_strings,
+}
+
+
 def read_back(text: str, format: str) -> list[str]:
     """Return the values that a parser of `format` finds."""
-    if format == "markdown":
-        return judges.markdown_contents(text)
-    return judges.xml_values(text) if format == "xml" else judges.json_strings(text)
+    return READERS[format](text)
 
 
 NORMAL: dict[str, Callable[[str], str]] = {
     "markdown": judges.normal_markdown,
     "xml": judges.normal_xml,
     "json": judges.normal_json,
+    "yaml": judges.normal_json,
 }
 
 
@@ -129,8 +136,8 @@ def check_known(text: str, whole: str, format: str) -> None:
     """Check that a text cut to a budget has no block, element or key that the harmless `whole` text
     has not.
     """
-    if format == "json":
-        judges.json_structure(text)
+    if format in ("json", "yaml"):
+        judges.STRUCTURES[format](text)
     elif format == "xml":
         assert _elements(text) <= once(_elements, whole)
     elif format == "markdown":

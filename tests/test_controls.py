@@ -13,7 +13,7 @@ import pytest
 from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
-from judges import json_structure, markdown_structure, xml_structure
+from judges import json_structure, markdown_structure, xml_structure, yaml_structure
 from unfiltered import FORMATS, LAYOUTS, render
 
 import promptforge as pf
@@ -29,6 +29,7 @@ STRUCTURES: dict[str, Callable[[str], Any]] = {
     "markdown": markdown_structure,
     "xml": xml_structure,
     "json": json_structure,
+    "yaml": yaml_structure,
 }
 
 

@@ -14,7 +14,16 @@ import pytest
 from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
-from judges import COMMONMARK, GFM, LABEL_INLINES, json_value, normal_markdown, normal_xml, xml_root
+from judges import (
+    COMMONMARK,
+    GFM,
+    LABEL_INLINES,
+    json_value,
+    normal_markdown,
+    normal_xml,
+    xml_root,
+    yaml_value,
+)
 from markdown_it.token import Token
 
 import promptforge as pf
@@ -559,7 +568,7 @@ def test_what_is_clean_stays_as_it_is(text: str, syntax: str) -> None:
 
 # --- safe text ------------------------------------------------------------------------------------
 
-QUOTED = [("xml", "attribute"), ("json", "string")]
+QUOTED = [("xml", "attribute"), ("json", "string"), ("yaml", "string")]
 ESCAPES = [(syntax, place) for syntax, places in escaping.PLACES.items() for place in places]
 
 
@@ -569,8 +578,12 @@ def test_what_a_template_made_is_text_between_quotes(syntax: str, place: str) ->
 
 
 def test_an_items_text_between_quotes_of_the_page_cannot_leave_them() -> None:
-    pages = {"xml": '<a t="{{ item.text }}"/>', "json": '["{{ item.text }}"]'}
-    items = {"xml": "<b>{{ item.content }}</b>", "json": '{"a": {{ item.content }}}'}
+    pages = {"xml": '<a t="{{ item.text }}"/>'} | dict.fromkeys(
+        ["json", "yaml"], '["{{ item.text }}"]'
+    )
+    items = {"xml": "<b>{{ item.content }}</b>"} | dict.fromkeys(
+        ["json", "yaml"], '{"a": {{ item.content }}}'
+    )
     files = {
         f"mine/{part}.{ending}.j2": f"{{# A part. Uses: items, item. #}}\n{text}"
         for ending in pages
@@ -586,6 +599,7 @@ def test_an_items_text_between_quotes_of_the_page_cannot_leave_them() -> None:
     }
     assert [dict(e.attrib) for e in xml_root(made["xml"].text)] == [{"t": f"<b>{content}</b>"}]
     assert json_value(json_value(made["json"].text)[0]) == {"a": content}
+    assert yaml_value(yaml_value(made["yaml"].text)[0]) == {"a": content}
 
 
 @pytest.mark.parametrize(("syntax", "place"), [pair for pair in ESCAPES if pair not in QUOTED])

@@ -13,7 +13,7 @@ from oracles import chunks
 
 import promptforge as pf
 
-FORMATS = ["markdown", "xml", "json", "yaml", "plain"]
+FORMATS = ["markdown", "xml", "json", "plain"]
 
 
 def pascal(record: dict[str, Any]) -> dict[str, Any]:

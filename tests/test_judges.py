@@ -8,6 +8,7 @@ import hostile
 import judges
 import pytest
 import unsafe_framings
+import yaml
 from lxml import etree
 
 GOOD = "### a\n\n```py\nx\n```"
@@ -71,6 +72,21 @@ def test_a_forged_key_changes_the_json_structure() -> None:
     assert judges.json_structure('[{"a": "x", "n": 1}]') == judges.json_structure(
         '[{"a": "y", "n": 0.5}]'
     )
+
+
+@pytest.mark.parametrize(
+    "broken", ["{a: 1, a: 2}", "a: 1\n---\nb: 2", "a: !t 1", "a: b: c", "[", "*x"]
+)
+def test_what_is_not_yaml_is_an_error(broken: str) -> None:
+    with pytest.raises((ValueError, yaml.YAMLError)):
+        judges.yaml_structure(broken)
+
+
+def test_a_forged_key_changes_the_yaml_structure() -> None:
+    usual = judges.yaml_structure("- a: x\n  b: |2-\n\n    y")
+    assert judges.yaml_structure("- a: 'y'\n  b: z") == usual
+    assert judges.yaml_structure("- a: x\n  b: |2-\n\n    y\n  c: z") != usual
+    assert judges.yaml_structure("- a: yes\n  b: z") != usual
 
 
 def test_a_forged_line_changes_the_plain_structure() -> None:

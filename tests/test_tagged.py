@@ -373,6 +373,7 @@ def test_one_item_template_works_under_each_framing(format: str) -> None:
         "markdown": '```python\na < b\n"c"\n```\n',
         "xml": 'a &lt; b\n"c"\n',
         "json": '"a < b\\n\\"c\\""\n',
+        "yaml": '"a < b\\n\\"c\\""\n',
         "plain": 'a < b\n"c"\n',
     }
     for framing in ("auto", *FRAMINGS[ending]):

@@ -122,6 +122,7 @@ RECORDS = st.fixed_dictionaries(
 @cases(150)
 @given(st.lists(RECORDS, max_size=4), st.sampled_from(LAYOUTS), st.booleans(), HOSTILE)
 @example([{"content": "a\n", "name": "b\nname: c"}], "entities", True, "x\n---\n")
+@example([{"content": "a\n"}], "chunks", False, "")
 def test_a_page_holds_what_the_same_page_holds_in_json(
     records: list[dict[str, Any]], layout: str, shown: bool, header: str
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import judges
+import yaml
 from lxml import etree
 
 
@@ -38,6 +39,8 @@ FRAMINGS: dict[str, tuple[str, Callable[[str], str]]] = {
     "cdata": ("xml", lambda s: f"<a><![CDATA[{s}]]></a>"),
     "raw_attribute": ("xml", lambda s: f'<a b="{s}"/>'),
     "quoted_json": ("json", lambda s: f'[{{"a": "{s}"}}]'),
+    "yaml_block": ("yaml", lambda s: f"- a: 1\n  b: |-\n    {s}\n"),
+    "bare_yaml": ("yaml", lambda s: f"- a: {s}\n  b: 1\n"),
 }
 """The format of each, and the text around a value."""
 
@@ -53,5 +56,5 @@ def breaks(judge: Callable[[str], Any], frame: Callable[[str], str], value: str)
     """
     try:
         return bool(judge(frame(value)) != _usual(judge, frame))
-    except (ValueError, etree.XMLSyntaxError, ElementTree.ParseError):
+    except (ValueError, etree.XMLSyntaxError, ElementTree.ParseError, yaml.YAMLError):
         return True

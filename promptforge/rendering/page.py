@@ -286,7 +286,8 @@ class Page:
         parts, imitations = self.layout.render_page(variables, self.tank)
         parts = self.break_up(parts, chosen)
         self.notes += template_line_notes(imitations)
-        while parts and self.layout.settings.trim_end:
+        # The last line end of YAML may be one of a content: it ends a literal block.
+        while parts and self.layout.settings.trim_end and self.layout.syntax != "yaml":
             parts[-1] = parts[-1].rstrip(_WHITE)
             if parts[-1]:
                 break

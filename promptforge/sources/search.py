@@ -133,10 +133,11 @@ def _read_place(
 ) -> Iterator[tuple[str, str, Diagnostics]]:
     """Yield name, text and diagnostics of each file that a path of the user's stands for."""
     place = locate_file(path, workspace)
-    if place.is_dir():
+    # Those of `os.path` say no where the disk fails; reading then names the file and the failure.
+    if os.path.isdir(place):
         yield from read_folder(path, workspace=workspace, diagnostics=diagnostics, wanted=wanted)
         return
-    if place.exists() or not is_pattern(path):
+    if os.path.exists(place) or not is_pattern(path):
         said = Diagnostics()
         text = read_text(path, workspace=workspace, diagnostics=said)
         yield os.path.normpath(path), text, said

@@ -54,7 +54,8 @@ def run(cases: int, seed: int = 1) -> Report:
     while number < cases:
         layout, format = pairs[turn % len(pairs)]  # noqa: A001
         own, *others = FRAMINGS[FORMAT_EXTENSIONS[format]]
-        framing = TAGGED if turn // len(pairs) % 2 and TAGGED in others else own
+        # In each round the other half of the pairs is tagged.
+        framing = TAGGED if (turn + turn // len(pairs)) % 2 and TAGGED in others else own
         records = [made.record(n) for n in range(min(TOGETHER, cases - number))]
         try:
             compared += check(records, layout, format, framing)
