@@ -113,7 +113,9 @@ class IgnoreRules:
 
     def __init__(self, folder: Path, names: Sequence[str] = (".gitignore", ".ignore")) -> None:
         """Read the files of these `names`; a later one overrules an earlier."""
-        repositories = (above for above in (folder, *folder.parents) if (above / ".git").exists())
+        repositories = (
+            above for above in (folder, *folder.parents) if os.path.exists(above / ".git")
+        )
         self._root = next(repositories, folder)
         self._names = names
         self._rules: dict[str, GitIgnoreSpec | None] = {}
@@ -325,7 +327,7 @@ def _is_regular(top: Path, name: str, inside: dict[str, bool]) -> bool:
 
 def _ask_git(folder: Path, hidden: bool) -> list[str] | None:
     """Return the names of the files that git sees in a folder; `None` where git cannot tell."""
-    if not any((above / ".git").exists() for above in (folder, *folder.parents)):
+    if not any(os.path.exists(above / ".git") for above in (folder, *folder.parents)):
         return None
     with contextlib.suppress(ItemError):
         run_git(folder, "check-ignore", "-q", ".")

@@ -67,7 +67,7 @@ def load_files(
         _refuse_binary(text, where)
         return [file_item(stream_name or "standard input", text)]
     path, start, end = split_range(spec, workspace)
-    if start is None and locate_file(path, workspace).is_dir():
+    if start is None and os.path.isdir(locate_file(path, workspace)):
         items = []
         near: Any = {"workspace": workspace, "diagnostics": diagnostics}
         for name, text, said in read_folder(path, wanted=wanted, **near):
