@@ -35,6 +35,16 @@ MARKDOWN = [
     "[[", "](", "!",
 ]  # fmt: skip
 
+AUTOLINKS = [
+    "http://a<img src=x onerror=alert(1)>", "www.a.b<b>", "a@b.cd<b>", "https://a.b/](x)", "http://a`b`", "http://a|b",
+    "mailto:a@b.cd*b*", "http://a\\<b>", "http://a&lt;b>", "ftp://a.b/<!--", "http://a.b)~~c~~",
+]  # fmt: skip
+"""A reader of GFM takes what follows into the link, a backslash too."""
+GFM = [
+    "[x] done", "[ ] task", "[X]", "[!NOTE]", "[!WARNING]  ", "[^1]", "[^1]: note", "^[note]", "[[page]]", "~a~", "~~",
+    ": term", ":", "--|--", "|---|", ":--", "a | b", "|", "~",
+]  # fmt: skip
+
 HTML = [
     "<!--", "-->", "<!-- x -->", "<script>", "</script>", "<pre>", "</pre>", "<style>", "<textarea>", "<?php", "?>",
     "<!DOCTYPE x>", "<![CDATA[", "]]>", "<![CDATA[x]]>", "]]", "<div>", "</div>", "<a", "<br/>", "<b onclick='x'>",
@@ -137,6 +147,8 @@ NAMES = [
 PARTS = [
     *FENCES,
     *MARKDOWN,
+    *AUTOLINKS,
+    *GFM,
     *HTML,
     *CLOSERS,
     *TAGS,

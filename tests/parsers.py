@@ -10,25 +10,39 @@ import functools
 import importlib
 import re
 from collections.abc import Callable
+from html import unescape
 from typing import Any
+from urllib.parse import unquote
 
 import judges
+from markdown_it import MarkdownIt
 
 HTML_TAG = re.compile(r'<([/!?]?[a-zA-Z]*\d?)(?:[^>"]*class="(?:language-)?([^"]*)")?')
-INLINE = frozenset({"em", "/em", "strong", "/strong", "br", "code", "/code"})
+LOOKS = ("em", "strong", "br", "code", "del", "s", "sub", "sup", "mark", "ins", "u")
+INLINE = frozenset((*LOOKS, *(f"/{name}" for name in LOOKS)))
+AUTOLINK = re.compile(r'<a href="([^"]*)">([^<]*)</a>')
 PARAGRAPHS = re.compile(r"(?:(?<= )|^)p /p (?:p /p )+")
 
 
 def html_structure(html: str, *, prose: bool = False) -> list[str]:
     """Return the tags of an HTML text in order, but those that a label may bring, and strange
     languages of fences.
+
+    A bare URL may become a link to itself: that is a look.
     """
+    html = AUTOLINK.sub(_unlinked, html)
     tags = [
         (tag if judges.INFO.fullmatch(language or "") else f"{tag} with a strange tag")
         for tag, language in HTML_TAG.findall(html)
         if tag not in INLINE or not judges.INFO.fullmatch(language or "")
     ]
     return PARAGRAPHS.sub("p /p ", "".join(f"{tag} " for tag in tags)).split() if prose else tags
+
+
+def _unlinked(match: re.Match[str]) -> str:
+    href, shown = (unquote(unescape(part)).casefold() for part in match.groups())
+    alike = re.search("[:@]", href) and href.endswith(shown) and len(href) - len(shown) < 10
+    return match[2] if alike or "xn--" in href else match[0]
 
 
 def _commonmark() -> Callable[[str], str]:
@@ -49,12 +63,50 @@ def _pyromark() -> Callable[[str], str]:
     return importlib.import_module("pyromark").html  # type: ignore[no-any-return]
 
 
+# GitHub-flavoured Markdown: what GitHub, a chat page or an editor's preview reads.
+
+
+def _cmarkgfm_gfm() -> Callable[[str], str]:
+    cmark = importlib.import_module("cmarkgfm")
+    options = importlib.import_module("cmarkgfm.cmark").Options
+    chosen = options.CMARK_OPT_UNSAFE | options.CMARK_OPT_FOOTNOTES
+    extensions = ["table", "autolink", "strikethrough", "tasklist"]
+    return lambda text: str(cmark.markdown_to_html_with_extensions(text, chosen, extensions))
+
+
+def _mistune_gfm() -> Callable[[str], str]:
+    plugins = ["strikethrough", "footnotes", "table", "task_lists", "url", "def_list"]
+    mistune = importlib.import_module("mistune")
+    return mistune.create_markdown(escape=False, plugins=plugins)  # type: ignore[no-any-return]
+
+
+def _markdown_it_gfm() -> Callable[[str], str]:
+    plugin = importlib.import_module("mdit_py_plugins.gfm").gfm_plugin
+    importlib.import_module("linkify_it")
+    reader = MarkdownIt("gfm-like", {"html": True, "linkify": True}).use(plugin)
+    return lambda text: str(reader.render(text))
+
+
+def _pyromark_gfm() -> Callable[[str], str]:
+    module = importlib.import_module("pyromark")
+    names = ("TABLES", "FOOTNOTES", "STRIKETHROUGH", "TASKLISTS", "GFM", "DEFINITION_LIST")
+    options = module.Options(0)
+    for name in names:
+        options |= module.Options[f"ENABLE_{name}"]
+    return lambda text: str(module.html(text, options=options))
+
+
 MAKERS = {
     "commonmark": _commonmark,
     "mistune": _mistune,
     "cmarkgfm": _cmarkgfm,
     "pyromark": _pyromark,
+    "cmarkgfm with gfm": _cmarkgfm_gfm,
+    "mistune with gfm": _mistune_gfm,
+    "markdown-it-py with gfm": _markdown_it_gfm,
+    "pyromark with gfm": _pyromark_gfm,
 }
+GFM = tuple(name for name in MAKERS if name.endswith(" with gfm"))
 
 
 def _found() -> dict[str, Callable[[str], str]]:

@@ -129,11 +129,11 @@ def test_every_label_is_one_line_without_anything_invisible(value: object) -> No
         ("line", "\ta", "\\ta"),
         ("line", "| a |", "\\| a |"),
         ("line", "[a]: b", "\\[a]: b"),
-        ("line", "<b>", "\\<b>"),
+        ("line", "<b>", "&lt;b>"),
         ("inline", "# a", "# a"),
         ("inline", "a < b", "a < b"),
-        ("inline", "List<int>", "List\\<int>"),
-        ("inline", "[a](b)", "[a\\](b)"),
+        ("inline", "List<int>", "List&lt;int>"),
+        ("inline", "[a](b)", "[a&#93;(b)"),
         ("inline", "a[0]", "a[0]"),
         ("inline", "*a*", "\\*a\\*"),
         ("inline", "a_b", "a_b"),
@@ -211,7 +211,7 @@ def test_prose_keeps_its_lines_and_opens_no_block_in_any() -> None:
         escaping.md_prose("One.\n# Two\n\n- a `b`\n1. c\n")
         == "One.\n\\# Two\n\n\\- a \\`b\\`\n1\\. c"
     )
-    assert escaping.md_prose("  One <b>.\n    code\n \nend") == "One \\<b>.\ncode\n\nend"
+    assert escaping.md_prose("  One <b>.\n    code\n \nend") == "One &lt;b>.\ncode\n\nend"
     assert escaping.md_prose("[a\nb]: /x") == "\\[a\nb]: /x"
 
 

@@ -24,6 +24,7 @@ from unfiltered import FORMATS, LAYOUTS, render
 
 import promptforge as pf
 from promptforge.errors import MAX_DIAGNOSTICS_PER_CODE
+from promptforge.files import FORMAT_EXTENSIONS
 
 FIELDS = [
     "kind", "content", "expanded", "summary", "id", "name", "path", "start_line", "end_line", "language", "score",
@@ -230,7 +231,7 @@ def test_l5_fallbacks_keep_escaping_and_budget(
     broken: str, texts: list[str], look: dict[str, str], budget: int
 ) -> None:
     records = [harmless(number, content=text, name=text) for number, text in enumerate(texts)]
-    ending = {"markdown": "md", "xml": "xml", "json": "json", "plain": "txt"}[look["format"]]
+    ending = FORMAT_EXTENSIONS[look["format"]]
     theirs = {f"{look['layout']}/layout.{ending}.j2": BROKEN[broken]}
     fallen = render(records, **look, max_tokens=budget, templates=theirs)
     shipped = render(records, **look, max_tokens=budget)

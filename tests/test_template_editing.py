@@ -262,7 +262,7 @@ def test_a_format_with_a_name_of_its_own_is_escaped_as_its_ending_says(folder: P
     write(folder / "mine", files)
     items = [{"content": "```\n# out", "path": "a <b>"}]
     text = pf.render(items, templates=folder / "mine", layout="chunks", format="slides").text
-    assert text == "# a \\<b>\n````\n```\n# out\n````"
+    assert text == "# a &lt;b>\n````\n```\n# out\n````"
 
 
 def test_shipped_is_the_original_of_a_page_of_an_item_and_of_a_piece(folder: Path) -> None:

@@ -84,10 +84,11 @@ def _has_values(line: LineParts) -> bool:
 
 
 class _Markdown(SyntaxPlaces):
-    """CommonMark with GFM tables. Modes: `html` in a block of HTML, `fence` in a fence."""
+    """CommonMark and GFM. Modes: `html` in a block of HTML, `fence` in a fence."""
 
-    # Marks of lists and quotes, after which a line begins anew.
-    _marks = re.compile(r"(?:[ \t]*(?:[-+*>]|[0-9]{1,9}[.)]))*[ \t]*")
+    # Marks of lists, tasks, quotes, definitions and footnotes, after which a line begins anew.
+    _marks = re.compile(r"(?:[ \t]*(?:[-+*>:]|[0-9]{1,9}[.)]|\[[ xX]\]|\[\^[^\]\s]+\]:))*[ \t]*")
+    _rule = re.compile(r"[-=_~:+ \t]+")
     # Blocks of HTML that a blank line does not end (CommonMark 0.31, §4.6, kinds 1 to 5), and
     # comments anywhere.
     _raw = re.compile(
@@ -129,9 +130,12 @@ class _Markdown(SyntaxPlaces):
             return "joined"
         if self._marks.fullmatch(before):
             return "line"
+        # `--- ` and the value `-` would be a rule, `~~` and `~` a fence.
+        if self._rule.fullmatch(before):
+            return "joined"
         if before.count("[") > before.count("]"):
             return "link"
-        if before.lstrip().startswith("|"):
+        if "|" in before:
             return "cell"
         return "inline"
 

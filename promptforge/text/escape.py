@@ -140,26 +140,43 @@ def to_label(value: object) -> str:
     return INVISIBLE_CHARACTER.sub(_show, text)
 
 
-# --- Markdown (CommonMark 0.31, with the pipe of GFM tables) --------------------------------------
+# --- Markdown (CommonMark 0.31, and GFM 0.29 with footnotes, alerts, definition lists) ------------
 
 _MD_SPECIAL = re.compile(
-    r"[`*]|~(?=~)|(?<=~)~"
+    r"[`*]|~(?=~)|(?<=\S)~"  # strikethrough needs a closer, and that follows a character
     r"|<(?=[A-Za-z/!?]|$)"  # <b>, </b>, <!--, <?x, <http://…>
     r"|\](?=[(\[])"  # a link needs ]( or ][
+    r"|\^(?=\[)|\[(?=[\[^])"  # footnotes, a link of a wiki
     r"|&(?=#?\w{1,32};|$)"
     r"|\\(?=[!-/:-@\[-`{-~]|$)"
 )
+# GFM makes a link of a bare URL, and a backslash is part of it: `http://a\<b>` would open a tag.
+_MD_ENTITIES = {"<": "&lt;", "]": "&#93;"}
 MD_HARMLESS = re.compile(r"[A-Za-z0-9 ./:,_()'=+@#%-]{0,200}").fullmatch
 _MD_BLOCK = re.compile(
-    r"#{1,6}(?=\s|$)|>|[-+](?=\s|$)|~{3}|\|"
+    r"#{1,6}(?=\s|$)|>|[-+](?=\s|$)|~{3}|[:|]"
     r"|[-=_~|:+ ]+$"  # setext underline, rule, table delimiter
-    r"|\[[^\]]*\](?::|$)"
+    r"|\[(?:[ xX]\]|[!^]|[^\]]*\](?::|$))"  # task box, alert, footnote, link reference
 )
 _MD_ORDERED = re.compile(r"(\d{1,9})([.)])(?=\s|$)")
+_MD_DELIMITER_CELL = re.compile(r":?-+:?\s*").fullmatch
+_MD_ESCAPED_OR_PIPE = re.compile(r"\\.|\|")
+_MD_ESCAPED_OR_BRACKET = re.compile(r"\\.|[\[\]!]|^\^")
+
+
+class CodeSpan(Safe):
+    """Safe text that is inline code."""
+
+    __slots__ = ()
 
 
 def _md_escape(text: str) -> str:
-    return _MD_SPECIAL.sub(r"\\\g<0>", text)
+    return _MD_SPECIAL.sub(lambda found: _MD_ENTITIES.get(found[0]) or "\\" + found[0], text)
+
+
+def _md_escape_pipes(text: str) -> str:
+    # A literal backslash is two by now, so each pair is read as one.
+    return _MD_ESCAPED_OR_PIPE.sub(lambda found: "\\|" if found[0] == "|" else found[0], text)
 
 
 def md_inline(value: object) -> Safe:
@@ -172,14 +189,21 @@ def md_inline(value: object) -> Safe:
 
 
 def md_cell(value: object) -> Safe:
-    """Return a label for a table cell, where a pipe would open the next one."""
+    """Return a label for a table cell, where a pipe would open the next one, even in code."""
+    if isinstance(value, CodeSpan):
+        if "\\|" not in value:
+            return Safe(value.replace("|", "\\|"))
+        # Readers disagree on a backslash before a pipe in code: it is shown as no code.
+        value = value.strip("`")
     if isinstance(value, Safe):
         return value
-    return Safe(_md_escape(to_label(value)).replace("|", "\\|"))
+    text = _md_escape_pipes(_md_escape(to_label(value)))
+    # A row of such cells alone would make a table of the row above.
+    return Safe(f"\\{text}" if _MD_DELIMITER_CELL(text) else text)
 
 
 def md_line(value: object) -> Safe:
-    """Return a label that begins its line: no heading, list, quote, rule, table or code."""
+    """Return a label that begins its line: no heading, list, task, quote, rule, table or code."""
     if isinstance(value, Safe):
         return value
     text = to_label(value)
@@ -188,10 +212,10 @@ def md_line(value: object) -> Safe:
     return Safe(_md_opening(text))
 
 
-def _md_opening(text: str, split: bool = False) -> str:
-    # With `split`, a bracket opened here may be closed on a later line.
+def _md_opening(text: str) -> str:
     escaped = _md_escape(text)
-    if _MD_BLOCK.match(escaped) or (split and escaped.startswith("[") and "]" not in escaped):
+    # A bracket opened here may be closed by the next value, or on a later line of prose.
+    if _MD_BLOCK.match(escaped) or (escaped.startswith("[") and "]" not in escaped):
         return "\\" + escaped
     if _MD_ORDERED.match(escaped):
         return _MD_ORDERED.sub(r"\1\\\2", escaped, count=1)
@@ -200,20 +224,29 @@ def _md_opening(text: str, split: bool = False) -> str:
 
 def md_joined(value: object) -> Safe:
     """Return a label that directly follows another value, so that the two make no link or tag."""
+    if isinstance(value, CodeSpan):
+        # A URL before it would take in the mark that opens the code.
+        return Safe(" " + _md_escape_pipes(value))
     if isinstance(value, Safe):
         return value
-    text = md_line(value)
+    # The line may be one of a table.
+    text = _md_escape_pipes(md_line(value))
     # After `]`, a bracket makes a link; after `&`, a `#` an entity; after `~` or `!`, more of them.
     if text[:1] in ("(", "[", "#", "~", "!"):
         return Safe("\\" + text)
-    return text
+    return Safe(text)
 
 
 def md_link(value: object) -> Safe:
     """Return a label inside brackets that the template has opened."""
     if isinstance(value, Safe):
         return value
-    return Safe(re.sub(r"(?<!\\)[\[\]!]", r"\\\g<0>", md_inline(value)))
+    entities = {"[": "&#91;", "]": "&#93;", "!": "\\!", "^": "\\^"}
+    return Safe(
+        _MD_ESCAPED_OR_BRACKET.sub(
+            lambda found: entities.get(found[0].removeprefix("\\"), found[0]), md_inline(value)
+        )
+    )
 
 
 def md_prose(value: object) -> Safe:
@@ -225,17 +258,17 @@ def md_prose(value: object) -> Safe:
         INVISIBLE_CHARACTER.sub(_show, line.strip(" \t"))
         for line in to_text(value).strip().split("\n")
     )
-    return Safe("\n".join(_md_opening(line, split=True) for line in lines))
+    return Safe("\n".join(_md_opening(line) for line in lines))
 
 
-def md_code(value: object) -> Safe:
+def md_code(value: object) -> CodeSpan:
     """Return a label as inline code, in a run of backticks longer than any inside."""
     text = to_label(value)
     mark = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     # CommonMark takes one blank off both ends; the empty text would join the two marks.
     if text[:1] in ("`", " ", "") or text[-1:] in ("`", " "):
         text = f" {text} "
-    return Safe(f"{mark}{text}{mark}")
+    return CodeSpan(f"{mark}{text}{mark}")
 
 
 # --- XML 1.0 --------------------------------------------------------------------------------------

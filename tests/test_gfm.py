@@ -1,0 +1,149 @@
+"""Labels of Markdown are inert for readers of GitHub-flavoured Markdown too: no tag, task box,
+footnote, alert, table cell, link or block comes from an item.
+
+A bare URL may become a link to itself, and a word may come out strong: those are looks.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from html import unescape
+from typing import Any
+
+import hostile
+import judges
+import parsers
+import pytest
+from example_counts import cases
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import promptforge as pf
+
+READERS = [name for name in parsers.GFM if name in parsers.MARKDOWN]
+TABLE = "| c | d |\n|---|---|\n"
+PAGES = (
+    *("### A", "### A #", "### A:B", "## A: B (A)", "A", "A B", "AB", "A, B", "A\nB", "A\n\nB"),
+    *("- A", "1. A", "> A", "- A B", "- AB", "> A B", "* A: B", "- [ ] A", "> [!NOTE]\n> A"),
+    *("**A** x", "_A_ x", "__A__", "~~A~~ x", "_A_B", "(A) B", "x A<br>", "x A\n\n    code"),
+    *("[A](x)", "![A](x)", "[^1]: A", "[^1]: A B", "--- A ---", "x\n--- A", "x\n-A-", "x\n=A"),
+    *("C B", "A C", "AC", "CB", "x A: `x` B", "A and B `x`", "`x` A", "`x`A", "P", "> P"),
+    *(f"{TABLE}| A | B |", f"{TABLE}| AB | x |", f"{TABLE}| C | x |", f"{TABLE}| A C | x |"),
+    *("c | d\n---|---\nx | A", "| A | B |\n| B | A |"),
+)
+"""Lines of templates: A and B are labels, C is inline code, P is running text."""
+PRINTED = {
+    "A": "{{ item.name }}",
+    "B": "{{ item.metadata.b }}",
+    "C": "{{ item.name | code }}",
+    "P": "{{ item.name | prose }}",
+}
+PARTS = (
+    *(*hostile.AUTOLINKS, *hostile.GFM, *hostile.MARKDOWN, *hostile.HTML),
+    *("http://a", "https://a.b/", "www.a.b", "a@b.cd", "xmpp:a@b.c", "é.com", "http://a.b)"),
+    *(
+        "[",
+        "]",
+        "(",
+        ")",
+        "](x)",
+        "[a]: x",
+        "<",
+        "\\",
+        "`",
+        "``",
+        "*",
+        "~",
+        "|",
+        "-",
+        " ",
+        "a",
+        "\n",
+    ),
+)
+VALUE = st.lists(st.sampled_from(PARTS), max_size=5).map("".join)
+
+
+@cache
+def renderer(page: str) -> pf.Renderer:
+    item = "".join(PRINTED.get(letter, letter) for letter in page)
+    files = {
+        "t/layout.md.j2": "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n",
+        "t/item.md.j2": f"before\n\n{item}\n\nafter\n",
+    }
+    return pf.Renderer(templates=files, layout="t", tokenizer="characters", max_tokens=None)
+
+
+def printed(page: str, a: str, b: str) -> str:
+    record: dict[str, Any] = {"content": "x", "name": a, "path": "", "metadata": {"b": b}}
+    return renderer(page).render([record]).text
+
+
+def seen(reader: str, text: str, page: str) -> list[str]:
+    return parsers.html_structure(parsers.MARKDOWN[reader](text), prose="P" in page)
+
+
+@pytest.mark.parametrize("reader", READERS)
+@cases(1500, shrink=False)
+@given(st.sampled_from(PAGES), VALUE, VALUE)
+@example("### A", "http://a<img src=x onerror=alert(1)>", "")
+@example("A, B", "[a](b)&lt;", "x[^1]: x")  # a link reference over two values
+@example("~~A~~ x", "~\xa0<]", "")  # a fence of the template's marks and the value's
+@example("- A B", "", "[x] done")  # a task, for the first value is empty
+@example("--- A ---", "-", "")
+def test_a_reader_of_gfm_sees_what_it_sees_of_harmless_labels(
+    reader: str, page: str, a: str, b: str
+) -> None:
+    # A value of blanks alone stays: where it is empty, other lines begin.
+    tame = printed(page, "name" if a.strip() else a, "other" if b.strip() else b)
+    text = printed(page, a, b)
+    assert seen(reader, text, page) == seen(reader, tame, page), text
+
+
+LITERAL = (
+    *("http://a<b>", "a | b", "[x] done", "[^1]", "^[note]", "[[page]]", "~~a~~", "a](b)", "<b>"),
+    *("[!NOTE]", "&lt;", "a\\|b", ": a", "~a~", "*a*", "`a`", "[a]: b", "# a", "1. a"),
+)
+
+
+@pytest.mark.parametrize("value", LITERAL)
+def test_a_reader_gets_the_literal_label(value: str) -> None:
+    for page in ("### A", "- A", "x A", "x | A", f"{TABLE}| A | x |"):
+        html = judges.COMMONMARK.enable("table").render(printed(page, value, ""))
+        assert value in unescape(html), (page, html)
+
+
+@pytest.mark.parametrize(
+    "value", ["~/notes.md", "a_b[0].py", "src/__init__.py", "C:\\x y", "a~b~", "f(x): y"]
+)
+def test_ordinary_names_stay_as_they_are(value: str) -> None:
+    inert = value.replace("a~b~", "a\\~b\\~")
+    assert printed("### A", value, "") == f"before\n\n### {inert}\n\nafter\n"
+
+
+RAW = {
+    "a tag that a URL hides": ("### @", "http://a\\<img src=x>", ("markdown-it-py", "pyromark")),
+    "a tag": ("### @", "<img src=x>", ()),
+    "a task box": ("- @", "[x] done", ()),
+    "an alert": ("> @\n> x", "[!NOTE]", ("cmarkgfm", "mistune", "pyromark")),
+    "a footnote": ("x[^1]\n\n@", "[^1]: y", ()),
+    "a cell": ("| @ | d |\n|---|---|\n| 1 | 2 |", "a | b", ()),
+    "a table": ("a | b\n@", "--- | ---", ()),
+    "a definition": ("term\n@", ": text", ("cmarkgfm", "markdown-it-py")),
+    "a link": ("@", "[a](b)", ()),
+    "a link reference": ("[a]\n\n@", "[a]: b", ()),
+    "a fence": ("@", "~~~ a", ()),
+}
+"""Unsafe values in their places, and the readers to which they are harmless."""
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("name", RAW)
+def test_a_reader_sees_what_is_not_escaped(name: str, reader: str) -> None:
+    page, value, blind = RAW[name]
+    tags = [seen(reader, page.replace("@", text), "") for text in ("harmless", value)]
+    assert (tags[0] != tags[1]) is not reader.startswith(blind or ("nobody",))
+
+
+def test_all_readers_are_here() -> None:
+    assert tuple(READERS) == parsers.GFM
