@@ -30,7 +30,7 @@ import promptforge as pf
 from promptforge.templating.autoescape import PRINTED_VALUE
 from promptforge.text import escape as escaping
 from promptforge.text import format as wording
-from promptforge.text.delimiters import template_line_pattern
+from promptforge.text.delimiters import TemplateLines
 from promptforge.text.escape import Content, FencedBlock, Safe, clean_content
 
 LABELS = hostile.LABEL
@@ -478,12 +478,8 @@ FRAME: list[tuple[object, ...]] = [
 
 
 def test_a_frame_without_a_line_of_its_own_guards_nothing() -> None:
-    assert (
-        template_line_pattern(
-            [(PRINTED_VALUE,), ("",), ("x",), (PRINTED_VALUE, ":", PRINTED_VALUE)]
-        )
-        is None
-    )
+    lines = TemplateLines([(PRINTED_VALUE,), ("",), ("x",), (PRINTED_VALUE, ":", PRINTED_VALUE)])
+    assert lines.mark("x\na:b\n\ny") == ("x\na:b\n\ny", 0, [])
 
 
 @pytest.mark.parametrize(
@@ -501,28 +497,27 @@ def test_a_frame_without_a_line_of_its_own_guards_nothing() -> None:
 )
 @pytest.mark.parametrize("end", hostile.LINE_ENDS[:9])
 def test_a_line_that_could_be_of_the_frame_is_prefixed(line: str, end: str) -> None:
-    pattern = template_line_pattern(FRAME)
-    cleaned = clean_content(f"one{end}{line}{end}two", "txt", pattern)
+    lines = TemplateLines(FRAME)
+    cleaned = clean_content(f"one{end}{line}{end}two", "txt", lines)
     end = "\n" if end == "\r" else end
     assert cleaned.text == f"one{end}| {line}{end}two"
     assert [code for code, _ in cleaned.notes if code == "PF304"] == ["PF304"]
-    assert clean_content(line, "txt", pattern).text == f"| {line}"
+    assert clean_content(line, "txt", lines).text == f"| {line}"
 
 
 @pytest.mark.parametrize(
     "text", ["", "one", "a File: b", "-" * 39, "-" * 41, "x ---", "| File: a", "profile: x", "a x"]
 )
 def test_other_lines_stay_as_they_are(text: str) -> None:
-    assert clean_content(text, "txt", template_line_pattern(FRAME)) == (text, (), 0)
+    assert clean_content(text, "txt", TemplateLines(FRAME)) == (text, (), 0)
 
 
 @cases(300)
 @given(hostile.TEXT)
 def test_the_guard_only_adds_its_mark_and_leaves_no_line_of_the_frame(text: str) -> None:
-    pattern = template_line_pattern(FRAME)
-    assert pattern is not None
-    cleaned = clean_content(text, "txt", pattern).text
-    assert not pattern.search(cleaned)
+    lines = TemplateLines(FRAME)
+    cleaned = clean_content(text, "txt", lines).text
+    assert lines.mark(cleaned)[1] == 0
     assert cleaned.replace("| ", "") == clean_content(text, "txt").text.replace("| ", "")
 
 

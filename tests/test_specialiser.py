@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from typing import Any
 
 import pytest
@@ -14,9 +13,11 @@ from hypothesis import strategies as st
 
 from promptforge.errors import TemplateError
 from promptforge.files import FORMAT_EXTENSIONS
+from promptforge.templating.autoescape import PRINTED_VALUE
 from promptforge.templating.language import Fields, OpenFields
 from promptforge.templating.limits import FuelTank, count_chars
 from promptforge.templating.loader import Layout, Templates
+from promptforge.text.delimiters import TemplateLines
 from promptforge.text.escape import VERBATIM, VerbatimContent, clean_content
 from promptforge.text.split_points import is_split_point
 
@@ -90,7 +91,7 @@ def items(draw: st.DrawFn) -> Fields:
 def printed(layout: Layout, kind: str, flags: dict[str, Any], item: Fields, fuel: int) -> Any:
     """Print an item twice: text, type of text, marked values and fuel, or the error."""
     tank = FuelTank(fuel)
-    tank.own_lines = re.compile("(?m)^(?:Source: .*|[a-z]+)$")
+    tank.own_lines = TemplateLines([("Source: ", PRINTED_VALUE), ("abc",), ("word",)])
     seen: list[list[str]] = []
 
     def mend(pieces: list[str]) -> list[str]:
@@ -178,6 +179,6 @@ def test_a_label_is_remembered_for_the_class_of_its_text_alone() -> None:
     layout = own_layout("{{ item.name }}")
     show = layout.printer("text", {})
     plain = "<b>"
-    for name, text in ((plain, "\\<b>"), (clean_content(plain, "md").text, "\\<b>")):
+    for name, text in ((plain, "&lt;b>"), (clean_content(plain, "md").text, "&lt;b>")):
         assert show(Fields(name=name), 0)[0] == text
     assert [show(Fields(name=text), 0)[1] for text in STRINGS] == [0] * len(STRINGS)

@@ -22,7 +22,7 @@ from ..templating.autoescape import PRINTED_VALUE
 from ..templating.language import Fields
 from ..templating.loader import PROMPTS_FOLDER, Templates
 from ..text.control_tokens import ControlTokens, TokenBreaker
-from ..text.delimiters import pick_nonce, read_leniently, template_line_pattern
+from ..text.delimiters import TemplateLines, pick_nonce, read_leniently
 from ..text.escape import Content, Safe, syntax_of, to_label
 from ..tokenizers.base import Counter
 from .messages import (
@@ -449,15 +449,12 @@ class _Delimiters(NamedTuple):
         names = "|".join(map(re.escape, sorted(self.tags)))
         tag = re.compile(rf"<[\s/\\]*(?:{names})(?![\w.:-])")
         close = re.compile(rf"<\s*[/\\][\s/\\]*(?:{names})(?![\w.:-])")
-        line = template_line_pattern(self.lines)
+        lines = TemplateLines(self.lines)
         for text, callers in texts:
-            found = None
-            if names and "<" in text:
-                found = (close if callers else tag).search(text)
-            if not found and line:
-                found = line.search(text)
-            if found:
+            if names and "<" in text and (found := (close if callers else tag).search(text)):
                 return found[0].strip()
+            if line := lines.first(text):
+                return line.strip()
         return None
 
 

@@ -153,13 +153,13 @@ class ItemViews:
         # or for a title. Titles come from items: they may not pass for lines of the templates
         # either, so there a title is escaped, and the escaped one is what contents must not equal.
         lines = [separator, options.header or "", options.footer or "", options.marker]
-        tank.own_lines = own = layout.line_pattern([line for line in lines if line.strip()])
+        tank.own_lines = own = layout.template_lines([line for line in lines if line.strip()])
         self._own_lines = None
         if nonce is None:
             printed: list[str] = []
             for title in map(plain_line, titles if layout.prints_titles else ()):
                 printed.append("\\" + title if own and own.match(title) else title)
-            self._own_lines = layout.line_pattern(
+            self._own_lines = layout.template_lines(
                 [line for line in [*lines, *printed] if line.strip()]
             )
         flags = dict(self._flags)

@@ -11,7 +11,6 @@ make much out of little (`~`, `+`, `==`, lists) become calls of functions that p
 
 from __future__ import annotations
 
-import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -23,6 +22,7 @@ from jinja2.runtime import Context
 from jinja2.visitor import NodeTransformer
 
 from ..errors import PromptForgeError, TemplateError
+from ..text.delimiters import TemplateLines
 from ..text.escape import MAX_LABEL_CHARACTERS, Content, Escape, Safe
 
 START_FUEL = 3_000_000
@@ -58,7 +58,7 @@ class FuelTank:
 
     def __init__(self, left: int = START_FUEL) -> None:
         self.left = left
-        self.own_lines: re.Pattern[str] | None = None
+        self.own_lines: TemplateLines | None = None
         """Lines of plain text that no value may pass for."""
         self.imitations = 0
         """Values so far that would have passed for one."""
@@ -95,7 +95,7 @@ def use_tank(tank: FuelTank, items: int = 1, chars: int = 0) -> None:
 def imitates_template_line(text: str) -> bool:
     """Tell whether the text of a whole line looks like one of the template's, and count it."""
     tank = _here.tank
-    if tank.own_lines is None or tank.own_lines.match(text) is None:
+    if tank.own_lines is None or not tank.own_lines.match(text):
         return False
     tank.imitations += 1
     return True
@@ -106,7 +106,7 @@ def mark_template_lines(text: str) -> str:
     tank = _here.tank
     if tank.own_lines is None:
         return text
-    marked, count = tank.own_lines.subn(lambda match: f"| {match[0]}", text)
+    marked, count, _ = tank.own_lines.mark(text)
     tank.imitations += count
     return marked
 

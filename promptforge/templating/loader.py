@@ -29,7 +29,7 @@ from ..files import (
     shipped_folder,
     template_files_of,
 )
-from ..text.delimiters import template_line_pattern
+from ..text.delimiters import TemplateLines
 from ..text.escape import Safe, syntax_of
 from ..trimming.kinds import Trimmers, refuse_unknown_trimmer
 from .autoescape import PRINTED_TITLE, LineParts, TemplateFacts
@@ -400,7 +400,7 @@ class Layout:
             self._lines = self._lines.union(*(templates.facts(n).lines for n in self.files()))
         self.prints_titles = (PRINTED_TITLE,) in self._lines
         """In plain text a section's title is a whole line, so no line of content may equal it."""
-        self._line_patterns: dict[tuple[str, ...], re.Pattern[str] | None] = {}
+        self._template_lines: dict[tuple[str, ...], TemplateLines] = {}
         self._names: frozenset[str] | None = None
         self._source_text: str | None = None
 
@@ -429,20 +429,20 @@ class Layout:
             self._source_text = "\n".join(self._templates.source(name)[0] for name in names)
         return self._source_text
 
-    def line_pattern(self, lines: Sequence[str]) -> re.Pattern[str] | None:
-        """Return the pattern of lines that belong to the templates of plain text, else `None`.
+    def template_lines(self, lines: Sequence[str]) -> TemplateLines | None:
+        """Return the lines that belong to the templates of plain text; `None` in other syntaxes.
 
         `lines` are more of them, from options: header, marker, titles.
         """
         if self.syntax != "txt":
             return None
         key = tuple(lines)
-        if key not in self._line_patterns:
-            if len(self._line_patterns) >= MAX_REMEMBERED:
-                self._line_patterns.clear()
+        if key not in self._template_lines:
+            if len(self._template_lines) >= MAX_REMEMBERED:
+                self._template_lines.clear()
             own = {(line,) for text in key for line in text.split("\n")}
-            self._line_patterns[key] = template_line_pattern(self._lines | own)
-        return self._line_patterns[key]
+            self._template_lines[key] = TemplateLines(self._lines | own)
+        return self._template_lines[key]
 
     def item_template(self, kind: str) -> jinja2.Template:
         """Return the template for one item of `kind`: the kind's own, else `item`."""

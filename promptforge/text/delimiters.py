@@ -7,11 +7,13 @@ equal input gets an equal nonce, and a provider's prompt cache keeps working.
 
 from __future__ import annotations
 
+import functools
 import html
 import re
 import unicodedata
 from collections.abc import Iterable, Set
 from itertools import count
+from pathlib import Path
 
 from .escape import INVISIBLE_CHARACTER
 
@@ -48,40 +50,129 @@ def choose_framing(asked: str, syntax: str, format: str) -> tuple[str, str | Non
 
 LINE_END_CHARACTERS = "\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 """Anything that a reader may take for a line end, as the inside of a character class."""
+_LINE_END = re.compile(f"([{LINE_END_CHARACTERS}])")
+_NO_LINE_END = f"[^{LINE_END_CHARACTERS}]"
+_UNUSUAL = re.compile("[^\t\n\r\x20-\x7e]")
+# Letters of ASCII that are one to the eye: a reader takes `FI1E` for `File`, and `rn` for `m`.
+_ALIKE = {"i": "[iIlL1|]", "o": "[oO0]", "m": "(?:[mM]|[rR][nN])", "w": "(?:[wW]|[vV]{2})"}
+_ALIKE |= {"l": _ALIKE["i"], "1": _ALIKE["i"], "|": _ALIKE["i"], "0": _ALIKE["o"]}
 
 
-def template_line_pattern(lines: Iterable[tuple[object, ...]]) -> re.Pattern[str] | None:
-    """Return a pattern for whole lines that could be taken for one of `lines`, or `None`.
-
-    A line of a template is a tuple of texts and values. One that begins with words is recognized by
-    these; any other by all its texts, if they have two visible characters. A line of values alone
-    looks like any content, and is left out.
-    """
-    anywhere: set[str] = set()
-    at_margin: set[str] = set()
-    for parts in lines:
-        merged = [p for p in parts if p != ""]
-        visible = "".join("".join(p.split()) for p in merged if isinstance(p, str))
-        head = ""
-        if merged and isinstance(merged[0], str):
-            head = merged[0].lstrip()
-        if len(merged) > 1 and sum(map(str.isalnum, head)) >= 2:
-            anywhere.add(re.escape(head.rstrip()))
-        elif len(visible) >= 2:
-            value = f"[^{LINE_END_CHARACTERS}]*"
-            line = "".join(re.escape(p) if isinstance(p, str) else value for p in merged)
-            whole = re.sub(r"^(?:\\[ \t])+", "", line) + rf"[ \t]*(?=[{LINE_END_CHARACTERS}]|\Z)"
-            {True: anywhere, False: at_margin}[bool(head)].add(whole)
-    choices = []
-    if anywhere:
-        choices.append(rf"[ \t]*(?:{'|'.join(sorted(anywhere))})")
-    if at_margin:  # values are printed without leading blanks, so an indented line is none of these
-        choices.append(rf"(?=\S)(?:{'|'.join(sorted(at_margin))})")
-    if not choices:
-        return None
-    return re.compile(
-        rf"(?:\A|(?<=[{LINE_END_CHARACTERS}]))(?={'|'.join(choices)})[^{LINE_END_CHARACTERS}]+"
+# Characters without a width: unseen ones but tab and line ends, and marks on letters.
+_UNSEEN_IN_LINE = re.compile(
+    INVISIBLE_CHARACTER.pattern.replace(
+        "\x00-\x1f\x7f-\x9f", "\x00-\x08\x0e-\x1b\x1f-\x1f\x7f-\x84\x86-\x9f"
     )
+    .replace("\u2028-\u202e", "\u202a-\u202e")
+    .replace("]", "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
+)
+_BLANK_IN_LINE = re.compile("[\t\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+
+
+@functools.cache
+def _look_alikes() -> dict[str, str]:
+    """Return the characters that look like one of ASCII (UTS #39), each with that one."""
+    table = Path(__file__).with_name("confusables.txt").read_text(encoding="utf-8")
+    rows = (line.split(" ") for line in table.splitlines() if not line.startswith("# "))
+    return {char: shown for shown, alike in rows for char in alike}
+
+
+@functools.cache
+def _look_alike() -> re.Pattern[str]:
+    # A class with a character past U+FFFF would be searched one by one, a hundred times slower.
+    found = "".join(char for char in _look_alikes() if char <= "\uffff")
+    return re.compile(f"[{re.escape(found)}]|[\U00010000-\U0010ffff]")
+
+
+def unmask(text: str) -> str:
+    """Return a text as the eye takes it, or a tokenizer that normalizes its text.
+
+    It has no unseen characters and no marks on letters; look-alikes and wide letters are those of
+    ASCII, and every blank is a space. Its line ends stay, so it has the same lines.
+    """
+    if _UNUSUAL.search(text) is None:
+        return text
+    alike = _look_alikes()
+    for _ in range(2):  # of a wide letter, or one with a mark, the plain one may be a look-alike
+        text = _look_alike().sub(lambda found: alike.get(found[0], found[0]), text)
+        text = _UNSEEN_IN_LINE.sub("", unicodedata.normalize("NFKD", text))
+    return _BLANK_IN_LINE.sub(" ", text)
+
+
+def _line_expression(text: str) -> str:
+    """Return an expression for a template's text in any case, with any number of blanks."""
+    text = unmask(text).casefold().replace("rn", "m").replace("vv", "w")
+    parts = []
+    for part in re.split(r"(\s+)", text):
+        if part.isspace():
+            parts.append(r"[ \t]+")
+            continue
+        for char in part:
+            cased = f"[{char}{char.upper()}]" if char.isalpha() and len(char.upper()) == 1 else ""
+            parts.append(_ALIKE.get(char) or cased or re.escape(char))
+    return "".join(parts)
+
+
+class TemplateLines:
+    """The lines of plain text that belong to templates, and what could be taken for one of them."""
+
+    def __init__(self, lines: Iterable[tuple[object, ...]]) -> None:
+        """Take the lines, each a tuple of texts and values.
+
+        One that begins with words is recognized by these; any other by all its texts, if they have
+        two visible characters. A line of values alone looks like any content, and is left out.
+        """
+        anywhere: set[str] = set()
+        at_margin: set[str] = set()
+        for parts in lines:
+            merged = [p for p in parts if p != ""]
+            visible = "".join("".join(p.split()) for p in merged if isinstance(p, str))
+            head = ""
+            if merged and isinstance(merged[0], str):
+                head = merged[0].lstrip()
+            if len(merged) > 1 and sum(map(str.isalnum, head)) >= 2:
+                anywhere.add(_line_expression(head.rstrip()))
+            elif len(visible) >= 2:
+                line = "".join(
+                    _line_expression(p) if isinstance(p, str) else f"{_NO_LINE_END}*"
+                    for p in merged
+                )
+                whole = line.removeprefix(r"[ \t]+").removesuffix(r"[ \t]+")
+                whole += rf"[ \t]*(?=[{LINE_END_CHARACTERS}]|\Z)"
+                {True: anywhere, False: at_margin}[bool(head)].add(whole)
+        choices = []
+        if anywhere:
+            choices.append(rf"[ \t]*(?:{'|'.join(sorted(anywhere))})")
+        if at_margin:  # values print without leading blanks, so an indented line is none of these
+            choices.append(rf"(?=\S)(?:{'|'.join(sorted(at_margin))})")
+        begun = rf"(?:\A|(?<=[{LINE_END_CHARACTERS}]))"
+        self._pattern = re.compile(rf"{begun}(?={'|'.join(choices) or '(?!)'}){_NO_LINE_END}+")
+
+    def match(self, line: str) -> bool:
+        """Tell whether a whole line could be taken for one of these."""
+        return self._pattern.match(unmask(line)) is not None
+
+    def first(self, text: str) -> str | None:
+        """Return the first such line of a text."""
+        return next((line for line in _LINE_END.split(text) if self.match(line)), None)
+
+    def mark(self, text: str) -> tuple[str, int, list[str]]:
+        """Return `text` with `| ` before each such line, their number, and unusual characters.
+
+        These are the characters of such lines that are unseen, or look like others.
+        """
+        seen = unmask(text)
+        if seen is text or self._pattern.search(seen) is None:
+            marked, count = self._pattern.subn(lambda found: f"| {found[0]}", text)
+            return marked, count, []
+        parts, count = _LINE_END.split(text), 0
+        unusual: dict[str, None] = {}
+        for number in range(0, len(parts), 2):
+            if parts[number] and self.match(parts[number]):
+                unusual |= dict.fromkeys(_UNUSUAL.findall(parts[number]))
+                parts[number] = f"| {parts[number]}"
+                count += 1
+        return "".join(parts), count, list(unusual)
 
 
 NONCE_DIGITS = 6

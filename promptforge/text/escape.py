@@ -16,10 +16,13 @@ import math
 import re
 from collections.abc import Callable
 from json.encoder import encode_basestring
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from .control_tokens import ControlTokens
 from .format import plural, to_text
+
+if TYPE_CHECKING:
+    from .delimiters import TemplateLines
 
 Escape = Callable[[object], "Safe"]
 
@@ -542,15 +545,14 @@ class CleanedContent(NamedTuple):
 def clean_content(
     text: str,
     syntax: str,
-    template_lines: re.Pattern[str] | None = None,
+    template_lines: TemplateLines | None = None,
     controls: ControlTokens | None = None,
 ) -> CleanedContent:
     """Return `text` as content of `syntax`, with a note for each change.
 
     Characters that the syntax cannot carry become U+FFFD. A lone carriage return becomes a line
-    feed, because Markdown and XML read it as one. In plain text, a line that matches
-    `template_lines` could be taken for the template's own, and gets the prefix `| `. With
-    `controls`, control tokens are broken up.
+    feed, because Markdown and XML read it as one. In plain text, a line that could be taken for one
+    of `template_lines` gets the prefix `| `. With `controls`, control tokens are broken up.
     """
     notes: list[tuple[str, str]] = []
     body = _carriable(text, syntax, notes)
@@ -573,10 +575,14 @@ def clean_content(
             notes.append(("PF305", "each line is prefixed with '| ': no fence is long enough"))
             body = re.sub("(?m)^", "| ", body)
     elif template_lines is not None:
-        body, count = template_lines.subn(lambda match: f"| {match[0]}", body)
+        body, count, unusual = template_lines.mark(body)
         if count:
             said = plural(count, "line looks like a line", "lines look like lines")
-            notes.append(("PF304", f"{said} of the template; prefixed with '| '"))
+            said += " of the template; prefixed with '| '"
+            if unusual:
+                codes = ", ".join(f"U+{ord(char):04X}" for char in unusual[:3])
+                said += f"; disguised by {codes}{', …' * (len(unusual) > 3)}"
+            notes.append(("PF304", said))
     return CleanedContent(Content(body), tuple(notes), broken)
 
 
