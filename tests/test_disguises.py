@@ -17,7 +17,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from unfiltered import LAYOUTS, render
 
-from promptforge.text.delimiters import _look_alikes, unmask
+from promptforge.text.disguises import LOOK_ALIKES, unmask
 
 RECORDS: list[dict[str, Any]] = [
     {"kind": kind, "name": f"Vzx{number}", "path": f"vzx/{number}", "content": f"qzv{number}"}
@@ -54,7 +54,7 @@ UNSEEN = (
 )
 BLANKS = ("\xa0", "\u2003", "\u3000", "\u202f", "\t", "  ")
 ALIKE: dict[str, list[str]] = {}
-for _char, _shown in _look_alikes().items():
+for _char, _shown in LOOK_ALIKES.items():
     ALIKE.setdefault(_shown, []).append(_char)
 
 
@@ -132,7 +132,7 @@ def test_the_table_is_that_of_the_standard() -> None:
                 folded = unicodedata.normalize("NFKC", other).isascii()
                 if not folded and unicodedata.category(other)[0] not in "CZ" and shown != " ":
                     expected[other] = shown.lower()
-    assert _look_alikes() == expected
+    assert expected == LOOK_ALIKES
     assert len(expected) > 700
 
 

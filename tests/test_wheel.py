@@ -79,6 +79,7 @@ def test_nothing_else_is_in_it(wheel: Path) -> None:
     vendored = {
         "promptforge/_vocab/LICENSE-tiktoken.txt",
         "promptforge/preview/static/vendor/LICENSES.txt",
+        "promptforge/text/LICENSE-unicode.txt",
     }
     assert licences == {"LICENSE", *vendored}
     with zipfile.ZipFile(wheel) as archive:

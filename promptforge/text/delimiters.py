@@ -7,14 +7,13 @@ equal input gets an equal nonce, and a provider's prompt cache keeps working.
 
 from __future__ import annotations
 
-import functools
 import html
 import re
 import unicodedata
 from collections.abc import Iterable, Set
 from itertools import count
-from pathlib import Path
 
+from .disguises import UNUSUAL, unmask
 from .escape import INVISIBLE_CHARACTER
 
 TAGGED = "tagged"
@@ -52,51 +51,9 @@ LINE_END_CHARACTERS = "\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 """Anything that a reader may take for a line end, as the inside of a character class."""
 _LINE_END = re.compile(f"([{LINE_END_CHARACTERS}])")
 _NO_LINE_END = f"[^{LINE_END_CHARACTERS}]"
-_UNUSUAL = re.compile("[^\t\n\r\x20-\x7e]")
 # Letters of ASCII that are one to the eye: a reader takes `FI1E` for `File`, and `rn` for `m`.
 _ALIKE = {"i": "[iIlL1|]", "o": "[oO0]", "m": "(?:[mM]|[rR][nN])", "w": "(?:[wW]|[vV]{2})"}
 _ALIKE |= {"l": _ALIKE["i"], "1": _ALIKE["i"], "|": _ALIKE["i"], "0": _ALIKE["o"]}
-
-
-# Characters without a width: unseen ones but tab and line ends, and marks on letters.
-_UNSEEN_IN_LINE = re.compile(
-    INVISIBLE_CHARACTER.pattern.replace(
-        "\x00-\x1f\x7f-\x9f", "\x00-\x08\x0e-\x1b\x1f-\x1f\x7f-\x84\x86-\x9f"
-    )
-    .replace("\u2028-\u202e", "\u202a-\u202e")
-    .replace("]", "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
-)
-_BLANK_IN_LINE = re.compile("[\t\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
-
-
-@functools.cache
-def _look_alikes() -> dict[str, str]:
-    """Return the characters that look like one of ASCII (UTS #39), each with that one."""
-    table = Path(__file__).with_name("confusables.txt").read_text(encoding="utf-8")
-    rows = (line.split(" ") for line in table.splitlines() if not line.startswith("# "))
-    return {char: shown for shown, alike in rows for char in alike}
-
-
-@functools.cache
-def _look_alike() -> re.Pattern[str]:
-    # A class with a character past U+FFFF would be searched one by one, a hundred times slower.
-    found = "".join(char for char in _look_alikes() if char <= "\uffff")
-    return re.compile(f"[{re.escape(found)}]|[\U00010000-\U0010ffff]")
-
-
-def unmask(text: str) -> str:
-    """Return a text as the eye takes it, or a tokenizer that normalizes its text.
-
-    It has no unseen characters and no marks on letters; look-alikes and wide letters are those of
-    ASCII, and every blank is a space. Its line ends stay, so it has the same lines.
-    """
-    if _UNUSUAL.search(text) is None:
-        return text
-    alike = _look_alikes()
-    for _ in range(2):  # of a wide letter, or one with a mark, the plain one may be a look-alike
-        text = _look_alike().sub(lambda found: alike.get(found[0], found[0]), text)
-        text = _UNSEEN_IN_LINE.sub("", unicodedata.normalize("NFKD", text))
-    return _BLANK_IN_LINE.sub(" ", text)
 
 
 def _line_expression(text: str) -> str:
@@ -169,7 +126,7 @@ class TemplateLines:
         unusual: dict[str, None] = {}
         for number in range(0, len(parts), 2):
             if parts[number] and self.match(parts[number]):
-                unusual |= dict.fromkeys(_UNUSUAL.findall(parts[number]))
+                unusual |= dict.fromkeys(UNUSUAL.findall(parts[number]))
                 parts[number] = f"| {parts[number]}"
                 count += 1
         return "".join(parts), count, list(unusual)
