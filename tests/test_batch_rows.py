@@ -245,7 +245,7 @@ def test_columns_in_columns_out() -> None:
 
 def test_requests_are_columns_of_json() -> None:
     made = RenderBatch(to="openai")({"items": [[ITEM]], "user": ["why?"]})
-    assert json.loads(made["request"][0])["messages"][-1]["content"].endswith("why?")
+    assert json.loads(made["request"][0])["messages"][-1]["content"][-1]["text"] == "why?"
 
 
 def test_what_no_row_can_use_is_refused_at_once() -> None:

@@ -212,7 +212,7 @@ def test_diff_says_which_part_came_first_that_changed() -> None:
 
 def test_sets_of_templates_are_listed_and_shown() -> None:
     prompts = {row["name"] for row in json.loads(run("list", "prompts", "--json").out)["prompts"]}
-    assert prompts == {"default", "lisp"}
+    assert prompts == {"deepseek", "default", "lisp"}
     assert "<user-message{{ boundary }}>" in run("show", "prompt/lisp/prompt.txt.j2").out
     assert "prompt" not in {
         row["name"] for row in json.loads(run("list", "layouts", "--json").out)["layouts"]

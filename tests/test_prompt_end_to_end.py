@@ -157,6 +157,11 @@ def send_to_anthropic(server: Server, made: pf.Prompt) -> tuple[str, dict[str, A
     return answer.content[0].text, server.got[-1]
 
 
+def user_text(messages: Any) -> str:
+    """Return the texts of the user's message, the question last."""
+    return "\n\n".join(part["text"] for part in messages[1]["content"])
+
+
 def test_openai_gets_the_prompt_with_all_that_the_job_names(
     knowledge: list[Item], server: Server
 ) -> None:
@@ -166,13 +171,11 @@ def test_openai_gets_the_prompt_with_all_that_the_job_names(
     assert got == {"model": "m", "messages": list(made)}
     system, user = got["messages"]
     assert system == {"role": "system", "content": SYSTEM}
-    places = [user["content"].index(heading) for heading in HEADINGS]
+    context, question = (part["text"] for part in user["content"])
+    places = [context.index(heading) for heading in HEADINGS]
     assert places == sorted(places)
-    assert (
-        "Source: man page 'tar'" in user["content"]
-        and "Source: document 'guide.md'" in user["content"]
-    )
-    assert user["content"].endswith(f"\n\n{QUESTION}")
+    assert "Source: man page 'tar'" in context and "Source: document 'guide.md'" in context
+    assert question == QUESTION
     assert made.context is not None and made.context.has_explicit
 
 
@@ -208,8 +211,8 @@ def test_without_knowledge_the_prompt_goes_as_it_did_before(server: Server) -> N
         {"role": "user", "content": QUESTION},
     ]
     found = prompt([FOUND], "openai")
-    assert "Archives found by a search." in found[1]["content"]
-    assert not any(heading in found[1]["content"] for heading in HEADINGS)
+    assert "Archives found by a search." in user_text(found)
+    assert not any(heading in user_text(found) for heading in HEADINGS)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +228,7 @@ def test_the_modes_reach_the_llm(
     knowledge: list[Item], server: Server, combine: str, explicit: bool, similarity: bool
 ) -> None:
     _, got = send_to_openai(server, prompt([*knowledge, FOUND], "openai", combine=combine))
-    text = got["messages"][1]["content"]
+    text = user_text(got["messages"])
     assert ("Source: man page 'tar'" in text, "Archives found by a search." in text) == (
         explicit,
         similarity,
@@ -238,7 +241,7 @@ def test_what_is_too_long_is_cut_with_its_sources_kept_and_logged(
     with caplog.at_level(logging.INFO, logger="promptforge"):
         made = prompt(knowledge, "openai", max_chars=2500, packing="proportional", query=None)
     _, got = send_to_openai(server, made)
-    text = got["messages"][1]["content"]
+    text = user_text(got["messages"])
     assert made.context is not None and len(made.context.text) <= 2500
     for source in (
         "Source: man page 'tar'",

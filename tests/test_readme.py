@@ -70,7 +70,7 @@ def test_the_job_file_makes_the_prompt_of_a_bot(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("# A readme", encoding="utf-8")
     ran = run(*shlex.split(line)[1:], cwd=tmp_path)
     assert ran.code == 0, ran.err
-    text = json.loads(ran.out)["messages"][-1]["content"]
+    text = json.loads(ran.out)["messages"][-1]["content"][0]["text"]
     assert "Logins are dumped." in text and "# A readme" in text
 
 

@@ -104,6 +104,11 @@ class Composer:
     """The words that ask the LLM to cite; `None` if the provider asks."""
     _counts: dict[str, int] = field(default_factory=dict)
 
+    @property
+    def joined(self) -> bool:
+        """Return True if the context and the question become one text of one message."""
+        return not (self.one_text or self.splits_texts)
+
     def compose(self, context: PromptContext | None, history: Sequence[Message]) -> ComposedPrompt:
         """Return the prompt with this context and history; raises `TemplateError`."""
         given = self._given_parts(context, history)
@@ -198,12 +203,15 @@ class Composer:
         return parts
 
     def _boundary(self, parts: Sequence[PromptSegment]) -> str:
-        return self.templates.boundary(parts, one_text=self.one_text, citation=self.citation)
+        return self.templates.boundary(
+            parts, one_text=self.one_text, joined=self.joined, citation=self.citation
+        )
 
     def _print(self, part: PromptSegment, boundary: str) -> str:
         if part.name == "history" and not self.one_text:
             return "\n\n".join(filter(None, part.texts))
-        return str.__str__(self.templates.print_part(part, boundary, self.citation))
+        printed = self.templates.print_part(part, boundary, self.citation, joined=self.joined)
+        return str.__str__(printed)
 
     def _join(self, parts: Sequence[PromptSegment]) -> list[Message]:
         """Join the messages of the parts, with a mark where a prefix to be cached ends."""
@@ -263,7 +271,7 @@ class PromptTemplates:
         endings = (FORMAT_EXTENSIONS.get(format, format), format.rpartition(".")[2], plain)
         self._places = [(f"{folder}/", f".{end}.j2") for folder in folders for end in endings]
         self._found: dict[str, str] = {}
-        self._delimiters: dict[tuple[bool, str | None], _Delimiters] = {}
+        self._delimiters: dict[tuple[bool, bool, str | None], _Delimiters] = {}
         self._unprinted: dict[tuple[tuple[str, ...], bool], list[tuple[str, str]]] = {}
 
     def template(self, part: str) -> str:
@@ -280,8 +288,15 @@ class PromptTemplates:
     def _syntax(self, part: str) -> str:
         return syntax_of(self.template(part).removesuffix(".j2").rpartition(".")[2])
 
-    def print_part(self, part: PromptSegment, boundary: str, citation: str | None = None) -> Safe:
-        """Print a part by its template."""
+    def print_part(
+        self,
+        part: PromptSegment,
+        boundary: str,
+        citation: str | None = None,
+        *,
+        joined: bool = False,
+    ) -> Safe:
+        """Print a part by its template; `joined`: other parts stand in the same text."""
         name = part.name
         made: type[Safe] | type[Content] = Content
         # The context was escaped when it was rendered, for the same syntax.
@@ -291,7 +306,7 @@ class PromptTemplates:
         if name == "history":
             variables[name] = [_to_fields(message, made) for message in part.messages]
         elif name == "context":
-            variables["citation"] = citation
+            variables |= {"citation": citation, "joined": joined}
         break_up = None
         if name not in _CALLERS_PARTS:
             break_up = self._token_breaker(name, ())
@@ -325,11 +340,12 @@ class PromptTemplates:
         return lambda pieces: breaker.break_up(pieces).parts
 
     def boundary(
-        self, parts: Sequence[PromptSegment], *, one_text: bool, citation: str | None
+        self, parts: Sequence[PromptSegment], *, one_text: bool, joined: bool, citation: str | None
     ) -> str:
         """Return the text for the templates' delimiters: empty, or `-` and a nonce.
 
-        `one_text`: the parts become one text, so the delimiters around them count too.
+        `one_text`: the parts become one text, so the delimiters around them count too. `joined`:
+        those of a message do.
 
         Raises `TemplateError` if a part holds a delimiter that carries no boundary.
         """
@@ -337,10 +353,10 @@ class PromptTemplates:
         if one_text and self._syntax("prompt") not in _VERBATIM:
             return ""
         # Finding them renders every template, so it is done once, not for each prompt.
-        known = self._delimiters.get((one_text, citation))
+        key = one_text, joined, citation
+        known = self._delimiters.get(key)
         if known is None:
-            known = self._find_delimiters("", one_text, citation)
-            self._delimiters[one_text, citation] = known
+            known = self._delimiters[key] = self._find_delimiters("", one_text, joined, citation)
         if not known.tags and not known.lines:
             return ""
         seen = [
@@ -349,7 +365,7 @@ class PromptTemplates:
         if not known.first_in(seen):
             return ""
         nonce = pick_nonce(text for text, _ in seen)
-        held = self._find_bare(nonce, one_text, citation).first_in(seen)
+        held = self._find_bare(nonce, one_text, joined, citation).first_in(seen)
         if held:
             message = (
                 f"a part of the prompt holds {quote(held)}, which the templates print themselves;"
@@ -362,7 +378,7 @@ class PromptTemplates:
         """Return a tag or line of a prompt as one text that carries no boundary."""
         if self._syntax("prompt") not in _VERBATIM:
             return None
-        left = self._find_bare(pick_nonce(()), True, citation)
+        left = self._find_bare(pick_nonce(()), True, False, citation)
         tags = [f"<{tag}" for tag in sorted(left.tags)]
         lines = ("".join(p for p in line if isinstance(p, str)).strip() for line in left.lines)
         return next(iter([*tags, *sorted(filter(None, lines))]), None)
@@ -399,7 +415,9 @@ class PromptTemplates:
             found += [(name, self.template("prompt")) for name in lost]
         return found
 
-    def _find_delimiters(self, boundary: str, one_text: bool, citation: str | None) -> _Delimiters:
+    def _find_delimiters(
+        self, boundary: str, one_text: bool, joined: bool, citation: str | None
+    ) -> _Delimiters:
         """Print all parts around nothing, in every role and with every kind of message."""
         parts = [
             PromptSegment(name, role, _HOLE, _every_message() if name == "history" else ())
@@ -407,7 +425,9 @@ class PromptTemplates:
             if one_text or (name != "history" and self._syntax(name) in _VERBATIM)
             for role in _ROLES_OF.get(name, ("user",))
         ]
-        printed = [(part, str(self.print_part(part, boundary, citation))) for part in parts]
+        printed = [
+            (part, str(self.print_part(part, boundary, citation, joined=joined))) for part in parts
+        ]
         if one_text:
             text = str(self.print_whole(printed, boundary))
         else:
@@ -415,9 +435,11 @@ class PromptTemplates:
         # The words of the citation are no delimiter: an item may well ask to cite something.
         return _Delimiters.of(text.replace(citation or _HOLE, _HOLE))
 
-    def _find_bare(self, nonce: str, one_text: bool, citation: str | None) -> _Delimiters:
+    def _find_bare(
+        self, nonce: str, one_text: bool, joined: bool, citation: str | None
+    ) -> _Delimiters:
         """Return the delimiters that do not carry the nonce."""
-        tags, lines = self._find_delimiters(f"-{nonce}", one_text, citation)
+        tags, lines = self._find_delimiters(f"-{nonce}", one_text, joined, citation)
         bare = {line for line in lines if not any(isinstance(p, str) and nonce in p for p in line)}
         return _Delimiters(frozenset(tag for tag in tags if nonce not in tag), frozenset(bare))
 

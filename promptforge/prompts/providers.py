@@ -60,22 +60,15 @@ def _chat(message: Message, content: Callable[[Message], Any]) -> list[dict[str,
 
 
 def _chat_content(message: Message) -> str | list[dict[str, Any]]:
-    """Return the text; where a cached prefix ends inside it, text parts split at that place."""
-    if not message.breaks:
+    """Return one text as it is; several as parts, so that none passes for another's end."""
+    texts = [(n, b.text) for n, b in enumerate(message.blocks, 1) if isinstance(b, TextBlock)]
+    if len(texts) == 1 and not message.breaks:
         return message.text
-    parts: list[dict[str, Any]] = []
-    start = 0
-    for end in dict.fromkeys((*message.breaks, len(message.blocks))):
-        blocks, start = message.blocks[start:end], end
-        if not any(isinstance(block, TextBlock) for block in blocks):
-            continue
-        said = Message(message.role, blocks).text
-        # The parts joined are the one text, so the blank line between blocks belongs to a part.
-        if any(isinstance(block, TextBlock) for block in message.blocks[end:]):
-            said += "\n\n"
-        parts.append({"type": "text", "text": said})
-        if end in message.breaks:
-            parts[-1] |= _OPENAI_CACHE_MARK
+    parts: list[dict[str, Any]] = [{"type": "text", "text": text} for _, text in texts]
+    for end in message.breaks:
+        # A call of a tool takes no mark, so the text before it carries the mark.
+        if before := [part for (n, _), part in zip(texts, parts, strict=True) if n <= end]:
+            before[-1] |= _OPENAI_CACHE_MARK
     return parts
 
 
@@ -214,7 +207,7 @@ class ProviderShape(NamedTuple):
 SHAPES: Mapping[str, ProviderShape] = {
     "text": ProviderShape(text),
     "roles": ProviderShape(roles),
-    "openai": ProviderShape(openai, caches=True),
+    "openai": ProviderShape(openai, blocks=True, caches=True),
     "openai-responses": ProviderShape(openai_responses, "input", blocks=True, caches=True),
     "anthropic": ProviderShape(anthropic, blocks=True, cites=True, system_first=True, caches=True),
     "gemini": ProviderShape(gemini, "contents", blocks=True, system_first=True),
