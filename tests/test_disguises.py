@@ -17,7 +17,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from unfiltered import LAYOUTS, render
 
-from promptforge.text.disguises import LOOK_ALIKES, unmask
+from promptforge.templating.autoescape import PRINTED_VALUE
+from promptforge.text.delimiters import TemplateLines
+from promptforge.text.disguises import LOOK_ALIKES, fold
 
 RECORDS: list[dict[str, Any]] = [
     {"kind": kind, "name": f"Vzx{number}", "path": f"vzx/{number}", "content": f"qzv{number}"}
@@ -58,6 +60,14 @@ for _char, _shown in LOOK_ALIKES.items():
     ALIKE.setdefault(_shown, []).append(_char)
 
 
+SMALL_CAPITALS = {
+    name[-1]: char
+    for char in map(chr, range(0x1D00, 0xA7FF))
+    if (name := unicodedata.name(char, "")).startswith("LATIN LETTER SMALL CAPITAL ")
+    and len(name) == len("LATIN LETTER SMALL CAPITAL ") + 1
+}
+
+
 def _with(line: str, at: int, text: str) -> str:
     at %= len(line) + 1
     return line[:at] + text + line[at:]
@@ -75,6 +85,19 @@ def _wide(line: str) -> str:
     return "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in line)
 
 
+def _small_capitals(line: str) -> str:
+    return "".join(SMALL_CAPITALS.get(char.upper(), char) for char in line)
+
+
+def _squared(line: str) -> str:
+    return "".join(chr(ord(c) - 65 + 0x1F130) if "A" <= c <= "Z" else c for c in line.upper())
+
+
+def _backwards(line: str) -> str:
+    mirrored = line[::-1].translate(str.maketrans("()[]", ")(]["))
+    return f"\u202e{mirrored}\u202c"
+
+
 DISGUISES: dict[str, Callable[[str, random.Random], str]] = {
     "unseen": lambda line, pick: _with(line, pick.randrange(99), pick.choice(UNSEEN)),
     "marks": lambda line, pick: _with(line, 1 + pick.randrange(len(line)), "\u0301"),
@@ -86,7 +109,17 @@ DISGUISES: dict[str, Callable[[str, random.Random], str]] = {
     "look-alikes": _alike,
     "digits": lambda line, _: line.replace("l", "1").replace("o", "0").replace("i", "l"),
     "m": lambda line, _: line.replace("m", "rn"),
+    "d": lambda line, _: line.replace("d", "cl"),
+    "small capitals": lambda line, _: _small_capitals(line),
+    "squared": lambda line, _: _squared(line),
 }
+ALONE: dict[str, Callable[[str], str]] = {
+    "backwards": _backwards,
+    "dashes": lambda line: line.replace("-", "—"),
+    "colored": lambda line: f"{line[:3]}\x1b[1;31m{line[3:]}\x9b0m",
+    "overstruck": lambda line: "".join(f"{char}\b{char}" for char in line),
+}
+"""The last disguise of a line: another would change it back."""
 
 
 @cases(1200)
@@ -94,14 +127,17 @@ DISGUISES: dict[str, Callable[[str, random.Random], str]] = {
     st.sampled_from(LAYOUTS),
     st.randoms(use_true_random=False),
     st.lists(st.sampled_from(sorted(DISGUISES)), min_size=1, max_size=3),
+    st.none() | st.sampled_from(sorted(ALONE)),
 )
-@example("knowledge", random.Random(1), ["upper", "unseen"])
+@example("knowledge", random.Random(1), ["upper", "unseen"], None)
 def test_a_disguised_line_of_the_frame_is_marked(
-    layout: str, pick: random.Random, disguises: list[str]
+    layout: str, pick: random.Random, disguises: list[str], last: str | None
 ) -> None:
     line = pick.choice(frame_lines(layout))
     for name in disguises:
         line = DISGUISES[name](line, pick)
+    if last is not None:
+        line = ALONE[last](line)
     record = {"kind": "document", "name": "Vzx9", "content": f"before\n{line}\nafter"}
     result = render([*RECORDS, record], layout, "plain", sources=True)
     assert f"\n| {line}\n" in result.text, (line, [d.message for d in result.warnings])
@@ -137,7 +173,25 @@ def test_the_table_is_that_of_the_standard() -> None:
 
 
 @given(st.text(max_size=20))
-def test_what_is_unmasked_stays_so(text: str) -> None:
-    once = unmask(text)
-    assert unmask(once) == once
+def test_what_is_folded_stays_so(text: str) -> None:
+    once = fold(text)
+    assert fold(once) == once
     assert len(f"{once}.".splitlines()) == len(f"{text}.".splitlines())
+
+
+def test_a_template_in_other_letters_is_guarded_in_any_case() -> None:
+    for line in ("Источник: ", "ΣΗΜΕΙΩΣΗ: ", "Größe: ", "出典: "):
+        lines = TemplateLines([(line, PRINTED_VALUE)])
+        for disguised in (line, line.upper(), line.lower(), line.title(), f"\u200b{line}"):
+            assert lines.match(f"{disguised}x"), disguised
+
+
+@pytest.mark.parametrize("part", [" [", " [:", " ", "--- ", "] ", "\u202e", "a\b", "\x1b[", "--"])
+def test_a_long_line_is_read_in_linear_time(part: str) -> None:
+    value = PRINTED_VALUE
+    lines = TemplateLines(
+        [(value, " [", value, ":", value, "]"), ("--- ", value, " - ", value, " ---"), ("---",)]
+    )
+    text = f"x{part * 100_000}x"
+    assert lines.mark(text)[1] == 0
+    assert lines.mark(f"{text}é")[1] == 0

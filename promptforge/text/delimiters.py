@@ -13,7 +13,14 @@ import unicodedata
 from collections.abc import Iterable, Set
 from itertools import count
 
-from .disguises import UNUSUAL, unmask
+from .disguises import (
+    LINE_END_CHARACTERS,
+    LONG_S,
+    RIGHT_TO_LEFT,
+    UNUSUAL,
+    displayed,
+    fold,
+)
 from .escape import INVISIBLE_CHARACTER
 
 TAGGED = "tagged"
@@ -47,27 +54,62 @@ def choose_framing(asked: str, syntax: str, format: str) -> tuple[str, str | Non
     return own, f"framing: {asked} does not go with the format {format}, which takes {takes}"
 
 
-LINE_END_CHARACTERS = "\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
-"""Anything that a reader may take for a line end, as the inside of a character class."""
 _LINE_END = re.compile(f"([{LINE_END_CHARACTERS}])")
-_NO_LINE_END = f"[^{LINE_END_CHARACTERS}]"
-# Letters of ASCII that are one to the eye: a reader takes `FI1E` for `File`, and `rn` for `m`.
-_ALIKE = {"i": "[iIlL1|]", "o": "[oO0]", "m": "(?:[mM]|[rR][nN])", "w": "(?:[wW]|[vV]{2})"}
-_ALIKE |= {"l": _ALIKE["i"], "1": _ALIKE["i"], "|": _ALIKE["i"], "0": _ALIKE["o"]}
+# Two letters that are one to the eye, and letters that are two.
+_PAIRS = {"rn": "m", "vv": "w", "cl": "d"}
+_SPELLED = {
+    **{"m": "(?:m|r *n)", "w": "(?:w|v *v)", "d": "(?:d|c *l)"},
+    **{"s": f"[s{LONG_S}]", "f": f"[f{LONG_S}]", "'": "'+"},  # a double quote is two single ones
+}
+_LINE_REST = r" *(?=\n|\Z)"
 
 
-def _line_expression(text: str) -> str:
-    """Return an expression for a template's text in any case, with any number of blanks."""
-    text = unmask(text).casefold().replace("rn", "m").replace("vv", "w")
-    parts = []
-    for part in re.split(r"(\s+)", text):
-        if part.isspace():
-            parts.append(r"[ \t]+")
+def _spell(text: str, gap: str = "", blank: str = " +") -> str:
+    """Return an expression for all folded texts that look like `text`."""
+    parts: list[str] = []
+    plain = ""
+    for char in f"{text}\0":
+        # Σ and σ look like different letters, and are one in another case.
+        folds = {fold(each) for each in (char, char.lower(), char.upper())}
+        if len(folds) == 1 and char != "\0":
+            plain += folds.pop()
             continue
-        for char in part:
-            cased = f"[{char}{char.upper()}]" if char.isalpha() and len(char.upper()) == 1 else ""
-            parts.append(_ALIKE.get(char) or cased or re.escape(char))
-    return "".join(parts)
+        for pair, letter in _PAIRS.items():
+            plain = plain.replace(pair, letter)
+        for word in re.findall(r" +|'+|[^ ']", plain):
+            parts.append(blank if word[0] == " " else _SPELLED.get(word[0]) or re.escape(word))
+        plain = ""
+        if char != "\0":
+            parts.append(f"(?:{'|'.join(sorted(map(re.escape, folds)))})")
+    return gap.join(filter(None, parts))
+
+
+def _spell_line(parts: list[object]) -> str:
+    """Return an expression for whole folded lines of texts and values, in linear time."""
+    if len(parts) == 1:
+        return _spell(str(parts[0]), gap=" *", blank="") + _LINE_REST
+    expression = ""
+    value = False
+    for number, part in enumerate(parts, 1):
+        text = fold(part) if isinstance(part, str) else ""
+        if number == len(parts):
+            text = text.rstrip()
+        if not text:
+            value = True
+            continue
+        # A value takes the blanks beside it but one.
+        lead = " " if value and text[0] == " " else ""
+        after = " " if text[-1] == " " and text.strip() else ""
+        spelled = lead + _spell(str(part).strip() if text.strip() else "") + after
+        if not value:
+            expression += spelled
+        elif number == len(parts):
+            return rf"{expression}[^\n]*{spelled}{_LINE_REST}"
+        else:
+            # The first place is as good as any, so nothing is tried again.
+            expression += rf"(?>[^\n]*?{spelled})"
+        value = False
+    return expression if value else expression + _LINE_REST
 
 
 class TemplateLines:
@@ -83,31 +125,26 @@ class TemplateLines:
         at_margin: set[str] = set()
         for parts in lines:
             merged = [p for p in parts if p != ""]
-            visible = "".join("".join(p.split()) for p in merged if isinstance(p, str))
+            visible = fold("".join(p for p in merged if isinstance(p, str))).replace(" ", "")
             head = ""
             if merged and isinstance(merged[0], str):
-                head = merged[0].lstrip()
+                head = merged[0] = merged[0].lstrip()
             if len(merged) > 1 and sum(map(str.isalnum, head)) >= 2:
-                anywhere.add(_line_expression(head.rstrip()))
+                anywhere.add(_spell(head, gap=" *", blank=""))
             elif len(visible) >= 2:
-                line = "".join(
-                    _line_expression(p) if isinstance(p, str) else f"{_NO_LINE_END}*"
-                    for p in merged
-                )
-                whole = line.removeprefix(r"[ \t]+").removesuffix(r"[ \t]+")
-                whole += rf"[ \t]*(?=[{LINE_END_CHARACTERS}]|\Z)"
-                {True: anywhere, False: at_margin}[bool(head)].add(whole)
+                (anywhere if head else at_margin).add(_spell_line(merged))
         choices = []
         if anywhere:
-            choices.append(rf"[ \t]*(?:{'|'.join(sorted(anywhere))})")
+            choices.append(f" *+(?:{'|'.join(sorted(anywhere))})")
         if at_margin:  # values print without leading blanks, so an indented line is none of these
-            choices.append(rf"(?=\S)(?:{'|'.join(sorted(at_margin))})")
-        begun = rf"(?:\A|(?<=[{LINE_END_CHARACTERS}]))"
-        self._pattern = re.compile(rf"{begun}(?={'|'.join(choices) or '(?!)'}){_NO_LINE_END}+")
+            choices.append(rf"(?=[^ \n])(?:{'|'.join(sorted(at_margin))})")
+        # A line feed first: the interpreter finds a literal character at once.
+        self._pattern = re.compile(rf"\n(?:{'|'.join(choices) or '(?!)'})")
 
     def match(self, line: str) -> bool:
         """Tell whether a whole line could be taken for one of these."""
-        return self._pattern.match(unmask(line)) is not None
+        shown = [line, displayed(line)] if RIGHT_TO_LEFT in line else [line]
+        return any(self._pattern.match(f"\n{fold(each)}") for each in shown)
 
     def first(self, text: str) -> str | None:
         """Return the first such line of a text."""
@@ -118,18 +155,24 @@ class TemplateLines:
 
         These are the characters of such lines that are unseen, or look like others.
         """
-        seen = unmask(text)
-        if seen is text or self._pattern.search(seen) is None:
-            marked, count = self._pattern.subn(lambda found: f"| {found[0]}", text)
-            return marked, count, []
-        parts, count = _LINE_END.split(text), 0
+        seen = "\n" + fold(text)
+        starts = [found.start() for found in self._pattern.finditer(seen)]
+        if not starts and RIGHT_TO_LEFT not in text:
+            return text, 0, []
+        rows = text.splitlines(keepends=True)
+        marked: set[int] = set()
+        number = last = 0
+        for at in starts:
+            number += seen.count("\n", last, at)
+            marked.add(number)
+            last = at
+        if RIGHT_TO_LEFT in text:
+            marked |= {n for n, row in enumerate(rows) if RIGHT_TO_LEFT in row and self.match(row)}
         unusual: dict[str, None] = {}
-        for number in range(0, len(parts), 2):
-            if parts[number] and self.match(parts[number]):
-                unusual |= dict.fromkeys(UNUSUAL.findall(parts[number]))
-                parts[number] = f"| {parts[number]}"
-                count += 1
-        return "".join(parts), count, list(unusual)
+        for number in sorted(marked):
+            unusual |= dict.fromkeys(UNUSUAL.findall(rows[number]))
+            rows[number] = f"| {rows[number]}"
+        return "".join(rows), len(marked), list(unusual)
 
 
 NONCE_DIGITS = 6

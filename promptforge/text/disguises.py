@@ -1,19 +1,24 @@
-"""Disguises of a line: unseen characters, look-alikes, wide letters and unusual blanks.
+"""Disguises of a line: an eye sees through case, width, unseen characters and look-alikes.
 
+`fold` is for comparing, never for printing: `Source`, `ＳＯＵＲＣＥ` and `Ѕоurсе` fold alike.
 The table of look-alikes is data of Unicode; its licence is beside it, in `LICENSE-unicode.txt`.
 """
 
 from __future__ import annotations
 
-import functools
 import re
 import unicodedata
-from typing import NamedTuple
 
 from .escape import INVISIBLE_CHARACTER
 
+LINE_END_CHARACTERS = "\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
+"""Anything that a reader may take for a line end, as the inside of a character class."""
 UNUSUAL = re.compile("[^\t\n\r\x20-\x7e]")
 """All but the visible characters of ASCII, the usual line ends and tab."""
+_LINE_END = re.compile(f"[{LINE_END_CHARACTERS}]").match
+LONG_S = "ſ"
+"""It looks like an f and is an s, so it folds to itself."""
+MAX_CHARACTERS_REMEMBERED = 50_000
 # A character of ASCII, then all that look like it: Unicode Technical Standard #39, confusables.txt
 # of Unicode 15.1, without those that NFKC folds.
 _TABLE = r"""
@@ -76,42 +81,92 @@ z ΖᏃᴢꓜꮓ𐋵𑢩𑣄𑣥𝚭𝛧𝜡𝝛𝞕
 """
 LOOK_ALIKES = {char: row[0] for row in _TABLE.strip("\n").split("\n") for char in row[2:]}
 """Characters that look like one of ASCII, each with that one."""
+_MORE = {"-": "─━╌╍┄┅┈┉ー㇐ㅡ一", "=": "═", "'": "“”„‟″‶❝❞", "|": "│┃║"}
+_TO_ASCII = LOOK_ALIKES | {char: shown for shown, chars in _MORE.items() for char in chars}
+# Letters that the table leaves out: small capitals, those with a stroke or hook, in circles, flags.
+_NAMED_LETTER = re.compile(
+    r"(?:LATIN (?:(?:CAPITAL|SMALL) )?LETTER (?:SMALL CAPITAL )?|REGIONAL INDICATOR SYMBOL LETTER "
+    r"|(?:CROSSED )?(?:NEGATIVE )?(?:SQUARED|CIRCLED) LATIN CAPITAL LETTER )([A-Z])(?: WITH .*)?"
+).fullmatch
+# Letters and digits of ASCII that are one to the eye: `FI1E` is `File`. One character becomes one
+# or none, so the interpreter folds a text of ASCII in one pass.
+_ASCII = str.maketrans('ABCDEFGHIJKLMNOPQRSTUVWXYZi1|0"`', "abcdefghljklmnopqrstuvwxyzlllo''")
+_BLANKS = "\t\u115f\u1160\u2800\u3164\uffa0"  # fillers of Hangul and Braille show as blanks
+_UNSEEN_CATEGORIES = {"Cc", "Cf", "Cn", "Co", "Cs", "Me", "Mn"}
+_OVERSTRIKES = ("\b", "\x1b", "\x9b")
+# Sequences that color a terminal's text, and letters that the next one overprints.
+_OVERSTRUCK = re.compile(
+    rf"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[^\[{LINE_END_CHARACTERS}]|[^{LINE_END_CHARACTERS}]\x08"
+)
+RIGHT_TO_LEFT = "\u202e"
+_BACKWARDS = re.compile(f"{RIGHT_TO_LEFT}([^\u202c{LINE_END_CHARACTERS}]*)\u202c?")
+_MIRRORED = str.maketrans("()<>[]{}", ")(><][}{")
 
 
-class _Patterns(NamedTuple):
-    look_alike: re.Pattern[str]
-    unseen: re.Pattern[str]
-    """Characters without a width: unseen ones but tab and line ends, and marks on letters."""
-    blank: re.Pattern[str]
-
-
-@functools.cache
-def _patterns() -> _Patterns:
-    """Return the patterns, compiled when the first unusual text comes."""
-    # A class with a character past U+FFFF would be searched one by one, a hundred times slower.
-    alike = re.escape("".join(char for char in LOOK_ALIKES if char <= "\uffff"))
-    unseen = INVISIBLE_CHARACTER.pattern.replace(
-        "\x00-\x1f\x7f-\x9f", "\x00-\x08\x0e-\x1b\x1f-\x1f\x7f-\x84\x86-\x9f"
-    )
-    unseen = unseen.replace("\u2028-\u202e", "\u202a-\u202e")
-    marks = "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
-    return _Patterns(
-        re.compile(f"[{alike}]|[\U00010000-\U0010ffff]"),
-        re.compile(unseen.replace("]", marks)),
-        re.compile("[\t\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]"),
-    )
-
-
-def unmask(text: str) -> str:
+def fold(text: str) -> str:
     """Return a text as the eye takes it, or a tokenizer that normalizes its text.
 
-    It has no unseen characters and no marks on letters; look-alikes and wide letters are those of
-    ASCII, and every blank is a space. Its line ends stay, so it has the same lines.
+    It has no case, no unseen characters and no marks on letters. Look-alikes and wide letters are
+    those of ASCII, every blank is a space, and every line end is a line feed.
     """
-    if UNUSUAL.search(text) is None:
-        return text
-    look_alike, unseen, blank = _patterns()
-    for _ in range(2):  # of a wide letter, or one with a mark, the plain one may be a look-alike
-        text = look_alike.sub(lambda found: LOOK_ALIKES.get(found[0], found[0]), text)
-        text = unseen.sub("", unicodedata.normalize("NFKD", text))
-    return blank.sub(" ", text)
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
+    if any(char in text for char in _OVERSTRIKES):
+        text = _OVERSTRUCK.sub("", text)
+    if text.isascii():
+        return text.translate(_FOLDED_CODES)
+    # Most lines of most texts are ASCII.
+    return "\n".join(
+        line.translate(_FOLDED_CODES) if line.isascii() else "".join(map(_FOLDED.__getitem__, line))
+        for line in text.split("\n")
+    )
+
+
+def displayed(line: str) -> str:
+    """Return a line as it is shown where U+202E makes a part of it run backwards."""
+    return _BACKWARDS.sub(lambda found: found[1][::-1].translate(_MIRRORED), line)
+
+
+class _Folded(dict[str, str]):
+    """Character → its folded text, made when first met."""
+
+    def __missing__(self, char: str) -> str:
+        folded = _fold_character(char)
+        if len(self) < MAX_CHARACTERS_REMEMBERED:
+            self[char] = folded
+        return folded
+
+
+def _fold_character(char: str) -> str:
+    if _LINE_END(char):
+        return "\n"
+    category = unicodedata.category(char)
+    if category == "Zs" or char in _BLANKS:
+        return " "
+    if category in _UNSEEN_CATEGORIES or INVISIBLE_CHARACTER.match(char):
+        return ""
+    if category == "Lo" and char not in _TO_ASCII and not unicodedata.decomposition(char):
+        return char  # most characters of Unicode
+    return _fold_visible(char, category)
+
+
+def _fold_visible(char: str, category: str) -> str:
+    if char.isascii():
+        return char.translate(_ASCII)
+    # In small letters some look like their capitals: т, н, к.
+    for letter in (char, char.lower(), char.upper()):
+        if look := _TO_ASCII.get(letter):
+            return look.translate(_ASCII)
+    if category == "Pd":
+        return "-"
+    if named := _NAMED_LETTER(unicodedata.name(char, "")):
+        return named[1].translate(_ASCII)
+    parts = unicodedata.normalize("NFKD", char)
+    if parts == char:
+        parts = char.casefold()
+    # Of a wide letter, or one with a mark, the plain one may be a look-alike.
+    return parts if parts == char else "".join(map(_fold_character, parts))
+
+
+_FOLDED = _Folded({LONG_S: LONG_S})
+_FOLDED_CODES = {code: _FOLDED[chr(code)] or None for code in range(128)}
