@@ -81,12 +81,13 @@ z ΖᏃᴢꓜꮓ𐋵𑢩𑣄𑣥𝚭𝛧𝜡𝝛𝞕
 """
 LOOK_ALIKES = {char: row[0] for row in _TABLE.strip("\n").split("\n") for char in row[2:]}
 """Characters that look like one of ASCII, each with that one."""
-_MORE = {"-": "─━╌╍┄┅┈┉ー㇐ㅡ一", "=": "═", "'": "“”„‟″‶❝❞", "|": "│┃║"}
+_MORE = {"-": "─━╌╍┄┅┈┉ー㇐ㅡ一", "=": "═", "'": "“”„‟″‶❝❞", "|": "│┃║", ":": "︰"}
 _TO_ASCII = LOOK_ALIKES | {char: shown for shown, chars in _MORE.items() for char in chars}
 # Letters that the table leaves out: small capitals, those with a stroke or hook, in circles, flags.
 _NAMED_LETTER = re.compile(
     r"(?:LATIN (?:(?:CAPITAL|SMALL) )?LETTER (?:SMALL CAPITAL )?|REGIONAL INDICATOR SYMBOL LETTER "
-    r"|(?:CROSSED )?(?:NEGATIVE )?(?:SQUARED|CIRCLED) LATIN CAPITAL LETTER )([A-Z])(?: WITH .*)?"
+    r"|(?:CROSSED )?(?:NEGATIVE )?(?:SQUARED|CIRCLED|PARENTHESIZED) LATIN (?:CAPITAL|SMALL) "
+    r"LETTER )([A-Z])(?: WITH .*)?"
 ).fullmatch
 # Letters and digits of ASCII that are one to the eye: `FI1E` is `File`. One character becomes one
 # or none, so the interpreter folds a text of ASCII in one pass.
