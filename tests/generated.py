@@ -76,7 +76,12 @@ def _line(rule: Rule) -> str:
     line = f"    {rule.name}: {annotation(rule)}\n"
     if len(line) <= 101:
         return line
-    return line.replace("Literal[", "Literal[\n        ").replace("]", "\n    ]")
+    before, words = line.split("Literal[")
+    words, after = words.split("]")
+    wrapped = f"        {words}\n"
+    if len(wrapped) > 101:  # as ruff wraps it
+        wrapped = "".join(f"        {word},\n" for word in words.split(", "))
+    return f"{before}Literal[\n{wrapped}    ]{after}"
 
 
 def files() -> dict[Path, str]:

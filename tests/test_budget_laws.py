@@ -13,7 +13,16 @@ from unfiltered import FORMATS, LAYOUTS, Records
 
 import promptforge as pf
 
-PACKINGS = ["score", "value", "proportional", "longest_first", "drop_last", "whole", "stop"]
+PACKINGS = [
+    "score",
+    "value",
+    "proportional",
+    "longest_first",
+    "drop_last",
+    "whole",
+    "stop",
+    "repository",
+]
 QUERY = st.none() | harmless_values.SENTENCE
 
 

@@ -269,7 +269,6 @@ HALVES = [
         ("txt", ITEMS, "{{ item.name }}{{ item.path }}", "a<\\|im_start|>bend|>"),
         ("txt", ITEMS, "{{ item.content }}", "x<\\|im_end|>"),
         ("txt", ITEMS, "<|im_{{ item.path or item.name }}", "<|im_\\start|>b<|im_\\end|>"),
-        ("md", ITEMS, "{{ item.name }}{{ item.path }}", "a<\\|im_start|>bend|>"),
         (
             "txt",
             "{% for item in items %}{{ item.name }}{{ item.path }}{% endfor %}",
@@ -288,6 +287,13 @@ def test_texts_that_meet_make_no_token(
     assert "PF704" in {warning.code for warning in result.warnings}
     assert "".join(result.text[span.start : span.end] for span in result.map) == result.text
     assert result.tokens == pf.get_tokenizer(result.tokenizer).count(result.text)
+
+
+def test_a_label_in_markdown_makes_no_token_with_its_escapes(tmp_path: Path) -> None:
+    options = folder(tmp_path, ITEMS, "{{ item.name }}{{ item.path }}", "md")
+    result = pf.render(HALVES, **options, dedupe=False, order="given")
+    assert result.text == "a<|im_start\\|>bend|>"
+    assert "PF704" not in {warning.code for warning in result.warnings}
 
 
 def test_a_filter_makes_no_token(tmp_path: Path) -> None:

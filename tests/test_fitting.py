@@ -35,6 +35,7 @@ PACKINGS: list[Packing] = [
     "proportional",
     "longest_first",
     "drop_last",
+    "repository",
 ]
 SPREADING = ("proportional", "longest_first", "drop_last")
 MARK = "…"

@@ -14,7 +14,16 @@ from unfiltered import FORMATS, LAYOUTS, render
 
 import promptforge as pf
 
-PACKINGS = ["score", "value", "proportional", "longest_first", "drop_last", "whole", "stop"]
+PACKINGS = [
+    "score",
+    "value",
+    "proportional",
+    "longest_first",
+    "drop_last",
+    "whole",
+    "stop",
+    "repository",
+]
 
 
 def test_more_budget_brings_what_is_said() -> None:

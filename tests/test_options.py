@@ -46,7 +46,7 @@ def test_defaults_are_those_of_the_contract() -> None:
         "packing": "score",
         "trim": "structure", "marker": "[Content truncated...]", "headers": True,
         "line_numbers": True, "scores": False,
-        "sources": False, "code": True, "separator": None, "header": None, "footer": None,
+        "sources": False, "tree": False, "code": True, "separator": None, "header": None, "footer": None,
         "fence_language": None,
         "context_window": None, "reserve": None, "on_error": "warn", "stubs": False,
         "section_budgets": None,

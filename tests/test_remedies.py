@@ -25,7 +25,16 @@ from promptforge.cli.explain import (
 from promptforge.cli.output import Column, table_lines, text_columns
 from promptforge.model import Remedy
 
-PACKINGS = ["score", "value", "proportional", "longest_first", "drop_last", "whole", "stop"]
+PACKINGS = [
+    "score",
+    "value",
+    "proportional",
+    "longest_first",
+    "drop_last",
+    "whole",
+    "stop",
+    "repository",
+]
 RECORDS: list[dict[str, Any]] = [
     {
         "id": "a",

@@ -22,7 +22,7 @@ from .schema import Rule, Vocabulary, matching, rules_of
 
 LAYOUT_OPTIONS = (
     "group_by", "separator", "order", "marker", "headers", "line_numbers", "scores", "sources",
-    "code", "header", "footer", "fence_language", "combine", "score_order", "min_score",
+    "tree", "code", "header", "footer", "fence_language", "combine", "score_order", "min_score",
     "max_items",
 )  # fmt: skip
 """Options that a layout may set: display and the use of found items. Cost belongs to profiles."""

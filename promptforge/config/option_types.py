@@ -38,7 +38,14 @@ class OptionKeywords(TypedDict, total=False):
     combine: Literal["explicit_only", "explicit_first", "combined", "similarity_fallback"]
     explicit_share: float
     packing: Literal[
-        "score", "value", "proportional", "longest_first", "drop_last", "whole", "stop"
+        "score",
+        "value",
+        "proportional",
+        "longest_first",
+        "drop_last",
+        "whole",
+        "stop",
+        "repository",
     ]
     stubs: bool
     section_budgets: Mapping[str, Mapping[str, float | None]] | None
@@ -48,6 +55,7 @@ class OptionKeywords(TypedDict, total=False):
     line_numbers: bool
     scores: bool
     sources: bool
+    tree: bool
     code: bool
     control_text: Literal["keep", "escape"]
     framing: Literal["auto", "fenced", "xml", "json", "yaml", "plain", "tagged"]

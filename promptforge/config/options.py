@@ -124,10 +124,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         "Share of the budget for named items, with combine: combined; the unused rest"
         " moves."] = 0.6
     packing: Annotated[
-        Literal["score", "value", "proportional", "longest_first", "drop_last", "whole", "stop"],
+        Literal["score", "value", "proportional", "longest_first", "drop_last", "whole", "stop",
+            "repository"],
         "Choice of items and variants: the best first (score), the most worth (value), all a bit"
         " shorter (proportional), the longest shorter (longest_first), the last left out"
-        " (drop_last), whole items only (whole), whole until one does not fit (stop)."] = "score"
+        " (drop_last), whole items only (whole), whole until one does not fit (stop), outlines of"
+        " many files and then whole files, the most important first (repository)."] = "score"
     stubs: Annotated[bool,
         "Show an item that does not fit as its heading and the marker, where room is"
         " left."] = False
@@ -141,6 +143,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     line_numbers: Annotated[bool, "Show the range of lines of an item."] = True
     scores: Annotated[bool, "Show the score of an item."] = False
     sources: Annotated[bool, "Show a list of sources."] = False
+    tree: Annotated[bool,
+        "Show the folders and files of the text first, each with its tokens."] = False
     code: Annotated[bool, "Show contents; off: only names, places and summaries."] = True
     control_text: Annotated[Literal["keep", "escape"],
         "Control tokens of the profile in items: keep them, or escape them by a"

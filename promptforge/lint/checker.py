@@ -345,7 +345,7 @@ def _why_no_part(name: str) -> str:
 # --- samples of a layout --------------------------------------------------------------------------
 
 _SAMPLE_TEXT = "A sentence that is found in the text."
-_SWITCHES = ("headers", "line_numbers", "scores", "sources", "code")
+_SWITCHES = ("headers", "line_numbers", "scores", "sources", "tree", "code")
 _SETTINGS: tuple[Mapping[str, Any], ...] = (
     {**dict.fromkeys(_SWITCHES, True), "header": "Before", "footer": "After", "query": "what?"},
     dict.fromkeys(_SWITCHES, False),

@@ -179,6 +179,9 @@ SHOWN_ITEM_SHAPE = Shape("an item", {**(ITEM_SHAPE.fields or {}), "text": FINISH
 """An item on a page."""
 SECTION_SHAPE = _with_fields("a section", ("key", "title"), items=list_of(SHOWN_ITEM_SHAPE))
 SOURCE_SHAPE = _with_fields("a source", ("id", "name", "kind", "path", "url", "line", "score"))
+TREE_SHAPE = _with_fields(
+    "a folder or file", ("name", "path", "tokens", "folder"), indent=FINISHED_TEXT_SHAPE
+)
 _MESSAGE = _with_fields(
     "a message",
     ("role", "text"),
@@ -190,6 +193,7 @@ PAGE_VARIABLES: Mapping[str, Shape] = {
     "items": list_of(SHOWN_ITEM_SHAPE),
     **dict.fromkeys(("sections", "explicit", "similarity"), list_of(SECTION_SHAPE)),
     "sources": list_of(SOURCE_SHAPE),
+    "tree": list_of(TREE_SHAPE),
     **dict.fromkeys(("header", "footer", "separator"), FINISHED_TEXT_SHAPE),
     **dict.fromkeys(("total", "query"), VALUE_SHAPE),
 }

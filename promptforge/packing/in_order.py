@@ -292,11 +292,9 @@ class Packer(PageState):
             spent = add_costs(spent, cost)
             costs[index] = cost
             self.put(index, variant, self.cost)
-        return self._take_back(costs, walk, limit, seen)
+        return self.take_back(costs, walk, limit, seen)
 
-    def _take_back(
-        self, costs: dict[int, Cost], walk: Sequence[int], limit: Cost, seen: int
-    ) -> int:
+    def take_back(self, costs: dict[int, Cost], walk: Sequence[int], limit: Cost, seen: int) -> int:
         """Remove the last items of the front until the measured page fits; return the number seen.
 
         Separators and headings were not in the sum, so a page of many sections can be over.

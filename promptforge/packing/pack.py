@@ -8,13 +8,34 @@ from typing import Literal, NamedTuple
 from .in_order import NO_SECTION_LIMITS, Packer
 from .passages import PassageSource, pack_passages
 from .proportional import pack_drop_last, pack_proportionally
-from .types import Cost, PackablePage, PackingStep, SectionLimits, Variant, fits_within
+from .types import (
+    UNLIMITED,
+    Cost,
+    PackablePage,
+    PackingStep,
+    SectionLimits,
+    Variant,
+    budget_unit,
+    fits_within,
+)
 from .value import pack_most_worth
 
-Packing = Literal["score", "value", "proportional", "longest_first", "drop_last", "whole", "stop"]
+Packing = Literal[
+    "score", "value", "proportional", "longest_first", "drop_last", "whole", "stop", "repository"
+]
 
 FIXED_SET_PACKINGS = frozenset({"proportional", "longest_first", "drop_last"})
 """Packings of a fixed set: they walk the caller's list, and each limited section is a step."""
+
+
+OUTLINE_SHARE = 0.5
+"""Share of the room for outlines, with `repository`."""
+MIN_OUTLINE_TOKENS = 120
+"""An outline with less says too little; then fewer files have one."""
+MAX_OUTLINE_TOKENS = 300
+"""An outline with more leaves too little for whole files."""
+CHARACTERS_PER_TOKEN = 4
+"""About so many in English and programs; used where the budget is in characters."""
 
 
 class Packed(NamedTuple):
@@ -51,6 +72,8 @@ def pack(  # noqa: PLR0913  these are the options of packing
     - `proportional`: shorten all by one share; `longest_first`: the longest first; both keep
       every attribution
     - `drop_last`: drop from the end of the list
+    - `repository`: a short outline of as many items as half of the room holds, the best first;
+      then `score` with the rest of it
 
     `stubs`: show the attribution of an item that fits in no other variant. `passages`: with
     `score` and no limited section, show of each item the passages that answer the query.
@@ -76,6 +99,8 @@ def pack(  # noqa: PLR0913  these are the options of packing
             continue
         if packing in FIXED_SET_PACKINGS:
             _pack_fixed_set(packer, step, step_limit, packing)
+        elif packing == "repository":
+            _pack_repository(packer, step, step_limit)
         elif packing == "value":
             pack_most_worth(packer, step, step_limit)
         elif passages is not None and not limits.most:
@@ -91,6 +116,50 @@ def pack(  # noqa: PLR0913  these are the options of packing
         reasons.pop(index, None)
     overhead_fits = fits_within(packer.cost, limit)
     return Packed(packer.chosen, reasons, packer.duplicate_of, packer.cost, overhead_fits)
+
+
+def _pack_repository(packer: Packer, step: PackingStep, limit: Cost) -> None:
+    """Outline many items, the best first; then show whole what has room, and lengthen the rest."""
+    outlined = _show_outlines(packer, step, limit) if packer.shorten else []
+    shown = step._replace(walk=outlined, most=None)  # these have their places
+    packer.step_down, stepping_down = False, packer.step_down
+    packer.pack(shown, limit)
+    packer.step_down = stepping_down
+    packer.pack(step, limit)
+    packer.pack(shown, limit)
+
+
+def _show_outlines(packer: Packer, step: PackingStep, limit: Cost) -> list[int]:
+    """Show the outlines of the first items, within their share of the room; return the items."""
+    page = packer.page
+    walk = [i for i in step.walk if i not in packer.chosen and i not in packer.duplicate_of]
+    if packer.show_all(walk[: packer.free_places(step)], limit) or not walk:
+        return []
+    packer.cost = page.measure(packer.chosen)
+    unit = budget_unit(limit)
+    room = OUTLINE_SHARE * (limit[unit] - packer.cost[unit])
+    per_token = CHARACTERS_PER_TOKEN if unit else 1
+    most = max(room / len(walk), MIN_OUTLINE_TOKENS * per_token)
+    bounds = [UNLIMITED, UNLIMITED]
+    bounds[unit] = min(most, MAX_OUTLINE_TOKENS * per_token)
+    share = list(limit)
+    share[unit] = packer.cost[unit] + room
+    spent, costs = 0.0, dict[int, Cost]()
+    for index in walk[: packer.free_places(step)]:
+        variant = page.longest_within(index, *bounds)
+        if variant is None:
+            continue
+        cost = page.item_cost(index, variant)
+        spent += cost[unit]
+        if spent > room:
+            break
+        if cost[0] <= packer.allowance(index):
+            costs[index] = cost
+            packer.put(index, variant, packer.cost)
+    packer.take_back(costs, walk, (share[0], share[1]), 0)
+    if not costs:
+        packer.cost = page.measure(packer.chosen)
+    return list(costs)
 
 
 def _pack_fixed_set(packer: Packer, step: PackingStep, limit: Cost, packing: Packing) -> None:

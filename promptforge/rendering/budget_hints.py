@@ -41,7 +41,7 @@ MAX_ITEMS_ASKED = 64
 MAX_ITEMS_MEASURED = 200
 """The room for more items than these, side by side, is not worked out."""
 
-BEST_FIRST_PACKINGS = frozenset({"score", "value"})
+BEST_FIRST_PACKINGS = frozenset({"score", "value", "repository"})
 """Packings that do not walk the page, or the caller's list, from its beginning."""
 _IN_ORDER = frozenset({"score", "whole", "stop", "drop_last"})
 """Packings that take the first items of the order as long as they fit, whatever comes after."""

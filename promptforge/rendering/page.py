@@ -30,7 +30,14 @@ from ..packing.types import (
 )
 from ..selection.evidence import MIN_DOCUMENTS_OPENED, TOKENS_PER_DOCUMENT, choose_passages
 from ..selection.filter import Candidates
-from ..selection.group import Section, flatten_sections, group_entries, section_key_of
+from ..selection.group import (
+    Entry,
+    Section,
+    file_tree,
+    flatten_sections,
+    group_entries,
+    section_key_of,
+)
 from ..selection.merge import ContainedTexts, with_also_in
 from ..selection.query import QueryRelevance
 from ..templating.language import Fields
@@ -308,6 +315,7 @@ class Page:
         if self.options.sources:
             items = (self.views.break_up_labels(entry.item)[0] for entry in entries)
             variables["sources"] = [Fields(citation(item)) for item in items]
+        variables["tree"] = self._tree_fields(entries, chosen) if self.options.tree else None
         if "sections" in self.layout.page_uses:
             variables["sections"] = self._section_fields(sections, chosen)
         for origin in {"explicit", "similarity"} & self.layout.page_uses:
@@ -324,6 +332,23 @@ class Page:
         notes = control_token_notes(broken, left)
         self.notes = tuple((code, f"where texts meet on the page, {said}") for code, said in notes)
         return parts
+
+    def _tree_fields(
+        self, entries: Iterable[Entry], chosen: Mapping[int, Variant]
+    ) -> list[Fields] | None:
+        """Return the folders and files of these items; None where no item has a path."""
+        tokens: dict[str, int] = {}
+        for entry in entries:
+            path = self.views.break_up_labels(entry.item)[0].path
+            if path:
+                number = self.item_cost(entry.index, chosen[entry.index])[0]
+                if not self._in_tokens:
+                    number = self.count([self.text(entry.index, chosen[entry.index])])
+                tokens[path] = tokens.get(path, 0) + int(number)
+        rows = [Fields(each._asdict()) for each in file_tree(tokens)]
+        for row in rows:
+            row["indent"] = Safe("  " * row.pop("depth"))
+        return rows or None
 
     def _section_fields(
         self, sections: list[Section], chosen: Mapping[int, Variant]

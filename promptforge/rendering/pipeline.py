@@ -55,7 +55,9 @@ from .context import LanguageTags, Setting, ViewMemory
 from .page import Page
 from .report import Report, say_of_report
 
-TEMPLATE_OPTIONS = ("headers", "line_numbers", "scores", "code", "sources", "header", "footer")
+TEMPLATE_OPTIONS = (
+    "headers", "line_numbers", "scores", "code", "sources", "tree", "header", "footer",
+)  # fmt: skip
 """Options without an effect where no template uses them."""
 _DEFAULTS = Options()
 

@@ -12,6 +12,7 @@ from ..errors import Diagnostics
 from ..model import Item, ScoreOrder, closeness
 from ..trimming.kinds import Trimmers
 from .group import Entry
+from .importance import file_importance
 from .merge import drop_duplicates, merge_overlaps
 from .mmr import diversify
 from .query import Embed, Language, QueryRelevance, embed_all, readable_text
@@ -96,6 +97,8 @@ def select(
     if options.dedupe:
         drop_duplicates(left, kept, ranks, dropped)
         kept = _still(kept, dropped)
+    if options.packing == "repository" and not options.query:
+        _rank_by_importance(left, kept, ranks)
     asked = None
     if kept and (options.query or options.rerank == "mmr"):
         order = sorted(kept, key=ranks.__getitem__, reverse=True)
@@ -120,6 +123,15 @@ def combine(candidates: Candidates, options: Options) -> Candidates:
         return candidates
     found = (i for i in candidates.kept if items[i].origin != "explicit" and not items[i].required)
     return candidates.without(dict.fromkeys(found, "combine"))
+
+
+def _rank_by_importance(items: Sequence[Item], kept: Sequence[int], ranks: list[float]) -> None:
+    """Rank items of equal score by importance; scores that differ are the caller's word."""
+    if len({ranks[index] for index in kept}) > 1:
+        return
+    importance = file_importance([items[index] for index in kept])
+    for index, number in zip(kept, importance, strict=True):
+        ranks[index] = number
 
 
 def _diversify(

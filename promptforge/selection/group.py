@@ -119,3 +119,64 @@ def group_entries(
 def flatten_sections(sections: Iterable[Section]) -> list[Any]:
     """Return the entries of all sections, in order."""
     return [entry for section in sections for entry in section.entries]
+
+
+class TreeEntry(NamedTuple):
+    """A folder or file of the text."""
+
+    name: str
+    """Its last name; of folders that hold one folder alone, their names together: `src/core`."""
+    path: str
+    """Its path; a folder's ends with `/`."""
+    depth: int
+    """Folders above it in the tree."""
+    tokens: int
+    folder: bool
+
+
+def file_tree(tokens: Mapping[str, int]) -> list[TreeEntry]:
+    """Return folders and files, folders first, each with the tokens of all that it holds.
+
+    `tokens` gives the tokens of each path.
+
+    >>> [(entry.depth, entry.name, entry.tokens) for entry in file_tree({"a/b/c.py": 7, "d.py": 2})]
+    [(0, 'a/b', 7), (1, 'c.py', 7), (0, 'd.py', 2)]
+    """
+    root = _Folder()
+    for path, number in tokens.items():
+        *folders, name = path.split("/")
+        folder = root
+        folder.tokens += number
+        for part in folders:
+            folder = folder.folders.setdefault(part, _Folder())
+            folder.tokens += number
+        folder.files[name] = folder.files.get(name, 0) + number
+    # A stack, not recursion: a path may have thousands of folders.
+    entries: list[TreeEntry] = []
+    left: list[tuple[str, str, int, _Folder | int]] = [("", "", -1, root)]
+    while left:
+        above, name, depth, entry = left.pop()
+        if isinstance(entry, int):
+            entries.append(TreeEntry(name, above + name, depth, entry, folder=False))
+            continue
+        if depth >= 0:
+            names = [name]
+            while not entry.files and len(entry.folders) == 1:
+                [(below, entry)] = entry.folders.items()
+                names.append(below)
+            name = "/".join(names)
+            above += name + "/"
+            entries.append(TreeEntry(name, above, depth, entry.tokens, folder=True))
+        for inside in (entry.files, entry.folders):  # what comes last is taken first
+            for each in sorted(inside, reverse=True):
+                left.append((above, each, depth + 1, inside[each]))
+    return entries
+
+
+class _Folder:
+    """A folder of the tree in the making."""
+
+    def __init__(self) -> None:
+        self.tokens = 0
+        self.folders: dict[str, _Folder] = {}
+        self.files: dict[str, int] = {}

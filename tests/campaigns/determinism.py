@@ -32,7 +32,16 @@ SURROUNDINGS = [
     {"PYTHONHASHSEED": "4294967295", "LC_ALL": "de_DE.UTF-8", "PYTHONUTF8": "0"},
     {"PYTHONHASHSEED": "random", "COLUMNS": "20", "NO_COLOR": "1"},
 ]
-PACKINGS = ("score", "value", "proportional", "longest_first", "drop_last", "whole", "stop")
+PACKINGS = (
+    "score",
+    "value",
+    "proportional",
+    "longest_first",
+    "drop_last",
+    "whole",
+    "stop",
+    "repository",
+)
 
 
 def made(cases: int, seed: int) -> list[tuple[list[dict[str, Any]], str, str, dict[str, Any]]]:

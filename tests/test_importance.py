@@ -1,0 +1,95 @@
+"""The packing for repositories: importance, outlines, then whole files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import promptforge as pf
+from promptforge.selection.importance import file_importance
+
+USED = "def shared_helper(value):\n" + "    value += 1\n" * 40 + "    return value\n"
+
+
+def _repository(files: int = 12) -> list[pf.Item]:
+    """Return files that all use the last one."""
+    items = []
+    for number in range(files):
+        body = f"def task_{number}_alone(entry):\n" + f"    entry = entry + {number}\n" * 150
+        text = f"from used import shared_helper\n\n\n{body}    return shared_helper(entry)\n"
+        items.append(pf.Item(content=text, path=f"tasks/task_{number}.py", language="python"))
+    return [*items, pf.Item(content=USED, path="lib/used.py", language="python")]
+
+
+def _render(items: list[pf.Item], **options: Any) -> pf.Result:
+    return pf.render(items, **{"packing": "repository", "max_tokens": 1500, **options})
+
+
+def test_what_all_use_is_the_most_important() -> None:
+    items = _repository()
+    importance = file_importance(items)
+    assert max(importance) == importance[-1]
+    assert sum(importance) == pytest.approx(1)
+
+
+def test_importance_passes_on() -> None:
+    """Of two files that each one other uses, the one that the important file uses comes first."""
+    items = [
+        pf.Item(content="def lonely_caller(): return hidden_helper()", path="lonely.py"),
+        pf.Item(content="def hidden_helper(): return 1", path="hidden.py"),
+        pf.Item(content="def needed_deeply(): return 1", path="deep.py"),
+        pf.Item(content="def central_place(): return needed_deeply()", path="central.py"),
+        *(pf.Item(content=f"x_{n} = central_place()", path=f"user_{n}.py") for n in range(5)),
+    ]
+    importance = file_importance(items)
+    assert importance[2] > importance[1]
+
+
+def test_a_name_that_many_files_define_points_at_none() -> None:
+    items = [pf.Item(content="def main(): return main()", path=f"{n}/cli.py") for n in range(20)]
+    assert len(set(file_importance(items))) == 1
+    assert file_importance([]) == []
+
+
+def test_outlines_of_many_files_and_the_most_important_whole() -> None:
+    items = _repository(40)
+    result = _render(items, max_tokens=8000)
+    assert result.tokens <= 8000
+    statuses = {item.status for item in result.items}
+    by_score = pf.render(items, max_tokens=8000)
+    assert len(result.sources) > 2 * len(by_score.sources)
+    assert USED.rstrip() in result.text
+    assert "trimmed" in statuses
+
+
+def test_all_of_it_where_it_fits() -> None:
+    items = _repository(3)
+    whole = _render(items, max_tokens=20_000)
+    assert [item.status for item in whole.items] == ["included"] * 4
+
+
+def test_given_scores_count_more_than_importance() -> None:
+    items = _repository()
+    scored = [
+        pf.Item(content=i.content, path=i.path, score=1 - n / 100) for n, i in enumerate(items)
+    ]
+    result = _render(scored, max_tokens=700)
+    assert result.sources[0].path == "tasks/task_0.py"
+
+
+@pytest.mark.parametrize("most", [0, 1, 5])
+def test_the_number_of_found_items_is_kept(most: int) -> None:
+    items = _repository()
+    found = [pf.Item(content=i.content, path=i.path, origin="similarity") for i in items]
+    result = _render(found, max_items=most)
+    assert len(result.sources) <= most
+    dropped = [item for item in result.items if item.status == "dropped"]
+    assert {item.reason for item in dropped} == {"max_items"}
+
+
+@pytest.mark.parametrize("limits", [{"max_chars": 4000, "max_tokens": None}, {"trim": "none"}])
+def test_other_limits_hold_too(limits: dict[str, Any]) -> None:
+    result = _render(_repository(), **limits)
+    assert result.sources
+    assert len(result.text) <= 6000
