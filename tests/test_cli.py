@@ -21,7 +21,8 @@ from promptforge.model import RESULT_FIELDS
 
 DATA = Path(__file__).parent / "data"
 ITEM = {"content": "x = 1", "path": "a.py", "start_line": 3, "end_line": 3, "kind": "code"}
-TEXT = pf.render([ITEM]).text
+TEXT = pf.render([ITEM]).text + "\n"
+"""The text and the line end of the pipe or file."""
 
 
 @pytest.fixture(autouse=True)
@@ -176,12 +177,6 @@ def test_json_is_every_field_of_the_result() -> None:
     assert found["tokens"] == pf.get_tokenizer(found["tokenizer"]).count(found["text"])
 
 
-def test_text_and_json_carry_the_same_text_and_no_newline_is_added() -> None:
-    plain = run("render", "items.json").out
-    assert plain == json.loads(run("render", "items.json", "--json").out)["text"]
-    assert not plain.endswith("\n")
-
-
 def test_output_goes_to_a_file_at_one_stroke() -> None:
     target = write("out.md", "what was there before")
     linked = Path("link.md")
@@ -202,7 +197,7 @@ def test_a_file_of_output_is_as_readable_as_any_new_file() -> None:
 
 def test_json_goes_to_a_file_too_and_a_dash_is_standard_output() -> None:
     assert run("render", "items.json", "--json", "-o", "out.json").out == ""
-    assert json.loads(Path("out.json").read_text())["text"] == TEXT
+    assert json.loads(Path("out.json").read_text())["text"] + "\n" == TEXT
     assert run("render", "items.json", "-o", "-").out == TEXT
 
 
@@ -241,7 +236,7 @@ def test_warnings_go_to_standard_error_and_the_text_is_whole() -> None:
     write("bad.jsonl", '{"content": "good"}\n{"contnt": "bad"}\n')
     ran = run("render", "bad.jsonl")
     assert ran.code == 0
-    assert ran.out == pf.render([{"content": "good"}]).text
+    assert ran.out == pf.render([{"content": "good"}]).text + "\n"
     assert all(
         line.startswith("promptforge: warning: bad.jsonl:2: ") for line in ran.err.splitlines()
     )
@@ -623,7 +618,8 @@ def test_list_names_all_there_is() -> None:
     for name in ("chunks", "knowledge", "markdown", "claude", "default", "o200k_base", "file:PATH"):
         assert name in out
     found = json.loads(run("list", "--json").out)
-    assert set(found) == {"promptforge", "layouts", "profiles", "tokenizers", "prompts", "framings"}
+    things = {"layouts", "formats", "profiles", "tokenizers", "prompts", "framings"}
+    assert set(found) == {"promptforge", *things}
     assert {row["name"] for row in found["layouts"]} == {
         path.parent.name for path in (ROOT / "templates").glob("*/layout.yaml")
     }
@@ -674,7 +670,43 @@ def test_list_of_profiles_is_a_table_that_helps_to_choose(tmp_path: Path) -> Non
     ) and row["match"]
 
 
-@pytest.mark.parametrize("what", ["layouts", "tokenizers", "templates"])
+def test_list_of_formats_has_ones_own_with_its_syntax_and_layouts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("new", "format", "slides", "--from", "markdown", "--layout", "knowledge").code == 0
+    rows = json.loads(run("list", "formats", "--json", "--templates", "templates").out)["formats"]
+    (own,) = [row for row in rows if row["name"] == "slides"]
+    assert (own["ending"], own["layouts"]) == ("slides.md", ["knowledge", "knowledge-long"])
+    assert own["description"].endswith("escaped as markdown, in knowledge, knowledge-long")
+    assert {row["name"] for row in rows} == {"markdown", "xml", "json", "yaml", "plain", "slides"}
+    assert "slides" not in run("list", "formats").out
+
+
+@pytest.mark.parametrize("text", ["20k", "20_000", "20K", "0.02m", "20.0k"])
+def test_a_budget_in_thousands(text: str) -> None:
+    ran = run("render", "items.json", "--max-tokens", text, "--json")
+    assert json.loads(ran.out)["max_tokens"] == 20_000
+    assert run("diff", f"max_tokens={text}", "max_tokens=20000", "items.json").code == 0
+
+
+@pytest.mark.parametrize("text", ["k", "1.2345k", "1/2k", "1e3k", "20 k", "2kk", "-2k"])
+def test_a_number_that_is_none_is_named(text: str) -> None:
+    said(run("render", "items.json", f"--max-tokens={text}"), 2, "max_tokens takes", text)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--format", "plain"], ["--max-tokens", "0"]])
+def test_a_line_end_of_the_pipe_follows_the_text(tmp_path: Path, arguments: list[str]) -> None:
+    text = json.loads(run("render", "items.json", *arguments, "--json").out)["text"]
+    end = "\n" * bool(text)
+    assert run("render", "items.json", *arguments).out == text + end
+    for _ in range(2):
+        assert run("render", "items.json", *arguments, "-o", str(tmp_path / "out")).out == ""
+        assert (tmp_path / "out").read_text("utf-8") == text + end
+    assert run("prompt", "items.json", "--user", "Why?", *arguments).out.endswith(">\n")
+
+
+@pytest.mark.parametrize("what", ["layouts", "formats", "tokenizers", "templates"])
 def test_list_of_one_thing(what: str) -> None:
     ran = run("list", what)
     found = json.loads(run("list", what, "--json").out)

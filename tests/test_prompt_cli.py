@@ -48,7 +48,7 @@ def test_the_text_goes_to_standard_output() -> None:
         "history.json",
     )
     whole = expected(system="s", user="q", instructions="i", history=HISTORY)
-    assert (ran.code, ran.out, ran.err) == (0, whole.text, "")
+    assert (ran.code, ran.out, ran.err) == (0, f"{whole.text}\n", "")
 
 
 @pytest.mark.parametrize("to", ["roles", "openai", "openai-responses", "anthropic", "gemini"])
@@ -155,15 +155,17 @@ def test_a_job_carries_all_parts_and_flags_win() -> None:
         json.loads(run("prompt", "--job", "job.yaml", "--to", "roles").out)
         == expected(**whole, user="q").request
     )
-    assert run("render", "--job", "job.yaml").out == pf.render([ITEM]).text, (
+    assert run("render", "--job", "job.yaml").out == pf.render([ITEM]).text + "\n", (
         "a context has no use for them"
     )
 
 
 def test_a_prompt_needs_no_items() -> None:
     ran = run("prompt", "--user", "q")
-    assert (ran.code, ran.out) == (0, "<question>\nq\n</question>")
-    assert run("prompt", "--user", "q", stdin=json.dumps(ITEM)).out == expected(user="q").text
+    assert (ran.code, ran.out) == (0, "<question>\nq\n</question>\n")
+    assert (
+        run("prompt", "--user", "q", stdin=json.dumps(ITEM)).out == expected(user="q").text + "\n"
+    )
     nothing = run("prompt")
     assert (nothing.code, nothing.out) == (
         2,
@@ -224,21 +226,23 @@ def test_a_failed_template_ends_with_5_and_the_shipped_one_in_its_place() -> Non
     folder.mkdir(parents=True)
     (folder / "question.txt.j2").write_text("{{ nothing }}")
     ran = run("prompt", "--user", "q", "--templates", "own")
-    assert (ran.code, ran.out) == (5, "<question>\nq\n</question>")
+    assert (ran.code, ran.out) == (5, "<question>\nq\n</question>\n")
     assert "PF401" in ran.err
 
 
 def test_one_text_or_the_history_may_come_from_standard_input() -> None:
     assert (
-        run("prompt", "items.json", "--user-file", "-", stdin="q\n").out == expected(user="q").text
+        run("prompt", "items.json", "--user-file", "-", stdin="q\n").out
+        == expected(user="q").text + "\n"
     )
     assert (
-        run("prompt", "--system-file", "-", stdin="s").out == pf.Renderer().prompt(system="s").text
+        run("prompt", "--system-file", "-", stdin="s").out
+        == pf.Renderer().prompt(system="s").text + "\n"
     )
     whole = expected(user="q", history=HISTORY)
     assert (
         run("prompt", "items.json", "--user", "q", "--history", "-", stdin=json.dumps(HISTORY)).out
-        == whole.text
+        == f"{whole.text}\n"
     )
     twice = run("prompt", "-", "--user-file", "-", "--history", "-", stdin="[]")
     assert (twice.code, twice.out) == (2, "")

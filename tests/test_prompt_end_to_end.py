@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -263,7 +264,14 @@ def test_a_context_alone_is_logged_too_and_nothing_is_printed(
 ) -> None:
     with caplog.at_level(logging.DEBUG, logger="promptforge"):
         pf.render([{"content": "x"}, {"contnt": "y"}])
-    assert {(r.name, r.levelname) for r in caplog.records} == {("promptforge", "WARNING")}
+    assert [(r.name, r.levelname, r.getMessage().split()[0]) for r in caplog.records] == [
+        *(("promptforge", "DEBUG", stage) for stage in ("selected", "packed", "printed")),
+        *[("promptforge", "WARNING", "items[1]:")] * 2,
+    ]
+    (printed,) = [r.getMessage() for r in caplog.records if "printed" in r.getMessage()]
+    assert re.fullmatch(
+        r"printed 1 items: \d+ tokens, 23 characters \(chunks, markdown\), \d+\.\d ms", printed
+    )
     assert any("items[1]: record skipped" in r.getMessage() for r in caplog.records)
     assert any(
         isinstance(handler, logging.NullHandler)

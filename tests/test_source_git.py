@@ -139,7 +139,7 @@ def test_a_text_comes_from_a_pipe_under_a_name(space: Path) -> None:
     assert (item["kind"], item["path"]) == ("diff", "x.diff")
     assert diff.rstrip("\n") in json.loads(ran.out)["text"]
     ran = run("render", "--file", "/dev/stdin", "-q", stdin="hello")
-    assert ran.out == "### standard input\n\n```text\nhello\n```"
+    assert ran.out == "### standard input\n\n```text\nhello\n```\n"
     ran = run("render", "-", "--file", "-", stdin="[]")
     assert ran.code == 2 and "only one input" in ran.err
 

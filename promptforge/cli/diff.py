@@ -6,9 +6,7 @@ figures, the inputs, the items and the first part of a prompt that differs.
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-import json
 import re
 import textwrap
 from collections import Counter
@@ -39,6 +37,7 @@ from .inputs import (
     given_options,
     input_flags,
     output_flags,
+    read_option,
     read_request,
 )
 from .output import (
@@ -58,7 +57,6 @@ _FOLDER_WORDS = ("profile", "templates", "profiles")
 _ASSIGNMENT = re.compile(r"[A-Za-z][A-Za-z_-]*=")
 _NEXT_ASSIGNMENT = re.compile(r",(?=[A-Za-z][A-Za-z_-]*=)")
 """A comma before a name and `=`: any other comma belongs to a value."""
-_BOOLEANS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _SAVE_HINT = "save one with: promptforge render --json -o FILE"
 _SOURCE_FLAGS = (
     *("files", "documents", "man_pages", "techniques", "attack", "job"),
@@ -203,36 +201,8 @@ def _parse_side(text: str) -> BuildOptions:
             message = f"{quote(text)}: unknown option {quote(word)}{hint}"
             raise OptionError(message, option=word)
         else:
-            options[name] = _parse_value(name, value)
+            options[name] = OPTION_VOCABULARY.check(name, read_option(name, value, quote(text)))
     return BuildOptions(profile, folders, options)
-
-
-def _parse_value(name: str, text: str) -> Any:
-    """Return the value of a text: its first reading that the option takes."""
-    readings: list[Any] = [text]
-    takes_list = "list" in OPTION_VOCABULARY.rules[name].takes
-    if takes_list:
-        readings = [[part for part in text.split(",") if part], text]
-    for read in (int, float):
-        with contextlib.suppress(ValueError):
-            readings.append(read(text.replace("_", "")))
-    if text.startswith("{"):
-        with contextlib.suppress(ValueError, RecursionError):
-            readings.append(json.loads(text))
-    if text.lower() in _BOOLEANS:
-        readings.append(_BOOLEANS[text.lower()])
-    # `1_000` is a number for max_tokens and a text for header: the option's own rule decides.
-    refusals = []
-    for value in readings:
-        try:
-            OPTION_VOCABULARY.check(name, value)
-            return value
-        except OptionError as error:
-            refusals.append(error)
-    # The last reading is the nearest to the type, but a list is judged as it was written.
-    if takes_list:
-        raise refusals[0]
-    raise refusals[-1]
 
 
 class _SavedShape(msgspec.Struct):

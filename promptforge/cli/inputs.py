@@ -56,6 +56,13 @@ TRUST_STATES = {
     "changed": "not used: something changed after it was trusted",
     "unknown": "not used: nobody has trusted it",
 }
+_SCALED_NUMBER = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,6}))?([kKmM])")
+_SCALES = {"k": 1000, "m": 1_000_000}
+"""Letter after a number → its factor: the figures of LLMs are decimal."""
+_BOOLEANS = {
+    **dict.fromkeys(("true", "yes", "on", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "0"), False),
+}
 _PATTERN_OPTIONS = frozenset({"paths"})
 """Options with values that may hold a comma."""
 _SOURCE_FLAGS = (
@@ -260,7 +267,7 @@ def _option_flag(name: str, default: Any) -> Callable[[Command], Command]:
     if _base(rule.shape) is bool:
         about = f"{rule.doc} [default: {('no', 'yes')[default]}]"
         return click.option(f"{flag}/--no-{flag[2:]}", name, default=None, help=about)
-    about, multiple = rule.doc, typing.get_origin(_base(rule.shape)) is tuple
+    about, multiple = rule.doc, _is_list(rule)
     if name in _PATTERN_OPTIONS:
         about += " For several, repeat the flag; a comma is part of a pattern."
     elif multiple:
@@ -303,18 +310,48 @@ class _OptionType(click.ParamType):  # type: ignore[type-arg]  # generic in the 
         return [CompletionItem(name) for name in known if name.startswith(incomplete)]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        kind = _base(self.rule.shape)
-        if not isinstance(value, str) or value == "none":
+        name = self.rule.name
+        if not isinstance(value, str) or _is_list(self.rule):  # a member, and the text is its value
             return value
-        if typing.get_origin(kind) is dict:
-            from ..yaml_reader import load_yaml  # late: only a mapping is worth its import
+        return read_option(name, value, f"--{name.replace('_', '-')}")
 
-            return load_yaml(value, f"--{self.rule.name.replace('_', '-')}")
-        if kind in (int, float):
-            # "4k" goes on as a text: the vocabulary refuses it in the words of all messages.
-            with contextlib.suppress(ValueError):
-                return kind(value.replace("_", ""))
-        return value
+
+def read_option(name: str, text: str, where: str) -> Any:
+    """Return the value of an option from a text: `4000`, `20k`, `yes`, `a,b`, `{code: …}`.
+
+    A text that cannot be read goes on as it is, and the vocabulary refuses it in the words of all
+    messages. Only broken YAML of a mapping is a `ProfileError` here, with `where`.
+    """
+    rule = OPTION_VOCABULARY.rules[name]
+    kind = _base(rule.shape)
+    if text == "none" and not (_is_list(rule) and not rule.choices):
+        return text
+    if _is_list(rule):
+        return [part.strip() for part in text.split(",") if part.strip()]
+    if typing.get_origin(kind) is dict:
+        from ..yaml_reader import load_yaml  # late: only a mapping is worth its import
+
+        return load_yaml(text, where)
+    if kind is bool:
+        return _BOOLEANS.get(text.lower(), text)
+    if kind in (int, float):
+        return _read_number(text, kind)
+    return text
+
+
+def _read_number(text: str, kind: type[int] | type[float]) -> int | float | str:
+    plain = text.replace("_", "")
+    if scaled := _SCALED_NUMBER.fullmatch(plain):
+        digits, decimals, letter = scaled.groups("")
+        value, rest = divmod(int(digits + decimals) * _SCALES[letter.lower()], 10 ** len(decimals))
+        return text if rest else value
+    with contextlib.suppress(ValueError):
+        return kind(plain)
+    return text
+
+
+def _is_list(rule: Rule) -> bool:
+    return typing.get_origin(_base(rule.shape)) is tuple
 
 
 def profile_flags(function: Command) -> Command:

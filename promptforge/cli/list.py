@@ -1,7 +1,7 @@
 """The commands on names and sources: list, show, schema, completion, init and new.
 
-`list` names layouts, profiles, tokenizers, prompts, framings and templates. `show` prints the
-source of one, `schema` the JSON Schemas for editors, `completion` the script of a shell. `init`
+`list` names layouts, formats, profiles, tokenizers, prompts, framings and templates. `show` prints
+the source of one, `schema` the JSON Schemas for editors, `completion` the script of a shell. `init`
 writes a project to start from, `new` a copy of one thing to edit; nothing is overwritten.
 """
 
@@ -21,9 +21,10 @@ from click.shell_completion import get_completion_class
 
 from ..config.options import Options, apply_options
 from ..errors import OptionError, ProfileError, PromptForgeError, did_you_mean, quote
-from ..files import FORMAT_EXTENSIONS, shipped_folder
+from ..files import FORMAT_EXTENSIONS, format_of, shipped_folder
 from ..plugins import plugin_names
 from ..text.delimiters import FRAMING_DESCRIPTIONS, FRAMINGS
+from ..text.escape import syntax_of
 from ..tokenizers.registry import describe_tokenizer, list_tokenizers
 from .inputs import (
     complete_format,
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from ..authoring.scaffold import NewFile
     from ..templating.loader import FoundTemplate, Templates
 
-LISTED_THINGS = ("layouts", "profiles", "tokenizers", "prompts", "framings", "templates")
+LISTED_THINGS = ("layouts", "formats", "profiles", "tokenizers", "prompts", "framings", "templates")
 _SCRIPT_LINES = {
     "bash": 'eval "$(promptforge completion bash)"   # in ~/.bashrc; bash 4.4 or later',
     "zsh": 'eval "$(promptforge completion zsh)"    # in ~/.zshrc, after compinit',
@@ -69,7 +70,7 @@ _EDITED_FIRST = {"layout": "item.md", "format": "item.", "prompt": "prompt."}
 _PROFILE_KEYS = ("layout", "format", "prompt")
 """Things that a profile names under a key of the same name."""
 _LOCAL_FOLDERS = {
-    "templates": {"layouts", "prompts", "templates"},
+    "templates": {"layouts", "formats", "prompts", "templates"},
     "profiles": {"profiles"},
 }
 """Folder → the things that are listed from it."""
@@ -83,7 +84,7 @@ _PROFILE_FIGURES = ("layout", "format", "tokenizer", "context_window", "reserve"
 @profile_flags
 @json_flag
 def list_command(thing: str | None, as_json: bool, **given: Any) -> None:
-    """List layouts with their formats, profiles, tokenizers, prompts and framings.
+    """List layouts, formats, profiles, tokenizers, prompts and framings.
 
     `list templates` lists the template files.
     """
@@ -93,6 +94,7 @@ def list_command(thing: str | None, as_json: bool, **given: Any) -> None:
     templates = Templates(folders["templates"])
     list_things: dict[str, Callable[[], list[dict[str, Any]]]] = {
         "layouts": lambda: [_layout(templates, name) for name in templates.layouts()],
+        "formats": lambda: _formats(templates),
         "profiles": lambda: _profiles(folders["profiles"]),
         "tokenizers": _tokenizers,
         "prompts": lambda: [_prompt(templates, name) for name in templates.prompts()],
@@ -177,6 +179,25 @@ def _layout(templates: Templates, name: str) -> dict[str, Any]:
     except PromptForgeError as error:
         # One broken layout.yaml must not hide the other layouts.
         return {"name": name, "formats": [], "description": f"not usable: {error}"}
+
+
+def _formats(templates: Templates) -> list[dict[str, Any]]:
+    from ..templating.loader import TemplateName
+
+    rows = [row for name in templates.layouts() if (row := _layout(templates, name))["formats"]]
+    pages = [parts for parts in map(TemplateName.parse, templates.names()) if parts is not None]
+    endings = {format_of(page.ending): page.ending for page in pages if page.stem == "layout"}
+    found = []
+    for name in sorted(endings, key=lambda name: (name not in FORMAT_EXTENSIONS, name)):
+        ending = endings[name]
+        about = f"templates *.{ending}.j2"
+        syntax = format_of(syntax_of(ending.rpartition(".")[2]))
+        if syntax != name:
+            about += f", escaped as {syntax}"
+        layouts = [row["name"] for row in rows if name in row["formats"]]
+        about += ", in every layout" if len(layouts) == len(rows) else f", in {', '.join(layouts)}"
+        found.append({"name": name, "description": about, "ending": ending, "layouts": layouts})
+    return found
 
 
 def _prompt(templates: Templates, name: str) -> dict[str, Any]:

@@ -46,7 +46,7 @@ GROUPS = {
         "calibrate": CommandEntry("render", "Find the factor of a tokenizer that is not at hand."),
     },
     "See what there is": {
-        "list": CommandEntry("list", "List layouts, formats, profiles and tokenizers."),
+        "list": CommandEntry("list", "List layouts, formats, profiles, tokenizers and more."),
         "show": CommandEntry("list", "Print the source of a template, layout or profile."),
         "rule": CommandEntry("check", "Explain a code such as PF802, and the way out."),
         "schema": CommandEntry("list", "Print the JSON Schema of a profile or a layout."),

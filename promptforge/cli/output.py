@@ -70,6 +70,17 @@ def write_output(text: str, path: str | None = None) -> None:
         file.write(text.encode("utf-8", "replace"))
 
 
+def write_text(text: str, path: str | None = None) -> None:
+    """Write a context or a prompt, and after its last line a line end.
+
+    The line end belongs to the pipe or file, not to the text: it is not counted. So `>>` joins no
+    heading to a fence. An empty text stays empty.
+    """
+    if text and not text.endswith("\n"):
+        text += "\n"
+    write_output(text, path)
+
+
 def write_json(facts: dict[str, Any], path: str | None = None) -> None:
     """Write facts as the JSON of `--json`, with its version."""
     data = {"promptforge": JSON_VERSION, **facts}

@@ -54,7 +54,7 @@ from .output import (
     printable,
     write_json,
     write_lines,
-    write_output,
+    write_text,
 )
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def render_command(items: tuple[str, ...], as_json: bool, output: str | None, **
 
     ITEMS are files of items (JSON, JSON Lines, YAML), folders, and files of text such as app.py;
     `-` is standard input. Without any argument, piped items are read. --json prints the whole
-    result.
+    result. The line end after the last line is no part of the text, and is not counted.
     """
     request = read_request(items, given)
     # The renderer comes first: a wrong profile is said before the items are read.
@@ -80,7 +80,7 @@ def render_command(items: tuple[str, ...], as_json: bool, output: str | None, **
     if as_json:
         write_json(result.to_dict(), output)
     else:
-        write_output(result.text, output)
+        write_text(result.text, output)
     return exit_code(result)
 
 
@@ -102,7 +102,8 @@ def prompt_command(
     """Make a whole prompt: system text, instructions, context, history and question.
 
     All share the window of the profile, less its reserve. With --to text the prompt is printed,
-    else the keywords of the provider's call as JSON. --json prints the whole account.
+    else the keywords of the provider's call as JSON. --json prints the whole account. The line end
+    after the last line is no part of the prompt, and is not counted.
     """
     from ..prompts.prompt import format_prompt
 
@@ -129,7 +130,7 @@ def prompt_command(
     if as_json:
         write_json(prompt.to_dict(), output)
     else:
-        write_output(format_prompt(prompt), output)
+        write_text(format_prompt(prompt), output)
     return exit_code(prompt)
 
 

@@ -121,6 +121,7 @@ class Pipeline:
         options = _lower_to_window(request.options, diagnostics)
         trimmers = layout.trimmers(options.marker)
         every = select(request.items, options, self._language, trimmers, diagnostics, self._embed)
+        _LOG.debug("selected %d of %d items", len(every.kept), len(request.items))
         nonce = None
         if tagged:
             nonce = pick_nonce(_texts(layout, options, every.pool, request.beside))
@@ -129,6 +130,8 @@ class Pipeline:
         page, packed = packings.first(diagnostics)
         if packed.duplicates:
             packed = page.note_duplicates(packed, _limit(options))
+        chosen = len(packed.chosen)
+        _LOG.debug("packed %d of %d items (%s)", chosen, len(every.kept), options.packing)
         _say_combined(page.candidates, options, diagnostics)
         if not packed.overhead_fits:
             _say_overhead(packed, options, diagnostics)
@@ -153,7 +156,10 @@ class Pipeline:
             packings.repack,
         )
         say_of_report(report, diagnostics)
-        return Result(report, tuple(diagnostics), time.perf_counter() - request.started)
+        seconds = time.perf_counter() - request.started
+        about = (chosen, tokens, len(text), options.layout, options.format, 1000 * seconds)
+        _LOG.debug("printed %d items: %d tokens, %d characters (%s, %s), %.1f ms", *about)
+        return Result(report, tuple(diagnostics), seconds)
 
     def _setting(
         self, layout: Layout, options: Options, controls: ControlTokens | None, nonce: str | None
