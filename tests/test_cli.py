@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from commandline import ROOT, Ran, command, run
 
@@ -353,7 +354,7 @@ def test_4_a_source_that_cannot_be_had(arguments: list[str], word: str) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "word"),
-    [(["nope.txt"], "nope.txt"), (["."], "folder"), (["/dev/zero"], "not a file")],
+    [(["nope.txt"], "nope.txt"), (["/dev/zero"], "not a file")],
 )
 def test_4_a_file_that_cannot_be_counted(arguments: list[str], word: str) -> None:
     said(run("count", *arguments), 4, word)
@@ -364,7 +365,7 @@ SAID: dict[str, tuple[int, str]] = {
     "render": (2, "nothing to render: name a file of items or a folder, pipe items in, or give"),
     "explain": (2, "nothing to render: name a file of items"),
     "prompt": (2, "nothing to make a prompt of: give items, or system"),
-    "count": (2, "nothing to count: name a file, or pipe a text in"),
+    "count": (2, "nothing to count: name a file or a folder, or pipe a text in"),
     "check": (2, "nothing to check: there is neither ./templates nor ./profiles"),
     "test": (2, "there is no folder ./tests; name a file of cases"),
     "diff": (2, "A is missing: promptforge diff [OPTIONS] A B [ITEMS]..."),
@@ -400,7 +401,6 @@ SAID: dict[str, tuple[int, str]] = {
     "prompt items.json --user x --to openi": (2, 'did you mean "openai"?'),
     "explain locked.json": (4, "locked.json: cannot read it: permission denied"),
     "count nope.txt": (4, "nope.txt: cannot read it: no such file or directory"),
-    "count dir": (4, "dir: not a file but a folder"),
     "check nope": (2, 'there is no file or folder "nope"'),
     "check items.json": (
         2,
@@ -606,6 +606,32 @@ def test_count_says_how_many_and_how_sure() -> None:
     )
 
 
+def test_count_of_a_folder_names_the_largest_file_first() -> None:
+    for name, words in (("src/few.txt", 3), ("src/core/many.txt", 50), ("src/.hidden", 9)):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        write(name, "word " * words)
+    ran = run("count", "src")
+    names = [line.split()[1] for line in ran.out.splitlines()]
+    assert names == ["src/core/many.txt", "src/few.txt", "total"]
+    assert "src/.hidden" in run("count", "src", "--hidden").out
+    assert "many" not in run("count", "src", "--exclude", "core/").out
+    found = json.loads(run("count", "src", "--json").out)
+    assert found["tokens"] == sum(row["tokens"] for row in found["files"])
+    os.chdir("src")
+    assert "few.txt" in run("count", "../src").out
+
+
+def test_count_as_a_tree_sums_up_folders() -> None:
+    Path("a/b").mkdir(parents=True)
+    write("a/b/one.txt", "one two three")
+    write("a/two.txt", "one " * 30)
+    rows = [line.split() for line in run("count", "a", "--tree").out.splitlines()]
+    assert [name for _, name in rows] == ["a/", "two.txt", "b/", "one.txt", "total"]
+    numbers = [int(number) for number, _ in rows]
+    assert numbers[0] == numbers[-1] == numbers[1] + numbers[2]
+    assert numbers[2] == numbers[3]
+
+
 def test_count_of_standard_input_under_a_profile() -> None:
     found = json.loads(run("count", "--json", "-p", "claude", stdin="one two three").out)
     assert found["tokenizer"] == "approximate-claude" and found["exact"] is False
@@ -758,6 +784,21 @@ def test_every_option_is_a_flag() -> None:
         flag = rf"--{name.replace('_', '-')}\b"
         assert bool(re.search(flag, out)) is (name not in PROMPT), name
         assert re.search(flag, whole), name
+
+
+@pytest.mark.parametrize("name", ["batch", "explain", "prompt", "render"])
+def test_the_help_shows_every_flag_once(name: str) -> None:
+    from promptforge.cli import batch, explain, inputs, render
+
+    out = run(name, "--help").out
+    modules = {"batch": batch, "explain": explain}
+    command = getattr(modules.get(name, render), f"{name}_command")
+    for option in command.params:
+        if isinstance(option, click.Option):
+            flag = next(each for each in option.opts if each.startswith("--"))
+            assert len(re.findall(rf"(?m)^  (?:-\w, )?{flag}(?![\w-])", out)) == 1, flag
+    headings = [line[:-1] for line in out.splitlines() if re.fullmatch(r"[A-Z][^:]+:", line)]
+    assert headings == [h for h in (*inputs.HELP_GROUPS, "Output") if h in headings]
 
 
 def test_a_list_is_given_by_giving_the_flag_again() -> None:

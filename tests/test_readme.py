@@ -79,9 +79,11 @@ def test_the_repository_goes_into_one_file(tmp_path: Path) -> None:
     (tmp_path / "src" / "deep").mkdir(parents=True)
     (tmp_path / "src" / "deep" / "a.py").write_text("A = 1\n", encoding="utf-8")
     (tmp_path / "README.md").write_text("# A readme", encoding="utf-8")
-    assert run(*shlex.split(line)[1:], cwd=tmp_path).code == 0
-    text = (tmp_path / "context.md").read_text(encoding="utf-8")
-    assert "src/deep/a.py" in text and "# A readme" in text
+    for command in line.splitlines():
+        *arguments, output = shlex.split(command)
+        assert run(*arguments[1:], output, cwd=tmp_path).code == 0
+        text = (tmp_path / output).read_text(encoding="utf-8")
+        assert "src/deep/a.py" in text and "# A readme" in text
 
 
 def test_the_commands_are_shell() -> None:

@@ -19,7 +19,14 @@ from ..batch.store import RunReport
 from ..prompts.providers import SHAPES
 from ..text.format import plural
 from ..yaml_reader import load_yaml
-from .inputs import given_options, json_flag, option_flags, take_folders, workspace_flag
+from .inputs import (
+    GroupedCommand,
+    given_options,
+    json_flag,
+    option_flags,
+    take_folders,
+    workspace_flag,
+)
 from .output import print_message, write_json
 
 MAX_FILES_NAMED = 5
@@ -30,7 +37,7 @@ _RUN_OPTIONS = (
 )
 
 
-@click.command("batch")
+@click.command("batch", cls=GroupedCommand)
 @click.argument("source", metavar="INPUT")
 @click.option(
     "-o", "--output", metavar="OUTPUT", required=True,

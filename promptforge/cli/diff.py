@@ -33,6 +33,7 @@ from ..errors import ItemError, OptionError, quote, suggest_name
 from .explain import MAX_TABLE_ROWS, item_label
 from .inputs import (
     CommandRequest,
+    GroupedCommand,
     exit_code,
     given_options,
     input_flags,
@@ -67,7 +68,7 @@ FitsAt = dict[int, Callable[[], int | None]]
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
-@click.command("diff")
+@click.command("diff", cls=GroupedCommand)
 @click.argument("a")
 @click.argument("b")
 @click.argument("items", nargs=-1, metavar="[ITEMS]...")

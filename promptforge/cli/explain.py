@@ -18,7 +18,7 @@ import msgspec
 
 from ..model import Explanation, Remedy, Result, ResultItem, path_with_lines
 from ..text.format import plural
-from .inputs import exit_code, input_flags, output_flags, read_request
+from .inputs import GroupedCommand, exit_code, input_flags, output_flags, read_request
 from .output import (
     Column,
     printable,
@@ -57,7 +57,7 @@ REASON_TEXTS = {
 """Reason of an item that is dropped or shortened → the same in words."""
 
 
-@click.command("explain")
+@click.command("explain", cls=GroupedCommand)
 @click.argument("items", nargs=-1, metavar="[ITEMS]...")
 @input_flags
 @click.option("--all", "every", is_flag=True, help=f"All rows, also beyond {MAX_TABLE_ROWS}.")

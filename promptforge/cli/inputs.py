@@ -78,6 +78,8 @@ _FOLDER_FLAGS = (
     ("--include", "include", "GLOB", "Of folders, only files that match, as in .gitignore."),
     ("--exclude", "exclude", "GLOB", "Of folders, no files that match."),
 )
+FOLDER_FILTERS = ("include", "exclude", "ignored", "hidden", "secret_scan")
+"""Names of the flags that say which files of folders are read."""
 _GIT_FLAGS = (
     ("--git-diff", "git_diff", "[RANGE]", "Changes, as of git diff [default: not committed]."),
     ("--git-changed", "git_changed", "[RANGE]", "Changed files, as they are now."),
@@ -100,6 +102,32 @@ _TEXT_FLAGS = (
 )
 _JOB_KEYS = {"system": "system", "instructions": "instructions", "user": "question"}
 """Flag of a prompt's text → its key in a job file."""
+
+HELP_GROUPS = {
+    "What goes in": (
+        "files documents man_pages techniques git_diff git_changed git_log attack search within"
+        " plugged stream_name files_from job history workspace context_lines"
+    ),
+    "Files of folders": "include exclude ignored hidden secret_scan paths languages kinds",
+    "Texts of a prompt": (
+        "system system_file instructions instructions_file user user_file prompt prompt_order"
+        " system_role cite citation cache_after to"
+    ),
+    "Size": (
+        "max_tokens max_chars max_items item_max_chars section_budgets tokenizer context_window"
+        " reserve history_share message_tokens call_tokens prompt_tokens"
+    ),
+    "What is chosen": (
+        "query rerank min_score score_order packing trim stubs dedupe merge_overlaps combine"
+        " explicit_share"
+    ),
+    "Look": (
+        "layout format tree sources headers line_numbers scores code group_by order header footer"
+        " separator marker fence_language framing control_text"
+    ),
+    "Profile and templates": "profile templates profiles allow_outside",
+}
+"""Heading of the help → names of the flags below it; all others stand below "Output"."""
 
 
 # --- completion -----------------------------------------------------------------------------------
@@ -190,6 +218,23 @@ def complete_original(context: click.Context, parameter: click.Parameter, begun:
 # --- flags ----------------------------------------------------------------------------------------
 
 
+class GroupedCommand(click.Command):
+    """A command with the flags of its help in groups."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the flags below their headings."""
+        left = {
+            param.name: param.get_help_record(ctx)
+            for param in self.get_params(ctx)
+            if isinstance(param, click.Option)
+        }
+        for heading, names in (*HELP_GROUPS.items(), ("Output", " ".join(filter(None, left)))):
+            found = (left.pop(name, None) for name in names.split())
+            if records := list(filter(None, found)):
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+
+
 def input_flags(function: Command, *, whole: bool = False) -> Command:
     """Add the flags of the sources, of all options and `-q`; `whole`: also those of prompts."""
     function = click.option("-q", "--quiet", is_flag=True, help="Print no notes.")(function)
@@ -200,6 +245,16 @@ def input_flags(function: Command, *, whole: bool = False) -> Command:
     )(function)  # fmt: skip
     function = workspace_flag(function)
     function = _add_flags(function, _INPUT_FLAGS)
+    function = folder_flags(function)
+    about = "The last commits."
+    function = click.option("--git-log", metavar="N", type=click.IntRange(0), help=about)(function)
+    # Without revisions these two stand for all that is not committed.
+    function = _add_flags(function, _GIT_FLAGS, is_flag=False, flag_value="")
+    return _add_flags(function, _SOURCE_FLAGS, multiple=True)
+
+
+def folder_flags(function: Command) -> Command:
+    """Add the flags that say which files of folders are read."""
     about = "Of folders, also dot files that git does not track."
     function = click.option("--hidden", is_flag=True, help=about)(function)
     about = "Of folders, also what git ignores, lock, minified and generated files."
@@ -207,11 +262,7 @@ def input_flags(function: Command, *, whole: bool = False) -> Command:
     function = click.option("--secret-scan/--no-secret-scan", default=True, help=scan)(function)
     function = click.option("--ignored", "--no-ignore", is_flag=True, help=about)(function)
     function = _add_flags(function, _FOLDER_FLAGS, multiple=True)
-    about = "The last commits."
-    function = click.option("--git-log", metavar="N", type=click.IntRange(0), help=about)(function)
-    # Without revisions these two stand for all that is not committed.
-    function = _add_flags(function, _GIT_FLAGS, is_flag=False, flag_value="")
-    return _add_flags(function, _SOURCE_FLAGS, multiple=True)
+    return function
 
 
 def workspace_flag(function: Command) -> Command:
@@ -553,8 +604,7 @@ def _source_request(items: tuple[str, ...], given: Mapping[str, Any], job: Job) 
     from ..sources.folders import FolderFilter
     from ..sources.gather import SourceRequest
 
-    names = ("include", "exclude", "ignored", "hidden", "secret_scan")
-    wanted = FolderFilter(**{name: given[name] for name in names})
+    wanted = FolderFilter(**{name: given[name] for name in FOLDER_FILTERS})
     return SourceRequest(
         items=[*(entry for entry in job.items if isinstance(entry, str)), *items],
         records=[entry for entry in job.items if not isinstance(entry, str)],

@@ -11,6 +11,7 @@ import contextlib
 import functools
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,13 +31,17 @@ from ..errors import (
     suggest_name,
 )
 from ..prompts.providers import SHAPES
+from ..selection.group import file_tree
 from ..sources.workspace import read_named
 from ..text.format import plural
 from ..tokenizers.registry import get_tokenizer
 from .inputs import (
+    FOLDER_FILTERS,
     CommandRequest,
+    GroupedCommand,
     complete_tokenizer,
     exit_code,
+    folder_flags,
     given_options,
     input_flags,
     json_flag,
@@ -60,9 +65,10 @@ from .output import (
 if TYPE_CHECKING:
     from ..authoring.calibrate import Calibration, CountedText
     from ..model import Item
+    from ..tokenizers.base import Counter
 
 
-@click.command("render")
+@click.command("render", cls=GroupedCommand)
 @click.argument("items", nargs=-1, metavar="[ITEMS]...")
 @input_flags
 @output_flags
@@ -72,7 +78,12 @@ def render_command(items: tuple[str, ...], as_json: bool, output: str | None, **
     ITEMS are files of items (JSON, JSON Lines, YAML), folders, and files of text such as app.py;
     `-` is standard input. Without any argument, piped items are read. --json prints the whole
     result. The line end after the last line is no part of the text, and is not counted.
-    """
+
+    \b
+      promptforge render . --max-tokens 8000 --packing repository --tree
+      promptforge render results.json --query "How are locks taken?" --profile claude
+      git diff | promptforge render --file - --name changes.diff
+    """  # noqa: D301  click's mark for lines that stay as they are is a backspace
     request = read_request(items, given)
     # The renderer comes first: a wrong profile is said before the items are read.
     renderer = request.renderer()
@@ -84,7 +95,7 @@ def render_command(items: tuple[str, ...], as_json: bool, output: str | None, **
     return exit_code(result)
 
 
-@click.command("prompt")
+@click.command("prompt", cls=GroupedCommand)
 @click.argument("items", nargs=-1, metavar="[ITEMS]...")
 @text_flags
 @click.option(
@@ -137,7 +148,7 @@ def prompt_command(
 # --- preview --------------------------------------------------------------------------------------
 
 
-@click.command("preview")
+@click.command("preview", cls=GroupedCommand)
 @click.argument("items", nargs=-1, metavar="[ITEMS]...")
 @text_flags
 @functools.partial(input_flags, whole=True)
@@ -231,7 +242,7 @@ def _gather_again(request: CommandRequest) -> list[Item] | None:
         return None
 
 
-@click.command("mcp")
+@click.command("mcp", cls=GroupedCommand)
 @option_flags
 def mcp_command(**given: Any) -> None:
     """Serve the Model Context Protocol: render_context, explain, list_layouts, and prompts.
@@ -252,6 +263,7 @@ def mcp_command(**given: Any) -> None:
 
 @click.command("count")
 @click.argument("files", nargs=-1)
+@folder_flags
 @profile_flags
 @click.option(
     "--tokenizer",
@@ -259,11 +271,15 @@ def mcp_command(**given: Any) -> None:
     shell_complete=complete_tokenizer,
     help="The tokenizer [default: the profile's].",
 )
+@click.option("--tree", is_flag=True, help="Print folders with all that they hold, largest first.")
 @json_flag
 def count_command(
-    files: tuple[str, ...], tokenizer: str | None, as_json: bool, **given: Any
+    files: tuple[str, ...], tokenizer: str | None, tree: bool, as_json: bool, **given: Any
 ) -> None:
-    """Count the tokens of FILES, or of standard input (`-`)."""
+    """Count the tokens of FILES, of folders (the largest file first), or of standard input (`-`).
+
+    Of a folder the files that `render` would read are counted, without headings and fences.
+    """
     folders = take_folders(given)
     if tokenizer is None:
         from ..config.profiles import load_profile
@@ -274,23 +290,52 @@ def count_command(
     counter = get_tokenizer(tokenizer)
     # At a terminal nobody would know what the command waits for.
     if not files and (sys.stdin is None or sys.stdin.isatty()):
-        raise click.UsageError("nothing to count: name a file, or pipe a text in")
+        raise click.UsageError("nothing to count: name a file or a folder, or pipe a text in")
     diagnostics = Diagnostics()
     rows: list[dict[str, Any]] = []
     for path in files or ("-",):
-        text, _ = read_named(path, workspace=None, diagnostics=diagnostics)
-        rows.append({"file": path, "tokens": counter.count(text), "chars": len(text)})
+        if os.path.isdir(path):
+            counted = [_count(*each, counter) for each in _read_folder(path, given, diagnostics)]
+            rows += sorted(counted, key=lambda row: (-row["tokens"], row["file"]))
+        else:
+            rows.append(
+                _count(path, read_named(path, workspace=None, diagnostics=diagnostics)[0], counter)
+            )
     print_diagnostics(diagnostics)
     total = sum(row["tokens"] for row in rows)
     if as_json:
         facts = {"tokenizer": counter.name, "exact": counter.exact, "files": rows}
         write_json({**facts, "tokens": total})
         return
-    for row in rows:
-        click.echo(f"{row['tokens']:>9,}  {row['file']}")
-    if len(rows) > 1:
+    if tree:
+        tokens = {os.path.normpath(row["file"]): row["tokens"] for row in rows}
+        for entry in file_tree(tokens, largest_first=True):
+            end = "/" if entry.folder else ""
+            click.echo(f"{entry.tokens:>9,}  {'  ' * entry.depth}{printable(entry.name)}{end}")
+    else:
+        for row in rows:
+            click.echo(f"{row['tokens']:>9,}  {printable(row['file'])}")
+    if len(rows) != 1:
         click.echo(f"{total:>9,}  total")
     print_message(f"{('approximate', 'exact')[counter.exact]}, by {counter.name}")
+
+
+def _read_folder(
+    folder: str, given: dict[str, Any], diagnostics: Diagnostics
+) -> Iterator[tuple[str, str]]:
+    """Yield path and text of each file of a folder."""
+    from ..sources.folders import FolderFilter
+    from ..sources.gather import SourceRequest, gather
+
+    wanted = FolderFilter(**{name: given[name] for name in FOLDER_FILTERS})
+    if os.path.normpath(folder).startswith(os.pardir):  # a relative name stays in the workspace
+        folder = os.path.abspath(folder)
+    for item in gather(SourceRequest(files=[folder], workspace=".", wanted=wanted), diagnostics):
+        yield item.path or folder, item.content or ""
+
+
+def _count(path: str, text: str, counter: Counter) -> dict[str, Any]:
+    return {"file": path, "tokens": counter.count(text), "chars": len(text)}
 
 
 @click.command("calibrate")

@@ -134,10 +134,11 @@ class TreeEntry(NamedTuple):
     folder: bool
 
 
-def file_tree(tokens: Mapping[str, int]) -> list[TreeEntry]:
+def file_tree(tokens: Mapping[str, int], *, largest_first: bool = False) -> list[TreeEntry]:
     """Return folders and files, folders first, each with the tokens of all that it holds.
 
-    `tokens` gives the tokens of each path.
+    `tokens` gives the tokens of each path. Names stand in order, or with `largest_first` those
+    with the most tokens come first, files and folders together.
 
     >>> [(entry.depth, entry.name, entry.tokens) for entry in file_tree({"a/b/c.py": 7, "d.py": 2})]
     [(0, 'a/b', 7), (1, 'c.py', 7), (0, 'd.py', 2)]
@@ -167,9 +168,15 @@ def file_tree(tokens: Mapping[str, int]) -> list[TreeEntry]:
             name = "/".join(names)
             above += name + "/"
             entries.append(TreeEntry(name, above, depth, entry.tokens, folder=True))
-        for inside in (entry.files, entry.folders):  # what comes last is taken first
-            for each in sorted(inside, reverse=True):
-                left.append((above, each, depth + 1, inside[each]))
+        inside: list[tuple[int, str, int, _Folder | int]]
+        inside = [(1, each, number, number) for each, number in entry.files.items()]
+        inside += [(0, each, below.tokens, below) for each, below in entry.folders.items()]
+        if largest_first:
+            inside.sort(key=lambda row: (row[2], row[1]))
+        else:
+            inside.sort(key=lambda row: row[:2], reverse=True)
+        # What comes last is taken first.
+        left += [(above, each, depth + 1, value) for _, each, _, value in inside]
     return entries
 
 
