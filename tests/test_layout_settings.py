@@ -58,7 +58,7 @@ def test_nothing_said() -> None:
 
 def test_every_display_option_may_be_set_and_no_other() -> None:
     assert set(LAYOUT_OPTIONS) == {
-        *("group_by", "separator", "order", "marker", "headers", "line_numbers"),
+        *("group_by", "separator", "order", "marker", "headers", "line_numbers", "number_lines"),
         *("scores", "sources", "tree", "code", "header", "footer", "fence_language"),
         *("combine", "score_order", "min_score", "max_items"),
     }

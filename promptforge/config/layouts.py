@@ -21,7 +21,8 @@ from .profiles import read_values
 from .schema import Rule, Vocabulary, matching, rules_of
 
 LAYOUT_OPTIONS = (
-    "group_by", "separator", "order", "marker", "headers", "line_numbers", "scores", "sources",
+    "group_by", "separator", "order", "marker", "headers", "line_numbers", "number_lines",
+    "scores", "sources",
     "tree", "code", "header", "footer", "fence_language", "combine", "score_order", "min_score",
     "max_items",
 )  # fmt: skip

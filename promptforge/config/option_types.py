@@ -53,6 +53,7 @@ class OptionKeywords(TypedDict, total=False):
     marker: str
     headers: bool
     line_numbers: bool
+    number_lines: bool
     scores: bool
     sources: bool
     tree: bool

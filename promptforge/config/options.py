@@ -141,6 +141,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     marker: Annotated[str, "Text in place of a cut; it counts."] = "[Content truncated...]"
     headers: Annotated[bool, "Show a heading for each item."] = True
     line_numbers: Annotated[bool, "Show the range of lines of an item."] = True
+    number_lines: Annotated[bool, "Number the lines of each content."] = False
     scores: Annotated[bool, "Show the score of an item."] = False
     sources: Annotated[bool, "Show a list of sources."] = False
     tree: Annotated[bool,

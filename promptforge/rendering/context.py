@@ -34,7 +34,7 @@ from ..text.escape import (
     clean_content,
     plain_line,
 )
-from ..text.format import Marks
+from ..text.format import Marks, number_lines
 from ..tokenizers.base import Counter
 from ..trimming.kinds import Trimmers
 from ..trimming.pieces import append_marker
@@ -188,8 +188,17 @@ class ItemViews:
         variants = self._variants.get(index)
         if variants is None:
             variants = _variants_of(self._items[index], self._options.item_max_chars)
+            if self._options.number_lines:
+                variants = [self._number(self._items[index], each) for each in variants]
             self._variants[index] = variants
         return variants
+
+    def _number(self, item: Item, variant: Variant) -> Variant:
+        """Return a variant with its lines numbered; a summary has no lines of the source."""
+        first = first_line(item, variant.name)
+        if first is None:
+            return variant
+        return variant._replace(text=number_lines(variant.text, first, self._marks.line_number))
 
     def view(self, index: int, variant: Variant) -> Fields:
         """Return what templates see of an item in a variant, its `text` included."""
@@ -358,6 +367,15 @@ def _variants_of(item: Item, max_chars: int | None) -> list[Variant]:
     if item.summary is not None:
         variants.append(Variant("summary", item.summary))
     return variants or [Variant("content", "")]
+
+
+def first_line(item: Item, variant: str) -> int | None:
+    """Return the number of the first line of a variant; None where it is not known."""
+    start = item.start_line or 1
+    if variant != "expanded" or item.content is None:
+        return None if variant == "summary" else start
+    before, found, _ = (item.expanded or "").partition(item.content)
+    return max(1, start - before.count("\n")) if found else None
 
 
 def control_token_notes(broken: int, left: int) -> CleaningNotes:

@@ -52,6 +52,7 @@ from .context import (
     Setting,
     citation,
     control_token_notes,
+    first_line,
     template_line_notes,
 )
 
@@ -207,6 +208,12 @@ class Page:
             if fits_within(cost, limit):
                 break
         return packed._replace(cost=cost)
+
+    def numbered(self, index: int, pieces: Pieces) -> Pieces:
+        """Return the pieces of an item's content, with numbers where lines have them."""
+        if not self.options.number_lines:
+            return pieces
+        return pieces.numbered(first_line(self._items[index], "content") or 1)
 
     def shorten(
         self, index: int, chosen: Mapping[int, Variant], limit: Cost, room: Cost | None = None
@@ -501,7 +508,8 @@ class LowerBounds:
     def _exceeds(self, text: str, tokens: int) -> bool:
         if tokens < 0:
             return True
-        if self._page.layout.syntax == "yaml":  # the margin of a block joins blanks of its lines
+        # The margin of a block in YAML joins blanks of its lines, and so do numbers.
+        if self._page.layout.syntax == "yaml" or self._page.options.number_lines:
             return False
         text = text[: self._max_characters]
         if self._page.layout.syntax == "json":
@@ -518,6 +526,10 @@ class QueryPassages:
 
     def __init__(self, page: Page, asked: QueryRelevance) -> None:
         self._page, self._asked = page, asked
+
+    def _divide(self, index: int) -> Pieces | None:
+        divided = self._asked.divide(index)
+        return divided and self._page.numbered(index, divided)
 
     def divided(self, walk: Sequence[int]) -> list[int]:
         """Return the items of `walk` that were read closely."""
@@ -550,7 +562,7 @@ class QueryPassages:
 
     def variant(self, index: int, passages: Collection[int]) -> Variant:
         """Return an item with only these passages of its text."""
-        whole, divided = content_variant(self._page.variants(index)), self._asked.divide(index)
+        whole, divided = content_variant(self._page.variants(index)), self._divide(index)
         if divided is None:
             return whole if passages else Variant("trimmed", "")
         text = divided.text(passages)
@@ -571,7 +583,7 @@ class QueryPassages:
         self, pick: ChosenPassage, passages: Collection[int], room: float, unit: int
     ) -> Variant | None:
         """Return an item with these passages and the beginning of one more that fits, if any."""
-        divided = self._asked.divide(pick.item)
+        divided = self._divide(pick.item)
         if divided is None or not divided.cuttable:
             return None
         counter = (self._page.counter, get_tokenizer("characters"))[unit]
@@ -690,11 +702,15 @@ class Shortener:
         asked, item = self._page.candidates.asked, self._page.candidates.pool[index]
         match = asked.match(index) if asked else None
         if asked and match is not None and (pieces := asked.divide(index)):
-            return pieces.variants(match)
+            return self._page.numbered(index, pieces).variants(match)
         setting = self._page.setting
         language = setting.language(item)
-        found = setting.trimmers.find_structure(item.kind, language, whole.text)
-        return found.variants() if isinstance(found, Pieces) else found
+        numbers = setting.options.number_lines
+        text = whole.text if not numbers else (item.content or "")
+        found = setting.trimmers.find_structure(item.kind, language, text)
+        if isinstance(found, Pieces):
+            return self._page.numbered(index, found).variants()
+        return None if numbers else found  # what is not made of the text's own lines
 
     def _longest_of(
         self, structure: TrimmedVariants, tokens: float, chars: float

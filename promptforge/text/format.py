@@ -40,6 +40,7 @@ class Marks(NamedTuple):
     all_keys: str
     line: str
     lines: str
+    line_number: str
     content_tag: str
 
     def number(self, value: int) -> str:
@@ -58,6 +59,21 @@ class Marks(NamedTuple):
         """Return `line 5` or `lines 5-8`."""
         phrase = self.line if start == end else self.lines
         return phrase.replace("{start}", str(start)).replace("{end}", str(end))
+
+
+def number_lines(text: str, first: int, phrase: str, *, begun: bool = False) -> str:
+    r"""Return `text` with `phrase` before each line, `{start}` filled in from `first` up.
+
+    `begun`: the first line began before `text`, so nothing stands before it.
+
+    >>> number_lines("a\nb\n", 9, "{start}: ")
+    '9: a\n10: b\n'
+    """
+    lines = text.split("\n")
+    last = len(lines) - (not lines[-1])  # behind the last line end there is no line
+    for place in range(int(begun), last):
+        lines[place] = phrase.replace("{start}", str(first + place)) + lines[place]
+    return "\n".join(lines)
 
 
 def to_text(value: object) -> str:

@@ -6,11 +6,14 @@ a mark at each gap, and a line above all that tells how much is gone.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
-from ..text.format import Marks
+from ..text.format import Marks, number_lines
 
 ALWAYS = math.inf
 """The `keep` of a piece that is never left out."""
@@ -96,6 +99,7 @@ class Pieces:
             self._sizes = _count_lines_begun(self.parts)
         else:
             self._sizes = [len(part.text) for part in self.parts]
+        self._first_line: int | None = None
         self._always = frozenset(i for i, part in enumerate(self.parts) if part.keep == ALWAYS)
         self._closing = [(i, part.closes) for i, part in enumerate(self.parts) if part.closes >= 0]
 
@@ -117,7 +121,8 @@ class Pieces:
         part of it that stays.
         """
         staying = self.closed(kept)
-        if len(staying) == len(self.parts):
+        everything = len(staying) == len(self.parts)
+        if everything and self._first_line is None:
             return "".join(part.text for part in self.parts)
         shown = {index: self.parts[index].text for index in staying}
         if beginning is not None:
@@ -127,14 +132,34 @@ class Pieces:
         for index in sorted(shown):
             if following < index:
                 out.append(self._gap(self.parts[following:index], self._marks))
-            out.append(shown[index])
+            out.append(self._numbered(shown[index], index, out))
             # A piece with only its beginning shown is in the gap after it.
             following = index + (index in staying)
         if following < len(self.parts):
             out.append(self._gap(self.parts[following:], self._marks))
-        if self._marks.marker:
+        if self._marks.marker and not everything:
             out.insert(0, self._head(f"{self._marks.marker} {self._say_gone(staying)}"))
         return "".join(out)
+
+    def numbered(self, first_line: int) -> Pieces:
+        """Return the same pieces; their texts have the number of its line before each line."""
+        other = copy.copy(self)
+        other._first_line = first_line
+        return other
+
+    def _numbered(self, text: str, index: int, before: Sequence[str]) -> str:
+        """Return the text of a piece with its numbers; `before` is what is printed before it."""
+        if self._first_line is None or not text:
+            return text
+        last = next(filter(None, reversed(before)), "\n")
+        begun = not last.endswith("\n")  # in the middle of a line there is no number
+        line = self._first_line + self._line_ends[index]
+        return number_lines(text, line, self._marks.line_number, begun=begun)
+
+    @cached_property
+    def _line_ends(self) -> list[int]:
+        """The number of line ends before each piece."""
+        return list(accumulate((part.text.count("\n") for part in self.parts), initial=0))
 
     def _say_gone(self, staying: Collection[int]) -> str:
         total = sum(self._sizes)
