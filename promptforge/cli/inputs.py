@@ -122,7 +122,8 @@ HELP_GROUPS = {
         " explicit_share"
     ),
     "Look": (
-        "layout format tree sources headers line_numbers number_lines scores code group_by order"
+        "layout format tree sources headers line_numbers number_lines scores code outline"
+        " comments empty_lines group_by order"
         " header footer separator marker fence_language framing control_text"
     ),
     "Profile and templates": "profile templates profiles allow_outside",

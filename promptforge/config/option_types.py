@@ -58,6 +58,9 @@ class OptionKeywords(TypedDict, total=False):
     sources: bool
     tree: bool
     code: bool
+    outline: bool
+    comments: bool
+    empty_lines: bool
     control_text: Literal["keep", "escape"]
     framing: Literal["auto", "fenced", "xml", "json", "yaml", "plain", "tagged"]
     separator: str | None

@@ -147,6 +147,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     tree: Annotated[bool,
         "Show the folders and files of the text first, each with its tokens."] = False
     code: Annotated[bool, "Show contents; off: only names, places and summaries."] = True
+    outline: Annotated[bool,
+        "Show of programs and documents their signatures or headings alone."] = False
+    comments: Annotated[bool,
+        "Show the comments of programs; off needs the extra comments."] = True
+    empty_lines: Annotated[bool, "Show the empty lines of contents."] = True
     control_text: Annotated[Literal["keep", "escape"],
         "Control tokens of the profile in items: keep them, or escape them by a"
         " backslash."] = "keep"

@@ -42,7 +42,7 @@ from ..packing.types import (
     over_budget_error,
     subtract_costs,
 )
-from ..selection.filter import Candidates, combine, select
+from ..selection.filter import Candidates, combine, reduce_items, select
 from ..selection.query import Embed
 from ..templating.limits import START_FUEL
 from ..templating.loader import Layout, Templates
@@ -120,8 +120,9 @@ class Pipeline:
         controls = self.controls(request.options, diagnostics)
         options = _lower_to_window(request.options, diagnostics)
         trimmers = layout.trimmers(options.marker)
-        every = select(request.items, options, self._language, trimmers, diagnostics, self._embed)
-        _LOG.debug("selected %d of %d items", len(every.kept), len(request.items))
+        items = reduce_items(request.items, options, self._language, trimmers, diagnostics)
+        every = select(items, options, self._language, trimmers, diagnostics, self._embed)
+        _LOG.debug("selected %d of %d items", len(every.kept), len(items))
         nonce = None
         if tagged:
             nonce = pick_nonce(_texts(layout, options, every.pool, request.beside))
@@ -147,7 +148,7 @@ class Pipeline:
         report = Report(
             page,
             packed,
-            request.items,
+            items,
             self._profile,
             request.templates,
             text,

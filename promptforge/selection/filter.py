@@ -7,10 +7,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
 
+import msgspec
+
 from ..config.options import Options
-from ..errors import Diagnostics
+from ..errors import Diagnostics, OptionError
 from ..model import Item, ScoreOrder, closeness
+from ..text.format import plural
 from ..trimming.kinds import Trimmers
+from ..trimming.reductions import outline_of, without_comments, without_empty_lines
 from .group import Entry
 from .importance import file_importance
 from .merge import drop_duplicates, merge_overlaps
@@ -66,6 +70,52 @@ class Candidates(Mapping[int, Entry]):
         """Return the candidates without some, given with their reasons."""
         kept = [index for index in self.kept if index not in gone]
         return replace(self, kept=kept, dropped={**self.dropped, **gone})
+
+
+def reduce_items(
+    items: list[Item],
+    options: Options,
+    language: Language,
+    trimmers: Trimmers,
+    diagnostics: Diagnostics,
+) -> list[Item]:
+    """Return items without what `outline`, `comments` and `empty_lines` leave out of their texts.
+
+    Raises `OptionError` together with `number_lines`: the lines would have other numbers.
+    """
+    if options.comments and options.empty_lines and not options.outline:
+        return items
+    if options.number_lines:
+        message = "number_lines takes whole texts: leave out outline, comments and empty_lines"
+        raise OptionError(message, option="number_lines")
+    whole = dict.fromkeys(("outline", "comments"), 0)
+
+    def reduced(text: str | None, item: Item) -> str | None:
+        if not text:
+            return text
+        found: str | None
+        if options.outline:
+            found = outline_of(text, item.kind, language(item), trimmers)
+            whole["outline"] += found is None
+            text = text if found is None else found
+        if not options.comments:
+            found = without_comments(text, language(item))
+            whole["comments"] += found is None
+            text = text if found is None else found
+        return text if options.empty_lines else without_empty_lines(text)
+
+    made = [
+        msgspec.structs.replace(
+            item, content=reduced(item.content, item), expanded=reduced(item.expanded, item)
+        )
+        for item in items
+    ]
+    for name, count in whole.items():
+        if count:
+            texts = plural(count, "text", "texts")
+            said = {"outline": "no outline", "comments": "no language with known comments"}[name]
+            diagnostics.add("PF123", f"{texts} with {said}: shown as before", severity="info")
+    return made
 
 
 def select(

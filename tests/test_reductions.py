@@ -1,0 +1,137 @@
+"""Texts without bodies, comments or empty lines."""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commandline import python
+from hypothesis import given
+from hypothesis import strategies as st
+
+import promptforge as pf
+from promptforge.trimming.reductions import without_comments, without_empty_lines
+
+HERE = Path(__file__).parent
+PROGRAMS = [HERE / "judges.py", HERE / "parsers.py", HERE / "hostile.py", HERE / "generated.py"]
+
+
+def _render(text: str, path: str = "a.py", **options: Any) -> pf.Result:
+    return pf.render([{"content": text, "path": path, **options.pop("item", {})}], **options)
+
+
+def _tokens(text: str) -> list[str]:
+    """Return the tokens of a Python program that mean something, by Python's own tokenizer."""
+    skipped = {tokenize.COMMENT, tokenize.NL}
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return [token.string for token in tokens if token.type not in skipped]
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)
+def test_a_program_without_comments_is_the_same_program(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    left = without_comments(text, "python")
+    assert left is not None and len(left) < len(text)
+    assert _tokens(left) == _tokens(text)
+    tokens = tokenize.generate_tokens(io.StringIO(left).readline)
+    assert not [token for token in tokens if token.type == tokenize.COMMENT]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "left"),
+    [
+        ("python", "#!/bin/x\n# gone\nx = '# stays'  # gone\n", "#!/bin/x\nx = '# stays'\n"),
+        ("c", "#include <a>\n/* a\n b */ int x; // y\nint y;\n", "#include <a>\n int x;\nint y;\n"),
+        ("c", "a /* b */ c\r\n/* d */\r\ne", "a  c\r\ne"),
+        ("yaml", "a: '# b' # c\n# d", "a: '# b'\n"),
+        ("html", "<p>a<!-- b\n c --></p>\n", "<p>a\n</p>\n"),
+        ("javascript", "let a = `// b`; // c\n", "let a = `// b`;\n"),
+        ("python", "", ""),
+        ("python", "x", "x"),
+    ],
+)
+def test_comments_go_and_what_looks_like_one_stays(language: str, text: str, left: str) -> None:
+    assert without_comments(text, language) == left
+
+
+def test_an_unknown_language_keeps_its_text_and_is_said() -> None:
+    assert without_comments("# x", "klingon") is None
+    result = _render("# x", path="a.unknown", comments=False)
+    assert "# x" in result.text
+    assert [warning.code for warning in result.warnings] == ["PF123"]
+
+
+LANGUAGES = st.sampled_from(["python", "c", "html", "php", "yaml", "bash", "javascript", "sql"])
+
+
+@given(st.text("ab#/*-<!>'\"\n\r \\`\u2028", max_size=60), LANGUAGES)
+def test_nothing_is_added(text: str, language: str) -> None:
+    left = without_comments(text, language)
+    assert left is not None
+    rest = iter(text)
+    assert all(char in rest for char in left)
+
+
+@given(st.text("a \n\r\t", max_size=40))
+def test_only_empty_lines_go(text: str) -> None:
+    left = without_empty_lines(text)
+    assert [line for line in text.splitlines() if line.strip()] == left.splitlines()
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)
+def test_an_outline_names_every_function_and_is_a_program(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    result = _render(text, outline=True, max_tokens=100_000)
+    shown = result.text.split("```python\n", 1)[1].rsplit("```", 1)[0]
+    ast.parse(shown)
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            assert node.name in shown
+    assert result.tokens < 0.7 * pf.render([{"content": text}], max_tokens=None).tokens
+    assert result.items[0].status == "included"
+
+
+def test_an_outline_of_a_document_is_its_headings() -> None:
+    text = "# One\n\nwords of one\n\n## Two\n\nwords of two\n"
+    shown = _render(text, path="a.md", outline=True).text
+    assert "# One" in shown and "## Two" in shown and "words of two" not in shown
+
+
+def test_an_outline_is_shortened_like_any_text() -> None:
+    text = "".join(f"def task_{n}(value):\n    return value + {n}\n\n\n" for n in range(200))
+    result = _render(text, outline=True, max_tokens=300)
+    assert 200 < result.tokens <= 300
+    assert "def task_0" in result.text and "return" not in result.text
+
+
+def test_the_given_items_stay_as_they_are() -> None:
+    items = [pf.Item(content="# a\n\nx = 1\n", path="a.py")]
+    text = pf.render(items, comments=False, empty_lines=False).text
+    assert "# a" not in text.replace("### a.py", "")
+    assert items[0].content == "# a\n\nx = 1\n"
+
+
+@pytest.mark.parametrize("option", [{"outline": True}, {"comments": False}, {"empty_lines": False}])
+def test_lines_that_are_gone_have_no_numbers(option: dict[str, Any]) -> None:
+    with pytest.raises(pf.OptionError, match="number_lines takes whole texts"):
+        _render("x = 1", number_lines=True, **option)
+
+
+def test_without_pygments_it_is_said_what_to_install() -> None:
+    script = """
+import sys
+sys.modules["pygments.lexers"] = None
+import promptforge as pf
+pf.render([{"content": "x"}])
+try:
+    pf.render([{"content": "x", "path": "a.py"}], comments=False)
+except pf.OptionError as error:
+    print(error)
+"""
+    ran = python("-c", script)
+    assert ran.out.endswith("pip install '.[comments]'\n"), ran.err
+    assert ran.code == 0
