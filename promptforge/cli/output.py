@@ -7,6 +7,7 @@ and no character of an item that could move the terminal's cursor.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import errno
 import json
@@ -79,6 +80,34 @@ def write_text(text: str, path: str | None = None) -> None:
     if text and not text.endswith("\n"):
         text += "\n"
     write_output(text, path)
+
+
+def copy_text(text: str) -> str:
+    """Copy a text to the clipboard; return where it is now.
+
+    Through pyperclip where that is installed and finds a clipboard, else by the terminal's own
+    command OSC 52, which also works over ssh. Raises a usage error without either.
+    """
+    try:
+        import pyperclip
+
+        pyperclip.copy(text)
+    except (ImportError, RuntimeError):  # PyperclipException is a RuntimeError
+        encoded = base64.b64encode(text.encode("utf-8", "replace")).decode()
+        try:
+            with open("/dev/tty", "w", encoding="ascii") as terminal:
+                terminal.write(f"\x1b]52;c;{encoded}\x07")
+        except OSError:
+            message = "--copy finds neither a terminal nor a clipboard; pip install pyperclip"
+            raise click.UsageError(message) from None
+        if len(encoded) > MAX_OSC_52:
+            return "by the terminal, which may cut them; pip install pyperclip"
+        return "by the terminal"
+    return "to the clipboard"
+
+
+MAX_OSC_52 = 100_000
+"""Characters that xterm takes; others take more."""
 
 
 def write_json(facts: dict[str, Any], path: str | None = None) -> None:

@@ -48,12 +48,14 @@ from .inputs import (
     option_flags,
     output_flags,
     profile_flags,
+    read_option,
     read_prompt_request,
     read_request,
     take_folders,
     text_flags,
 )
 from .output import (
+    copy_text,
     print_diagnostics,
     print_message,
     printable,
@@ -65,6 +67,7 @@ from .output import (
 if TYPE_CHECKING:
     from ..authoring.calibrate import Calibration, CountedText
     from ..model import Item
+    from ..prompts.prompt import Renderer
     from ..tokenizers.base import Counter
 
 
@@ -72,7 +75,20 @@ if TYPE_CHECKING:
 @click.argument("items", nargs=-1, metavar="[ITEMS]...")
 @input_flags
 @output_flags
-def render_command(items: tuple[str, ...], as_json: bool, output: str | None, **given: Any) -> int:
+@click.option(
+    "--split",
+    metavar="N",
+    help="Write everything, in parts of N tokens: -o out.md makes out.1.md, out.2.md …",
+)
+@click.option("--copy", is_flag=True, help="Copy the text to the clipboard, and do not print it.")
+def render_command(
+    items: tuple[str, ...],
+    as_json: bool,
+    output: str | None,
+    split: str | None,
+    copy: bool,
+    **given: Any,
+) -> int:
     """Render items and sources as one context text.
 
     ITEMS are files of items (JSON, JSON Lines, YAML), folders, and files of text such as app.py;
@@ -84,15 +100,46 @@ def render_command(items: tuple[str, ...], as_json: bool, output: str | None, **
       promptforge render results.json --query "How are locks taken?" --profile claude
       git diff | promptforge render --file - --name changes.diff
     """  # noqa: D301  click's mark for lines that stay as they are is a backspace
+    if split is not None and (as_json or copy or output in (None, "", "-")):
+        raise click.UsageError("--split writes files: name them by -o FILE, without --json, --copy")
     request = read_request(items, given)
     # The renderer comes first: a wrong profile is said before the items are read.
     renderer = request.renderer()
+    if split is not None and output is not None:
+        tokens = read_option("max_tokens", split, "--split")
+        return _write_parts(request, renderer, tokens, Path(output))
     result = request.render(renderer, request.gather())
+    if copy:
+        print_message(f"copied {result.tokens:,} tokens {copy_text(result.text)}")
+        if output is None and not as_json:
+            return exit_code(result)
     if as_json:
         write_json(result.to_dict(), output)
     else:
         write_text(result.text, output)
     return exit_code(result)
+
+
+def _write_parts(request: CommandRequest, renderer: Renderer, tokens: int, output: Path) -> int:
+    """Write the parts, and say their names."""
+    options = {**request.options, "max_tokens": tokens}
+    try:
+        parts = renderer.split(request.gather(), before=tuple(request.diagnostics), **options)
+    except StrictError as error:
+        print_diagnostics(error.diagnostics)
+        raise
+    said = dict.fromkeys(d for part in parts for d in part.warnings if d.code != "PF111")
+    print_diagnostics([*request.diagnostics, *said], quiet=request.quiet)
+    names = [output.with_suffix(f".{n}{output.suffix}") for n in range(1, len(parts) + 1)]
+    for name, part in zip(names, parts, strict=True):
+        write_text(part.text, str(name))
+    total = sum(part.tokens for part in parts)
+    count = plural(len(parts), "part", "parts")
+    print_message(f"{count}, {total:,} tokens: {' '.join(printable(name) for name in names)}")
+    beyond = output.with_suffix(f".{len(parts) + 1}{output.suffix}")
+    if beyond.exists():
+        print_message(f"note: {printable(beyond)} is of an earlier run")
+    return exit_code(*parts)
 
 
 @click.command("prompt", cls=GroupedCommand)

@@ -19,6 +19,7 @@ from ..model import Item, Result
 from ..selection.query import Embed
 from ..sources.records import load_records, to_item
 from ..templating.loader import FollowedTemplates, Templates
+from .parts import AS_GIVEN, spread
 from .pipeline import Pipeline, Request, log_diagnostics, shipped_templates_used
 
 
@@ -168,6 +169,34 @@ class ContextRenderer:
                 raise
             diagnostics.extend((shipped_templates_used(error),))
         return self._pipeline.make(request._replace(templates=shipped), diagnostics), chosen
+
+    def split(
+        self,
+        items: object,
+        *,
+        before: tuple[Diagnostic, ...] = (),
+        **options: Unpack[OptionKeywords],
+    ) -> list[Result]:
+        """Return all items in as many texts as they need, each at most `max_tokens` long.
+
+        Filters, ranks, duplicates and merged ranges count for all parts together. An item stands
+        whole in one part; one too long for a part goes on in the next. Raises as `render` does,
+        and `BudgetError` where a part has no room for a character of an item.
+
+        Example: `for part in renderer.split(items, max_tokens=8_000): print(part.text)`.
+        """
+        unlimited: dict[str, Any] = {"max_tokens": None, "max_chars": None, "context_window": None}
+        whole, chosen = self._render(items, before, {**options, **unlimited})
+        log_diagnostics(whole, whole.warnings, chosen.on_error == "raise")
+        page = whole.report.page
+        candidates = [page.candidates.pool[index] for index in page.walk(page.candidates.kept)]
+        given: dict[str, Any] = {**options, **AS_GIVEN}
+
+        def render(these: Sequence[Item]) -> Result:
+            return self._render(list(these), (), given)[0]
+
+        parts = list(spread(candidates, render))
+        return parts or [self._render(items, before, options)[0]]
 
     def render_item(self, item: object, **options: Unpack[OptionKeywords]) -> str:
         """Return one item's text alone, without a page; `options` win over the renderer's own."""
