@@ -25,6 +25,7 @@ _LAYOUT_SCHEMA = "layout.schema.json"
 _START = Path(__file__).parent / "start"
 # In the order that a reader should open them.
 _PROJECT_FILES = (
+    "promptforge.toml",
     "items.json",
     "templates/mine/layout.yaml",
     "templates/mine/item.md.j2",

@@ -21,10 +21,11 @@ from ..text.format import plural
 from ..yaml_reader import load_yaml
 from .inputs import (
     GroupedCommand,
+    flag_names,
     given_options,
     json_flag,
     option_flags,
-    take_folders,
+    take_settings,
     workspace_flag,
 )
 from .output import print_message, write_json
@@ -87,7 +88,9 @@ def batch_command(
     if not isinstance(extra, dict):
         raise click.UsageError("--body: expected keys and values, such as '{temperature: 0}'")
     run_options = {name: given[name] for name in _RUN_OPTIONS}
-    run_options |= take_folders(given) | given_options(given)
+    settings = take_settings(given, given["workspace"])
+    run_options |= {"profile": given["profile"] or settings.profile, **settings.folders}
+    run_options |= settings.under(given_options(given), flag_names(given))
     with _progress_bar(quiet) as progress:
         try:
             report = run(source, Path(output), body=extra, progress=progress, **run_options)

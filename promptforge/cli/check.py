@@ -25,11 +25,13 @@ from ..text.escape import to_label
 from ..text.format import plural
 from .inputs import (
     TRUST_STATES,
+    TRUSTED_STATES,
     complete_code,
     json_flag,
     or_local_folders,
     profile_flags,
     take_folders,
+    take_settings,
 )
 from .output import (
     Column,
@@ -44,7 +46,7 @@ from .output import (
 
 if TYPE_CHECKING:
     from ..authoring.golden import CaseOutcome
-    from ..authoring.trust import ProjectFolder
+    from ..authoring.project import Project
     from ..lint.checker import LintReport
     from ..lint.findings import Finding
 
@@ -85,7 +87,8 @@ def check_command(
 
     if as_json:
         shape = "json"
-    folders = take_folders(given)
+    settings = take_settings(given)
+    folders, profile = settings.folders, given["profile"] or settings.profile
     # None: measure only where nothing is wrong. A machine reads findings, so it gets no table.
     costs, quiet = given["costs"], given["quiet"]
     if diff or quiet or shape not in ("text", "json"):
@@ -99,7 +102,7 @@ def check_command(
             targets.add(path)
         places = folders["templates"], folders["profiles"]
         outside = "allow_outside" in folders
-        return check(targets, *places, given["profile"], costs=costs, allow_outside=outside)
+        return check(targets, *places, profile, costs=costs, allow_outside=outside)
 
     report = run()
     # --diff exits with 1 where --fix would change a file, as formatters do.
@@ -438,43 +441,47 @@ def _case_summary(number: int, failed: Sequence[CaseOutcome]) -> str:
 @click.command("trust")
 @click.argument("folder", default=".", type=click.Path(exists=True, file_okay=False))
 @click.option("--show", is_flag=True, help="Only list its files; exit 1 where it is not trusted.")
+@click.option("--own", is_flag=True, help="It is your own: trust later changes of it too.")
 @click.option("--remove", is_flag=True, help="Trust it no longer.")
 @json_flag
-def trust_command(folder: str, show: bool, remove: bool, as_json: bool) -> int:
-    """Allow the templates and profiles in FOLDER/.promptforge, as they are now.
+def trust_command(folder: str, show: bool, own: bool, remove: bool, as_json: bool) -> int:
+    """Allow the settings, templates and profiles of the project in FOLDER, as they are now.
 
-    After a change they are not used until you trust them again. Prints each file with its size and
-    hash. A template reaches no file, program or network; it only words the text around your items.
+    A project has promptforge.toml, [tool.promptforge] in pyproject.toml, or a folder .promptforge;
+    it may lie above FOLDER. After a change its files are not used until you trust them again, but
+    those of a project that you made by `init` are. Prints each file with its size and hash. A
+    template reaches no file, program or network; it only words the text around your items.
     """
-    from ..authoring import trust
+    from ..authoring import project as projects
 
-    project = trust.find_project(folder)
+    place = projects.locate_project(folder)
     if remove:
-        # The folder may be gone by now; its entry in the list of trust must go all the same.
-        place = Path(os.path.realpath(folder)) / trust.PROJECT_FOLDER
-        if project:
-            place = project.folder
+        # The project may be gone by now; its entry in the list of trust must go all the same.
+        path = Path(os.path.realpath(folder)) if place is None else place.folder
         outcome = "was not trusted"
-        if trust.forget_project(place):
+        if projects.forget_project(path):
             outcome = "trusted no longer"
-        print_message(f"{printable(place)}: {outcome}")
+        print_message(f"{printable(path)}: {outcome}")
         return 0
-    if project is None:
-        place = Path(folder) / trust.PROJECT_FOLDER
-        raise click.UsageError(f"there are no templates or profiles in {printable(place)}")
-    if not show:
-        trust.trust_project(project)
-    state = trust.trust_state(project)
+    if place is None:
+        files = "promptforge.toml, no [tool.promptforge] in pyproject.toml and no .promptforge"
+        raise click.UsageError(f"there is no {files} in {printable(folder)} or above it")
+    project = projects.read_project(place, allow_outside=True)
+    if own:
+        projects.own_project(place.folder)
+    elif not show and not projects.is_own(place):
+        projects.trust_project(project)
+    state = projects.trust_state(project)
     if as_json:
-        facts = {"folder": str(project.folder), "state": state, "sha256": project.sha256}
+        facts = {"folder": str(place.folder), "state": state, "sha256": project.sha256}
         write_json({**facts, "files": [file._asdict() for file in project.files]})
     else:
         write_lines(_project_lines(project))
-    print_message(f"{printable(project.folder)}: {TRUST_STATES[state]} ({project.sha256[:12]})")
-    return int(state != "trusted")
+    print_message(f"{printable(place.folder)}: {TRUST_STATES[state]} ({project.sha256[:12]})")
+    return int(state not in TRUSTED_STATES)
 
 
-def _project_lines(project: ProjectFolder) -> Iterator[str]:
+def _project_lines(project: Project) -> Iterator[str]:
     columns = [Column("file", cut=True), Column("chars", right=True), Column("sha256"), Column("")]
     rows = []
     for file in project.files:

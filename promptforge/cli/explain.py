@@ -94,13 +94,14 @@ def explain_command(
     if as_json:
         facts = result.to_dict()
         facts["explanation"] = msgspec.to_builtins(result.explain())
+        facts["set_by"] = option_places(request, result)
         facts["ways"] = msgspec.to_builtins(result.remedies())
         if with_map:
             facts["map"] = msgspec.to_builtins(result.map)
         write_json(facts, output)
     else:
         lines = [*item_lines(result.report, every), "", *_reason_lines(result)]
-        lines += [*_cost_lines(result), *_gain_lines(result)]
+        lines += [*_cost_lines(result), *_gain_lines(result), *_place_lines(request, result)]
         if with_map:
             lines += _map_lines(result)
         write_lines(lines, output)
@@ -291,6 +292,35 @@ def _wrapped(head: str, text: str) -> list[str]:
         break_on_hyphens=False,
         break_long_words=False,
     )
+
+
+# --- options --------------------------------------------------------------------------------------
+
+
+def option_places(request: CommandRequest, result: Result) -> dict[str, str]:
+    """Return the place that each option is set by: a layout, a profile, `app.toml:2`, a flag.
+
+    An option with its default has none.
+    """
+    page, profile = result.report.page, request.profile or "default"
+    places = dict.fromkeys(page.layout.settings.options, f"layout {page.options.layout}")
+    places |= dict.fromkeys(result.report.profile.options, f"profile {profile}")
+    places |= request.places
+    return {name: places[name] for name in ("profile", *OPTION_VOCABULARY) if name in places}
+
+
+def _place_lines(request: CommandRequest, result: Result) -> Iterator[str]:
+    """Yield each place that sets options, but the flags: those are in sight."""
+    values = {"profile": request.profile, **msgspec.structs.asdict(result.report.page.options)}
+    set_by: dict[str, list[str]] = {}
+    for name, place in option_places(request, result).items():
+        if not place.startswith("--"):
+            value = shorten(printable(_flag_value(values[name])), MAX_NAME_COLUMNS)
+            set_by.setdefault(place.rpartition(":")[0] or place, []).append(f"{name} {value}")
+    if set_by:
+        yield ""
+    for place, settings in set_by.items():
+        yield from _wrapped("", f"{printable(place)} sets {', '.join(settings)}")
 
 
 # --- costs ----------------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 Every option of the vocabulary becomes one flag, with the same rule and the same sentence as in a
 profile. `read_request` joins flags and job file into a `CommandRequest`, which gathers the items
-and makes the renderer. Commands that need less take `profile_flags` and `take_folders` alone.
+and makes the renderer. Behind the flags stand variables of the environment, and a trusted project's
+file (`take_settings`); commands without options take `profile_flags` and `take_folders` alone.
 """
 
 from __future__ import annotations
@@ -28,16 +29,20 @@ from ..errors import (
     ProfileError,
     PromptForgeError,
     StrictError,
+    certain_correction,
     quote,
     suggest_name,
 )
 from ..files import YAML_SUFFIXES, format_of, shipped_folder
+from ..plugins import PLUGINS_VARIABLE
+from ..text.format import plural
 from .output import print_diagnostics, printable
 
 # --help and completion need no engine: what reads items or renders is imported when it runs.
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from ..authoring.project import Project
     from ..errors import Diagnostic
     from ..model import Item, Result
     from ..prompts.messages import Message
@@ -51,7 +56,11 @@ Command = Callable[..., Any]
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 """A function that offers the names that begin as a word does."""
 FOLDER_VARIABLES = {"templates": "PROMPTFORGE_TEMPLATES", "profiles": "PROMPTFORGE_PROFILES"}
+OPTION_VARIABLES = {name: f"PROMPTFORGE_{name.upper()}" for name in ("profile", *OPTION_VOCABULARY)}
+"""Option → the variable of the environment that sets it."""
+TRUSTED_STATES = ("own", "trusted")
 TRUST_STATES = {
+    "own": "your own: used, whatever changes",
     "trusted": "trusted as it is",
     "changed": "not used: something changed after it was trusted",
     "unknown": "not used: nobody has trusted it",
@@ -443,28 +452,78 @@ def given_options(given: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-# --- folders --------------------------------------------------------------------------------------
+def flag_names(given: Mapping[str, Any]) -> dict[str, str]:
+    """Return the flags that set an option or the profile, by its name."""
+    named = [*given_options(given), *(["profile"] if given["profile"] else [])]
+    return {name: f"--{name.replace('_', '-')}" for name in named}
 
 
-def take_folders(
+# --- settings that stand behind the command line --------------------------------------------------
+
+
+class Settings(NamedTuple):
+    """Profile, options and folders of the environment and of a trusted project."""
+
+    profile: str | None
+    options: dict[str, Any]
+    folders: dict[str, Any]
+    """Keywords of a renderer; so is `allow_outside`, where it is given."""
+    places: dict[str, str]
+    """Name of an option (or `profile`) → its variable, or file and line."""
+
+    def under(self, options: dict[str, Any], places: Mapping[str, str]) -> dict[str, Any]:
+        """Return all options: `options` win. The message of an error says the place of a value.
+
+        `places` are those of `options` and perhaps of a profile.
+        """
+        self.places.update(places)
+        if (context := click.get_current_context(silent=True)) and context.obj is not None:
+            context.obj.update(self.places)
+        return {**self.options, **options}
+
+
+def take_settings(
     given: dict[str, Any], workspace: str = os.curdir, diagnostics: Diagnostics | None = None
-) -> dict[str, Any]:
-    """Take the folders out of the flags; add those of the environment and a trusted workspace.
+) -> Settings:
+    """Take the folders out of the flags; add those of the environment and a trusted project.
 
-    They are keywords of a renderer; so is `allow_outside`, where it is given.
+    The project is that of `workspace`. Diagnostics go to standard error where none are taken.
     """
-    found: dict[str, Any] = {}
+    said = Diagnostics() if diagnostics is None else diagnostics
+    project = _trusted_project(given, workspace, said)
+    _say_unknown_variables(said)
+    if diagnostics is None:
+        print_diagnostics(said)
+    folders: dict[str, Any] = {}
     # The order is the order of winning: what one typed, one's own machine, the project's files.
-    project = _trusted_folders(workspace, diagnostics)
     for name, variable in FOLDER_VARIABLES.items():
         listed = [Path(part) for part in os.environ.get(variable, "").split(os.pathsep) if part]
         for folder in listed:
             if not folder.is_dir():
                 raise click.UsageError(f"{variable}: there is no folder {quote(str(folder))}")
-        found[name] = [*given.pop(name, ()), *listed, *project.get(name, ())]
+        own = [] if project is None else getattr(project, name)
+        folders[name] = [*given.pop(name, ()), *listed, *own]
     if given.pop("allow_outside", False):
-        found["allow_outside"] = True
-    return found
+        folders["allow_outside"] = True
+    options, places = {}, {}
+    if project is not None:
+        options = dict(project.settings)
+        places = {name: project.where(name) for name in options}
+    for name, variable in OPTION_VARIABLES.items():
+        if text := os.environ.get(variable):
+            options[name], places[name] = _read_variable(name, text, variable), variable
+    return Settings(options.pop("profile", None), options, folders, places)
+
+
+def take_folders(given: dict[str, Any]) -> dict[str, Any]:
+    """Take the folders out of the flags, as `take_settings` does."""
+    return take_settings(given).folders
+
+
+def _read_variable(name: str, text: str, variable: str) -> Any:
+    if name == "profile":
+        return text
+    return OPTION_VOCABULARY.check(name, read_option(name, text, variable), lambda _: variable)
 
 
 def or_local_folders(folders: dict[str, Any]) -> dict[str, Any]:
@@ -473,26 +532,42 @@ def or_local_folders(folders: dict[str, Any]) -> dict[str, Any]:
     return folders | {name: folders[name] or local.get(name, []) for name in FOLDER_VARIABLES}
 
 
-def _trusted_folders(workspace: str, diagnostics: Diagnostics | None) -> dict[str, list[Path]]:
-    """Return the trusted folders of a project; a diagnostic names a project that is not used."""
-    if not os.path.isdir(os.path.join(workspace, ".promptforge")):
-        return {}  # before the import: most workspaces hold nothing to trust
-    from ..authoring.trust import PROJECT_FOLDER, PROJECT_KINDS, find_project, trust_state
+def _trusted_project(
+    given: Mapping[str, Any], workspace: str, diagnostics: Diagnostics
+) -> Project | None:
+    """Return the project of a workspace if it is trusted; a diagnostic says where it is not."""
+    from ..authoring.project import is_own, locate_project, read_project, trust_state
 
+    place, own = None, False
     try:
-        project = find_project(workspace)
-        if project is None:
-            return {}
+        if (place := locate_project(workspace)) is None:
+            return None
+        own = is_own(place)
+        project = read_project(place, allow_outside=given.get("allow_outside", False))
         state = trust_state(project)
-        if state == "trusted":
-            return {kind: project.folders(kind) for kind in PROJECT_KINDS}
-        message = f"{len(project.files)} templates and profiles in it are {TRUST_STATES[state]}"
+        if state in TRUSTED_STATES:
+            return project
+        message = f"the project's {plural(len(project.files), 'file is', 'files are')}"
+        message += f" {TRUST_STATES[state]}"
     except PromptForgeError as error:
+        if own:
+            raise
         message = f"{error}; nothing in it is used"
-    if diagnostics is not None:
-        hint = f"`promptforge trust {printable(workspace)}` lists and trusts them"
-        diagnostics.add("PF706", f"{message}; {hint}", where=PROJECT_FOLDER)
-    return {}
+    hint = f"`promptforge trust {printable(workspace)}` lists and trusts them"
+    diagnostics.add("PF706", f"{message}; {hint}", where=str(place or workspace))
+    return None
+
+
+def _say_unknown_variables(diagnostics: Diagnostics) -> None:
+    known = {*OPTION_VARIABLES.values(), *FOLDER_VARIABLES.values(), PLUGINS_VARIABLE}
+    for name in sorted(os.environ):
+        # Others may use the same first word, so only what must be a slip of the pen is said.
+        if not name.startswith(VARIABLE_PREFIX) or name in known:
+            continue
+        words = {each.removeprefix(VARIABLE_PREFIX) for each in known}
+        if near := certain_correction(name.removeprefix(VARIABLE_PREFIX), words):
+            message = f'sets nothing; did you mean "{VARIABLE_PREFIX}{near}"?'
+            diagnostics.add("PF123", message, where=printable(name))
 
 
 # --- requests -------------------------------------------------------------------------------------
@@ -507,6 +582,8 @@ class CommandRequest(NamedTuple):
     """Options of the job file, and over them those of the flags."""
     profile: str | None
     folders: dict[str, Any]
+    places: dict[str, str]
+    """Name of an option (or `profile`) → its flag, variable, or file and line."""
     quiet: bool
     diagnostics: Diagnostics
     """Diagnostics of the job file and of the items, as they are read."""
@@ -578,13 +655,15 @@ def read_request(
     flags = given_options(given)
     for name, value in flags.items():  # the options of a job file have been checked
         OPTION_VOCABULARY.check(name, value)
-    # The workspace may come from a flag, so its trusted folders are known only now.
-    folders = take_folders(given, wanted.workspace, diagnostics)
+    places = {name: f"{given['job']}:{job.lines.get((name,), 1)}" for name in job.options}
+    # The workspace may come from a flag, so its project is known only now.
+    settings = take_settings(given, wanted.workspace, diagnostics)
     return CommandRequest(
         wanted=wanted,
-        options=options | flags,
-        profile=given["profile"] or profile,
-        folders=folders,
+        options=settings.under(options | flags, places | flag_names(given)),
+        profile=given["profile"] or profile or settings.profile,
+        folders=settings.folders,
+        places=settings.places,
         quiet=given["quiet"],
         diagnostics=diagnostics,
         job=job,

@@ -61,7 +61,7 @@ _SCRIPT_LINES = {
 """Shell → the line for its start-up file."""
 COPIED_THINGS = ("layout", "format", "kind", "prompt", "profile")
 _FIRST_STEPS = (
-    "promptforge render items.json --templates templates --profiles profiles --profile mine",
+    "promptforge render items.json",
     "promptforge check",
     "promptforge test",
 )
@@ -398,16 +398,24 @@ pretend_flag = click.option("--pretend", is_flag=True, help="Print the file name
 @pretend_flag
 @json_flag
 def init_command(folder: Path, pretend: bool, as_json: bool) -> None:
-    """Write a project into FOLDER: a layout, a profile, items to try them on, and golden cases.
+    """Write a project into FOLDER: settings, a layout, a profile, items to try, golden cases.
 
+    In FOLDER and below it, `promptforge.toml` names what is used, so that no flag is needed.
     Nothing is overwritten: where one of the files exists, none is written.
     """
+    from ..authoring.project import own_project
     from ..authoring.scaffold import project_files
 
     steps = list(_FIRST_STEPS)
     if folder != Path():
         steps.insert(0, f"cd {folder}")
     _write(project_files(folder), steps, pretend, as_json)
+    if not pretend:
+        try:
+            own_project(folder)
+        except (OSError, PromptForgeError) as error:
+            hint = f"`promptforge trust --own {printable(folder)}` lets it be used"
+            print_message(f"the list of your projects cannot be written: {error}; {hint}")
 
 
 @click.command("new")

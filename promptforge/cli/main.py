@@ -9,13 +9,20 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
 
 from .._version import __version__
-from ..errors import OptionError, PromptForgeError, TemplateError, quote, suggest_name
+from ..errors import (
+    OptionError,
+    PromptForgeError,
+    TemplateError,
+    TokenizerError,
+    quote,
+    suggest_name,
+)
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -145,8 +152,11 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         # A character outside the terminal's encoding must not end the run.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    places: dict[str, str] = {}
     try:
-        code = command_group.main(arguments, prog_name="promptforge", standalone_mode=False)
+        code = command_group.main(
+            arguments, prog_name="promptforge", standalone_mode=False, obj=places
+        )
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:
@@ -156,21 +166,26 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except click.exceptions.Abort:
         code = 130  # Ctrl-C: 128 and the number of the signal, as shells have it
     except (PromptForgeError, click.ClickException, RecursionError, OSError) as error:
-        code = report_error(error, arguments)
+        code = report_error(error, arguments, places)
     if not isinstance(code, int):
         code = 0
     sys.exit(code)
 
 
-def report_error(error: Exception, arguments: Sequence[str]) -> int:
-    """Print an error, with `--json` also as JSON on standard output; return the exit code."""
+def report_error(
+    error: Exception, arguments: Sequence[str], places: Mapping[str, str] | None = None
+) -> int:
+    """Print an error, with `--json` also as JSON on standard output; return the exit code.
+
+    `places` are the places of options by name, such as `promptforge.toml:2`.
+    """
     from .output import JSON_VERSION, excerpt_lines, print_message
 
     # `promptforge` alone prints the help: that is no message to put into one line.
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         error.show()
         return error.exit_code
-    code, message = _describe(error, arguments)
+    code, message = _describe(error, arguments, places or {})
     print_message(message)
     # A program that asked for JSON gets its error as JSON too; click has not parsed the flag yet.
     if "--json" in arguments and sys.stdout is not None:
@@ -189,7 +204,9 @@ def report_error(error: Exception, arguments: Sequence[str]) -> int:
     return exit_code
 
 
-def _describe(error: Exception, arguments: Sequence[str]) -> tuple[str, str]:
+def _describe(
+    error: Exception, arguments: Sequence[str], places: Mapping[str, str]
+) -> tuple[str, str]:
     """Return the code and the message of an error."""
     from .output import unused_folder_hint, usage_message
 
@@ -204,6 +221,10 @@ def _describe(error: Exception, arguments: Sequence[str]) -> tuple[str, str]:
         if error.filename:
             message += f": {error.filename}"
         return "file", message
+    option = "tokenizer" if isinstance(error, TokenizerError) else getattr(error, "option", None)
+    place = places.get(str(option), "--")
+    if not (place.startswith("--") or getattr(error, "where", None)):
+        message = f"{place}: {message}"
     if isinstance(error, OptionError) and error.absent:
         message += unused_folder_hint(error.absent, arguments)
     return type(error).__name__.removesuffix("Error").lower(), message

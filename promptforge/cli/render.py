@@ -41,6 +41,7 @@ from .inputs import (
     GroupedCommand,
     complete_tokenizer,
     exit_code,
+    flag_names,
     folder_flags,
     given_options,
     input_flags,
@@ -51,7 +52,7 @@ from .inputs import (
     read_option,
     read_prompt_request,
     read_request,
-    take_folders,
+    take_settings,
     text_flags,
 )
 from .output import (
@@ -297,12 +298,14 @@ def mcp_command(**given: Any) -> None:
     The options are the defaults of each request. No file is opened for a client. Needs the extra
     `mcp`.
     """
-    folders = take_folders(given)
+    settings = take_settings(given)
     try:
         from ..integrations.mcp import make_mcp_server
     except ImportError as error:  # its message names the extra
         raise click.UsageError(str(error)) from None
-    make_mcp_server(profile=given["profile"], **folders, **given_options(given)).run()
+    options = settings.under(given_options(given), flag_names(given))
+    profile = given["profile"] or settings.profile
+    make_mcp_server(profile=profile, **settings.folders, **options).run()
 
 
 # --- counting -------------------------------------------------------------------------------------
@@ -327,12 +330,16 @@ def count_command(
 
     Of a folder the files that `render` would read are counted, without headings and fences.
     """
-    folders = take_folders(given)
+    settings = take_settings(given)
+    given["tokenizer"] = tokenizer
+    options = settings.under(given_options(given), flag_names(given))
+    tokenizer = options.get("tokenizer")
     if tokenizer is None:
         from ..config.profiles import load_profile
 
-        profile = load_profile(given["profile"] or "default", folders["profiles"])
-        profile.check_outside("allow_outside" in folders)
+        name = given["profile"] or settings.profile or "default"
+        profile = load_profile(name, settings.folders["profiles"])
+        profile.check_outside("allow_outside" in settings.folders)
         tokenizer = profile.options.get("tokenizer", OPTION_VOCABULARY.rules["tokenizer"].default)
     counter = get_tokenizer(tokenizer)
     # At a terminal nobody would know what the command waits for.

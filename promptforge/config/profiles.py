@@ -138,7 +138,7 @@ def load_profile(name: str | Path, folders: Iterable[Path | str] = ()) -> Profil
             if key == "language_tags":
                 value = {**merged.get(key, {}), **value}
             elif key == "tokenizer":
-                value, problem = _near(value, file.path.parent)
+                value, problem = near_tokenizer(value, file.path.parent)
                 outside = (problem, place(key)) if problem else None
             merged[key] = value
             rule = OPTION_VOCABULARY.rules.get(key)
@@ -155,7 +155,7 @@ def load_profile(name: str | Path, folders: Iterable[Path | str] = ()) -> Profil
     return Profile(name=stem, options=merged, chain=files, outside=outside, **about)
 
 
-def _near(tokenizer: str, folder: Path) -> tuple[str, str | None]:
+def near_tokenizer(tokenizer: str, folder: Path) -> tuple[str, str | None]:
     """Return the tokenizer with its file's path from here, and why `folder` may not name it."""
     name = tokenizer_file(tokenizer)
     if name is None:
