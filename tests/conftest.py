@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import tempfile
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import settings
 
 pytest_plugins = ["preview_browser"]  # one browser for all tests that want one
 
+VARIABLES_OF_TESTS = {"PROMPTFORGE_CASES", "PROMPTFORGE_SCREENSHOTS"}
 WATCHED = 8
 """Examples of a law that coverage sees: the rest reach the same code at thrice the cost."""
 
@@ -40,6 +42,12 @@ def pytest_configure(config: pytest.Config) -> None:
             "--update-golden is refused where CI is set: change expected texts by hand, and read"
         )
     os.environ.pop("CI", None)  # the commands under test look at it too
+    for name in [name for name in os.environ if name.startswith("PROMPTFORGE_")]:
+        if name not in VARIABLES_OF_TESTS:  # the developer's own options are not under test
+            del os.environ[name]
+    settings_folder = tempfile.TemporaryDirectory()  # `init` writes to the user's list of projects
+    config.add_cleanup(settings_folder.cleanup)
+    os.environ["XDG_CONFIG_HOME"] = os.environ["APPDATA"] = settings_folder.name
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1111,6 +1111,12 @@ def main() -> int:
     given = parser.parse_args()
     for name in [name for name in os.environ if name.startswith("PROMPTFORGE_")]:
         del os.environ[name]
+    with tempfile.TemporaryDirectory() as settings:  # `init` writes to the user's list of projects
+        os.environ["XDG_CONFIG_HOME"] = settings
+        return _act(given)
+
+
+def _act(given: argparse.Namespace) -> int:
     if given.action == "show":
         return show(given.what, given.record)
     return {"record": record, "compare": compare}[given.action](Path(given.what), given.quick)

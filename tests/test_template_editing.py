@@ -14,8 +14,6 @@ from commandline import ROOT, run
 from judges import json_value, xml_root
 
 import promptforge as pf
-from promptforge.authoring import scaffold as drafts
-from promptforge.authoring.scaffold import project_files
 from promptforge.cli.render import preview_command
 from promptforge.templating.language import FILTERS
 from promptforge.templating.loader import Templates
@@ -109,7 +107,7 @@ def test_the_readme_has_an_example_of_each_kind_of_change() -> None:
 def test_the_command_of_the_preview_is_one(folder: Path) -> None:
     """It goes on until somebody ends it, so what is run here is all that comes before the page."""
     (line,) = re.findall(r"^    promptforge preview (.*)$", README, re.MULTILINE)
-    drafts.write_files(project_files(folder))
+    assert run("init").code == 0
     (folder / "needs.yaml").write_text("[]", encoding="utf-8")
     with preview_command.make_context("preview", shlex.split(line)) as context:
         given = {name: context.params[name] for name in ("items", "profile", "edit")}
@@ -122,7 +120,7 @@ def test_every_example_of_the_readme_prints_what_it_shows(
 ) -> None:
     monkeypatch.delenv("CI", raising=False)  # where it is set, --update is refused
     if not any(step.is_command and step.name == "promptforge init" for step in EXAMPLES[title]):
-        drafts.write_files(project_files(folder))
+        assert run("init").code == 0
     follow(EXAMPLES[title])
 
 

@@ -96,10 +96,7 @@ class ProjectPlace(NamedTuple):
 
     def __str__(self) -> str:
         """Return the file or folder that makes it a project, as seen from here."""
-        try:
-            return to_label(os.path.relpath(self.file or self.folder / PROJECT_FOLDER))
-        except ValueError:  # on another drive of Windows
-            return to_label(str(self.file or self.folder))
+        return to_label(str(_seen_from_here(self.file or self.folder / PROJECT_FOLDER)))
 
 
 class Project(NamedTuple):
@@ -126,28 +123,26 @@ class Project(NamedTuple):
 
 
 def locate_project(start: str | os.PathLike[str]) -> ProjectPlace | None:
-    """Return the project of a folder: its own, or that of the nearest folder above it.
-
-    Raises `ProfileError` for a `pyproject.toml` with a table for this program and broken TOML, and
-    where `promptforge.toml` stands beside such a table.
-    """
+    """Return the project of a folder: its own, or that of the nearest folder above it."""
     # Links are resolved, or a link that is turned elsewhere would still be trusted.
     first = Path(os.path.realpath(start))
     if first.name == PROJECT_FOLDER:
         first = first.parent
     for folder in (first, *first.parents):
-        own, shared = folder / PROJECT_FILE, folder / SHARED_FILE
-        has_table = _read_settings(shared) is not None
-        if _read_settings(own) is not None:
-            if has_table:
-                both = f"{PROJECT_FILE} stands beside it; keep one of the two"
-                raise ProfileError(f"{_TABLE}: {both}", where=str(shared))
-            return ProjectPlace(folder, own)
-        if has_table:
-            return ProjectPlace(folder, shared)
+        if (folder / PROJECT_FILE).is_file():
+            return ProjectPlace(folder, folder / PROJECT_FILE)
+        if _has_table(folder / SHARED_FILE):
+            return ProjectPlace(folder, folder / SHARED_FILE)
         if any(_has_files(folder / PROJECT_FOLDER / kind) for kind in PROJECT_KINDS):
             return ProjectPlace(folder)
     return None
+
+
+def _seen_from_here(path: Path) -> Path:
+    try:
+        return Path(os.path.relpath(path))
+    except ValueError:  # on another drive of Windows
+        return path
 
 
 def read_project(place: ProjectPlace, *, allow_outside: bool = False) -> Project:
@@ -158,12 +153,13 @@ def read_project(place: ProjectPlace, *, allow_outside: bool = False) -> Project
     whole: too many files, or files that keep changing.
     """
     settings, where, files = _settings(place)
+    root = _seen_from_here(place.folder)
 
     def inside(key: str, name: str) -> Path:
         problem = leads_outside(name, place.folder)
         if problem and not allow_outside:
             raise ProfileError(f"{key}: {problem}; {ALLOW_OUTSIDE}", where=where(key), option=key)
-        return place.folder / name
+        return root / name
 
     folders: dict[str, list[Path]] = {}
     for kind in PROJECT_KINDS:
@@ -172,7 +168,7 @@ def read_project(place: ProjectPlace, *, allow_outside: bool = False) -> Project
             if not folder.is_dir():
                 message = f"{kind}: there is no folder {quote(str(folder))}"
                 raise ProfileError(message, where=where(kind), option=kind)
-        hidden = place.folder / PROJECT_FOLDER / kind
+        hidden = root / PROJECT_FOLDER / kind
         if _has_files(hidden):
             folders[kind].append(hidden)
     files |= _files(place, folders)
@@ -182,7 +178,7 @@ def read_project(place: ProjectPlace, *, allow_outside: bool = False) -> Project
         settings["profile"] = str(path)
         files[profile] = _entry(profile, read_template_file(path, MAX_YAML_BYTES))
     if "tokenizer" in settings:
-        settings["tokenizer"], problem = near_tokenizer(settings["tokenizer"], place.folder)
+        settings["tokenizer"], problem = near_tokenizer(settings["tokenizer"], root)
         if problem and not allow_outside:
             raise ProfileError(problem, where=where("tokenizer"), option="tokenizer")
     listed = tuple(sorted(files.values()))
@@ -196,6 +192,9 @@ _Settings = tuple[dict[str, Any], Callable[[str], str], dict[str, ProjectFile]]
 def _settings(place: ProjectPlace) -> _Settings:
     if place.file is None:
         return {}, str, {}
+    if place.file.name == PROJECT_FILE and _has_table(place.folder / SHARED_FILE):
+        message = f"{_TABLE} stands in {SHARED_FILE} beside it; keep one of the two"
+        raise ProfileError(message, where=str(place))
     table, text = _read_settings(place.file) or ({}, "")
     where = _key_places(place, text)
     settings = {name: PROJECT_VOCABULARY.check(name, table[name], where) for name in table}
@@ -221,6 +220,13 @@ def _has_files(folder: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:  # reading it will say why
+        return True
+
+
+def _has_table(path: Path) -> bool:
+    try:
+        return _read_settings(path) is not None
+    except ProfileError:  # reading it as the project's will say so
         return True
 
 

@@ -16,9 +16,17 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from ..config.options import OPTION_VOCABULARY
 from ..model import Explanation, Remedy, Result, ResultItem, path_with_lines
 from ..text.format import plural
-from .inputs import GroupedCommand, exit_code, input_flags, output_flags, read_request
+from .inputs import (
+    CommandRequest,
+    GroupedCommand,
+    exit_code,
+    input_flags,
+    output_flags,
+    read_request,
+)
 from .output import (
     Column,
     printable,
@@ -310,11 +318,11 @@ def option_places(request: CommandRequest, result: Result) -> dict[str, str]:
 
 
 def _place_lines(request: CommandRequest, result: Result) -> Iterator[str]:
-    """Yield each place that sets options, but the flags: those are in sight."""
+    """Yield each place that sets options, but flags and layout: those are in sight."""
     values = {"profile": request.profile, **msgspec.structs.asdict(result.report.page.options)}
     set_by: dict[str, list[str]] = {}
     for name, place in option_places(request, result).items():
-        if not place.startswith("--"):
+        if not place.startswith(("--", "layout ")):
             value = shorten(printable(_flag_value(values[name])), MAX_NAME_COLUMNS)
             set_by.setdefault(place.rpartition(":")[0] or place, []).append(f"{name} {value}")
     if set_by:

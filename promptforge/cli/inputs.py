@@ -56,7 +56,10 @@ Command = Callable[..., Any]
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 """A function that offers the names that begin as a word does."""
 FOLDER_VARIABLES = {"templates": "PROMPTFORGE_TEMPLATES", "profiles": "PROMPTFORGE_PROFILES"}
-OPTION_VARIABLES = {name: f"PROMPTFORGE_{name.upper()}" for name in ("profile", *OPTION_VOCABULARY)}
+VARIABLE_PREFIX = "PROMPTFORGE_"
+OPTION_VARIABLES = {
+    name: f"{VARIABLE_PREFIX}{name.upper()}" for name in ("profile", *OPTION_VOCABULARY)
+}
 """Option → the variable of the environment that sets it."""
 TRUSTED_STATES = ("own", "trusted")
 TRUST_STATES = {

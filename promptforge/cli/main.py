@@ -60,18 +60,19 @@ GROUPS = {
         "completion": CommandEntry("list", "Print the completion script of a shell."),
     },
     "Make it yours": {
-        "init": CommandEntry("list", "Write a project: a layout, a profile, items, golden cases."),
+        "init": CommandEntry("list", "Write a project: settings, layout, profile, golden cases."),
         "new": CommandEntry("list", "Copy a layout, format, item template, prompt or profile."),
         "check": CommandEntry("check", "Find mistakes in templates and profiles; measure cost."),
         "test": CommandEntry("check", "Render your own golden cases and compare."),
-        "trust": CommandEntry("check", "Allow the templates and profiles of a project."),
+        "trust": CommandEntry("check", "Allow the settings, templates and profiles of a project."),
     },
 }
 """The commands under the headings of the help."""
 
 COMMANDS = {name: entry for entries in GROUPS.values() for name, entry in sorted(entries.items())}
 
-EPILOG = """Exit codes: 0 done; 1 findings (of check, test, diff --exit-code or a strict run);
+EPILOG = """Each option is also a variable (PROMPTFORGE_MAX_TOKENS) and a key of promptforge.toml.
+Exit codes: 0 done; 1 findings (of check, test, diff --exit-code or a strict run);
 2 wrong usage; 3 required items do not fit; 4 bad input, with file, line and field;
 5 a template failed."""
 

@@ -19,7 +19,7 @@ from unittest import mock
 import msgspec
 
 import promptforge as pf
-from promptforge.authoring import trust
+from promptforge.authoring import project
 from promptforge.batch import rows, runner
 from promptforge.batch.rows import BatchSpec
 from promptforge.batch.workers import ShardServer
@@ -221,10 +221,11 @@ def _trusted(folder: Path, _: object) -> Answer:
     with mock.patch.dict(
         os.environ, {"XDG_CONFIG_HOME": str(folder / "config"), "HOME": str(folder)}
     ):
-        project = trust.find_project(folder / "work")
-        assert project is not None
-        trust.trust_project(project)
-        return Answer((project.files, trust.trust_state(project)))
+        place = project.locate_project(folder / "work")
+        assert place is not None
+        found = project.read_project(place)
+        project.trust_project(found)
+        return Answer((found.files, project.trust_state(found)))
 
 
 class InProcessWorker:
