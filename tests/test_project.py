@@ -486,7 +486,7 @@ def test_a_slip_of_the_pen_in_a_variable_is_said(
     monkeypatch.setenv("PROMPTFORGE_MAX_TOKNES", "3")
     assert run("render", "items.json").err == (
         "promptforge: warning: PROMPTFORGE_MAX_TOKNES: sets nothing;"
-        ' did you mean "PROMPTFORGE_MAX_TOKENS"? [PF123]\n'
+        ' did you mean "PROMPTFORGE_MAX_TOKENS"? [PF124]\n'
     )
 
 

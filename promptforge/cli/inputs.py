@@ -570,7 +570,7 @@ def _say_unknown_variables(diagnostics: Diagnostics) -> None:
         words = {each.removeprefix(VARIABLE_PREFIX) for each in known}
         if near := certain_correction(name.removeprefix(VARIABLE_PREFIX), words):
             message = f'sets nothing; did you mean "{VARIABLE_PREFIX}{near}"?'
-            diagnostics.add("PF123", message, where=printable(name))
+            diagnostics.add("PF124", message, where=printable(name))
 
 
 # --- requests -------------------------------------------------------------------------------------
