@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -203,6 +204,7 @@ def desk(project: Path) -> Path:
     """A project of the user's own, with a layout, a profile and `promptforge.toml`."""
     assert run("init").code == 2, "items.json is there"
     (project / "items.json").unlink()
+    shutil.rmtree(project / ".promptforge")
     assert run("init").code == 0
     (project / "sub").mkdir()
     (project / "sub" / "items.json").write_text('[{"content": "x = 1", "path": "a.py"}]')
@@ -245,7 +247,7 @@ def test_a_project_of_ones_own_may_change_until_it_is_taken_off_the_list(desk: P
     assert run("render", "sub/items.json").out == "## Context\n\nagain: x = 1\n\n"
     assert "trusted no longer" in run("trust", "--remove", "sub").err
     ran = run("render", "sub/items.json")
-    assert "promptforge.toml: the project's 7 files are not used: nobody has trusted it" in ran.err
+    assert "promptforge.toml: the project's 4 files are not used: nobody has trusted it" in ran.err
     assert (ran.code, ran.out.startswith("### a.py")) == (0, True)
     assert run("trust", "--own", "sub").code == 0
     assert run("render", "sub/items.json").out == "## Context\n\nagain: x = 1\n\n"
@@ -349,6 +351,24 @@ def test_outside_of_the_project_only_where_it_is_allowed(desk: Path, tmp_path: P
     link.symlink_to(tmp_path / "shared")
     settings_file("templates = 'link'\nlayout = 'far'\n")
     assert "lies outside" in run("render", "sub/items.json").err
+
+
+def test_files_that_were_there_before_init_do_not_become_ones_own(project: Path) -> None:
+    Path("items.json").unlink()
+    ran = run("init")
+    assert ran.code == 0
+    assert "not used yet: .promptforge/profiles/theirs.yaml, .promptforge/temp" in ran.err
+    assert "`promptforge trust --own .` lets it be used" in ran.err
+    assert "PF706" in run("render", "items.json").err
+
+
+def test_another_folder_in_the_place_of_ones_own_is_not_ones_own(desk: Path) -> None:
+    desk.rename(desk.with_name("kept"))
+    shutil.copytree(desk.with_name("kept"), desk)
+    os.chdir(desk)
+    assert "PF706" in run("render", "sub/items.json").err
+    assert run("trust").code == 0
+    assert run("render", "sub/items.json").err == ""
 
 
 def test_a_project_that_cannot_be_put_on_the_list_is_written_all_the_same(

@@ -297,28 +297,29 @@ def _entry(name: str, file: TemplateFile) -> ProjectFile:
 
 # --- trust ----------------------------------------------------------------------------------------
 
-_OWN = "own"
-
 
 class _List(msgspec.Struct):
     """The list as its file holds it."""
 
     folders: dict[str, str] = {}
-    """Hashes, or `own`, by path of the project, links resolved."""
+    """Hashes, or `own` with the folder's number, by path of the project, links resolved."""
     version: int = 1
 
 
 def trust_state(project: Project) -> str:
     """Return `own`, `trusted`, `changed` (since it was trusted) or `unknown`."""
+    if is_own(project.place):
+        return "own"
     known = _load().folders.get(str(project.place.folder))
-    if known in (None, _OWN):
-        return known or "unknown"
+    if known is None:
+        return "unknown"
     return "trusted" if known == project.sha256 else "changed"
 
 
 def is_own(place: ProjectPlace) -> bool:
     """Tell whether a project is the user's own, so that any change of it is trusted."""
-    return _load().folders.get(str(place.folder)) == _OWN
+    known = _load().folders.get(str(place.folder))
+    return known is not None and known == _own_mark(place.folder)
 
 
 def trust_project(project: Project) -> None:
@@ -328,12 +329,18 @@ def trust_project(project: Project) -> None:
 
 def own_project(folder: Path) -> None:
     """Trust the project of this folder as it is and as it will be: it is the user's own."""
-    _remember(Path(os.path.realpath(folder)), _OWN)
+    folder = Path(os.path.realpath(folder))
+    _remember(folder, _own_mark(folder))
 
 
-def _remember(folder: Path, sha256: str) -> None:
+def _own_mark(folder: Path) -> str:
+    # With its number: another folder that takes this one's place later is not the user's own.
+    return f"own {folder.stat().st_ino}"
+
+
+def _remember(folder: Path, mark: str) -> None:
     listed = _load()
-    listed.folders[str(folder)] = sha256
+    listed.folders[str(folder)] = mark
     _save(listed)
 
 

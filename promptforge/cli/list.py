@@ -403,19 +403,36 @@ def init_command(folder: Path, pretend: bool, as_json: bool) -> None:
     In FOLDER and below it, `promptforge.toml` names what is used, so that no flag is needed.
     Nothing is overwritten: where one of the files exists, none is written.
     """
-    from ..authoring.project import own_project
     from ..authoring.scaffold import project_files
 
     steps = list(_FIRST_STEPS)
     if folder != Path():
         steps.insert(0, f"cd {folder}")
-    _write(project_files(folder), steps, pretend, as_json)
-    if not pretend:
-        try:
-            own_project(folder)
-        except (OSError, PromptForgeError) as error:
-            hint = f"`promptforge trust --own {printable(folder)}` lets it be used"
-            print_message(f"the list of your projects cannot be written: {error}; {hint}")
+    files = project_files(folder)
+    _write(files, steps, pretend, as_json)
+    if not pretend and (problem := _own(folder, files)):
+        hint = f"`promptforge trust --own {printable(folder)}` lets it be used"
+        print_message(f"the project is not used yet: {problem}; {hint}")
+
+
+def _own(folder: Path, files: Sequence[NewFile]) -> str | None:
+    """Put a new project on the list of the user's own; return why it cannot be put there."""
+    from ..authoring.project import locate_project, own_project, read_project
+
+    try:
+        place = locate_project(folder)
+        assert place is not None, "its file has just been written"
+        new = {file.path.relative_to(folder).as_posix() for file in files}
+        # In a cloned repository, templates may lie that nobody has read.
+        others = [file.name for file in read_project(place).files if file.name not in new]
+        if others:
+            return f"{printable(', '.join(others))} was here before"
+        own_project(place.folder)
+    except OSError as error:
+        return f"the list of your projects cannot be written: {error.strerror}"
+    except PromptForgeError as error:
+        return str(error)
+    return None
 
 
 @click.command("new")
