@@ -37,7 +37,7 @@ RULES = {
 
 def test_the_text_is_what_render_prints(edited: Preview, open_page: Opener, shots: Path) -> None:
     page = open_page(edited)
-    assert text(page) == run("render", edited.folder / "items.json", "--max-tokens", "160").out
+    assert text(page) == run("render", edited.folder / "items.json", "--max-tokens", "160").out[:-1]
     assert page.locator("#text script, #text b, #list script").count() == 0
     assert "<script>alert(1)</script>" in text(page)
     names = page.locator("#list .label").all_inner_texts()

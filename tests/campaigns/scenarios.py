@@ -172,12 +172,19 @@ def _rendered(folder: Path, _: object) -> Answer:
     )
 
 
+def _settings_in(folder: Path) -> contextlib.AbstractContextManager[Any]:
+    """Keep the user's list of projects in `folder`."""
+    places = {"XDG_CONFIG_HOME": str(folder / "config"), "HOME": str(folder)}
+    return mock.patch.dict(os.environ, places)
+
+
 def _new(folder: Path, _: object) -> Answer:
     return command("new", "layout", "brief", "--from", "context", "--templates", folder / "mine")
 
 
 def _init(folder: Path, _: object) -> Answer:
-    return command("init", folder / "desk")
+    with _settings_in(Path(os.devnull)):  # the list of projects would be a file more
+        return command("init", folder / "desk")
 
 
 def _desk(folder: Path) -> Any:
@@ -218,9 +225,7 @@ def _project(folder: Path) -> None:
 
 
 def _trusted(folder: Path, _: object) -> Answer:
-    with mock.patch.dict(
-        os.environ, {"XDG_CONFIG_HOME": str(folder / "config"), "HOME": str(folder)}
-    ):
+    with _settings_in(folder):
         place = project.locate_project(folder / "work")
         assert place is not None
         found = project.read_project(place)
