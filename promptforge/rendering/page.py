@@ -119,6 +119,7 @@ class Page:
         self.views = ItemViews(self._items, setting, self.separator, titles, self.tank)
         self.notes: CleaningNotes = ()
         """Notes on the page around its items."""
+        self._shows_sources = False
         self._contained = ContainedTexts(self._items)
         self._bounds = LowerBounds(self)
         self._shortener = Shortener(self)
@@ -241,6 +242,15 @@ class Page:
         """Return the exact cost of the page with just these items."""
         return self._build(chosen)[2]
 
+    def show_sources(self, *, shown: bool) -> None:
+        """Show the list of sources from now on, or not.
+
+        Items are packed without it: it takes no room of theirs.
+        """
+        if shown != self._shows_sources:
+            self._shows_sources = shown
+            self._last = None
+
     def parts(self, chosen: Mapping[int, Variant]) -> list[str]:
         """Return the finished page in parts.
 
@@ -319,7 +329,7 @@ class Page:
         variables["items"] = [self.views.view(e.index, chosen[e.index]) for e in entries]
         variables["total"] = len(self.candidates)
         variables["sources"] = None
-        if self.options.sources:
+        if self._shows_sources:
             items = (self.views.break_up_labels(entry.item)[0] for entry in entries)
             variables["sources"] = [Fields(citation(item)) for item in items]
         variables["tree"] = self._tree_fields(entries, chosen) if self.options.tree else None

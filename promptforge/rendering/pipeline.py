@@ -142,6 +142,7 @@ class Pipeline:
             return self.make(again, Diagnostics())
 
         parts = page.parts(packed.chosen) if packed.overhead_fits else []
+        page.show_sources(shown=False)  # the report measures what items cost
         text, tokens = "".join(parts), int(packed.cost[0])
         if options.max_tokens is None or not parts:
             tokens = setting.counter.count(text)
@@ -253,6 +254,7 @@ def _pack_first(
 ) -> tuple[Page, Packed]:
     """Pack the first of `pages`, or the next where nothing of it fits."""
     for page in pages:
+        page.show_sources(shown=False)
         steps, section_limits = plan_packing(page, options, diagnostics)
         packed = pack(
             steps,
@@ -266,7 +268,26 @@ def _pack_first(
         )
         if packed.chosen:
             break
+    if options.sources and packed.overhead_fits:
+        packed = _add_sources(page, packed, options, diagnostics)
     return page, packed
+
+
+def _add_sources(page: Page, packed: Packed, options: Options, diagnostics: Diagnostics) -> Packed:
+    """Show the list of sources where the page has room for it; no item makes room."""
+    page.show_sources(shown=True)
+    cost = page.measure(packed.chosen)
+    if fits_within(cost, _limit(options)):
+        return packed._replace(cost=cost)
+    page.show_sources(shown=False)
+    more = [
+        f"{int(needed - had):,} {unit}"
+        for needed, had, unit in zip(cost, _limit(options), ("tokens", "characters"), strict=True)
+        if needed > had
+    ]
+    message = f"the list of sources is not shown: it needs {' and '.join(more)} more"
+    diagnostics.add("PF125", message, severity="info")
+    return packed
 
 
 def _limit(options: Options) -> Cost:
