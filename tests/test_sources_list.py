@@ -35,6 +35,7 @@ def test_the_list_changes_no_item_and_exceeds_no_budget(
     said = [d.code for d in result.warnings if d.code == "PF125"]
     if said:
         assert result.text == without.text
+    assert "".join(result.text[span.start : span.end] for span in result.map) == result.text
 
 
 def test_the_message_says_how_much_more_is_needed() -> None:
@@ -52,3 +53,13 @@ def test_a_named_budget_still_brings_the_item_back_whole(max_tokens: int) -> Non
         if item.fits_at is not None:
             again = RENDERER.render(ITEMS, sources=True, max_tokens=item.fits_at)
             assert {i.id: i.status for i in again.items}[item.id] == "included"
+
+
+def test_the_text_of_one_origin_has_its_own_list() -> None:
+    items = [
+        pf.Item(content="a", path="a.md", origin="similarity"),
+        pf.Item(content="b", path="b.md", origin="explicit"),
+    ]
+    result = RENDERER.render(items, sources=True)
+    assert "Sources" in result.explicit_text
+    assert "a.md" not in result.explicit_text

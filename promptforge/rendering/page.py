@@ -119,7 +119,7 @@ class Page:
         self.views = ItemViews(self._items, setting, self.separator, titles, self.tank)
         self.notes: CleaningNotes = ()
         """Notes on the page around its items."""
-        self._shows_sources = False
+        self._shows_sources = self.options.sources
         self._contained = ContainedTexts(self._items)
         self._bounds = LowerBounds(self)
         self._shortener = Shortener(self)
@@ -242,14 +242,15 @@ class Page:
         """Return the exact cost of the page with just these items."""
         return self._build(chosen)[2]
 
-    def show_sources(self, *, shown: bool) -> None:
-        """Show the list of sources from now on, or not.
+    def show_sources(self, *, shown: bool) -> bool:
+        """Show the list of sources from now on, or not; return whether it was shown before.
 
         Items are packed without it: it takes no room of theirs.
         """
-        if shown != self._shows_sources:
-            self._shows_sources = shown
+        before, self._shows_sources = self._shows_sources, shown
+        if shown != before:
             self._last = None
+        return before
 
     def parts(self, chosen: Mapping[int, Variant]) -> list[str]:
         """Return the finished page in parts.

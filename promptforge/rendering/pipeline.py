@@ -142,7 +142,7 @@ class Pipeline:
             return self.make(again, Diagnostics())
 
         parts = page.parts(packed.chosen) if packed.overhead_fits else []
-        page.show_sources(shown=False)  # the report measures what items cost
+        shows_sources = page.show_sources(shown=False)  # the report measures what items cost
         text, tokens = "".join(parts), int(packed.cost[0])
         if options.max_tokens is None or not parts:
             tokens = setting.counter.count(text)
@@ -154,6 +154,7 @@ class Pipeline:
             request.templates,
             text,
             tokens,
+            shows_sources,
             rerender,
             packings.repack,
         )

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter as Counts
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -83,6 +84,8 @@ class Report:
     templates: Templates
     text: str
     tokens: int
+    shows_sources: bool
+    """Whether the text ends with the list of sources."""
     rerender: Callable[[Mapping[str, Any]], Result]
     """Render the same with other options."""
     repack: Callable[[int], tuple[Page, Packed]]
@@ -293,7 +296,16 @@ class Report:
         if not self.text:
             return ()
         ids = {index: self.name(index) for index in self.packed.chosen}
-        return tuple(map_text(self.page, self.packed.chosen, ids, self.templates, self.text))
+        with self._as_printed():
+            return tuple(map_text(self.page, self.packed.chosen, ids, self.templates, self.text))
+
+    @contextmanager
+    def _as_printed(self) -> Iterator[None]:
+        self.page.show_sources(shown=self.shows_sources)
+        try:
+            yield
+        finally:
+            self.page.show_sources(shown=False)
 
     @cached_property
     def sources(self) -> tuple[Source, ...]:
@@ -308,7 +320,8 @@ class Report:
         chosen = self.packed.chosen
         if all(self._item(index).origin != origin for index in chosen):
             return ""
-        return "".join(self.page.render(chosen, only=origin))
+        with self._as_printed():
+            return "".join(self.page.render(chosen, only=origin))
 
     @cached_property
     def explicit_text(self) -> str:
