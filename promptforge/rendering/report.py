@@ -85,7 +85,7 @@ class Report:
     text: str
     tokens: int
     shows_sources: bool
-    """Whether the text ends with the list of sources."""
+    """True where the text ends with the list of sources."""
     rerender: Callable[[Mapping[str, Any]], Result]
     """Render the same with other options."""
     repack: Callable[[int], tuple[Page, Packed]]
