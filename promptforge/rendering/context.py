@@ -30,6 +30,7 @@ from ..text.escape import (
     VERBATIM,
     CleanedContent,
     Content,
+    LoneMarker,
     VerbatimContent,
     clean_content,
     plain_line,
@@ -241,7 +242,8 @@ class ItemViews:
             if isinstance(content, VerbatimContent):
                 content = content.with_text(marked)
             else:
-                content = Content(marked)
+                alone = variant.name == "stub" and self._layout.syntax == "md"
+                content = (LoneMarker if alone else Content)(marked)
         summary: Content | None = content if variant.name == "summary" else None
         if summary is None and item.summary is not None:
             summary, more, count = self._clean(item.summary)

@@ -60,6 +60,12 @@ class Content(str):
     __slots__ = ()
 
 
+class LoneMarker(Content):
+    """The marker in the place of a content of which nothing is shown; Markdown needs no fence."""
+
+    __slots__ = ()
+
+
 class DelimitedBlock(FencedBlock):
     """A `Verbatim` content with its delimiters around it."""
 
@@ -613,6 +619,14 @@ def _carriable(body: str, syntax: str, notes: list[tuple[str, str]]) -> str:
     return body
 
 
+def _md_marker(marker: str) -> str:
+    """Return the marker as a line of Markdown."""
+    line = md_line(str(marker))
+    # Nothing on the page defines a link, so an opening bracket of the marker needs no backslash.
+    bracket = marker.startswith("[") and "]:" not in marker
+    return str(marker) if bracket and line == f"\\{marker}" else line
+
+
 FENCE_TAG = re.compile(r"[A-Za-z0-9_+#.\-]{1,40}")
 """A language tag that may follow the marks of a fence."""
 
@@ -626,6 +640,8 @@ def fence(text: object, language: object = None) -> FencedBlock:
     """
     if type(text) is VerbatimContent:
         return text.delimited()
+    if type(text) is LoneMarker:
+        return FencedBlock(_md_marker(text))
     body = text if isinstance(text, Content) else clean_content(to_text(text), "md").text
     mark, run = "`", longest_run(body, "`")
     if run >= MAX_FENCE_MARKS:

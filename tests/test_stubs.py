@@ -1,0 +1,87 @@
+"""A stub shows where an item is from and the marker, and nothing else of the item."""
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+import promptforge as pf
+
+RENDERER = pf.Renderer()
+LAYOUTS = ("chunks", "chunks-compact", "context", "documents", "entities", "knowledge", "cited")
+FORMATS = ("markdown", "plain", "xml", "json", "yaml")
+MARKER = "[Content truncated...]"
+ITEMS = [
+    pf.Item(
+        kind="mitre_attack",
+        name="OS Credential Dumping",
+        content="CONTENT " * 300,
+        summary="SUMMARY " * 200,
+        score=1,
+        metadata={
+            "technique_id": "T1003",
+            "tactics": ["TACTIC"],
+            "tools": ["TOOL"],
+            "mitigations": ["MITIGATION"],
+        },
+    ),
+    pf.Item(kind="man_page", name="nmap", content="CONTENT scan " * 300, score=0.9),
+    pf.Item(kind="document", path="docs/guide.md", content="CONTENT guide " * 300, score=0.8),
+]
+SOURCES = ("T1003", "nmap", "docs/guide.md")
+
+
+def stubs(**options: Any) -> pf.Result:
+    return RENDERER.render(ITEMS, stubs=True, trim="none", **options)
+
+
+@pytest.mark.parametrize("format_name", FORMATS)
+@pytest.mark.parametrize("layout", ["knowledge", "entities"])
+def test_a_stub_shows_its_source_and_the_marker_alone(layout: str, format_name: str) -> None:
+    result = stubs(layout=layout, format=format_name, max_chars=700)
+    assert [item.form for item in result.items] == ["stub"] * 3
+    assert result.text.count(MARKER) == 3
+    for word in ("CONTENT", "SUMMARY", "TACTIC", "TOOL", "MITIGATION", "```"):
+        assert word not in result.text
+    if layout == "knowledge" and format_name != "xml":
+        assert [s for s in SOURCES if s not in result.text] == []
+    if format_name == "json":
+        json.loads(result.text)
+    if format_name == "yaml":
+        yaml.safe_load(result.text)
+
+
+@pytest.mark.parametrize(("format_name", "max_chars"), [("markdown", 262), ("plain", 254)])
+def test_the_sources_of_all_items_take_little_room(format_name: str, max_chars: int) -> None:
+    result = stubs(layout="knowledge", format=format_name, max_chars=max_chars)
+    assert len(result.text) <= max_chars
+    assert [s for s in SOURCES if s not in result.text] == []
+
+
+@given(
+    st.sampled_from(LAYOUTS),
+    st.text("[]()#*_`~>-=+|<&:^! \\a1.\t", max_size=20),
+    st.integers(100, 700),
+)
+def test_law_no_marker_becomes_more_than_text(layout: str, marker: str, max_chars: int) -> None:
+    options: dict[str, Any] = {"layout": layout, "max_chars": max_chars}
+    own = {token.type for token in parsed(stubs(layout=layout, marker="X", max_chars=700).text)}
+    for token in parsed(stubs(marker=marker, **options).text):
+        assert token.type in {*own, "paragraph_open", "paragraph_close", "inline"}
+        for child in token.children or ():
+            assert child.type in {
+                "text",
+                "softbreak",
+                "hardbreak",
+                "text_special",
+                "em_open",
+                "em_close",
+            }
+
+
+def parsed(text: str) -> list[Any]:
+    return MarkdownIt("gfm-like", {"linkify": False}).parse(text)
