@@ -91,7 +91,7 @@ def test_attributions_outlive_contents(packing: str, format: str) -> None:
 
 @pytest.mark.parametrize("packing", ["proportional", "longest_first", "drop_last"])
 def test_where_not_even_attributions_fit_the_last_go(packing: str) -> None:
-    result = render([item(f"n{n}", 200) for n in range(50)], 200, packing=packing)
+    result = render([item(f"n{n}", 200) for n in range(20)], 100, packing=packing)
     statuses = [entry.status for entry in result.items]
     assert statuses == sorted(statuses, key=["included", "trimmed", "dropped"].index)
     assert statuses[-1] == "dropped"

@@ -61,7 +61,7 @@ class Content(str):
 
 
 class LoneMarker(Content):
-    """The marker in the place of a content of which nothing is shown; Markdown needs no fence."""
+    """The marker alone, in the place of a content; Markdown needs no fence around it."""
 
     __slots__ = ()
 
