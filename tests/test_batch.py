@@ -30,12 +30,6 @@ import promptforge as pf
 from promptforge import batch
 from promptforge.batch import runner
 from promptforge.batch.requests import Shard, digest
-from promptforge.batch.result_files import (
-    BATCH_SERVICES,
-    RequestFiles,
-    json_lines_writer,
-    write_results,
-)
 from promptforge.batch.rows import (
     BatchSpec,
     RenderedShard,
@@ -43,7 +37,14 @@ from promptforge.batch.rows import (
     hash_inputs,
     make_spec,
 )
-from promptforge.batch.store import ShardStore, ShardSummary
+from promptforge.batch.store import (
+    BATCH_SERVICES,
+    RequestFiles,
+    ShardStore,
+    ShardSummary,
+    json_lines_writer,
+    write_results,
+)
 from promptforge.batch.workers import LocalWorker, ShardJob, ShardServer, WorkerDied, render_shards
 from promptforge.config.options import Options
 from promptforge.errors import OptionError

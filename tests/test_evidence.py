@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from promptforge.selection import mmr
+from promptforge.selection import ranking
 from promptforge.selection.evidence import (
     DividedText,
     Evidence,
@@ -18,7 +18,7 @@ from promptforge.selection.evidence import (
     RankedText,
     choose_passages,
 )
-from promptforge.selection.mmr import diversify
+from promptforge.selection.ranking import diversify
 from promptforge.text.words import STOP_WORDS, stem, terms_of_text, title_phrase, to_phrase
 from promptforge.trimming.prose import split_prose
 
@@ -330,9 +330,9 @@ def test_each_candidate_comes_once_and_the_lazy_way_is_the_greedy_one(
 ) -> None:
     scores, texts = [score for score, _ in pairs], [text for _, text in pairs]
     likeness, relevance, share = (
-        mmr._by_words(texts),
-        mmr._to_unit_range(scores),
-        mmr.RELEVANCE_SHARE,
+        ranking._by_words(texts),
+        ranking._to_unit_range(scores),
+        ranking.RELEVANCE_SHARE,
     )
     chosen: list[int] = []
     while left := [index for index in range(len(pairs)) if index not in chosen]:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promptforge as pf
-from promptforge.trimming.reductions import without_comments, without_empty_lines
+from promptforge.trimming.kinds import without_comments, without_empty_lines
 
 HERE = Path(__file__).parent
 PROGRAMS = [HERE / "judges.py", HERE / "parsers.py", HERE / "hostile.py", HERE / "generated.py"]

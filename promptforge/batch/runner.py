@@ -18,16 +18,20 @@ from ..errors import OptionError, quote, suggest_name
 from ..files import Folders, remove_unfinished
 from .ray import ray_workers
 from .requests import Shard, check_input, input_bytes, read_rows, split_shards
-from .result_files import (
+from .rows import CONTEXT_ONLY, BatchSpec, check_spec, fingerprint_of, hash_inputs, make_spec
+from .store import (
     BATCH_SERVICES,
+    OutputPaths,
     RequestFiles,
     ResultWriter,
+    RunManifest,
+    RunReport,
+    ShardStore,
+    ShardSummary,
     json_lines_writer,
     parquet_writer,
     write_results,
 )
-from .rows import CONTEXT_ONLY, BatchSpec, check_spec, fingerprint_of, hash_inputs, make_spec
-from .store import OutputPaths, RunManifest, RunReport, ShardStore, ShardSummary
 from .workers import LocalWorker, ShardJob, WorkerSource, render_shards
 
 SHARD_ROWS = 500

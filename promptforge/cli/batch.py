@@ -12,10 +12,9 @@ from typing import Any
 import click
 import msgspec
 
-from ..batch.result_files import BATCH_SERVICES
 from ..batch.rows import CONTEXT_ONLY
 from ..batch.runner import ENGINES, SHARD_ROWS, Progress, run
-from ..batch.store import RunReport
+from ..batch.store import BATCH_SERVICES, RunReport
 from ..prompts.providers import SHAPES
 from ..text.format import plural
 from ..yaml_reader import load_yaml

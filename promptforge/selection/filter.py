@@ -13,13 +13,11 @@ from ..config.options import Options
 from ..errors import Diagnostics, OptionError
 from ..model import Item, ScoreOrder, closeness
 from ..text.format import plural
-from ..trimming.kinds import Trimmers
-from ..trimming.reductions import outline_of, without_comments, without_empty_lines
+from ..trimming.kinds import Trimmers, outline_of, without_comments, without_empty_lines
 from .group import Entry
-from .importance import file_importance
 from .merge import drop_duplicates, merge_overlaps
-from .mmr import diversify
 from .query import Embed, Language, QueryRelevance, embed_all, readable_text
+from .ranking import diversify, file_importance
 
 MAX_CANDIDATES_DIVERSIFIED = 1_000
 """Candidates that `rerank: mmr` compares with each other: the best."""
