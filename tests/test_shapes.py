@@ -6,6 +6,7 @@ import json
 import sqlite3
 import types
 from collections import namedtuple
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -381,14 +382,15 @@ def test_rows_with_names() -> None:
     row = namedtuple("row", "id content distance")
     first, second = load([row(1, TAR, 0.1), row(2, FIND, 0.2)])
     assert (first.id, first.content, first.score) == ("1", TAR, 0.1)
-    base = sqlite3.connect(":memory:")
-    base.row_factory = sqlite3.Row
-    base.execute("create table chunk (id, body, source, embedding)")
-    base.executemany("insert into chunk values (?, ?, ?, ?)", [
-        (1, TAR, "t.md", b"\0"), (2, FIND, "f.md", b"\1")
-    ])  # fmt: skip
-    query = "select id, body, source, 0.1 * id as distance from chunk"
-    first, second = load(base.execute(query).fetchall())
+    # An open base warns from Python 3.13 on, whenever it is collected: in some later test.
+    with closing(sqlite3.connect(":memory:")) as base:
+        base.row_factory = sqlite3.Row
+        base.execute("create table chunk (id, body, source, embedding)")
+        base.executemany("insert into chunk values (?, ?, ?, ?)", [
+            (1, TAR, "t.md", b"\0"), (2, FIND, "f.md", b"\1")
+        ])  # fmt: skip
+        query = "select id, body, source, 0.1 * id as distance from chunk"
+        first, second = load(base.execute(query).fetchall())
     assert (first.content, first.path, first.score) == (TAR, "t.md", 0.1)
     assert second.content == FIND
 
