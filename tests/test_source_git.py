@@ -155,3 +155,132 @@ def test_a_shell_may_put_a_command_in_the_place_of_a_file(space: Path) -> None:
         ["bash", "-c", command], cwd=space, capture_output=True, text=True, env=places, check=True
     )
     assert "\na\n" in made.stdout and "\nhi\n" in made.stdout
+
+
+# What came with a repository's own settings: in an archive, or as files of a repository around it.
+
+SIGNED = (
+    "tree {tree}\nparent {parent}\nauthor A <a@b> 1700000000 +0000\n"
+    "committer A <a@b> 1700000000 +0000\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n abc\n"
+    " -----END PGP SIGNATURE-----\n\nSigned\n"
+)
+
+
+@pytest.fixture
+def canary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program that leaves a file `canary.ran` beside it."""
+    program = tmp_path_factory.mktemp("programs") / "canary"
+    program.write_text(f"#!/bin/sh\n: > {program}.ran\ncat\n")
+    program.chmod(0o755)
+    return program
+
+
+def has_run(program: Path) -> bool:
+    mark = Path(f"{program}.ran")
+    ran = mark.exists()
+    mark.unlink(missing_ok=True)
+    return ran
+
+
+def load_everything(canary: Path) -> list[pf.Item]:
+    """Load all that git is asked for. No program may run."""
+    found: list[pf.Item] = []
+    wanted: list[dict[str, Any]] = [
+        {"git_diff": ""}, {"git_diff": "HEAD~1"}, {"git_log": 9}, {"git_changed": ""},
+        {"files": ["."]},
+    ]  # fmt: skip
+    for source in wanted:
+        try:
+            found += pf.load(**source)
+        except pf.ItemError as error:
+            assert "canary" not in str(error)
+        assert not has_run(canary), source
+    return found
+
+
+def test_no_program_of_a_repository_is_run(space: Path, canary: Path) -> None:
+    (space / "a.py").write_text("x = 3\n")
+    (space / ".gitattributes").write_text("*.py filter=a=b diff=theirs\n*.md diff=driver\n")
+    tree = git(space, "rev-parse", "HEAD~1^{tree}").strip()
+    (space / "signed").write_text(
+        SIGNED.format(tree=tree, parent=git(space, "rev-parse", "HEAD").strip())
+    )
+    signed = git(space, "hash-object", "-t", "commit", "-w", "signed").strip()
+    git(space, "update-ref", "HEAD", signed)
+    for name in ("filter.a=b.clean", "diff.theirs.textconv", "diff.driver.command", "gpg.program"):
+        git(space, "config", name, str(canary))
+    git(space, "config", "log.showSignature", "true")
+    hooks = space / ".git/hooks"
+    for hook in ("post-index-change", "reference-transaction"):
+        shutil.copy(canary, hooks / hook)
+    subprocess.run(["git", "add", "-A"], cwd=space, capture_output=True, check=False)
+    (space / "a.py").write_text("x = 4\n")
+    git(space, "diff", "HEAD")  # the control
+    assert has_run(canary)
+    git(space, "log")
+    assert has_run(canary)
+    git(space, "config", "core.fsmonitor", str(canary))
+    assert "+x = 4" in "".join(item.content or "" for item in load_everything(canary))
+    git(space, "config", "--unset", "filter.a=b.clean")
+    git(space, "config", "filter.a=b.process", str(canary))
+    git(space, "config", "filter.a=b.required", "true")
+    assert "+x = 4" in "".join(item.content or "" for item in load_everything(canary))
+
+
+def test_filters_of_the_users_own_settings_are_run(
+    space: Path, canary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (space / ".gitattributes").write_text("*.md filter=mine\n")
+    settings = canary.parent / "settings"
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+    git(space, "config", "--global", "filter.mine.clean", f"{canary}; echo mine")
+    git(space, "config", "filter.mine.clean", "false")
+    assert "+mine" in "".join(item.content or "" for item in pf.load(git_diff=""))
+    assert has_run(canary)
+
+
+@pytest.mark.parametrize("url", ["/nowhere", "ssh://nowhere/it", "ext::{canary}"])
+def test_objects_that_are_not_there_are_not_fetched(space: Path, canary: Path, url: str) -> None:
+    blob = git(space, "rev-parse", "HEAD~1:a.py").strip()
+    (space / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    for name, value in {
+        "core.repositoryFormatVersion": "1", "extensions.partialClone": "origin",
+        "remote.origin.promisor": "true", "remote.origin.url": url.format(canary=canary),
+        "remote.origin.uploadpack": str(canary), "core.sshCommand": str(canary),
+        "protocol.ext.allow": "always", "remote.origin.fetch": "+refs/*:refs/remotes/origin/*",
+    }.items():  # fmt: skip
+        git(space, "config", name, value)
+    load_everything(canary)
+
+
+def test_a_repository_names_no_other_folder_as_its_files(space: Path, canary: Path) -> None:
+    (canary.parent / "a.py").write_text("private\n")
+    git(space, "config", "core.worktree", str(canary.parent))
+    assert "private" in git(space, "diff", "HEAD")  # the control
+    assert "private" not in "".join(item.content or "" for item in load_everything(canary))
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_files_that_look_like_a_repository_are_none(
+    space: Path, canary: Path, monkeypatch: pytest.MonkeyPatch, linked: bool
+) -> None:
+    inner = space / "sub/inner"
+    shutil.copytree(space / ".git", inner)
+    outer = inner
+    if linked:  # as `git worktree add` writes it
+        outer = space / "sub"
+        for name in ("objects", "refs", "config", "info"):
+            shutil.move(inner / name, outer / name)
+        (inner / "commondir").write_text("..\n")
+        (inner / "config.worktree").write_text(f"[core]\nworktree = {inner}\n")
+    (outer / "config").write_text(
+        "[core]\nrepositoryformatversion = 1\nbare = false\n"
+        f"{'' if linked else f'worktree = {inner}'}\n[extensions]\nworktreeConfig = {linked}\n"
+        f'[filter "f"]\nclean = {canary}\n'
+    )
+    (outer / "info/attributes").write_text("* filter=f\n")
+    (inner / "a.py").write_text("x = 5\n")
+    monkeypatch.chdir(inner)
+    git(inner, "diff", "HEAD", "--", ".")
+    assert has_run(canary)  # the control
+    load_everything(canary)

@@ -15,7 +15,7 @@ import re
 import stat
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,6 +41,24 @@ MAX_LISTED_BYTES = 4 << 20
 MAX_GIT_SECONDS = 60
 # Inside a hook these name the repository of the hook, not the one of the folder.
 _GIT_PLACES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX")
+# Settings of a repository that name a program, or change the form of what is read here.
+_GIT_SETTINGS = {
+    "core.fsmonitor": "false",
+    "core.hooksPath": os.devnull,
+    "core.quotePath": "false",
+    "log.showSignature": "false",  # it would run `gpg.program`
+    "log.follow": "false",
+    "i18n.logOutputEncoding": "UTF-8",
+    "safe.bareRepository": "explicit",
+}
+_PARTS_OF_GIT = ("HEAD", "commondir", "objects", "refs")
+# Objects that a partial clone lacks would be fetched by programs that its settings name.
+_GIT_ENVIRONMENT = {
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "LC_ALL": "C.UTF-8",
+}
 _UNREADABLE, _NO_TEXT = "files that cannot be read", "files without text"
 _LOCKED, _MINIFIED, _GENERATED = "lock files", "minified files", "generated files"
 _UNWANTED = (_LOCKED, _MINIFIED, _GENERATED)
@@ -344,20 +362,17 @@ def _ask_git(folder: Path, hidden: bool) -> list[str] | None:
     return list(found)
 
 
-def run_git(folder: Path, *arguments: str) -> str:
-    """Return what a command of git prints in a folder.
+def run_git(folder: Path, *arguments: str, settings: Mapping[str, str] | None = None) -> str:
+    """Return what a command of git prints in a folder. No program of the repository's is run.
 
-    Raises `ItemError`, with git's own first line, where it fails, takes more than
-    `MAX_GIT_SECONDS`, or is not installed.
+    `settings` come before those of the repository. Raises `ItemError`, with git's own first line,
+    where it fails, takes more than `MAX_GIT_SECONDS`, or is not installed.
     """
-    # A repository's own settings could name a program to run at each listing.
-    command = ["git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", *arguments]
-    kept = {name: value for name, value in os.environ.items() if name not in _GIT_PLACES}
     try:
         ran = subprocess.run(
-            command,
+            ["git", *arguments],
             cwd=folder,
-            env=kept | {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C.UTF-8"},
+            env=_git_environment(folder, _GIT_SETTINGS | dict(settings or {})),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=MAX_GIT_SECONDS,
@@ -371,6 +386,41 @@ def run_git(folder: Path, *arguments: str) -> str:
         said = ran.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
         raise ItemError(said.removeprefix("fatal: ") or "git failed", where=f"git {arguments[0]}")
     return ran.stdout.decode("utf-8", "replace")
+
+
+def _git_environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in _GIT_PLACES}
+    kept |= _GIT_ENVIRONMENT
+    # `core.worktree` could name any folder, whose files would be shown as changes.
+    if top := _work_tree(folder):
+        kept["GIT_WORK_TREE"] = str(top)
+    # Not `-c`: a name that holds `=` would be read as another one.
+    count = kept.get("GIT_CONFIG_COUNT", "")
+    first = int(count) if count.isdecimal() else 0
+    for number, (name, value) in enumerate(settings.items(), first):
+        kept |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return kept | {"GIT_CONFIG_COUNT": str(first + len(settings))}
+
+
+def _work_tree(folder: Path) -> Path | None:
+    """Return the folder above with a `.git` that git takes for a repository.
+
+    Raises `ItemError` where git would take a folder before that for a bare repository: its files
+    may have come as files of the repository around it, with settings that name programs.
+    """
+    for above in (folder.absolute(), *folder.absolute().parents):
+        place = above / ".git"
+        if place.is_file() or _looks_like_git(place):
+            return above
+        if _looks_like_git(above):
+            message = "a folder that git takes for a repository without files; it is not asked"
+            raise ItemError(message, where=show_path(folder))
+    return None
+
+
+def _looks_like_git(folder: Path) -> bool:
+    there = {name for name in _PARTS_OF_GIT if os.path.lexists(folder / name)}
+    return "HEAD" in there and ("commondir" in there or {"objects", "refs"} <= there)
 
 
 def _is_never(_name: str) -> bool:

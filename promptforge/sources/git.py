@@ -17,7 +17,11 @@ from .folders import FolderFilter, leaves_out_secret, run_git
 from .text_files import load_files
 from .workspace import StrPath
 
-_DIFF = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--relative")
+# A submodule's own changes would be asked of git inside it, under settings of its own.
+_DIFF = (
+    *("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--relative"),
+    *("--ignore-submodules=dirty", "--submodule=short"),
+)
 
 
 def load_diff(
@@ -28,7 +32,7 @@ def load_diff(
     `revisions` is as for `git diff`, such as `main...`; empty for all that is not committed. Raises
     `ItemError` where git fails, or nothing has changed.
     """
-    printed = run_git(Path(workspace), *_DIFF, "-M", *_prefixes(), *_revisions(revisions))
+    printed = _run_diff(Path(workspace), "-M", *_prefixes(), *_revisions(revisions))
     if not printed:
         raise ItemError(f"nothing has changed in {_name(revisions)}", where="git diff")
     items = [_diff_item(text) for text in _split_files(printed)]
@@ -63,7 +67,7 @@ def load_changed(
     among them. Raises `ItemError` where git fails, or no file has changed.
     """
     top = Path(workspace)
-    names = run_git(top, *_DIFF, "--name-only", "-z", "--diff-filter=d", *_revisions(revisions))
+    names = _run_diff(top, "--name-only", "-z", "--diff-filter=d", *_revisions(revisions))
     if not revisions:
         names += run_git(top, "ls-files", "-z", "--others", "--exclude-standard")
     items: list[Item] = []
@@ -75,6 +79,28 @@ def load_changed(
     if not items:
         raise ItemError(f"no file has changed in {_name(revisions)}", where="git diff")
     return _without_secrets(items, diagnostics, wanted)
+
+
+def _run_diff(folder: Path, *arguments: str) -> str:
+    """Run `git diff` without the filters that the repository's own settings name.
+
+    Git passes each changed file through the program of its filter. Those that the user has set for
+    all repositories, such as the one of Git LFS, are run.
+    """
+    listed = run_git(folder, "config", "-z", "--show-scope", "--list").split("\0")
+    users: dict[str, str] = {}
+    theirs: list[str] = []
+    for scope, setting in zip(listed[0::2], listed[1::2], strict=False):
+        name, _, value = setting.partition("\n")
+        if scope in ("system", "global", "command"):
+            users[name] = value
+        elif name.startswith("filter."):
+            theirs.append(name)
+    # No program, but for one of the user's; where none is set, `required` would be an error.
+    settings = {
+        name: users.get(name, "false" if name.endswith(".required") else "") for name in theirs
+    }
+    return run_git(folder, *_DIFF, *arguments, settings=settings)
 
 
 def _without_secrets(
