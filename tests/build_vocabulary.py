@@ -1,4 +1,4 @@
-"""Make a packed token table from the `.tiktoken` file that OpenAI publishes.
+"""Make a token table from the `.tiktoken` file that OpenAI publishes.
 
     PYTHONPATH=. python tests/build_vocabulary.py o200k_base.tiktoken
 
@@ -9,22 +9,32 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import struct
 import sys
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from promptforge.files import VOCABULARIES_FOLDER
-from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES, parse_tiktoken, unpack_tokens
+from promptforge.tokenizers.vocabulary import SHIPPED_VOCABULARIES, RankTable, parse_tiktoken
 
 
-def pack_tokens(tokens: Sequence[bytes]) -> bytes:
-    """Return the packed table of `tokens` in the order of their ranks, each up to 255 bytes."""
-    lengths = bytes(len(token) for token in tokens)
-    return zlib.compress(len(tokens).to_bytes(4, "little") + lengths + b"".join(tokens), 9)
+def pack_ranks(ranks: Mapping[bytes, int]) -> bytes:
+    """Return the table of tokens and ranks, as `RankTable` reads it."""
+    tokens = sorted(ranks, key=lambda token: (len(token), token))
+    counts = [0] * 256
+    for token in tokens:
+        counts[len(token)] += 1
+    found = [ranks[token] for token in tokens]
+    body = (
+        struct.pack("<255I", *counts[1:])
+        + b"".join(tokens)
+        + struct.pack(f"<{len(found)}I", *found)
+    )
+    return zlib.crc32(body).to_bytes(4, "little") + body
 
 
-def format_tiktoken(tokens: Sequence[bytes]) -> bytes:
+def format_tiktoken(tokens: Iterable[bytes]) -> bytes:
     """Return the `.tiktoken` file of `tokens`: a line for each, its base64 and its rank."""
     return b"".join(
         b"%s %d\n" % (base64.b64encode(token), rank) for rank, token in enumerate(tokens)
@@ -43,10 +53,10 @@ def build(source: Path, folder: Path) -> Path:
         known = ", ".join(SHIPPED_VOCABULARIES)
         raise SystemExit(f"{source}: sha256 {digest} is none of the published tables: {known}")
     ranks = parse_tiktoken(text)
-    tokens = sorted(ranks, key=ranks.__getitem__)
-    packed = pack_tokens(tokens)
-    if format_tiktoken(unpack_tokens(packed)) != text:
-        raise SystemExit(f"{source}: the packed table does not give the file back")
+    packed = pack_ranks(ranks)
+    found = RankTable(packed).all_ranks()
+    if format_tiktoken(sorted(found, key=found.__getitem__)) != text:
+        raise SystemExit(f"{source}: the table does not give the file back")
     target = folder / f"{names[0]}.bin"
     target.write_bytes(packed)
     return target

@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from build_vocabulary import build, format_tiktoken, pack_tokens
+from build_vocabulary import build, format_tiktoken, pack_ranks
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,16 +16,17 @@ from promptforge.files import VOCABULARIES_FOLDER
 from promptforge.tokenizers import vocabulary
 from promptforge.tokenizers.vocabulary import (
     SHIPPED_VOCABULARIES,
+    RankTable,
     load_ranks,
     parse_tiktoken,
-    unpack_tokens,
 )
 
 NAMES = sorted(SHIPPED_VOCABULARIES)
 
 
 def shipped(name: str) -> list[bytes]:
-    return unpack_tokens((VOCABULARIES_FOLDER / f"{name}.bin").read_bytes())
+    ranks = load_ranks(name)
+    return sorted(ranks, key=ranks.__getitem__)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -66,27 +67,33 @@ def test_fingerprints_differ_with_table_and_pattern() -> None:
     assert all(len(found) == 64 for found in prints)
 
 
-@given(st.lists(st.binary(max_size=255)))
-def test_pack_and_unpack(tokens: list[bytes]) -> None:
-    assert unpack_tokens(pack_tokens(tokens)) == tokens
+RANKS = st.dictionaries(st.binary(min_size=1, max_size=255), st.integers(0, 2**32 - 1))
+
+
+@given(RANKS, st.binary(max_size=9))
+def test_pack_and_read(ranks: dict[bytes, int], other: bytes) -> None:
+    table = RankTable(pack_ranks(ranks))
+    assert table.all_ranks() == ranks
+    for token in (*ranks, other):
+        assert table.rank(token) == ranks.get(token)
 
 
 @given(st.lists(st.binary(min_size=1), unique=True))
 def test_format_and_parse(tokens: list[bytes]) -> None:
-    assert parse_tiktoken(format_tiktoken(tokens)) == {
-        token: rank for rank, token in enumerate(tokens)
-    }
+    ranks = {token: rank for rank, token in enumerate(tokens)}
+    assert parse_tiktoken(format_tiktoken(tokens)) == ranks
 
 
-@pytest.mark.parametrize("cut", [0, 3, 10, -1])
+@pytest.mark.parametrize("cut", [0, 3, 10, 1030, -1])
 def test_a_damaged_table_is_an_error(cut: int) -> None:
-    with pytest.raises(ValueError, match="not a packed token table"):
-        unpack_tokens(pack_tokens([b"one", b"two", b"three"])[:cut])
+    with pytest.raises(ValueError, match="not a table of tokens, or damaged"):
+        RankTable(pack_ranks({b"one": 0, b"two": 2, b"three": 1})[:cut])
 
 
 def test_a_table_with_bytes_to_spare_is_an_error() -> None:
-    with pytest.raises(ValueError, match="2 tokens do not fill 10 bytes"):
-        unpack_tokens(zlib.compress(b"\x02\0\0\0\x01\x01abcd"))
+    body = pack_ranks({b"a": 0, b"b": 1})[4:] + b"cd"
+    with pytest.raises(ValueError, match="2 tokens do not fill a table of 1036 bytes"):
+        RankTable(zlib.crc32(body).to_bytes(4, "little") + body)
 
 
 @pytest.mark.parametrize("line", [b"YQ==", b"YQ== x", b"!!!! 1", b"YQ== 1 2"])
@@ -100,7 +107,7 @@ def test_build_makes_the_shipped_table(tmp_path: Path) -> None:
     source.write_bytes(format_tiktoken(shipped("cl100k_base")))
     target = build(source, tmp_path)
     assert target == tmp_path / "cl100k_base.bin"
-    assert unpack_tokens(target.read_bytes()) == shipped("cl100k_base")
+    assert RankTable(target.read_bytes()).all_ranks() == load_ranks("cl100k_base")
 
 
 def test_build_refuses_a_file_that_is_not_published(tmp_path: Path) -> None:

@@ -596,7 +596,9 @@ class CommandRequest(NamedTuple):
     def renderer(self) -> Renderer:
         """Return a renderer with this profile and these folders."""
         from ..prompts.prompt import Renderer
+        from ..tokenizers.registry import expect_small_texts
 
+        expect_small_texts()
         return Renderer(profile=self.profile, **self.folders)
 
     def gather(self) -> list[Item]:

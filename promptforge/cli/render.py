@@ -34,7 +34,7 @@ from ..prompts.providers import SHAPES
 from ..selection.group import file_tree
 from ..sources.workspace import read_named
 from ..text.format import plural
-from ..tokenizers.registry import get_tokenizer
+from ..tokenizers.registry import expect_small_texts, get_tokenizer
 from .inputs import (
     FOLDER_FILTERS,
     CommandRequest,
@@ -341,6 +341,7 @@ def count_command(
         profile = load_profile(name, settings.folders["profiles"])
         profile.check_outside("allow_outside" in settings.folders)
         tokenizer = profile.options.get("tokenizer", OPTION_VOCABULARY.rules["tokenizer"].default)
+    expect_small_texts()
     counter = get_tokenizer(tokenizer)
     # At a terminal nobody would know what the command waits for.
     if not files and (sys.stdin is None or sys.stdin.isatty()):

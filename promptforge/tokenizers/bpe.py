@@ -24,6 +24,7 @@ from ..text.split_points import (
     unit_ends,
 )
 from .base import MAX_CHARS_CACHED, MIN_CHARS_HASHED, Counter, RecentCache
+from .lookup import LookupEncoder
 from .vocabulary import speed_up_pattern
 
 if TYPE_CHECKING:
@@ -63,6 +64,11 @@ class _Part(NamedTuple):
 
 class BytePairCounter(Counter):
     """Counts by a tiktoken encoding, loaded when the first text is counted."""
+
+    lookup: LookupEncoder | None = None
+    """Takes small texts as long as the encoding is not loaded, where `looks_up` is true."""
+    looks_up = False
+    """True in a process that ends soon."""
 
     def __init__(
         self,
@@ -217,9 +223,11 @@ class BytePairCounter(Counter):
         rest = self.encode(text[stop:])
         return None if rest is None else found + rest
 
-    def decode(self, tokens: Sequence[int]) -> bytes:
+    def decode(self, tokens: list[int]) -> bytes:
         """Return the bytes of tokens that `encode` gave."""
-        return self._encoding.decode_bytes(tokens) if self._encoding else b""
+        if self._encoding is not None:
+            return self._encoding.decode_bytes(tokens)
+        return self.lookup.decode(tokens) if self.lookup else b""
 
     def _count_stretch(self, text: str) -> int:
         """Count a stretch; remember a long one, as the same one comes again in other texts."""
@@ -276,7 +284,12 @@ class BytePairCounter(Counter):
         return make_encoding(self.name, pattern, ranks)
 
     def _encode(self, text: str) -> list[int] | None:
-        return self._run(self.prepare(), replace_surrogates(text))
+        text = replace_surrogates(text)
+        if self.looks_up and self.lookup is not None and self._encoding is None:
+            tokens = self.lookup.encode(text)
+            if tokens is not None:
+                return tokens
+        return self._run(self.prepare(), text)
 
     def _encode_blanks(self, text: str) -> list[int] | None:
         """Return the tokens of one piece of blanks, without the pattern.

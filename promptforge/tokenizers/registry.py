@@ -26,7 +26,8 @@ from .estimates import (
     ScaledCounter,
     WordEstimate,
 )
-from .vocabulary import MAX_TOKEN_BYTES, SHIPPED_VOCABULARIES, load_ranks
+from .lookup import LookupEncoder
+from .vocabulary import MAX_TOKEN_BYTES, SHIPPED_VOCABULARIES, load_table
 from .vocabulary_files import TOKENIZER_PACKAGES, is_installed, load_file, load_package
 
 _DESCRIPTIONS = {
@@ -123,6 +124,11 @@ def get_tokenizer(name_or_object: str | Tokenizer) -> Counter:
     )
 
 
+def expect_small_texts() -> None:
+    """Count small texts without loading a table from now on: for a process that ends soon."""
+    BytePairCounter.looks_up = True
+
+
 def _find(name: str) -> Counter:
     scaled = SCALED_TOKENIZER.fullmatch(name)
     if scaled is not None:
@@ -167,12 +173,15 @@ def _from_file(name: str) -> Counter:
 
 def _make(name: str) -> Counter:
     if name in SHIPPED_VOCABULARIES:
-        return BytePairCounter(
+        shipped = SHIPPED_VOCABULARIES[name]
+        counter = BytePairCounter(
             name,
-            lambda: (SHIPPED_VOCABULARIES[name].pattern, load_ranks(name)),
+            lambda: (shipped.pattern, load_table(name).all_ranks()),
             longest=MAX_TOKEN_BYTES,
-            fingerprint=SHIPPED_VOCABULARIES[name].fingerprint,
+            fingerprint=shipped.fingerprint,
         )
+        counter.lookup = LookupEncoder(shipped.pattern, lambda: load_table(name))
+        return counter
     if name in FAMILY_FACTORS:
         return ScaledCounter(name, _find("o200k_base"), FAMILY_FACTORS[name].factor)
     if name in TOKENIZER_PACKAGES:

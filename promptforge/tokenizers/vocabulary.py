@@ -1,8 +1,9 @@
 """Token tables and split patterns of the known encodings.
 
 An encoding breaks a text into pieces by a regular expression, then finds tokens in each piece. A
-shipped table is packed: zlib over the number of tokens (4 bytes, little endian), the length of
-each token (a byte each), then the bytes of all tokens. The place of a token is its rank.
+shipped table lies in order on the disk, so that a token is found without reading all: the number
+of tokens of each length from 1 to 255, the tokens by length and bytes, and their ranks. Numbers
+have 4 bytes, little endian; before all stands the CRC-32 of the rest.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import binascii
 import hashlib
 import re
 import struct
+import sys
 import zlib
+from array import array
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
@@ -53,19 +56,55 @@ MAX_TOKEN_BYTES = 128
 """Bytes of the longest token of either table (a run of blanks)."""
 
 
-def unpack_tokens(packed: bytes) -> list[bytes]:
-    """Return the tokens of a packed table by rank; raise `ValueError` if it is damaged."""
-    try:
-        data = zlib.decompress(packed)
-    except zlib.error as error:
-        raise ValueError(f"not a packed token table: {error}") from None
-    count = int.from_bytes(data[:4], "little")
-    lengths, start = data[4 : 4 + count], 4 + count
-    if len(lengths) != count or start + sum(lengths) != len(data):
-        raise ValueError(f"not a packed token table: {count} tokens do not fill {len(data)} bytes")
-    # One call of struct with a field for each token is twice as fast as as many slices.
-    fields = [b"%ds" % length for length in range(256)]
-    return list(struct.unpack_from(b"".join(map(fields.__getitem__, lengths)), data, start))
+_LENGTHS = range(1, 256)
+_HEAD_BYTES = 4 + 4 * len(_LENGTHS)
+
+
+class RankTable:
+    """A table of tokens and ranks as it lies on the disk."""
+
+    def __init__(self, data: bytes) -> None:
+        """Take the content of a file; raise `ValueError` if it is damaged."""
+        if int.from_bytes(data[:4], "little") != zlib.crc32(data[4:]) or len(data) < _HEAD_BYTES:
+            raise ValueError("not a table of tokens, or damaged")
+        self._data = data
+        self._groups: dict[int, tuple[int, int, int]] = {}
+        start, place = _HEAD_BYTES, 0
+        counts = struct.unpack_from(f"<{len(_LENGTHS)}I", data, 4)
+        for length, count in zip(_LENGTHS, counts, strict=True):
+            self._groups[length] = start, place, count
+            start += length * count
+            place += count
+        self._ranks = start
+        if start + 4 * place != len(data):
+            raise ValueError(f"{place} tokens do not fill a table of {len(data)} bytes")
+
+    def rank(self, token: bytes) -> int | None:
+        """Search for the rank of `token`; None if it is no token."""
+        size = len(token)
+        start, place, count = self._groups.get(size, (0, 0, 0))
+        low, high = 0, count
+        while low < high:
+            middle = (low + high) // 2
+            if self._data[start + middle * size : start + (middle + 1) * size] < token:
+                low = middle + 1
+            else:
+                high = middle
+        if low == count or self._data[start + low * size : start + (low + 1) * size] != token:
+            return None
+        at = self._ranks + 4 * (place + low)
+        return int.from_bytes(self._data[at : at + 4], "little")
+
+    def all_ranks(self) -> dict[bytes, int]:
+        """Return token → rank of all tokens."""
+        tokens: list[bytes] = []
+        for length, (start, _, count) in self._groups.items():
+            group = self._data[start : start + length * count]
+            tokens += [token for (token,) in struct.iter_unpack(f"{length}s", group)]
+        ranks = array("I", self._data[self._ranks :])
+        if sys.byteorder == "big":
+            ranks.byteswap()
+        return dict(zip(tokens, ranks, strict=True))
 
 
 def parse_tiktoken(text: bytes) -> dict[bytes, int]:
@@ -82,11 +121,14 @@ def parse_tiktoken(text: bytes) -> dict[bytes, int]:
     return ranks
 
 
+def load_table(name: str) -> RankTable:
+    """Return the shipped table `name` (a key of `SHIPPED_VOCABULARIES`)."""
+    return RankTable((VOCABULARIES_FOLDER / f"{name}.bin").read_bytes())
+
+
 def load_ranks(name: str) -> dict[bytes, int]:
-    """Return token → rank of the shipped table `name` (a key of `SHIPPED_VOCABULARIES`)."""
-    packed = (VOCABULARIES_FOLDER / f"{name}.bin").read_bytes()
-    tokens = unpack_tokens(packed)
-    return dict(zip(tokens, range(len(tokens)), strict=True))
+    """Return token → rank of the shipped table `name`."""
+    return load_table(name).all_ranks()
 
 
 LLAMA_PATTERN = _CONTRACTIONS + (
