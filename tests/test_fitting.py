@@ -5,7 +5,7 @@ tokenizer.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pytest
 from example_counts import cases
@@ -19,6 +19,7 @@ from promptforge.packing.types import (
     UNLIMITED,
     ZERO_COST,
     Cost,
+    JoinedVariant,
     PackingStep,
     Variant,
     add_costs,
@@ -81,6 +82,15 @@ class Words:
 
     def maybe_fitting(self, indices: Sequence[int], room: Cost, trim: bool) -> Sequence[int]:
         return list(indices)
+
+    def is_within(self, index: int, other: int) -> bool:
+        return False
+
+    def join(self, whole: Iterable[int]) -> Sequence[JoinedVariant]:
+        return ()
+
+    def separate(self, joined: Sequence[JoinedVariant]) -> None:
+        pass
 
     def duplicates(
         self, index: int, chosen: Mapping[int, Variant]

@@ -15,6 +15,7 @@ from promptforge.config.options import Options, apply_options
 from promptforge.errors import Diagnostics
 from promptforge.model import Item
 from promptforge.selection.filter import Candidates, select
+from promptforge.selection.merge import join_ranges
 
 
 def item(content: str = "text", **fields: Any) -> Item:
@@ -287,25 +288,31 @@ RANGES = st.lists(
 )
 
 
+def join(items: list[Item]) -> list[Item]:
+    """Join what touches, and return what is left in the caller's order."""
+    left = dict(enumerate(items))
+    for (first, *others), joined in join_ranges(items, left):
+        left[first] = joined
+        for index in others:
+            del left[index]
+    return list(left.values())
+
+
 @cases(300)
 @given(RANGES)
-def test_merged_ranges_are_the_runs_of_the_lines_that_were_given(
+def test_joined_ranges_are_the_runs_of_the_lines_that_were_given(
     ranges: list[tuple[int, int]],
 ) -> None:
-    chosen = choose([line_range(*r) for r in ranges])
-    entries, dropped = list(chosen.values()), chosen.dropped
+    joined = join([line_range(*r) for r in ranges])
     covered = {line for start, end in ranges for line in range(start, end + 1)}
     runs = [
         (line, next(n for n in range(line, 32) if n + 1 not in covered))
         for line in sorted(covered)
         if line - 1 not in covered
     ]
-    merged = sorted((e.item.start_line, e.item.end_line) for e in entries)
-    assert merged == runs
-    for entry in entries:
-        assert entry.item == line_range(entry.item.start_line or 0, entry.item.end_line or 0)
-    assert len(entries) + len(dropped) == len(ranges)
-    assert set(dropped.values()) <= {"merged"}
+    assert sorted((item.start_line, item.end_line) for item in joined) == runs
+    for item in joined:
+        assert item == line_range(item.start_line or 0, item.end_line or 0)
 
 
 @pytest.mark.parametrize(
@@ -326,7 +333,7 @@ def test_merged_ranges_are_the_runs_of_the_lines_that_were_given(
     ],
 )
 def test_ranges_stay_apart_where_joining_would_lose_something(other: Item, why: str) -> None:
-    assert indices([line_range(1, 4), other]) == [0, 1], why
+    assert join_ranges([line_range(1, 4), other], [0, 1]) == [], why
 
 
 def test_ranges_go_on_being_joined_after_an_empty_last_line() -> None:
@@ -335,24 +342,24 @@ def test_ranges_go_on_being_joined_after_an_empty_last_line() -> None:
         Item(content=t, path="a.py", start_line=a, end_line=b, id=f"{a}")
         for (a, b), t in texts.items()
     ]
-    (entry,) = choose(parts).values()
-    assert (entry.item.content, entry.item.start_line, entry.item.end_line, entry.item.id) == (
-        "a\nb\n\nc\nd",
-        1,
-        5,
-        "1",
-    )
+    (joined,) = join(parts)
+    found = joined.content, joined.start_line, joined.end_line, joined.id
+    assert found == ("a\nb\n\nc\nd", 1, 5, "1")
 
 
-def test_merged_ranges_keep_the_best_score_and_what_both_said() -> None:
+def test_joined_ranges_keep_the_best_score_and_what_both_said() -> None:
     one, two = (
         line_range(1, 4, score=0.6, name="f", metadata={"a": 1}),
         line_range(4, 6, score=0.8, name="f", metadata={"b": 2}),
     )
-    (entry,) = choose([one, two]).values()
-    assert (entry.index, entry.rank, entry.item.score, entry.item.name) == (0, 0.8, 0.8, "f")
-    assert entry.item.metadata == {"a": 1, "b": 2}
-    assert indices([one, two], merge_overlaps=False) == [0, 1]
+    (joined,) = join([one, two])
+    assert (joined.score, joined.name) == (0.8, "f")
+    assert joined.metadata == {"a": 1, "b": 2}
+    result = pf.render([two, one])
+    assert [(each.status, each.reason, each.line_range) for each in result.items] == [
+        ("included", "fits", "lines 1-6"),
+        ("dropped", "merged", "lines 1-4"),
+    ]
 
 
 # ---- the same text twice

@@ -83,6 +83,46 @@ class PageState:
         for index, holder in holders.items():
             self.drop_duplicate(index, holder)
 
+    def join_touching(self) -> bool:
+        """Show chosen ranges that touch as one; True where that costs less or shows more.
+
+        It never shows less, and costs more only where a shortened range is whole in the joined one.
+        """
+        whole = [i for i, v in self.chosen.items() if v.name == "content" and not v.cut]
+        # A range within a chosen one was dropped as its duplicate: it is a part of it now.
+        for index, holder in self.duplicate_of.items():
+            if holder in self.chosen and self.page.is_within(index, holder):
+                whole.append(index)
+        short = [i for i, v in self.chosen.items() if v.name in SHORTENED_VARIANTS]
+        # Without its heading, the one that had no room may have some.
+        if len(short) == 1 and self._join([*whole, *short], self.limit):
+            return True
+        return self._join(whole, self.cost)
+
+    def _join(self, items: Sequence[int], limit: Cost) -> bool:
+        """Show those of these items that touch as one, if the page costs at most `limit`."""
+        page, before = self.page, self.cost
+        joined = page.join(items)
+        if not joined:
+            return False
+        gone = {index for each in joined for index in each.members}
+        chosen = {index: v for index, v in self.chosen.items() if index not in gone}
+        cost = page.measure(chosen | {each.members[0]: each.variant for each in joined})
+        if not (fits_within(cost, limit) and fits_within(cost, self.limit)):
+            page.separate(joined)
+            return False
+        for (first, *others), variant in joined:
+            for index in others:
+                self.drop_duplicate(index, first)
+                self.reasons[index] = "merged"
+            self.duplicate_of.pop(first, None)
+            self.put(first, variant, cost)
+            # Two halves of a file, joined, may hold a third text.
+            held = page.duplicates(first, self.chosen)[1]
+            self.drop_duplicates(dict.fromkeys(held, first))
+        self.cost = page.measure(self.chosen)
+        return self.cost != before
+
     def _add_to_section(self, index: int, variant: Variant, sign: int) -> None:
         section = self._section_limits.section.get(index)
         if section is not None:
@@ -336,7 +376,7 @@ class Packer(PageState):
             whole = _next_is_whole(step, queue, misfits)
             index = (queue if whole else misfits).popleft()
             is_new = index not in self.chosen
-            take = self._take_whole if whole else self._take_shorter
+            take = self.take_whole if whole else self._take_shorter
             if take(index, limit):
                 if places is not None:
                     places -= is_new
@@ -380,7 +420,7 @@ class Packer(PageState):
         may_shorten = self.shorten and self._misses < MAX_FAILED_PAGES
         return self.page.maybe_fitting(indices, subtract_costs(limit, self.cost), may_shorten)
 
-    def _take_whole(self, index: int, limit: Cost) -> bool:
+    def take_whole(self, index: int, limit: Cost) -> bool:
         """Show an item whole, in place of those it contains."""
         holder, held = self.page.duplicates(index, self.chosen)
         if holder is not None:

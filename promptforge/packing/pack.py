@@ -44,14 +44,18 @@ CHARACTERS_PER_TOKEN = 4
 """About so many in English and programs; used where the budget is in characters."""
 
 
+MAX_JOINS = 4
+"""Times that chosen items are joined and the room that this leaves is filled."""
+
+
 class Packed(NamedTuple):
     """The result of packing."""
 
     chosen: dict[int, Variant]
     reasons: dict[int, str]
-    """Dropped item → `budget`, `section_budget`, `max_items` or `duplicate`."""
+    """Dropped item → `budget`, `section_budget`, `max_items`, `duplicate` or `merged`."""
     duplicates: dict[int, int]
-    """Duplicate → the chosen item that contains its text."""
+    """Duplicate → the chosen item that contains its text; a merged one → the range it is in."""
     cost: Cost
     overhead_fits: bool
     """False where even the page without items exceeds the limit: then nothing is printed."""
@@ -97,6 +101,7 @@ def pack(  # noqa: PLR0913  these are the options of packing
         section_limits=NO_SECTION_LIMITS if packing in FIXED_SET_PACKINGS else limits,
     )
     reasons: dict[int, str] = {}
+    steps = list(steps)
     for step in steps:
         reasons.update(dict.fromkeys(step.walk, "budget"))  # until another reason is found
         step_limit = packer.step_limit(step)
@@ -115,6 +120,7 @@ def pack(  # noqa: PLR0913  these are the options of packing
             packer.pack(step, step_limit)
         if stubs:
             packer.add_stubs(step, step_limit)
+    _join(packer, steps, packing, stubs)
     if not packer.chosen:
         packer.cost = page.measure({})
     reasons.update(packer.reasons)
@@ -122,6 +128,47 @@ def pack(  # noqa: PLR0913  these are the options of packing
         reasons.pop(index, None)
     overhead_fits = fits_within(packer.cost, limit)
     return Packed(packer.chosen, reasons, packer.duplicate_of, packer.cost, overhead_fits)
+
+
+def _join(packer: Packer, steps: Iterable[PackingStep], packing: Packing, stubs: bool) -> None:
+    """Join chosen items that touch; fill the room that this leaves, which may join more.
+
+    Nothing is taken off the page: so joining never lowers the worth that is shown.
+    """
+    # A step with a share or a room of its own has had it.
+    steps = [s for s in steps if not s.required and s.share == 1 and s.room is None]
+    for _ in range(MAX_JOINS):
+        if not packer.join_touching():
+            return
+        left = subtract_costs(packer.limit, packer.cost)
+        if left[budget_unit(packer.limit)] <= CLOSE_ENOUGH_TOKENS:
+            return
+        packer.stopped = False
+        for step in steps:
+            if packing in FIXED_SET_PACKINGS:
+                _lengthen(packer, step, packing)
+            elif packing == "value":
+                pack_most_worth(packer, step, packer.limit)
+            else:
+                packer.pack(step, packer.limit)
+            if stubs:
+                packer.add_stubs(step, packer.limit)
+    packer.join_touching()
+
+
+def _lengthen(packer: Packer, step: PackingStep, packing: Packing) -> None:
+    """Show items of a fixed set longer, in their order, while there is room."""
+    limit = packer.limit
+    for index in step.walk:
+        variant = packer.chosen.get(index)
+        if index in packer.duplicate_of or variant == packer.page.variants(index)[0]:
+            continue
+        if variant is None and packing != "drop_last":
+            continue
+        longer = packer.take_whole(index, limit) or packer.take_shortened(index, limit)
+        left = subtract_costs(limit, packer.cost)[budget_unit(limit)]
+        if left <= CLOSE_ENOUGH_TOKENS or not (longer or variant):
+            return
 
 
 def _pack_repository(packer: Packer, step: PackingStep, limit: Cost) -> None:

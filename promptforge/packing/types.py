@@ -6,7 +6,7 @@ A cost is a pair: tokens and characters. A limit is such a pair too.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from ..errors import BudgetError
@@ -35,6 +35,14 @@ STUB_VARIANT = Variant("stub", "", cut=True)
 
 SHORTENED_VARIANTS = frozenset({"trimmed", "outline", "stub"})
 """Names of variants that promptforge made shorter than the item gave them."""
+
+
+class JoinedVariant(NamedTuple):
+    """Chosen items that touch, shown as one in the place of the first."""
+
+    members: Sequence[int]
+    """The items, in the caller's order: the first stands for all."""
+    variant: Variant
 
 
 class PackablePage(Protocol):
@@ -66,10 +74,22 @@ class PackablePage(Protocol):
         """
         ...
 
+    def is_within(self, index: int, other: int) -> bool:
+        """Return True if an item is a range of lines within the range of another."""
+        ...
+
     def duplicates(
         self, index: int, chosen: Mapping[int, Variant]
     ) -> tuple[int | None, Sequence[int]]:
         """Return the chosen item that contains this one's text, and those this one contains."""
+        ...
+
+    def join(self, whole: Iterable[int]) -> Sequence[JoinedVariant]:
+        """Join those of these items that touch; the first of each is now all of them."""
+        ...
+
+    def separate(self, joined: Sequence[JoinedVariant]) -> None:
+        """Undo `join`: each first item is again as it was."""
         ...
 
     def measure(self, chosen: Mapping[int, Variant]) -> Cost:

@@ -309,7 +309,7 @@ def find_remedies(report: Report, rerender: _Rerender) -> Iterator[Remedy]:
         if reason not in _FOR_BUDGET:
             best = max(members, key=report.page.candidates.ranks.__getitem__)
         changes, after = _remedy(report, rerender, best)
-        back = sum(after.status(index) == "included" for index in members) if after else 0
+        back = sum(map(after.is_whole, members)) if after else 0
         plain: dict[str, Any] = msgspec.to_builtins(changes)  # as anyone can give them as options
         for name, value in plain.items():
             plain[name] = list(value) if isinstance(value, tuple) else value
@@ -355,7 +355,7 @@ def _remedy(
             report = rerender(changes)
         except (BudgetError, TemplateError):
             break
-        if report.status(index) == "included":
+        if report.is_whole(index):
             return changes, report
         only_room_is_short = report.reason(index) in _FOR_BUDGET and first_reason not in _FOR_BUDGET
         if removed[1] is None and only_room_is_short:
@@ -444,4 +444,5 @@ def _more_room(report: Report, index: int) -> Iterator[dict[str, Any]]:
 
 
 def _distinct_order(report: Report) -> list[int]:
-    return [i for i in packing_order(report.page) if report.reason(i) != "duplicate"]
+    shown_within = ("duplicate", "merged")
+    return [i for i in packing_order(report.page) if report.reason(i) not in shown_within]

@@ -352,6 +352,7 @@ class ItemViews:
 
     def forget(self, index: int) -> None:
         """Forget the views of an item: it has changed."""
+        self._variants.pop(index, None)
         self._last.pop(index, None)
         self._views.pop(index, None)
 

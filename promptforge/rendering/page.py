@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from json.encoder import encode_basestring
 from operator import attrgetter
@@ -21,6 +22,7 @@ from ..packing.passages import ChosenPassage
 from ..packing.types import (
     UNLIMITED,
     Cost,
+    JoinedVariant,
     Variant,
     add_costs,
     content_variant,
@@ -38,7 +40,7 @@ from ..selection.group import (
     group_entries,
     section_key_of,
 )
-from ..selection.merge import ContainedTexts, with_also_in
+from ..selection.merge import ContainedTexts, is_within, join_ranges, with_also_in
 from ..selection.query import QueryRelevance
 from ..templating.language import Fields
 from ..templating.limits import FuelTank
@@ -121,6 +123,7 @@ class Page:
         """Notes on the page around its items."""
         self._shows_sources = self.options.sources
         self._contained = ContainedTexts(self._items)
+        self._before_join: dict[int, list[tuple[Item, float]]] = {}
         self._bounds = LowerBounds(self)
         self._shortener = Shortener(self)
 
@@ -190,11 +193,72 @@ class Page:
             return None, ()
         return self._contained.find(index, chosen)
 
+    def is_within(self, index: int, other: int) -> bool:
+        """Return True if an item is a range of lines within the range of another."""
+        return is_within(self._items[index], self._items[other])
+
+    def join(self, whole: Iterable[int]) -> Sequence[JoinedVariant]:
+        """Join ranges of one file that touch; the first of each stands for all."""
+        if not self.options.merge_overlaps:
+            return ()
+        found = []
+        for members, item in join_ranges(self._items, whole):
+            first = members[0]
+            before = self._before_join.setdefault(first, [])
+            before.append((self._items[first], self.candidates.ranks[first]))
+            self._replace(first, item, max(self.candidates.ranks[index] for index in members))
+            joined = JoinedVariant(members, self.variants(first)[0])
+            if joined.variant.cut:  # `item_max_chars` allows less than all of them
+                self.separate([joined])
+            else:
+                found.append(joined)
+        return found
+
+    def separate(self, joined: Sequence[JoinedVariant]) -> None:
+        """Undo `join`."""
+        for each in joined:
+            first = each.members[0]
+            before = self._before_join[first]
+            self._replace(first, *before.pop())
+            if not before:
+                del self._before_join[first]
+
+    def separate_all(self) -> None:
+        """Undo every `join`."""
+        for index, before in self._before_join.items():
+            self._replace(index, *before[0])
+        self._before_join.clear()
+
+    def as_given(self) -> Page:
+        """Return a page with all ranges apart: this one where none were joined."""
+        if not self._before_join:
+            return self
+        pool, ranks = list(self._items), list(self.candidates.ranks)
+        for index, before in self._before_join.items():
+            pool[index], ranks[index] = before[0]
+        return Page(replace(self.candidates, pool=pool, ranks=ranks), self.setting)
+
+    def given_rank(self, index: int) -> float:
+        """Return the rank of an item before it was joined with others."""
+        before = self._before_join.get(index)
+        return before[0][1] if before else self.candidates.ranks[index]
+
+    def _replace(self, index: int, item: Item, rank: float) -> None:
+        """Put another item in the place of one."""
+        self._items[index], self.candidates.ranks[index] = item, rank
+        self.views.forget(index)
+        self._contained.forget(index)
+        self._costs = {key: cost for key, cost in self._costs.items() if key[0] != index}
+        self._last = None
+
     def note_duplicates(self, packed: Packed, limit: Cost) -> Packed:
         """Note in the metadata of items where their dropped duplicates are from, if that fits."""
         also: dict[int, list[Item]] = {}
         for duplicate, holder in sorted(packed.duplicates.items()):
-            also.setdefault(holder, []).append(self._items[duplicate])
+            if packed.reasons[duplicate] == "duplicate":
+                also.setdefault(holder, []).append(self._items[duplicate])
+        if not also:
+            return packed
         before = {holder: self._items[holder] for holder in also}
         noted = {holder: with_also_in(item, also[holder]) for holder, item in before.items()}
         cost = packed.cost

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -208,15 +209,16 @@ class Packings:
     """
 
     def __init__(self, every: Candidates, setting: Setting) -> None:
-        self._every, self._setting = every, setting
-        self._named = combine(every, setting.options)
-        # Noting duplicates changes items of the pool, so other budgets start from a copy.
-        self._pool = list(every.pool)
+        self._setting = setting
+        named = combine(every, setting.options)
+        self._sets = [named]
+        if len(named) < len(every) and setting.options.combine == "explicit_first":
+            self._sets.append(every)
         self._trial_pages: list[Page] = []
 
     def first(self, diagnostics: Diagnostics) -> tuple[Page, Packed]:
         """Pack into the budget of the setting."""
-        pages = (Page(these, self._setting) for these in self._sets())
+        pages = (self._new_page(these) for these in self._sets)
         return _pack_first(pages, self._setting.options, diagnostics)
 
     def repack(self, max_tokens: int) -> tuple[Page, Packed]:
@@ -226,13 +228,7 @@ class Packings:
         """
         options = msgspec.structs.replace(self._setting.options, max_tokens=max_tokens)
         if not self._trial_pages:
-            self._trial_pages = [
-                Page(
-                    Candidates(self._pool, these.ranks, these.kept, these.dropped, these.asked),
-                    self._setting,
-                )
-                for these in self._sets()
-            ]
+            self._trial_pages = list(map(self._new_page, self._sets))
         for page in self._trial_pages:  # each budget has the fuel of a rendering
             page.tank.left, page.tank.spent = START_FUEL, None
         options = _lower_to_window(options, Diagnostics())
@@ -241,13 +237,9 @@ class Packings:
             page.parts(packed.chosen)
         return page, packed
 
-    def _sets(self) -> list[Candidates]:
-        if (
-            len(self._named) == len(self._every)
-            or self._setting.options.combine != "explicit_first"
-        ):
-            return [self._named]
-        return [self._named, self._every]
+    def _new_page(self, these: Candidates) -> Page:
+        # Joining ranges and noting duplicates change items, so each page has a list of its own.
+        return Page(replace(these, pool=list(these.pool), ranks=list(these.ranks)), self._setting)
 
 
 def _pack_first(
@@ -256,6 +248,7 @@ def _pack_first(
     """Pack the first of `pages`, or the next where nothing of it fits."""
     for page in pages:
         page.show_sources(shown=False)
+        page.separate_all()
         steps, section_limits = plan_packing(page, options, diagnostics)
         packed = pack(
             steps,

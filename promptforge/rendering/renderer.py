@@ -193,7 +193,9 @@ class ContextRenderer:
         whole, chosen = self._render(items, before, {**options, **unlimited})
         log_diagnostics(whole, whole.warnings, chosen.on_error == "raise")
         page = whole.report.page
-        candidates = [page.candidates.pool[index] for index in page.walk(page.candidates.kept)]
+        reasons = whole.report.packed.reasons
+        left = [i for i in page.candidates.kept if reasons.get(i) != "merged"]
+        candidates = [page.candidates.pool[index] for index in page.walk(left)]
         given: dict[str, Any] = {**options, **AS_GIVEN}
 
         def render(these: Sequence[Item]) -> Result:

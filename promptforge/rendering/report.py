@@ -139,6 +139,10 @@ class Report:
             return "trimmed"
         return "included"
 
+    def is_whole(self, index: int) -> bool:
+        """Return True if the text shows an item whole, alone or as a part of a joined range."""
+        return self.status(index) == "included" or self.reason(index) == "merged"
+
     @cached_property
     def placed(self) -> dict[int, PlacedItem]:
         """The items of the text by index, in the order of the page."""
@@ -198,15 +202,17 @@ class Report:
     @cached_property
     def hints(self) -> BudgetHints:
         """Budgets that bring back the items that this budget trimmed or dropped."""
+        page = self.page.as_given()  # a budget that holds ranges apart holds them joined
         lost = {i for i, reason in self.packed.reasons.items() if reason in _FOR_BUDGET}
-        return BudgetHints(self.page, self.packed, lost | self.trimmed, self._whole_at, MORE_TOKENS)
+        return BudgetHints(page, self.packed, lost | self.trimmed, self._whole_at, MORE_TOKENS)
 
     def _whole_at(self, budget: int) -> frozenset[int]:
         try:
             page, packed = self.repack(budget)
         except (BudgetError, TemplateError, BrokenDelimiterError):  # no such text can be made
             return frozenset()
-        return frozenset(packed.chosen) - _trimmed(page, packed)
+        whole = frozenset(packed.chosen) - _trimmed(page, packed)
+        return whole | {i for i, first in _merged(packed) if first in whole}
 
     @cached_property
     def remedies(self) -> tuple[Remedy, ...]:
@@ -355,6 +361,13 @@ class Report:
 _FOR_BUDGET = frozenset({"budget", "section_budget"})
 
 
+def _merged(packed: Packed) -> Iterator[tuple[int, int]]:
+    """Yield the items that are shown as a part of another, and that other."""
+    for index, first in packed.duplicates.items():
+        if packed.reasons.get(index) == "merged":
+            yield index, first
+
+
 def _trimmed(page: Page, packed: Packed) -> frozenset[int]:
     # An item of nothing but a summary is whole in it, so the first variant never counts.
     shorter = SHORTENED_VARIANTS | {"summary"}
@@ -375,6 +388,9 @@ def item_tokens(page: Page, index: int, variant: Variant) -> int:
 def place_items(page: Page, packed: Packed) -> dict[int, PlacedItem]:
     """Return the items of a page by index, in its order, with their tokens and their worth."""
     trimmed = _trimmed(page, packed)
+    merged: dict[int, float] = {}
+    for index, first in _merged(packed):
+        merged[first] = merged.get(first, 0.0) + max(page.given_rank(index), 0.0)
     found = {}
     for section in page.sections(packed.chosen):
         for entry in section.entries:
@@ -384,7 +400,7 @@ def place_items(page: Page, packed: Packed) -> dict[int, PlacedItem]:
             # A trimmed variant may cost more than the whole: marks in a text of few tokens.
             if index in trimmed:
                 share = min(1.0, tokens / max(1, item_tokens(page, index, page.variants(index)[0])))
-            worth = max(entry.rank, 0.0) * share
+            worth = max(page.given_rank(index), 0.0) * share + merged.get(index, 0.0)
             found[index] = PlacedItem(
                 section.key, section.title, tokens, worth, index not in trimmed
             )
@@ -523,7 +539,7 @@ def _say_dropped(report: Report, reasons: Counts[str], diagnostics: Diagnostics)
     packed, trimmed = report.packed, len(report.trimmed)
     dropped = sum(reasons[reason] for reason in _FOR_BUDGET)
     if packed.chosen and (dropped or trimmed):
-        total = len(packed.chosen) + len(packed.reasons)
+        total = len(packed.chosen) + len(packed.reasons) - sum(1 for _ in _merged(packed))
         said = []
         for number, verb in ((dropped, "left out"), (trimmed, "shortened")):
             if number and total == 1:

@@ -1,4 +1,4 @@
-"""Choose the candidates among the items: filter, merge ranges, drop duplicates, rank."""
+"""Choose the candidates among the items: filter, drop duplicates, rank."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..model import Item, ScoreOrder, closeness
 from ..text.format import plural
 from ..trimming.kinds import Trimmers, outline_of, without_comments, without_empty_lines
 from .group import Entry
-from .merge import drop_duplicates, merge_overlaps
+from .merge import drop_duplicates
 from .query import Embed, Language, QueryRelevance, embed_all, readable_text
 from .ranking import diversify, file_importance
 
@@ -33,7 +33,7 @@ class Candidates(Mapping[int, Entry]):
     """The candidates by index, in the caller's order; entries are made on demand."""
 
     pool: list[Item]
-    """All given items, by index; a merged item stands in the place of its first range."""
+    """All given items, by index."""
     ranks: list[float]
     """The rank of each item, by index; the best is the highest."""
     kept: list[int]
@@ -138,12 +138,8 @@ def select(
         _drop_low_scores(left, kept, options, dropped, diagnostics)
         kept = _still(kept, dropped)
     ranks = rank_items(left, options.score_order)
-    # Merging before duplicates: two halves of a file, joined, may equal a third text.
-    if options.merge_overlaps:
-        merge_overlaps(left, kept, ranks, dropped)
-        kept = _still(kept, dropped)
     if options.dedupe:
-        drop_duplicates(left, kept, ranks, dropped)
+        drop_duplicates(left, kept, ranks, dropped, merge=options.merge_overlaps)
         kept = _still(kept, dropped)
     if options.packing == "repository" and not options.query:
         _rank_by_importance(left, kept, ranks)

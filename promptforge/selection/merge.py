@@ -1,4 +1,4 @@
-"""Show equal text once: merge overlapping ranges of a file, drop duplicates, find contained texts.
+"""Show equal text once: drop duplicates, find contained texts, join ranges of a file that touch.
 
 A text that another contains has all its lines there. So only texts that share a line are compared:
 the rarest line of the smaller, or the longest, by which every text is indexed.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -25,66 +26,59 @@ MAX_TEXTS_PER_LINE = 100
 """Texts compared that share one line: the first."""
 
 
-def merge_overlaps(
-    items: list[Item], kept: Sequence[int], ranks: list[float], dropped: dict[int, str]
-) -> None:
-    """Join overlapping or touching ranges of one file, in place.
+class JoinedRange(NamedTuple):
+    """Ranges of one file that touch or overlap, as one item."""
 
-    The joined item stands at the index of its first range; the others are put into `dropped`.
+    members: list[int]
+    """Their indices in the caller's order; the joined item stands in the place of the first."""
+    item: Item
+
+
+def join_ranges(items: Sequence[Item], indices: Iterable[int]) -> list[JoinedRange]:
+    """Join ranges of one file that overlap or touch and agree; others are left out.
+
+    >>> lines = [Item(path="a", content="x", start_line=n, end_line=n) for n in (1, 2, 9)]
+    >>> [(joined.members, joined.item.end_line) for joined in join_ranges(lines, [0, 1, 2])]
+    [([0, 1], 2)]
     """
     files: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
-    for index in kept:
+    for index in indices:
         item = items[index]
         start, end, path = item.start_line, item.end_line, item.path
         if start is not None and end is not None and path:
             files[path].append((start, index, end))
+    found = []
     for ranges in files.values():
-        if len(ranges) > 1 and _touch(ranges):
-            _merge_file(items, [index for _, index, _ in ranges], ranks, dropped)
+        if len(ranges) > 1:
+            ranges.sort()
+            found += _join_in_file(items, [index for _, index, _ in ranges])
+    return found
 
 
-def _touch(ranges: list[tuple[int, int, int]]) -> bool:
-    """Sort ranges; return True if any two overlap or touch."""
-    # Most files have no such ranges, and numbers alone tell it. A plain loop: 100,000 candidates
-    # come through here, and a generator costs twice the time.
-    ranges.sort()
-    free = -1
-    for start, _, end in ranges:
-        if start <= free:
-            return True
-        free = end + 1
-    return False
-
-
-def _merge_file(
-    items: list[Item], members: list[int], ranks: list[float], dropped: dict[int, str]
-) -> None:
-    run = _Run(members[0], items[members[0]])
-    for index in members[1:]:
-        item = items[index]
+def _join_in_file(items: Sequence[Item], indices: Sequence[int]) -> list[JoinedRange]:
+    runs = [_Run(indices[0], items[indices[0]])]
+    for index in indices[1:]:
+        item, run = items[index], runs[-1]
         touching = (item.start_line or 0) <= run.end + 1
-        if touching and run.join(item):
-            run.index, gone = sorted((run.index, index))
-            dropped[gone] = "merged"
-            ranks[run.index] = max(ranks[run.index], ranks[gone])
-        elif not touching or (item.end_line or 0) >= run.end:
-            run.settle(items)
-            run = _Run(index, item)
+        if touching and run.join(index, item):
+            continue
+        if not touching or (item.end_line or 0) >= run.end:
+            runs.append(_Run(index, item))
         # Else it disagrees, and ends first: the run may still be joined by the next.
-    run.settle(items)
+    return [run.joined(items) for run in runs if len(run.members) > 1]
 
 
 class _Run:
     """Ranges of one file that touch or overlap, and agree there: one item in the end."""
 
     def __init__(self, index: int, item: Item) -> None:
-        self.index = index
+        self.members = [index]
         self.end = item.end_line or 0
         self._first = item
         self._lines: list[str] = []
         self._score, self._name, self._metadata = item.score, item.name, item.metadata
 
-    def join(self, item: Item) -> bool:
+    def join(self, index: int, item: Item) -> bool:
         """Join a range that begins at most one line after the end; False if it disagrees."""
         first = self._first
         if (first.kind, first.origin) != (item.kind, item.origin):
@@ -103,20 +97,22 @@ class _Run:
         if self._name != item.name:  # two functions: neither name is right for both
             self._name = None
         self._metadata = item.metadata | self._metadata
+        self.members.append(index)
         return True
 
-    def settle(self, items: list[Item]) -> None:
-        """Put the item in its place."""
-        if self._lines:
-            items[self.index] = msgspec.structs.replace(
-                self._first,
-                id=items[self.index].id,
-                content="\n".join(self._lines),
-                end_line=self.end,
-                score=self._score,
-                name=self._name,
-                metadata=self._metadata,
-            )
+    def joined(self, items: Sequence[Item]) -> JoinedRange:
+        """Return the ranges as one, with the id of the first in the caller's order."""
+        members = sorted(self.members)
+        item = msgspec.structs.replace(
+            self._first,
+            id=items[members[0]].id,
+            content="\n".join(self._lines),
+            end_line=self.end,
+            score=self._score,
+            name=self._name,
+            metadata=self._metadata,
+        )
+        return JoinedRange(members, item)
 
 
 def _lines_of(item: Item) -> list[str]:
@@ -133,6 +129,16 @@ def _is_range(item: Item) -> bool:
     return content.count("\n") - content.endswith("\n") == item.end_line - item.start_line
 
 
+def is_within(item: Item, other: Item) -> bool:
+    """Return True if an item is a range of lines within another's range of the same file."""
+    if not (item.path and item.path == other.path):
+        return False
+    start, end, first, last = item.start_line, item.end_line, other.start_line, other.end_line
+    if start is None or end is None or first is None or last is None:
+        return False
+    return first <= start and end <= last
+
+
 def describe_place(item: Item) -> str:
     """Return the place of an item for people: path and lines, else name, id or kind."""
     if item.path:
@@ -141,9 +147,16 @@ def describe_place(item: Item) -> str:
 
 
 def drop_duplicates(
-    items: list[Item], kept: Sequence[int], ranks: Sequence[float], dropped: dict[int, str]
+    items: list[Item],
+    kept: Sequence[int],
+    ranks: Sequence[float],
+    dropped: dict[int, str],
+    merge: bool,
 ) -> None:
-    """Keep the best of equal texts, with a note of the others' places; put these into `dropped`."""
+    """Keep the best of equal texts, with a note of the others' places; put these into `dropped`.
+
+    With `merge`, a range given twice is one: of it there is no other place to note.
+    """
     texts = [items[index].content or items[index].summary or "" for index in kept]
     # Hashing 48 characters of each text costs far less than hashing texts of a megabyte.
     tails = [text[-TAIL_CHARACTERS:] for text in texts]
@@ -165,8 +178,12 @@ def drop_duplicates(
             first[text] = index
         if items[gone].required:
             continue
-        also[keep] += [gone, *also.pop(gone, [])]
-        dropped[gone] = "duplicate"
+        if merge and is_within(items[gone], items[keep]):
+            dropped[gone] = "merged"
+        else:
+            also[keep].append(gone)
+            dropped[gone] = "duplicate"
+        also[keep] += also.pop(gone, [])
     for index, others in also.items():
         items[index] = with_also_in(items[index], [items[other] for other in sorted(others)])
 
@@ -223,6 +240,10 @@ class ContainedTexts:
         others = {other for line in held for other in self._by_longest[line][:MAX_TEXTS_PER_LINE]}
         candidates = sorted(other for other in others - {index} if other in chosen)
         return None, [other for other in candidates if self._text(other) in text]
+
+    def forget(self, index: int) -> None:
+        """Read the lines of an item again when it is asked about next: its text has changed."""
+        self._known.discard(index)
 
     def _sharing_rarest(self, lines: list[str]) -> Sequence[int]:
         """Return the items that share the rarest of these lines."""

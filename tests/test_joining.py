@@ -1,0 +1,116 @@
+"""Ranges that touch: chosen one by one, then shown as one. A range never drags its neighbour in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from example_counts import cases
+from hypothesis import given
+from hypothesis import strategies as st
+
+import promptforge as pf
+from promptforge.packing.pack import Packing
+
+PACKINGS: list[Packing] = [
+    "score", "value", "whole", "stop", "proportional", "longest_first", "drop_last", "repository",
+]  # fmt: skip
+WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"]
+FILES = {
+    path: [f"{path[0]}{n} {' '.join(WORDS[n % 7 : n % 7 + 1 + n % 4])}" for n in range(1, 61)]
+    for path in ("a.py", "b.py", "c.md")
+}
+
+
+def line_range(path: str, start: int, end: int, score: float, **fields: Any) -> pf.Item:
+    content = "\n".join(FILES[path][start - 1 : end])
+    place: dict[str, Any] = {"path": path, "start_line": start, "end_line": end}
+    return pf.Item(kind="code", content=content, score=score, **place, **fields)
+
+
+SCORES = st.sampled_from([0.1, 0.3, 0.5, 0.5, 0.8, 0.9])
+PATHS = st.sampled_from(list(FILES))
+
+
+@st.composite
+def corpora(draw: st.DrawFn) -> list[pf.Item]:
+    """Draw ranges that touch, overlap, lie in each other, or stand alone."""
+    items = []
+    for _ in range(draw(st.integers(1, 3))):
+        path, at = draw(PATHS), draw(st.integers(1, 12))
+        for _ in range(draw(st.integers(1, 6))):
+            at = max(1, at + draw(st.sampled_from([0, 0, 0, -3, -8, 5])))
+            end = min(60, at + draw(st.integers(0, 9)))
+            if at > end:
+                break
+            items.append(line_range(path, at, end, draw(SCORES)))
+            at = end + 1
+    return draw(st.permutations(items))
+
+
+def worth(items: list[pf.Item], result: pf.Result) -> float:
+    """Return the scores of the contents that stand whole in the text, each once."""
+    shown = [f"\n{each.content}\n" for each in result.shown if each.form == "content"]
+    contents = {item.content: item.score for item in sorted(items, key=lambda item: item.score)}
+    return sum(s for c, s in contents.items() if any(f"\n{c}\n" in text for text in shown))
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+@cases(40)
+@given(
+    corpora(),
+    st.integers(30, 700),
+    st.sampled_from(["chunks", "context", "knowledge"]),
+    st.booleans(),
+)
+def test_joining_never_lowers_the_worth_that_is_shown(
+    packing: Packing, items: list[pf.Item], budget: int, layout: str, dedupe: bool
+) -> None:
+    options: dict[str, Any] = {"packing": packing, "layout": layout, "dedupe": dedupe}
+    apart = pf.render(items, max_tokens=budget, merge_overlaps=False, **options)
+    joined = pf.render(items, max_tokens=budget, **options)
+    assert worth(items, joined) >= worth(items, apart) - 1e-9
+    assert joined.tokens == pf.get_tokenizer("o200k_base").count(joined.text) <= budget
+    # What is joined is shown once, under one heading.
+    places = [(e.path, e.start_line, e.end_line) for e in joined.items if e.form == "content"]
+    for path, _, end in places:
+        assert end is not None
+        assert (path, end + 1) not in [(p, start) for p, start, _ in places]
+
+
+@cases(60)
+@given(corpora(), st.integers(30, 400))
+def test_a_budget_that_is_named_holds_the_item_though_ranges_are_joined(
+    items: list[pf.Item], budget: int
+) -> None:
+    for index, item in enumerate(pf.render(items, max_tokens=budget).items):
+        if item.fits_at:
+            again = pf.render(items, max_tokens=item.fits_at).items[index]
+            assert again.status == "included" or again.reason in ("merged", "duplicate")
+
+
+def test_a_good_range_drags_no_neighbour_in() -> None:
+    chunks = [line_range("a.py", at, at + 9, 0.9 if at == 21 else 0.1) for at in range(1, 60, 10)]
+    other = line_range("b.py", 1, 10, 0.5)
+    best = pf.render([chunks[2]], max_tokens=None).tokens
+    second = pf.render([other], max_tokens=None).tokens
+    result = pf.render([*chunks, other], max_tokens=best + second + 6, trim="none")
+    assert [(item.path, item.line_range) for item in result.items if item.text] == [
+        ("a.py", "lines 21-30"), ("b.py", "lines 1-10"),
+    ]  # fmt: skip
+
+
+def test_a_joined_range_leaves_room_for_one_more() -> None:
+    items = [line_range("a.py", 1, 10, 0.9), line_range("a.py", 11, 20, 0.8)]
+    items.append(line_range("b.py", 1, 2, 0.5))
+    together = pf.render(items, max_tokens=None).tokens
+    for merge, reasons in ((True, ["fits", "merged", "fits"]), (False, ["fits", "fits", "budget"])):
+        result = pf.render(items, max_tokens=together, merge_overlaps=merge, trim="none")
+        assert [item.reason for item in result.items] == reasons
+
+
+def test_a_range_without_room_for_its_heading_joins_its_neighbour() -> None:
+    items = [line_range("a.py", 1, 10, 0.9), line_range("a.py", 11, 20, 0.8)]
+    together = pf.render(items, max_tokens=None).tokens
+    result = pf.render(items, max_tokens=together)
+    assert [item.line_range for item in result.items if item.text] == ["lines 1-20"]
