@@ -90,9 +90,8 @@ class PageState:
         """
         whole = [i for i, v in self.chosen.items() if v.name == "content" and not v.cut]
         # A range within a chosen one was dropped as its duplicate: it is a part of it now.
-        for index, holder in self.duplicate_of.items():
-            if holder in self.chosen and self.page.is_within(index, holder):
-                whole.append(index)
+        held, shown = self.duplicate_of.items(), set(whole)
+        whole += [i for i, other in held if other in shown and self.page.is_within(i, other)]
         short = [i for i, v in self.chosen.items() if v.name in SHORTENED_VARIANTS]
         # Without its heading, the one that had no room may have some.
         if len(short) == 1 and self._join([*whole, *short], self.limit):
