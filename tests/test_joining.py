@@ -56,7 +56,7 @@ def worth(items: list[pf.Item], result: pf.Result) -> float:
 
 
 @pytest.mark.parametrize("packing", PACKINGS)
-@cases(40)
+@cases(20)
 @given(
     corpora(),
     st.integers(30, 700),
@@ -78,7 +78,7 @@ def test_joining_never_lowers_the_worth_that_is_shown(
         assert (path, end + 1) not in [(p, start) for p, start, _ in places]
 
 
-@cases(60)
+@cases(30)
 @given(corpora(), st.integers(30, 400))
 def test_a_budget_that_is_named_holds_the_item_though_ranges_are_joined(
     items: list[pf.Item], budget: int

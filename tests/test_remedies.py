@@ -142,7 +142,7 @@ def test_of_every_missing_item_it_is_said_what_brings_it_back(
         typed = as_flags({name: value for name, value in changes.items() if name not in lifted})
         again = pf.render(RECORDS, **changes)
         assert run("render", file, *shlex.split(typed)).out.rstrip("\n") == again.text.rstrip("\n")
-        shown = [i.id for i in again.report.brief if "included" == i.status or i.reason == "merged"]
+        shown = [i.id for i in again.report.brief if i.status == "included" or i.reason == "merged"]
         assert way["item"] in shown
 
 
