@@ -175,11 +175,11 @@ def xml_values(text: str) -> list[str]:
 # JSON
 
 
-def _skeleton(value: Any) -> Any:
+def skeleton(value: Any) -> Any:
     if isinstance(value, dict):
-        return {k: _skeleton(v) for k, v in value.items()}
+        return {k: skeleton(v) for k, v in value.items()}
     if isinstance(value, list):
-        return [_skeleton(v) for v in value]
+        return [skeleton(v) for v in value]
     return "number" if type(value) in (int, float) else type(value).__name__
 
 
@@ -201,22 +201,22 @@ def json_value(text: str) -> Any:
 
 def json_structure(text: str) -> Any:
     """The document with each value replaced by its type."""
-    return _skeleton(json_value(text)) if text else None
+    return skeleton(json_value(text)) if text else None
 
 
 def json_strings(text: str) -> list[str]:
     """Every string value in the document, in order."""
 
-    return list(_strings(json_value(text)))
+    return list(strings_of(json_value(text)))
 
 
-def _strings(value: Any) -> Iterator[str]:
+def strings_of(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     for child in (
         value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     ):
-        yield from _strings(child)
+        yield from strings_of(child)
 
 
 # YAML
@@ -246,12 +246,12 @@ def yaml_value(text: str) -> Any:
 
 def yaml_structure(text: str) -> Any:
     """The document with each value replaced by its type."""
-    return _skeleton(yaml_value(text)) if text else None
+    return skeleton(yaml_value(text)) if text else None
 
 
 def yaml_strings(text: str) -> list[str]:
     """Every string value in the document, in order."""
-    return list(_strings(yaml_value(text)))
+    return list(strings_of(yaml_value(text)))
 
 
 # Plain

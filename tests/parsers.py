@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import functools
 import importlib
+import json
+import os
 import re
+import shutil
+import subprocess
 from collections.abc import Callable
 from html import unescape
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -21,6 +26,9 @@ HTML_TAG = re.compile(r'<([/!?]?[a-zA-Z]*\d?)(?:[^>"]*class="(?:language-)?([^"]
 LOOKS = ("em", "strong", "br", "code", "del", "s", "sub", "sup", "mark", "ins", "u")
 INLINE = frozenset((*LOOKS, *(f"/{name}" for name in LOOKS)))
 AUTOLINK = re.compile(r'<a href="([^"]*)">([^<]*)</a>')
+ALTERNATIVE = re.compile(r' alt="[^"]*"')
+"""Some print `<` there as it is."""
+MATH = re.compile(r'<span class="math[^"]*">([^<]*)</span>')
 PARAGRAPHS = re.compile(r"(?:(?<= )|^)p /p (?:p /p )+")
 
 
@@ -28,9 +36,9 @@ def html_structure(html: str, *, prose: bool = False) -> list[str]:
     """Return the tags of an HTML text in order, but those that a label may bring, and strange
     languages of fences.
 
-    A bare URL may become a link to itself: that is a look.
+    A bare URL may become a link to itself, and text between dollars a formula: those are looks.
     """
-    html = AUTOLINK.sub(_unlinked, html)
+    html = AUTOLINK.sub(_unlinked, MATH.sub(r"\1", ALTERNATIVE.sub("", html)))
     tags = [
         (tag if judges.INFO.fullmatch(language or "") else f"{tag} with a strange tag")
         for tag, language in HTML_TAG.findall(html)
@@ -41,7 +49,7 @@ def html_structure(html: str, *, prose: bool = False) -> list[str]:
 
 def _unlinked(match: re.Match[str]) -> str:
     href, shown = (unquote(unescape(part)).casefold() for part in match.groups())
-    alike = re.search("[:@]", href) and href.endswith(shown) and len(href) - len(shown) < 10
+    alike = re.search("[:@]|^//", href) and href.endswith(shown) and len(href) - len(shown) < 10
     return match[2] if alike or "xn--" in href else match[0]
 
 
@@ -96,6 +104,21 @@ def _pyromark_gfm() -> Callable[[str], str]:
     return lambda text: str(module.html(text, options=options))
 
 
+def _mistune_all() -> Callable[[str], str]:
+    # All that it brings but spoilers: no template writes `>!`.
+    plugins = importlib.import_module("mistune.plugins")._plugins.keys() - {"spoiler"}
+    mistune = importlib.import_module("mistune")
+    return mistune.create_markdown(escape=False, plugins=sorted(plugins))  # type: ignore[no-any-return]
+
+
+def _pyromark_all() -> Callable[[str], str]:
+    module = importlib.import_module("pyromark")
+    options = module.Options(0)
+    for option in module.Options:
+        options |= option
+    return lambda text: str(module.html(text, options=options))
+
+
 MAKERS = {
     "commonmark": _commonmark,
     "mistune": _mistune,
@@ -105,8 +128,13 @@ MAKERS = {
     "mistune with gfm": _mistune_gfm,
     "markdown-it-py with gfm": _markdown_it_gfm,
     "pyromark with gfm": _pyromark_gfm,
+    "mistune with all": _mistune_all,
+    "pyromark with all": _pyromark_all,
 }
-GFM = tuple(name for name in MAKERS if name.endswith(" with gfm"))
+GFM = (
+    *(name for name in MAKERS if " with " in name),
+    *("marked", "markdown-it", "micromark", "remark"),
+)
 
 
 def _found() -> dict[str, Callable[[str], str]]:
@@ -119,7 +147,43 @@ def _found() -> dict[str, Callable[[str], str]]:
     return found
 
 
-MARKDOWN = _found()
+class NodeReaders:
+    """Readers that npm has installed, in one process that answers line by line."""
+
+    def __init__(self, folder: str | None) -> None:
+        """Start it, if `folder` has packages and there is a Node."""
+        self.names: list[str] = []
+        node = shutil.which("node") if folder else None
+        if node and folder:
+            command = [node, str(Path(__file__).with_name("node_readers.cjs")), folder]
+            pipe = subprocess.PIPE
+            self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, encoding="utf-8")
+            self.names = self._line()
+
+    def read(self, name: str, text: str) -> Any:
+        """Return what a reader makes of a text. A text that it refuses is an error."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps([name, text]) + "\n")
+        self._process.stdin.flush()
+        answer = self._line()
+        if isinstance(answer, dict) and answer.keys() == {"error"}:
+            raise ValueError(f"{name}: {answer['error']}")
+        return answer
+
+    def _line(self) -> Any:
+        assert self._process.stdout is not None
+        return json.loads(self._process.stdout.readline())
+
+
+NODE = NodeReaders(os.environ.get("NODE_READERS"))
+"""Readers of the folder that the variable names: `npm install --prefix FOLDER marked …`."""
+NODE_MARKDOWN = ("marked", "markdown-it", "micromark", "remark", "commonmark.js")
+NODE_VALUES = {"json": ("JSON.parse", "json5"), "yaml": ("js-yaml", "yaml")}
+NODE_XML = ("saxes", "fast-xml-parser")
+
+MARKDOWN = _found() | {
+    name: functools.partial(NODE.read, name) for name in NODE_MARKDOWN if name in NODE.names
+}
 """Parsers of Markdown beside those of `judges`, by name; each makes HTML."""
 
 
@@ -134,6 +198,19 @@ def _orjson() -> Callable[[str], Any] | None:
 ORJSON = _orjson()
 
 
+def _ruamel() -> Callable[[str], Any] | None:
+    try:
+        module = importlib.import_module("ruamel.yaml")
+    except ImportError:
+        return None
+    load: Callable[[str], Any] = module.YAML(typ="safe", pure=True).load
+    return load
+
+
+RUAMEL = _ruamel()
+"""A reader of YAML 1.2; PyYAML reads 1.1."""
+
+
 def names() -> list[str]:
     """Return the names of all parsers at hand, those of `judges` too."""
     return [
@@ -143,6 +220,8 @@ def names() -> list[str]:
         "libxml2",
         "json",
         *(["orjson"] if ORJSON else []),
+        *(["ruamel.yaml"] if RUAMEL else []),
+        *(name for name in NODE.names if name not in MARKDOWN),
     ]
 
 
@@ -165,5 +244,35 @@ def check_alike(text: str, tame: str, format: str, *, prose: bool = False) -> No
     if format == "markdown":
         for name in MARKDOWN:
             assert _tags(text, name, prose) == judges.once(_tags, tame, name, prose), name
-    elif format == "json" and ORJSON is not None and text:
-        assert ORJSON(text) == judges.json_value(text), "orjson"
+    elif text and format in NODE_VALUES:
+        check_values(text, format)
+    elif text and format == "xml":
+        check_trees(text)
+
+
+def check_values(text: str, format: str) -> None:
+    """Check that each reader gives back what the first one gives."""
+    first = judges.json_value if format == "json" else judges.yaml_value
+    value, own = first(text), ORJSON if format == "json" else RUAMEL
+    if own is not None:
+        assert own(text) == value, own
+    for name in NODE_VALUES[format]:
+        if name in NODE.names:
+            read = NODE.read(name, text)
+            # Numbers are doubles there: their texts differ.
+            assert judges.skeleton(read) == judges.skeleton(value), name
+            assert [*judges.strings_of(read)] == [*judges.strings_of(value)], name
+
+
+def check_trees(text: str) -> None:
+    """Check that each reader of XML sees the elements and attributes that libxml2 sees."""
+    tree = judges.xml_structure(text)
+    for name in NODE_XML:
+        if name in NODE.names:
+            read = NODE.read(name, judges.ROOT[0] + text + judges.ROOT[1])
+            assert _tuples(read[2][0]) == tree, name
+
+
+def _tuples(node: list[Any]) -> tuple[Any, ...]:
+    name, attributes, children = node
+    return (name, tuple(attributes), tuple(map(_tuples, children)))

@@ -60,6 +60,7 @@ PARTS = (
         "a",
         "\n",
     ),
+    *("$", "$$", "$<b>", "$`", "~ ", "\xa0", "//a.b", "{#a .b}", "==", "^^"),
 )
 VALUE = st.lists(st.sampled_from(PARTS), max_size=5).map("".join)
 
@@ -83,7 +84,6 @@ def seen(reader: str, text: str, page: str) -> list[str]:
     return parsers.html_structure(parsers.MARKDOWN[reader](text), prose="P" in page)
 
 
-@pytest.mark.parametrize("reader", READERS)
 @cases(1500, shrink=False)
 @given(st.sampled_from(PAGES), VALUE, VALUE)
 @example("### A", "http://a<img src=x onerror=alert(1)>", "")
@@ -91,18 +91,24 @@ def seen(reader: str, text: str, page: str) -> list[str]:
 @example("~~A~~ x", "~\xa0<]", "")  # a fence of the template's marks and the value's
 @example("- A B", "", "[x] done")  # a task, for the first value is empty
 @example("--- A ---", "-", "")
-def test_a_reader_of_gfm_sees_what_it_sees_of_harmless_labels(
-    reader: str, page: str, a: str, b: str
-) -> None:
+@example("A C", "$<script>", "")  # a formula from the label into the code
+@example("A C", "$$<script>", "")
+@example("A C", "\\$<script>", "")
+@example("A", "~ <b>", "")  # a definition
+@example("1. A", "a\xa0", "")  # a paragraph in the list
+def test_readers_of_gfm_see_what_they_see_of_harmless_labels(page: str, a: str, b: str) -> None:
     # A value of blanks alone stays: where it is empty, other lines begin.
     tame = printed(page, "name" if a.strip() else a, "other" if b.strip() else b)
     text = printed(page, a, b)
-    assert seen(reader, text, page) == seen(reader, tame, page), text
+    for reader in READERS:
+        if not (page.startswith("[^1]") and reader == "marked"):  # it knows no footnotes
+            assert seen(reader, text, page) == seen(reader, tame, page), (reader, text)
 
 
 LITERAL = (
     *("http://a<b>", "a | b", "[x] done", "[^1]", "^[note]", "[[page]]", "~~a~~", "a](b)", "<b>"),
     *("[!NOTE]", "&lt;", "a\\|b", ": a", "~a~", "*a*", "`a`", "[a]: b", "# a", "1. a"),
+    *("$a$", "$$", "\\$a$", "~ a"),
 )
 
 
@@ -114,22 +120,39 @@ def test_a_reader_gets_the_literal_label(value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["~/notes.md", "a_b[0].py", "src/__init__.py", "C:\\x y", "a~b~", "f(x): y"]
+    "value",
+    ["~/notes.md", "routes/$id.tsx", "a_b[0].py", "src/__init__.py", "C:\\x y", "a~b~", "f(x): y"],
 )
 def test_ordinary_names_stay_as_they_are(value: str) -> None:
     inert = value.replace("a~b~", "a\\~b\\~")
     assert printed("### A", value, "") == f"before\n\n### {inert}\n\nafter\n"
 
 
-RAW = {
-    "a tag that a URL hides": ("### @", "http://a\\<img src=x>", ("markdown-it-py", "pyromark")),
+PYTHONS = ("cmarkgfm with gfm", "markdown-it-py with gfm")
+NODES = ("marked", "micromark", "remark")
+RAW: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "a tag that a URL hides": (
+        *("### @", "http://a\\<img src=x>"),
+        ("markdown-it-py with gfm", "pyromark with gfm", "pyromark with all", "markdown-it"),
+    ),
     "a tag": ("### @", "<img src=x>", ()),
     "a task box": ("- @", "[x] done", ()),
-    "an alert": ("> @\n> x", "[!NOTE]", ("cmarkgfm", "mistune", "pyromark")),
+    "an alert": (
+        *("> @\n> x", "[!NOTE]"),
+        tuple(name for name in parsers.GFM if name != "markdown-it-py with gfm"),
+    ),
     "a footnote": ("x[^1]\n\n@", "[^1]: y", ()),
     "a cell": ("| @ | d |\n|---|---|\n| 1 | 2 |", "a | b", ()),
     "a table": ("a | b\n@", "--- | ---", ()),
-    "a definition": ("term\n@", ": text", ("cmarkgfm", "markdown-it-py")),
+    "a definition": ("term\n@", ": text", (*PYTHONS, *NODES)),
+    "a definition by a tilde": (
+        *("term\n\n@", "~ text"),
+        tuple(name for name in parsers.GFM if name != "markdown-it"),
+    ),
+    "a formula": (
+        *("@ `$<script>`", "$a"),
+        tuple(name for name in parsers.GFM if " with all" not in name),
+    ),
     "a link": ("@", "[a](b)", ()),
     "a link reference": ("[a]\n\n@", "[a]: b", ()),
     "a fence": ("@", "~~~ a", ()),
@@ -142,8 +165,8 @@ RAW = {
 def test_a_reader_sees_what_is_not_escaped(name: str, reader: str) -> None:
     page, value, blind = RAW[name]
     tags = [seen(reader, page.replace("@", text), "") for text in ("harmless", value)]
-    assert (tags[0] != tags[1]) is not reader.startswith(blind or ("nobody",))
+    assert (tags[0] != tags[1]) is (reader not in blind)
 
 
 def test_all_readers_are_here() -> None:
-    assert tuple(READERS) == parsers.GFM
+    assert {name for name in parsers.GFM if " with " in name} <= set(READERS)

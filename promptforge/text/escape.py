@@ -163,7 +163,7 @@ _MD_SPECIAL = re.compile(
 _MD_ENTITIES = {"<": "&lt;", "]": "&#93;"}
 MD_HARMLESS = re.compile(r"[A-Za-z0-9 ./:,_()'=+@#%-]{0,200}").fullmatch
 _MD_BLOCK = re.compile(
-    r"#{1,6}(?=\s|$)|>|[-+](?=\s|$)|~{3}|[:|]"
+    r"#{1,6}(?=\s|$)|>|[-+~](?=\s|$)|~{3}|[:|]"
     r"|[-=_~|:+ ]+$"  # setext underline, rule, table delimiter
     r"|\[(?:[ xX]\]|[!^]|[^\]]*\](?::|$))"  # task box, alert, footnote, link reference
 )
@@ -180,7 +180,20 @@ class CodeSpan(Safe):
 
 
 def _md_escape(text: str) -> str:
-    return _MD_SPECIAL.sub(lambda found: _MD_ENTITIES.get(found[0]) or "\\" + found[0], text)
+    escaped = _MD_SPECIAL.sub(lambda found: _MD_ENTITIES.get(found[0]) or "\\" + found[0], text)
+    # Between two dollars GitHub and others see a formula, in which no backslash counts.
+    if text.count("$") > 1:
+        escaped = escaped.replace("$", "\\$")
+    if text[-1:].isspace() and text[-1] != " ":
+        escaped = f"{escaped[:-1]}&#{ord(text[-1])};"  # some make a paragraph of what ends so
+    return escaped
+
+
+def _md_escape_brackets(text: str) -> str:
+    entities = {"[": "&#91;", "]": "&#93;", "!": "\\!", "^": "\\^"}
+    return _MD_ESCAPED_OR_BRACKET.sub(
+        lambda found: entities.get(found[0].removeprefix("\\"), found[0]), text
+    )
 
 
 def _md_escape_pipes(text: str) -> str:
@@ -250,12 +263,7 @@ def md_link(value: object) -> Safe:
     """Return a label inside brackets that the template has opened."""
     if isinstance(value, Safe):
         return value
-    entities = {"[": "&#91;", "]": "&#93;", "!": "\\!", "^": "\\^"}
-    return Safe(
-        _MD_ESCAPED_OR_BRACKET.sub(
-            lambda found: entities.get(found[0].removeprefix("\\"), found[0]), md_inline(value)
-        )
-    )
+    return Safe(_md_escape_brackets(md_inline(value)))
 
 
 def md_prose(value: object) -> Safe:
@@ -270,9 +278,16 @@ def md_prose(value: object) -> Safe:
     return Safe("\n".join(_md_opening(line) for line in lines))
 
 
-def md_code(value: object) -> CodeSpan:
-    """Return a label as inline code, in a run of backticks longer than any inside."""
+def md_code(value: object) -> Safe:
+    """Return a label as inline code, in a run of backticks longer than any inside.
+
+    A formula that an earlier dollar opens would end at one of the code, and what follows would be
+    no code: a label with a dollar is shown as no code, harmless in each place.
+    """
     text = to_label(value)
+    if "$" in text:
+        shown = _md_escape_brackets(md_joined(text))
+        return Safe(shown.replace("$", "\\$") if text.count("$") == 1 else shown)
     mark = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     # CommonMark takes one blank off both ends; the empty text would join the two marks.
     if text[:1] in ("`", " ", "") or text[-1:] in ("`", " "):
