@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import tiktoken
+import tiktoken_ext.openai_public
 from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +22,7 @@ from tokenizers import Tokenizer
 from unfiltered import FORMATS, render
 
 from promptforge.config.profiles import load_profile
-from promptforge.text.control_tokens import ControlTokens
+from promptforge.text.control_tokens import NUMBER_RANGE, ControlTokens
 
 Encode = Callable[[str], list[int]]
 PATTERN = (
@@ -131,6 +132,46 @@ def test_the_profile_lists_every_control_token_of_the_tokenizer(family: str) -> 
     known = ControlTokens(load_profile(PROFILES[family]).control_tokens)
     missing = [token for token in judge(family)[2] if known.break_up(token)[0] == token]
     assert len(judge(family)[2]) > 25 and not missing
+
+
+ADDED = json.loads((Path(__file__).parent / "data/added_tokens.json").read_text("utf-8"))
+"""Profile → the added tokens of its family's tokenizer file, from the package that packs it. Tags
+of HTML and white space, which Gemma 3 adds, are left out: they steer nothing."""
+
+
+def spelled(entry: str) -> list[str]:
+    """Return the first and the last token of a range such as `<unused{0-6241}>`."""
+    return [NUMBER_RANGE.sub(rf"\{end}", entry) for end in (1, 2)]
+
+
+@pytest.mark.parametrize("profile", [*ADDED, "gemini", "deepseek-r1"])
+def test_the_profile_lists_the_added_tokens_of_its_family(profile: str) -> None:
+    family = {"gemini": "gemma-3", "deepseek-r1": "deepseek"}.get(profile, profile)
+    known = ControlTokens(load_profile(profile).control_tokens)
+    tokens = [token for entry in ADDED[family]["tokens"] for token in spelled(entry)]
+    assert [token for token in tokens if known.break_up(token)[0] == token] == []
+
+
+@pytest.mark.parametrize(
+    ("profile", "encoding"),
+    [("gpt-oss", "o200k_harmony"), ("gpt", "o200k_base"), ("gpt-4o", "cl100k_base")],
+)
+def test_the_profile_lists_the_special_tokens_of_its_encoding(profile: str, encoding: str) -> None:
+    source = Path(tiktoken_ext.openai_public.__file__).read_text("utf-8")
+    made = source[source.index(f"def {encoding}()") :].partition("\n\n\n")[0]
+    numbered = re.search(r'f"(<[^"{]+)\{i\}([^"]+)".*range\((\d+), (\d+)\)', made)
+    tokens = re.findall(r'"(<\|[^"{]+\|>)"', made)
+    if numbered:
+        lead, tail, first, end = numbered.groups()
+        tokens += [f"{lead}{number}{tail}" for number in range(int(first), int(end))]
+    tokens += [
+        getattr(tiktoken_ext.openai_public, name)
+        for name in re.findall(r"\b[A-Z_]{5,}\b", made)
+        if hasattr(tiktoken_ext.openai_public, name)
+    ]
+    known = ControlTokens(load_profile(profile).control_tokens)
+    assert tokens
+    assert [token for token in tokens if known.break_up(token)[0] == token] == []
 
 
 @pytest.mark.parametrize("family", PROFILES)

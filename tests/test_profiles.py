@@ -167,7 +167,7 @@ def test_deepseek_names_the_wide_bar_and_the_low_block() -> None:
 
 
 def test_claude_names_the_old_turns_with_their_line_breaks() -> None:
-    assert load_profile("claude").control_tokens == ("\n\nHuman:", "\n\nAssistant:")
+    assert load_profile("claude").control_tokens[:2] == ("\n\nHuman:", "\n\nAssistant:")
 
 
 # --- Layers ---------------------------------------------------------------------------------------
