@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 import tiktoken
-import tiktoken_ext.openai_public
 from example_counts import cases
 from hypothesis import given
 from hypothesis import strategies as st
@@ -157,18 +156,15 @@ def test_the_profile_lists_the_added_tokens_of_its_family(profile: str) -> None:
     [("gpt-oss", "o200k_harmony"), ("gpt", "o200k_base"), ("gpt-4o", "cl100k_base")],
 )
 def test_the_profile_lists_the_special_tokens_of_its_encoding(profile: str, encoding: str) -> None:
-    source = Path(tiktoken_ext.openai_public.__file__).read_text("utf-8")
+    source = data_of("tiktoken_ext", "openai_public.py").read_text("utf-8")
     made = source[source.index(f"def {encoding}()") :].partition("\n\n\n")[0]
     numbered = re.search(r'f"(<[^"{]+)\{i\}([^"]+)".*range\((\d+), (\d+)\)', made)
     tokens = re.findall(r'"(<\|[^"{]+\|>)"', made)
     if numbered:
         lead, tail, first, end = numbered.groups()
         tokens += [f"{lead}{number}{tail}" for number in range(int(first), int(end))]
-    tokens += [
-        getattr(tiktoken_ext.openai_public, name)
-        for name in re.findall(r"\b[A-Z_]{5,}\b", made)
-        if hasattr(tiktoken_ext.openai_public, name)
-    ]
+    constants = dict(re.findall(r'(?m)^([A-Z_]+) = "(.*)"', source))
+    tokens += [token for name, token in constants.items() if re.search(rf"\b{name}\b", made)]
     known = ControlTokens(load_profile(profile).control_tokens)
     assert tokens
     assert [token for token in tokens if known.break_up(token)[0] == token] == []
