@@ -9,9 +9,12 @@ that had to be made plain, PF204 records left out, PF214 numbers that contradict
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from dataclasses import replace
 from functools import partial
 from math import isfinite
+from numbers import Real
 from operator import attrgetter
 from typing import Any
 
@@ -20,7 +23,10 @@ import msgspec
 from ..errors import Diagnostic, Diagnostics, ItemError, Severity, did_you_mean, quote
 from ..model import MAX_LINE_NUMBER, Item, UnsoundMetadata
 from ..plaindata import MAX_DATA_VALUES, copy_plain, exact_str, is_flat, type_name, type_name_of
-from .shapes import Document, Row, describe, fields_of, guarded, is_pair, open_answer, read_shape
+from .shapes import (
+    Document, Inside, Row, describe, fields_of, guarded, is_pair, open_answer, read_shape,
+    search_inside,
+)  # fmt: skip
 
 MAX_RECORDS = 1_000_000
 """Records that one call reads; the rest is left out, and said (PF204)."""
@@ -32,8 +38,11 @@ _METADATA = attrgetter("metadata")
 _NO_METADATA: _Fields = {}
 _TEXT_FIELDS = ("content", "expanded", "summary", "id", "name", "path", "url", "language")
 _FIELDS = frozenset(Item.__struct_fields__)
+_TEXTS = frozenset(("content", "summary", "expanded"))
 MAX_RECORDS_SAID = 10
 """Records left out that have a message each; the others are counted in one."""
+MAX_NOTES_ALIKE = 3
+"""Equal notes on records that are said one by one; of more, the first with their number."""
 _FUSION_CONSTANT = 60
 """Constant of reciprocal rank fusion: how little the very first ranks outweigh the next."""
 
@@ -73,7 +82,7 @@ def load_records(
             alone.append(item)
             continue
         place = partial(locate or f"{where}[{{}}]".format, index)
-        searches = open_answer(record)
+        searches = record.searches if type(record) is Inside else open_answer(record)
         if searches is None:
             loading.read(record, place, alone)
             continue
@@ -99,14 +108,36 @@ class _Loading:
         """Add the item of a record to a search, or keep the reason why it is none."""
         item = _read_native(record)
         if item is None:
+            notes = Diagnostics()
             try:
-                item = to_item(record, where=place(), diagnostics=self._said)
+                item = to_item(record, where=place(), diagnostics=notes)
             except ItemError as error:
-                self._failures.append((error, record))
-                if len(self._failures) <= MAX_RECORDS_SAID:
-                    self._said.add("PF204", f"record skipped: {error.bare}", where=error.where)
+                self._read_inside(record, error, into)
                 return
+            self._said.extend(notes)
         into.append(item)
+
+    def _read_inside(self, record: object, error: ItemError, into: list[Item]) -> None:
+        """Add the items of the records inside of one that is none itself; else keep the reason."""
+        inside = search_inside(record)
+        found: list[list[Item]] = []
+        notes = Diagnostics()
+        for search in inside.searches if inside is not None else ():
+            found.append([])
+            for hit in search:
+                try:
+                    found[-1].append(to_item(hit, where=error.where, diagnostics=notes))
+                except ItemError as inner:
+                    notes.add("PF204", f"record skipped: {inner.bare}", where=inner.where)
+        if inside is not None and any(found):
+            message = f"records are read from {quote(inside.where)}, which no known shape has"
+            self._said.add("PF201", message, where=error.where, severity="info")
+            self._said.extend(notes)
+            into.extend(found[0] if len(found) == 1 else interleave(found))
+            return
+        self._failures.append((error, record))
+        if len(self._failures) <= MAX_RECORDS_SAID:
+            self._said.add("PF204", f"record skipped: {error.bare}", where=error.where)
 
     def finish(self, alone: list[Item]) -> list[Item]:
         """Return all items, those of several searches interleaved; say which records are none.
@@ -120,8 +151,10 @@ class _Loading:
             if len(self._failures) == 1:
                 message = "the record is not usable"
             message = f"{message}: {error.bare}; found: {describe(record)}"
+            if "index" in (fields_of(record) or {}):
+                message += "; an index alone: give pairs (your text, number)"
             raise ItemError(message, where=error.where, field=error.field)
-        self._diagnostics.extend(self._said)
+        _add_once(self._said, self._diagnostics)
         more = self._failures[MAX_RECORDS_SAID:]
         if more:
             places = ", ".join(str(error.where) for error, _ in more[:MAX_RECORDS_SAID])
@@ -134,6 +167,18 @@ class _Loading:
         if not searches:
             return alone
         return interleave([alone, *searches])
+
+
+def _add_once(said: Diagnostics, diagnostics: Diagnostics) -> None:
+    """Add what was said of records; a note of many alike is said of the first, with their number."""
+    count = Counter((one.code, one.message) for one in said if one.severity == "info")
+    for one in said:
+        alike = count.get((one.code, one.message), 1)
+        if alike > MAX_NOTES_ALIKE:
+            count[one.code, one.message] = 0
+            one = replace(one, message=f"{one.message}; so of {alike - 1} more records")
+        if alike:
+            diagnostics.extend([one])
 
 
 def interleave(searches: Sequence[list[Item]]) -> list[Item]:
@@ -275,11 +320,14 @@ def _each(records: Any, where: str, diagnostics: Diagnostics) -> Iterable[Any]:
     """Yield the records; an iterable that fails half way ends there, and that is said."""
     # Of its type, never `isinstance`: an object may raise where its `__class__` is asked for.
     is_known = issubclass(type(records), list | tuple | Mapping)
-    if not is_known and open_answer(records) is not None:
-        records = [records]
+    if not is_known and (searches := open_answer(records)) is not None:
+        records = [Inside("", searches)]  # a reader of a table gives its rows once only
+    is_set = issubclass(type(records), set | frozenset)
     records = _listed(records)
     if records is None:
         expected = "a list of items: objects with content or summary, or documents"
+        if is_set:
+            expected += "; a set has no order"
         raise ItemError(f"expected {expected}", where=where)
     count = 0
     try:
@@ -313,7 +361,7 @@ def _listed(records: Any) -> Iterable[Any] | None:
         return inside if isinstance(inside, list | tuple) else [records]
     if kind is Item or hasattr(records, "page_content"):
         return [records]
-    if isinstance(records, Iterable) and not issubclass(kind, str | bytes):
+    if isinstance(records, Iterable) and not issubclass(kind, str | bytes | set | frozenset):
         return records
     return None
 
@@ -367,10 +415,17 @@ def _read_document(given: object, notes: _Notes) -> _Fields:
         # `tuple`'s own methods: a subclass may have others, which raise or lie.
         own: Any = list if issubclass(kind, list) else tuple
         inner, score = own.__getitem__(given, slice(None))
+        if isinstance(inner, Real):
+            inner, score = score, inner  # some write the number first
+        if isinstance(inner, str) and inner.isascii() and len(inner.split()) < 2:
+            message = f"the text of a pair is one word, {quote(inner)}; an id alone is no content"
+            notes.say("PF202", message)
         if issubclass(type(inner), dict) or isinstance(inner, Mapping):
             return {**_text_keys(inner, notes), "score": score}
         return {**_read_document(inner, notes), "score": score}
-    if not issubclass(kind, bytes | int | float | list | set | type | type(None)):
+    if issubclass(kind, bytes | bytearray):
+        return {"text": given}
+    if not issubclass(kind, int | float | list | set | type | type(None)):
         if not issubclass(kind, tuple):
             document = Document(given)
             if found := document.read():
@@ -379,8 +434,10 @@ def _read_document(given: object, notes: _Notes) -> _Fields:
                     notes.say("PF203", f"{name}: cannot be read, {reason}; left out")
                 return found
         if fields := fields_of(given):
-            return fields
+            return fields if _TEXTS & fields.keys() else Row(fields)
     expected = "expected an object with the fields of an item"
+    if issubclass(kind, tuple):
+        expected = f"{expected}, such as a dict, or a pair (text, number)"
     raise notes.refusal(None, f"{expected}, found {type_name(kind)}")
 
 

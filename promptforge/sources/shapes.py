@@ -13,11 +13,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
+from functools import lru_cache, wraps
 from math import isfinite
 from numbers import Real
 from typing import Any, NamedTuple, TypeVar
 
+from ..errors import quote
 from ..model import Item
 from ..plaindata import MAX_DATA_VALUES, copy_plain, exact_str, type_name, type_name_of
 
@@ -51,42 +52,71 @@ def guarded(look: Callable[[Any], _T]) -> Callable[[Any], _T | None]:
 
 TEXT_KEYS = (
     "content", "page_content", "text", "chunk_text", "chunk", "chunk_content", "body", "document",
-    "passage", "passage_text", "snippet", "memory", "raw_content", "markdown", "description",
-    "abstract", "answer", "caption", "message", "highlights", "Content", "DocumentExcerpt",
+    "passage", "passage_text", "snippet", "snippets", "memory", "raw_content", "markdown", "fact",
+    "fragment", "extractive_segments", "extractive_answers", "description", "abstract", "answer",
+    "caption", "message", "$vectorize", "data", "html", "highlights", "highlight",
+    "document_excerpt",
 )  # fmt: skip
-"""Keys of a record's text; the first that holds one is taken."""
-_NAME_KEYS = ("name", "title", "Title", "DocumentTitle", "headline", "document_title")
+"""Keys of a record's text, in any spelling; the first that holds one is taken."""
+_NAME_KEYS = ("name", "title", "headline", "document_title", "question", "source_display_name")
 _PLACE_KEYS = (
-    "path", "file_path", "filepath", "file", "url", "link", "href", "source", "source_url", "uri",
-    "source_uri", "web_url", "sourceURL", "DocumentURI", "x-amz-bedrock-kb-source-uri",
-    "file_name", "filename", "location",
+    "path", "file_path", "file", "url", "link", "href", "source", "source_url", "uri",
+    "source_uri", "web_url", "html_url", "document_uri", "x-amz-bedrock-kb-source-uri",
+    "file_name", "relative_path", "document_keyword", "location",
 )  # fmt: skip
 """Keys of a place: a path or, with a scheme in front, a URL."""
 _ID_KEYS = (
     "id", "_id", "uuid", "id_", "node_id", "doc_id", "chunk_id", "point_id", "objectID",
-    "document_id", "file_id", "key", "DocumentId", "Id",
+    "document_id", "file_id", "key",
 )  # fmt: skip
 _NUMBER_KEYS = (
     "relevance_score", "score", "_score", "similarity", "cosine_similarity", "relevance", "rank",
     "distance", "_distance", "$dist", "dist", "vector_distance", "vector_score", "similarity_score",
+    "$similarity", "_rankingScore",
 )  # fmt: skip
+_LABEL_KEYS = (*_ID_KEYS, *_NAME_KEYS, *_PLACE_KEYS, *_NUMBER_KEYS)
 _VECTOR_KEYS = frozenset(
     ("vector", "vectors", "embedding", "embeddings", "values", "sparse_values", "$vector")
 )
 """Lists of numbers under these keys are not kept: templates have no use for a thousand floats."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_PATH = re.compile(r"[./\\]")
+
+
+@lru_cache(4096)
+def _fold(key: str) -> str:
+    """Return a key without case and marks: one for `pageContent`, `PageContent`, `page_content`."""
+    return "".join(filter(str.isalnum, key[:80])).lower()
+
+
+_USUAL = {_fold(key): key for key in reversed((*TEXT_KEYS, *_LABEL_KEYS))}
+_USUAL_KEYS = frozenset(_USUAL.values())
+
+
+def _respelt(fields: Fields) -> Fields:
+    """Return fields that have the keys above in their usual spelling too."""
+    odd = {
+        usual: value
+        for key, value in fields.items()
+        if key not in _USUAL_KEYS and (usual := _USUAL.get(_fold(key))) and usual not in fields
+    }
+    return {**fields, **odd} if odd else fields
 
 
 @guarded
-def _text_of(value: object) -> str | None:
-    """Return a text, the texts of a list, or the text in an object, as several stores nest it."""
-    if isinstance(value, str):
-        return exact_str(value)
+def _text_of(value: object) -> str | bytes | None:
+    """Return a text, the texts of a list, or the text in an object, as several stores nest it.
+
+    Blanks are none: the text is under another key. Bytes are judged by the builder of items.
+    """
+    if isinstance(value, str | bytes | bytearray):
+        found = exact_str(value) if isinstance(value, str) else bytes(value)
+        return found if found.strip() else None
     if isinstance(value, list | tuple):
         parts = [_text_of(part) for part in value[:MAX_DATA_VALUES]]
-        return "\n\n".join(part for part in parts if part) or None
-    inner = mapping(value)
-    return next((inner[k] for k in (*TEXT_KEYS, "Text") if isinstance(inner.get(k), str)), None)
+        return "\n\n".join(part for part in parts if isinstance(part, str)) or None
+    inner = _respelt(mapping(value))
+    return next(filter(None, (_text_of(inner[key]) for key in TEXT_KEYS if key in inner)), None)
 
 
 @guarded
@@ -122,13 +152,15 @@ def place_of(metadata: Mapping[str, Any]) -> Fields:
     A value of the wrong type is no error here: it is metadata, and stays there.
     """
     found: Fields = {}
+    metadata = _respelt(dict(metadata))
     names = [metadata[key] for key in _NAME_KEYS if key in metadata]
     if name := next(filter(None, map(_text_of, names)), None):
         found["name"] = name
     for key in _PLACE_KEYS:
         place = _place_of(metadata[key]) if key in metadata else None
-        if place is not None:
-            found.setdefault("url" if _SCHEME.match(place) else "path", place)
+        if place is None or (key == "source" and "url" in found and not _PATH.search(place)):
+            continue  # web searches name a site by `source`
+        found.setdefault("url" if _SCHEME.match(place) else "path", place)
     if type(metadata.get("language")) is str:
         found["language"] = metadata["language"]
     for field in ("start_line", "end_line"):
@@ -190,26 +222,33 @@ def find_shape(record: Fields) -> RecordShape | None:
     return None
 
 
-def read_hit(record: Fields, shape: RecordShape) -> Fields:
+def read_hit(record: Fields, shape: RecordShape, notes: Any) -> Fields:
     """Return the native fields of a search result, with origin, place, number and metadata."""
     body = record
-    if shape.body:
-        body = mapping(record.get(shape.body)) or {"text": record.get(shape.body)}
+    if shape.body and record.get(shape.body) is not None:  # documents of Redis have an empty payload
+        body = mapping(record[shape.body]) or {"text": record[shape.body]}
+    text_key, text = _find_text(body)
+    if text is None:
+        text_key, text = _guess_text(body, notes)
+    elif nested := mapping(body.get(text_key or "")):  # a document under `document`
+        body = {**body, text_key: None, **nested}
     # LangChain and others keep their own metadata inside of a payload.
     inner = mapping(body.get("metadata")) or mapping(body.get("attributes"))
-    text_key, text = _find_text(body)
     outer = record if shape.body else {}
     known = {**outer, **body, **inner}
+    if outer.get("source") is known.get("source"):
+        known.pop("source", None)  # Vespa names its cluster so
     fields: Fields = {"origin": "similarity", **place_of(known)}
     own = {"kind", "summary", "expanded", "required", "origin"}
     if not shape.body:
         fields |= {k: v for k, v in record.items() if k in own and v is not None}
     number, order, number_key = _find_number(record, shape)
     gone = {text_key, number_key, shape.body, "metadata", "attributes", "_node_content", *own}
+    gone |= {"id", "_id", "_additional"}
     metadata = {
         k: v
         for k, v in {**outer, **body}.items()
-        if k not in gone and k not in ("id", "_id", "_additional") and not _is_vector(k, v)
+        if k not in gone and _USUAL.get(_fold(k)) != text_key and not _is_vector(k, v)
     }
     metadata = {k: v for k, v in (metadata | inner).items() if v is not None}
     if number is not None:
@@ -222,29 +261,50 @@ def read_hit(record: Fields, shape: RecordShape) -> Fields:
     }
 
 
-def _find_text(body: Fields) -> tuple[str | None, str | None]:
+def _find_text(body: Fields) -> tuple[str | None, Any]:
+    """Return the first usual key with a text, and the text: bytes are judged by the builder."""
+    body = _respelt(body)
     for key in TEXT_KEYS:
         if key in body and (text := _text_of(body[key])) is not None:
             return key, text
-    node = body.get("_node_content")  # LlamaIndex writes a whole node as JSON
-    if type(node) is str:
-        text = guarded(json.loads)(node)
-        return "_node_content", _text_of(mapping(text).get("text"))
-    # Of one text alone there is no doubt; a name or a word is none.
-    left = [
-        key
-        for key, value in body.items()
-        if type(value) is str and " " in value.strip()
-        if key not in (*_NAME_KEYS, *_PLACE_KEYS, *_ID_KEYS, "summary", "expanded")
-    ]
-    if len(left) == 1 and "summary" not in body:
-        return left[0], body[left[0]]
+    for key in ("_node_content", "json"):  # LlamaIndex and Redis write a whole object as JSON
+        if type(body.get(key)) is str:
+            inner = mapping(guarded(json.loads)(body[key]))
+            if (text := _find_text(inner)[1]) is not None:
+                return key, text
     return None, None
+
+
+def _guess_text(body: Fields, notes: Any) -> tuple[str | None, str | None]:
+    """Return the longest text of a record without a usual key for it, and say so.
+
+    A word, a title or a place is no text, and nothing is guessed beside a longer text further in.
+    """
+    others = {*_NAME_KEYS, *_PLACE_KEYS, *_ID_KEYS, "summary", "expanded", "type", "kind"}
+    texts = {
+        key: exact_str(value).strip()
+        for key, value in body.items()
+        if isinstance(value, str) and _USUAL.get(_fold(key), key) not in others
+    }
+    texts = {key: text for key, text in texts.items() if " " in text or len(text) > 60}
+    if not texts or "summary" in body:
+        return None, None
+    key = max(texts, key=lambda key: len(texts[key]))
+    inside = search_inside(body)
+    if inside is not None and _size(inside) > len(texts[key]):
+        return None, None
+    if len(texts) == 1:
+        notes.say("PF201", f"content is read from {quote(key)}", "info")
+    else:
+        listed = ", ".join(quote(one) for one in texts if one != key)
+        notes.say("PF201", f"content is read from {quote(key)}, its longest text; not from {listed}")
+    return key, body[key]
 
 
 def _find_number(record: Fields, shape: RecordShape) -> tuple[float | None, str, str]:
     """Return the number of a result, its meaning and the key that held it."""
     given = shape.numbers.split() or _NUMBER_KEYS
+    record = _respelt(record)
     for each in given:
         key = each.rstrip("<>")
         number = number_of(look(record, key))
@@ -255,6 +315,7 @@ def _find_number(record: Fields, shape: RecordShape) -> tuple[float | None, str,
 
 
 def _find_id(record: Fields) -> str | None:
+    record = _respelt(record)
     found = [record[key] for key in _ID_KEYS if record.get(key) is not None]
     # Databases hand out numbers and UUIDs, vector stores bytes.
     return str(copy_plain(found[0], lambda change: None)) if found else None
@@ -268,18 +329,22 @@ def read_document(record: Fields, shape: RecordShape) -> Fields:
     """Read a document of a retrieval library by the keys of its text and its metadata."""
     text, about = shape.body.split()
     own = {k: v for k, v in record.items() if k in _FIELDS and k != "metadata"}
-    consumed = {text, about, "type", "id_", "node_id"}
+    consumed = {text, about, "type", "id_", "node_id", "_id"}
     extra = {k: v for k, v in record.items() if k not in _FIELDS and k not in consumed}
     metadata = extra | mapping(record.get(about))
     known = {k: v for k, v in own.items() if v is not None}
     fields: Fields = {"origin": "similarity", "score_order": "given"} | place_of(metadata)
     numbers = (known.get("score"), metadata.get("score"), metadata.get("relevance_score"))
     number = next((found for found in map(_real, numbers) if found is not None), None)
+    if number is None and "score" not in known:
+        number = _find_number(record, shape._replace(numbers=""))[0]
     if number is not None:
         metadata["score"] = number
         fields["score"] = number
-    given = record.get("id") or record.get("id_") or record.get("node_id")
-    return fields | known | {"content": record.get(text), "id": given, "metadata": metadata}
+    content = record.get(text)
+    if isinstance(content, str) and not content.strip():
+        content = None  # such as a page without text: it would be an empty block
+    return fields | known | {"content": content, "id": _find_id(record), "metadata": metadata}
 
 
 @guarded
@@ -416,8 +481,10 @@ SHAPES = (
     RecordShape("RAG document", "metadata.source_type", read=_read_rag),
     _LANGCHAIN,
     RecordShape("LangChain document as JSON", "lc kwargs.page_content", read=_read_lc),
+    RecordShape("Redis document", "id payload !score !version", "payload"),
     RecordShape("Qdrant point", "payload", "payload", "score>"),
     RecordShape("Elasticsearch hit", "_source", "_source", "_score>"),
+    RecordShape("Elasticsearch hit without source", "_index _id _score !fields", "", "_score>"),
     RecordShape("Pinecone record", "_score fields", "fields", "_score"),
     RecordShape("Vespa hit", "relevance fields", "fields", "relevance>"),
     RecordShape("Marqo hit", "_score _id", "", "_score>"),
@@ -437,7 +504,9 @@ SHAPES = (
     RecordShape("reranked document", "relevance_score document", "document", "relevance_score>"),
     RecordShape("Typesense hit", "document text_match|vector_distance|highlights", "document",
           "vector_distance< text_match>"),
+    RecordShape("Meilisearch hit", "_rankingScore|_formatted", "", "_rankingScore>"),
     RecordShape("Chroma record", "document distance", "", "distance<"),
+    RecordShape("S3 vector", "key metadata distance", "metadata", "distance<"),
     RecordShape("Kendra result", "DocumentTitle|DocumentExcerpt|DocumentURI"),
     RecordShape("Vectara result", "document_metadata|part_metadata", "", "score"),
     RecordShape("LanceDB row", "_distance|_relevance_score", "", "_relevance_score> _distance<"),
@@ -447,11 +516,14 @@ SHAPES = (
     RecordShape("Haystack document", "meta !metadata", "content meta"),
     RecordShape("web search result", "title url|link|href !path !origin !kind"),
     RecordShape("row of a query", "distance|similarity|cosine_similarity|$dist|dist|vector_distance"
-          "|vector_score|similarity_score|embedding|$vector"),
+          "|vector_score|similarity_score|$similarity|embedding|$vector"),
     RecordShape("LlamaIndex node", "text !content !summary !expanded", "text metadata"),
     RecordShape("Lisp-style item", "type content !kind", read=_read_lisp),
     RecordShape("text under another name", "!content !summary !expanded "
-          "chunk_text|chunk|body|document|passage|passage_text|snippet|memory|page_content"),
+          "chunk_text|chunk|body|document|passage|passage_text|snippet|snippets|memory|page_content"
+          "|pageContent|data|fact|fragment"),
+    RecordShape("search result", "!content !summary !expanded "
+          "score|_score|_id|relevance|relevance_score|rank|_distance"),
 )  # fmt: skip
 """Every shape of record that is no native one; the first with its marks is taken."""
 # Plain keys go first, in one comparison of sets: thirty shapes are asked of each record.
@@ -485,7 +557,7 @@ def read_shape(record: Fields, notes: Any) -> Fields:
         return shape.read(record, notes)
     if shape.name in _DOCUMENTS:
         return read_document(record, shape)
-    return read_hit(record, shape)
+    return read_hit(record, shape, notes)
 
 
 def _rename(record: Fields) -> Fields:
@@ -554,6 +626,8 @@ def fields_of(value: object) -> Fields | None:
     """Return the fields of a mapping, a row with names, or a client's object; `None` for others."""
     if issubclass(type(value), tuple) and hasattr(value, "_fields"):
         return guarded(lambda row: text_keys(row._asdict()))(value)
+    if issubclass(type(value), tuple) and hasattr(value, "asDict"):  # Spark
+        return guarded(lambda row: text_keys(row.asDict()))(value)
     return mapping(value) or None
 
 
@@ -563,8 +637,17 @@ def _attributes(value: Any) -> Fields:
         return text_keys(row)
     if hasattr(type(value), "keys") and hasattr(type(value), "__getitem__"):  # sqlite3.Row
         return {exact_str(key): value[key] for key in list(value.keys())}
-    if hasattr(type(value), "to_dict"):  # Pinecone's models hide their fields
-        made = value.to_dict()
+    if (mapper := getattr(value, "__mapper__", None)) is not None:  # SQLAlchemy's declared classes
+        return {name: getattr(value, name) for name in mapper.column_attrs.keys()}
+    if type(getattr(value, "__data__", None)) is dict:  # Peewee
+        return text_keys(value.__data__)
+    if hasattr(type(value), "ListFields"):  # a message of Protocol Buffers
+        from google.protobuf.json_format import MessageToDict
+
+        return text_keys(MessageToDict(value))
+    if hasattr(type(value), "to_dict"):  # Pinecone's models hide their fields; Google's classes
+        own = hasattr(value, "to_dict")
+        made = value.to_dict() if own else type(value).to_dict(value)
         if issubclass(type(made), dict):
             return text_keys(made)
     if hasattr(type(value), "__struct_fields__"):
@@ -599,6 +682,8 @@ class Document:
 
     def read(self) -> Fields | None:
         """Return the fields of a document, as of LangChain's; `None` if it is none."""
+        if self.get("__mapper__") is not MISSING:
+            return None  # a row of a database, whose `metadata` is that of its tables
         text = self.get("page_content")
         if text is not MISSING:
             about = {"metadata": self.first("metadata"), "id": self.first("id")}
@@ -644,13 +729,19 @@ class Answer(NamedTuple):
 
 ANSWERS = (
     Answer("Elasticsearch response", "hits.hits"),
+    Answer("Elasticsearch searches", "responses.hits.hits"),
+    Answer("Meilisearch, Typesense or Algolia searches", "results.hits"),
+    Answer("Typesense groups", "grouped_hits.hits"),
+    Answer("Bedrock answer", "citations.retrievedReferences"),
+    Answer("Vertex RAG contexts", "contexts.contexts"),
     Answer("Pinecone search", "result.hits"),
     Answer("Qdrant response", "result.points"),
     Answer("Qdrant response", "result"),
-    Answer("Weaviate response", "data.Get"),
+    Answer("Weaviate response", "data.Get.*"),
     Answer("Brave search", "web.results"),
     Answer("Bing search", "webPages.value"),
     Answer("SerpAPI search", "organic_results"),
+    Answer("Serper search", "organic"),
     Answer("Solr response", "response.docs"),
     Answer("Vespa response", "root.children"),
     Answer("Vertex AI Search", "results"),
@@ -669,7 +760,10 @@ ANSWERS = (
         "documents", "docs", "nodes", "chunks", "rows", "records", "items", "passages"
     )),
 )  # fmt: skip
-"""Every shape of response; the first with a list of records under its key is taken."""
+"""Every shape of response; the first with a list of records under its key is taken.
+
+A key leads through lists too: each is a search of its own. `*` is every key.
+"""
 _COLUMNS = {
     **{"ids": "id", "documents": "document", "metadatas": "metadata", "distances": "distance"},
     **{"uris": "uri"},
@@ -691,20 +785,63 @@ def open_answer(value: Any) -> list[list[Any]] | None:
     if (rows := _rows_of(value)) is not None:
         return [rows]
     if issubclass(type(value), list):
-        return _nested(value)
+        return _read_flat(value) or _nested(value)
     found = mapping(value)
     if not found or not set(found).isdisjoint(("content", "summary", "page_content", "text")):
         return _read_columns(found)
     if (columns := _read_columns(found)) is not None:
         return columns
+    if (rows := _read_matrix(found)) is not None:
+        return [rows]
     for answer in ANSWERS:
-        inside = look(found, answer.key)
-        if answer.key == "data.Get":  # one list for each class
-            inside = next(iter(mapping(inside).values()), None)
-        if isinstance(inside, list | tuple) and _are_records(inside):
-            found_in = _nested(list(inside)) or [list(inside)]
-            return [[Row(hit) if type(hit) is dict else hit for hit in hits] for hits in found_in]
+        if searches := _lists_at(found, answer.key.split(".")):
+            return searches
     return None
+
+
+def _lists_at(value: Any, keys: list[str]) -> list[list[Any]]:
+    """Return the lists of records under a key that leads through mappings and lists."""
+    if issubclass(type(value), list | tuple):
+        if keys:
+            return [found for each in value for found in _lists_at(each, keys)]
+        if not _are_records(value):
+            return []
+        searches = _nested(list(value)) or [list(value)]
+        return [[Row(hit) if type(hit) is dict else hit for hit in hits] for hits in searches]
+    fields = mapping(value) if keys else {}
+    if keys[:1] == ["*"]:
+        return [found for each in fields.values() for found in _lists_at(each, keys[1:])]
+    return _lists_at(fields[keys[0]], keys[1:]) if keys and keys[0] in fields else []
+
+
+def _read_matrix(found: Fields) -> list[Any] | None:
+    """Return the rows of `{columns: […], data: [[…]]}`, as databases and pandas write tables."""
+    if not {"columns", "manifest"} & found.keys():
+        return None
+    known = {k: v for each in (found, *map(mapping, found.values())) for k, v in each.items()}
+    named = known.get("columns")
+    columns = [c if type(c) is str else mapping(c).get("name") for c in named or ()]
+    for key in ("data_array", "rows", "data", "values", "records"):
+        rows = known.get(key)
+        if type(rows) is list and rows and columns:
+            if all(type(row) in (list, tuple) and len(row) == len(columns) for row in rows):
+                return [Row(zip(columns, row, strict=True)) for row in rows]
+    return None
+
+
+def _read_flat(value: list[Any]) -> list[list[Any]] | None:
+    """Return the hits in a plain answer of Redis: a number, then key and list of fields by turns."""
+    keys, lists = value[1::2], value[2::2]
+    if len(value) < 3 or type(value[0]) is not int or {*map(type, lists)} != {list}:
+        return None
+    return [[
+        Row({"id": _word(key), **dict(zip(map(_word, hit[::2]), map(_word, hit[1::2])))})
+        for key, hit in zip(keys, lists, strict=True)
+    ]]  # fmt: skip
+
+
+def _word(value: Any) -> Any:
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
 def _nested(value: Any) -> list[list[Any]] | None:
@@ -730,7 +867,13 @@ def is_pair(value: Any) -> bool:
     if length(value) != 2:
         return False
     first, second = value
-    return number_of(second) is not None and not isinstance(first, list | int | float)
+    if _is_number(first) and type(first) is not str:
+        return isinstance(second, str | dict) and not _is_number(second)
+    return _is_number(second) and not isinstance(first, list | int | float)
+
+
+def _is_number(value: object) -> bool:
+    return number_of(value) is not None or (isinstance(value, Real) and value != value)
 
 
 def _read_columns(found: Fields) -> list[list[Any]] | None:
@@ -763,6 +906,8 @@ def _zipped(columns: dict[str, list[Any]]) -> list[Any]:
 @guarded
 def _rows_of(value: Any) -> list[Any] | None:
     """Return the rows of a table: pandas, polars, Arrow, or anything with the Arrow interface."""
+    if hasattr(type(value), "collect") and not hasattr(type(value), "to_dicts"):  # polars, lazy
+        value = value.collect()
     kind = type(value)
     marks = ("__arrow_c_stream__", "to_pylist", "iterrows")
     if not any(hasattr(kind, mark) for mark in marks):
@@ -778,8 +923,94 @@ def _rows_of(value: Any) -> list[Any] | None:
 
         rows = pyarrow.table(value).to_pylist()
     # A missing cell of pandas is NaN, which equals nothing, itself neither.
-    return [Row({str(k): v for k, v in row.items() if _is_there(v)}) for row in rows]
+    return [
+        Row({str(k): v for k, v in row.items() if _is_there(v)}) if type(row) is dict else row
+        for row in rows
+    ]
 
 
 def _is_there(value: object) -> bool:
     return value is not None and (not isinstance(value, float) or value == value)
+
+
+# ---- records inside of objects of no known shape
+
+MAX_DEPTH_SEARCHED = 6
+MAX_OBJECTS_SEARCHED = 2_000
+
+
+class Inside(NamedTuple):
+    """Records found inside of an object, and the dotted key that leads to them."""
+
+    where: str
+    searches: list[list[Fields]]
+
+
+@guarded
+def search_inside(record: object) -> Inside | None:
+    """Return the records inside of a response or hit of no known shape, level by level.
+
+    A list of results gives one record each; of a list of passages without place or number, such as
+    the snippets of a page, the texts are joined. One object with a text is the body of its hit.
+    """
+    level: list[tuple[str, Fields]] = [("", fields_of(record) or {})]
+    about: Fields = {}
+    if type(record) is Row and (shape := find_shape(record)) is not None:
+        about = _labels(mapping(record.get(shape.body)), (*_NAME_KEYS, *_PLACE_KEYS))
+    for _ in range(MAX_DEPTH_SEARCHED):
+        for where, fields in level:
+            for key, value in fields.items():
+                if found := _records_in(f"{where}.{key}".lstrip("."), {**about, **fields}, key, value):
+                    return found
+        deeper = [
+            (f"{where}.{key}".lstrip("."), {**_labels(fields), **inner})
+            for where, fields in level
+            for key, value in fields.items()
+            for inner in map(mapping, value if type(value) in (list, tuple) else [value])
+            if inner
+        ]
+        speaking = [(where, fields) for where, fields in deeper if _text_in(fields)]
+        if speaking:
+            return Inside(speaking[0][0], [[Row(fields) for _, fields in speaking]])
+        level = deeper[:MAX_OBJECTS_SEARCHED]
+    return None
+
+
+def _records_in(where: str, fields: Fields, key: str, value: Any) -> Inside | None:
+    """Return the records in a list of objects, of which at least one has a text."""
+    if type(value) not in (list, tuple) or not value or key in _VECTOR_KEYS:
+        return None
+    members = [mapping(each) for each in value]
+    if not all(members):
+        return None
+    if not any(map(_text_in, members)):
+        opened = [open_answer(each) for each in members]
+        searches = [search for each in opened if each for search in each]
+        return Inside(where, searches) if searches and None not in opened else None
+    if any(map(_labels, members)):
+        about = _labels(fields, (*_NAME_KEYS, *_PLACE_KEYS)) if type(fields) is Row else {}
+        return Inside(where, [[Row({**about, **each}) for each in members]])
+    texts = [text for each in members if isinstance(text := _text_in(each), str)]
+    whole = {name: inner for name, inner in fields.items() if name != key}
+    return Inside(where, [[Row({**whole, "text": "\n\n".join(texts)})]])
+
+
+def _labels(fields: Fields, keys: tuple[str, ...] = _LABEL_KEYS) -> Fields:
+    """Return what tells a result from a passage: its id, name, place and number."""
+    return {
+        key: value
+        for key, value in _respelt(fields).items()
+        if key in keys and type(value) in (str, int, float)
+    }
+
+
+def _text_in(fields: Fields) -> Any:
+    """Return the text that a record has under a usual key, its body included."""
+    shape = find_shape(fields)
+    body = mapping(fields.get(shape.body)) if shape is not None and shape.body else {}
+    return _find_text({**fields, **body})[1]
+
+
+def _size(inside: Inside) -> int:
+    texts = (_text_in(mapping(hit)) for search in inside.searches for hit in search)
+    return sum(map(len, filter(None, texts)))
